@@ -1,0 +1,65 @@
+# Everything runs in .venv, which the first target that needs it creates. Python >= 3.11 and make are enough.
+PYTHON ?= python3
+VENV   ?= .venv
+JOBS   ?= 2
+CUDA   ?= cuda12
+
+BIN     := $(VENV)/bin
+PIP     := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
+PLUGINS := $(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml)))
+SOURCES := framework $(wildcard plugins/*/leafgrad_* plugins/*/src/leafgrad_*)
+BENCH   := $(sort $(wildcard tests/benchmarks/*.py))
+REPORT  := docs/benchmarks/gpu.md
+# One BLAS thread for each test process; two test processes with two threads each are slower than one.
+PYTEST  := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q
+
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help demo test slow lint format bench gpu-check clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
+
+demo: $(VENV)/.examples ## solve Burgers' equation in about a minute
+	@$(BIN)/python examples/burgers.py --quick
+
+test: $(VENV)/.test ## the whole suite: core, plugins, README and docs
+	@$(PYTEST) -n $(JOBS) --dist loadfile
+
+slow: $(VENV)/.test ## the tests that take longer than a few seconds
+	@$(PYTEST) -n $(JOBS) --dist loadfile -m "slow and not gpu"
+
+lint: $(VENV)/.test $(VENV)/.dev ## ruff, mypy and the rules of the architecture
+	@$(BIN)/ruff check --quiet --output-format concise
+	@$(BIN)/ruff format --quiet --check || { echo "ruff format: run 'make format'"; exit 1; }
+	@$(BIN)/mypy $(SOURCES)
+	@$(PYTEST) -q --no-header tests/test_architecture.py
+
+format: $(VENV)/.dev ## let ruff mend what it can
+	@$(BIN)/ruff check --quiet --fix --exit-zero
+	@$(BIN)/ruff format --quiet
+
+bench: $(VENV)/.test ## every benchmark that needs no GPU
+	@for script in $(filter-out tests/benchmarks/gpu%,$(BENCH)); do $(BIN)/python $$script || exit; done
+
+gpu-check: $(VENV)/.test $(VENV)/.$(CUDA) ## tests and benchmarks on cuda:0; writes docs/benchmarks/gpu.md
+	@mkdir -p $(dir $(REPORT))
+	@$(PYTEST) -m gpu --gpu-report=$(REPORT)
+	@for script in $(filter tests/benchmarks/gpu%,$(BENCH)); do $(BIN)/python $$script >> $(REPORT) || exit; done
+
+clean: ## remove .venv, caches and builds
+	@rm -rf $(VENV) build dist docs/_build .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("leafgrad needs Python 3.11 or newer, and $(PYTHON) is older: make PYTHON=python3.12")'
+	@$(PYTHON) -m venv $(VENV)
+
+# One stamp for each extra: installed again when a pyproject.toml changes.
+$(VENV)/.examples $(VENV)/.dev $(VENV)/.cuda12 $(VENV)/.cuda13: $(VENV)/.%: pyproject.toml $(VENV)/pyvenv.cfg
+	@$(PIP) install --editable ".[$*]"
+	@touch $@
+
+$(VENV)/.test: pyproject.toml $(PLUGINS:%=%/pyproject.toml) $(VENV)/pyvenv.cfg
+	@$(PIP) install --editable ".[test]" $(PLUGINS:%=--editable ./%)
+	@touch $@

@@ -1,0 +1,69 @@
+"""The harsher world of all tests: those in tests/ and plugins/, and the Python blocks of README and docs."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from doctest import ELLIPSIS
+from importlib.metadata import version
+from pathlib import Path
+
+import hypothesis
+import pytest
+from sybil import Sybil
+from sybil.parsers.myst import PythonCodeBlockParser
+
+from leafgrad import dtypes, mode
+
+hypothesis.settings.register_profile("leafgrad", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("leafgrad")
+
+# testpaths in pyproject.toml decides which documents are read. The blocks of one share a namespace.
+pytest_collect_file = Sybil(
+    [PythonCodeBlockParser(doctest_optionflags=ELLIPSIS)], patterns=["*.md"], fixtures=["no_leaks"]
+).pytest()
+
+
+@pytest.fixture(autouse=True)
+def no_leaks():
+    """Fails a test that leaves another mode (no_grad, tracing, ...) or default dtype behind than it found."""
+    before = {"mode": mode.FLAGS.get(), "default dtype": dtypes.get_default_dtype()}
+    yield
+    after = {"mode": mode.FLAGS.get(), "default dtype": dtypes.get_default_dtype()}
+    mode.FLAGS.set(before["mode"])  # one leak must not fail the tests that follow
+    dtypes.set_default_dtype(before["default dtype"])
+    assert after == before, f"the test leaks: expected {before}, got {after}; undo it before the test ends"
+
+
+def pytest_addoption(parser):
+    parser.addoption("--gpu-report", type=Path, metavar="FILE", help="write GPU, versions and results to FILE")
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    path = config.getoption("gpu_report")
+    if path is None:
+        return
+    results = {kind: len(terminalreporter.getreports(kind)) for kind in ("passed", "failed", "error", "skipped")}
+    rows = {
+        "date": datetime.date.today().isoformat(),
+        **gpu(),
+        "Python": platform.python_version(),
+        "NumPy": version("numpy"),
+        "leafgrad": version("leafgrad"),
+        "tests": ", ".join(f"{count} {kind}" for kind, count in results.items()),
+    }
+    table = "".join(f"| {name} | {value} |\n" for name, value in rows.items())
+    path.write_text(f"# On the GPU\n\nWritten by `make gpu-check`.\n\n| | |\n| --- | --- |\n{table}\n")
+
+
+def gpu():
+    """The first CUDA device and the software that drives it."""
+    import cupy
+
+    properties = cupy.cuda.runtime.getDeviceProperties(0)
+    return {
+        "GPU": f"{properties['name'].decode()}, {properties['totalGlobalMem'] / 2**30:.0f} GiB",
+        "CUDA driver": cupy.cuda.runtime.driverGetVersion(),
+        "CUDA runtime": cupy.cuda.runtime.runtimeGetVersion(),
+        "CuPy": cupy.__version__,
+    }

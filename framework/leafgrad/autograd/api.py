@@ -1,0 +1,244 @@
+"""``backward`` and ``grad``: arguments checked, gradients seeded, results delivered."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from leafgrad import mode
+from leafgrad.autograd import engine
+from leafgrad.ops import carriers
+from leafgrad.ops.convert import new_full
+from leafgrad.ops.elementwise import add
+from leafgrad.ops.node import GraphNode, Leaf, SymbolBase
+from leafgrad.tensor.inplace import update
+from leafgrad.tensor.methods import attach
+from leafgrad.tensor.tensor import Tensor
+
+Tensors = Tensor | Sequence[Tensor]
+
+CYCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
+    "which can cause a memory leak. Use autograd.grad, which returns the gradients instead; or set the .grad fields "
+    "of the parameters to None after use."
+)
+
+
+def backward(
+    tensors: Tensors,
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    *,
+    inputs: Tensors | None = None,
+) -> None:
+    """Accumulate the gradient of ``tensors`` in the ``.grad`` of the leaves they were computed from.
+
+    Args:
+        tensors: one tensor or several, of any shape; each requires grad.
+        grad_tensors: the gradient with respect to each, of its shape; None where it has one element.
+        retain_graph: keep what the graph saved; ``create_graph`` by default.
+        create_graph: record the pass, so that the gradients can be differentiated.
+        inputs: accumulate into these tensors only.
+
+    Raises:
+        RuntimeError: a tensor does not require grad, a gradient is missing or of another shape, the graph was freed.
+    """
+    outputs = as_tuple(tensors, "tensors")
+    seeds = seed(outputs, grad_tensors, "grad_tensors", create_graph)
+    targets = None
+    if inputs is not None:
+        chosen = as_tuple(inputs, "inputs")
+        if not chosen:
+            raise RuntimeError("'inputs' argument to backward() cannot be empty; leave it out to reach all leaves")
+        targets = {node_of(t, "inputs", i) for i, t in enumerate(chosen)}
+        owners = {t._node: t for t in chosen}
+    if create_graph:
+        warnings.warn(CYCLE, UserWarning, stacklevel=3)
+    found: list[tuple[Leaf, Any]] = []
+
+    def arrived(node: GraphNode, g: Any) -> None:
+        found.append((node if isinstance(node, Leaf) else owners[node]._accumulator(), g))
+
+    run(seeds, targets, retain_graph, create_graph, arrived)
+    deliver(found, {id(g) for _, g in seeds}, create_graph)
+
+
+def deliver(found: list[tuple[Leaf, Any]], taken: set[int], recorded: bool) -> None:
+    """Put complete gradients into ``.grad``, each in memory of its own."""
+    tracing = mode.get() & mode.TRACE
+    for leaf, g in found:
+        if tracing:
+            mode.TRACER.get().touch(leaf)
+        if recorded:
+            leaf.grad = g if leaf.grad is None else leaf.grad + g
+            continue
+        if leaf.grad is not None:
+            with mode.no_grad():
+                update(leaf.grad, add, carriers.alias(engine.array(g)))
+            continue
+        if not isinstance(g, SymbolBase):
+            g = engine.array(g)
+            if id(g) in taken or g.base is not None or leaf.hooks is not None:
+                g = g.copy()
+            taken.add(id(g))
+        leaf.grad = carriers.alias(g)
+
+
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """The gradients of ``outputs`` with respect to ``inputs``, summed over outputs. Touches no ``.grad``.
+
+    Args:
+        outputs: one tensor or several.
+        inputs: one tensor or several; each requires grad.
+        grad_outputs: gradient with respect to each output; None where it has one element.
+        retain_graph: keep what the graph saved; ``create_graph`` by default.
+        create_graph: record the pass, so that the gradients can be differentiated again.
+        allow_unused: give None for inputs that the outputs do not depend on, instead of an error.
+        materialize_grads: give zeros for them.
+
+    Returns:
+        A tuple with one gradient per input, of its shape.
+
+    Raises:
+        RuntimeError: as for ``backward``, or an input was not used.
+        NotImplementedError: ``is_grads_batched``.
+    """
+    if is_grads_batched:
+        raise NotImplementedError(
+            "grad: is_grads_batched=True is not supported; call grad once per row of grad_outputs, or use "
+            "leafgrad.autograd.functional.jacobian"
+        )
+    if materialize_grads and allow_unused is False:
+        raise ValueError("grad: expected allow_unused to be True or not passed when materialize_grads=True, got False")
+    results, sources = as_tuple(outputs, "outputs"), as_tuple(inputs, "inputs")
+    seeds = seed(results, grad_outputs, "grad_outputs", create_graph)
+    if not sources:
+        raise ValueError("grad requires non-empty inputs.")
+    targets = {node_of(t, "inputs", i) for i, t in enumerate(sources)}
+    found: dict[GraphNode, Any] = {}
+    run(seeds, targets, retain_graph, create_graph, found.__setitem__)
+    gradients: list[Any] = []
+    for i, t in enumerate(sources):
+        g = found.get(t._node)
+        if g is None and not materialize_grads:
+            if not allow_unused:
+                raise RuntimeError(
+                    f"One of the differentiated Tensors (inputs[{i}], {list(t.shape)}) appears to not have been used in "
+                    "the graph. Set allow_unused=True if this is the desired behavior."
+                )
+            gradients.append(None)
+        elif g is None:
+            gradients.append(carriers.alias(new_full(t._data, shape=tuple(t._data.shape), value=0)))
+        else:
+            gradients.append(g if create_graph else carriers.alias(engine.array(g)))
+    return tuple(gradients)
+
+
+def run(
+    seeds: list[tuple[GraphNode, Any]],
+    targets: set[GraphNode] | None,
+    retain_graph: bool | None,
+    create_graph: bool,
+    arrived: Any,
+) -> None:
+    retain = create_graph if retain_graph is None else retain_graph
+    before = mode.get()
+    token = mode.FLAGS.set(before | mode.GRAD if create_graph else before & ~mode.GRAD)
+    try:
+        engine.run(seeds, targets, retain, create_graph, arrived)
+    finally:
+        mode.FLAGS.reset(token)
+
+
+def as_tuple(tensors: Any, name: str) -> tuple[Tensor, ...]:
+    if isinstance(tensors, Tensor):
+        return (tensors,)
+    if not isinstance(tensors, Sequence) or not all(isinstance(t, Tensor) for t in tensors):
+        kind = type(tensors).__name__
+        if isinstance(tensors, Sequence):
+            kind += " of " + ", ".join(sorted({type(t).__name__ for t in tensors}))
+        raise TypeError(f"{name}: expected a Tensor or a sequence of Tensors, got {kind}")
+    return tuple(tensors)
+
+
+def node_of(t: Tensor, name: str, i: int) -> GraphNode:
+    node: GraphNode | None = t._node
+    if node is None:
+        raise RuntimeError(
+            f"{name}: element {i} of tensors does not require grad: One of the differentiated Tensors does not require "
+            "grad; call requires_grad_() on it before computing with it"
+        )
+    return node
+
+
+def seed(outputs: tuple[Tensor, ...], gradients: Any, name: str, recorded: bool) -> list[tuple[GraphNode, Any]]:
+    """The nodes of ``outputs`` with the gradients to start from."""
+    if gradients is None or isinstance(gradients, Tensor):
+        gradients = (gradients,) * (1 if isinstance(gradients, Tensor) else len(outputs))
+    if len(gradients) != len(outputs):
+        raise RuntimeError(f"{name}: got {len(outputs)} tensors and {len(gradients)} gradients; expected one for each")
+    seeds: list[tuple[GraphNode, Any]] = []
+    for i, (out, g) in enumerate(zip(outputs, gradients, strict=True)):
+        if out._node is None:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        if g is None:
+            if out._data.size != 1:
+                raise RuntimeError(
+                    f"grad can be implicitly created only for scalar outputs, got size {list(out.shape)}; pass "
+                    f"{name.replace('grad_tensors', 'gradient')}, a tensor of that size, or reduce with sum() or mean()"
+                )
+            data = out._data if not mode.get() & mode.TRACE else mode.TRACER.get().lift(out)
+            g = carriers.alias(new_full(data, shape=tuple(data.shape), value=1))
+        else:
+            _check_seed(out, g, name, i)
+        if recorded:
+            seeds.append((out._node, g))
+        else:
+            seeds.append((out._node, mode.TRACER.get().lift(g) if mode.get() & mode.TRACE else g._data))
+    return seeds
+
+
+def _check_seed(out: Tensor, g: Any, name: str, i: int) -> None:
+    if not isinstance(g, Tensor):
+        raise TypeError(f"{name}[{i}]: expected a Tensor or None, got {type(g).__name__}")
+    for what, ours, theirs in (
+        ("shape", out.shape, g.shape),
+        ("dtype", out.dtype, g.dtype),
+        ("device", out.device, g.device),
+    ):
+        if ours != theirs:
+            raise RuntimeError(
+                f"Mismatch in {what}: grad_output[{i}] has a {what} of {theirs} and output[{i}] has a {what} of {ours}"
+            )
+
+
+def backward_of(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensors | None = None,
+) -> None:
+    """Compute the gradient of this tensor and accumulate it in the ``.grad`` of the leaves it came from.
+
+    Args:
+        gradient: gradient with respect to this tensor, of its shape; needed unless it has one element.
+        retain_graph: keep what the graph saved for another backward; ``create_graph`` by default.
+        create_graph: record the backward pass, so that gradients can be differentiated.
+        inputs: accumulate into these tensors only; all leaves by default.
+    """
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+attach("backward", backward_of)

@@ -1,0 +1,152 @@
+"""The backward pass: nodes in order of birth, youngest first; gradients summed where edges meet."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from leafgrad import backends, mode
+from leafgrad.ops import carriers
+from leafgrad.ops.convert import new_full
+from leafgrad.ops.node import GraphNode, Leaf, Output, SymbolBase, TensorBase
+from leafgrad.ops.shape import sum_to
+
+BIRTH = operator.attrgetter("seq")
+
+
+def reachable(roots: Iterable[GraphNode]) -> list[GraphNode]:
+    """All nodes that gradients of ``roots`` can flow to, youngest first."""
+    found = list(roots)
+    seen = set(found)
+    for node in found:  # grows while it is walked
+        for edge in node.edges:
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                found.append(edge)
+    found.sort(key=BIRTH, reverse=True)
+    return found
+
+
+def leading_to(order: list[GraphNode], targets: set[GraphNode]) -> tuple[set[GraphNode], set[GraphNode]]:
+    """The nodes of ``order`` from which a target can be reached, with the targets and without those at the end."""
+    needed, passing = set(targets), set()
+    for node in reversed(order):
+        for edge in node.edges:
+            if edge in needed:
+                needed.add(node)
+                passing.add(node)
+                break
+    return needed, passing
+
+
+def run(
+    roots: list[tuple[GraphNode, Any]],
+    targets: set[GraphNode] | None,
+    retain: bool,
+    recorded: bool,
+    arrived: Callable[[GraphNode, Any], None],
+) -> None:
+    """Send gradients from ``roots`` backward.
+
+    Args:
+        roots: nodes with the gradients of their outputs: raw arrays, or Tensors if ``recorded``.
+        targets: the nodes to stop at; None means all leaves.
+        retain: keep what the nodes saved.
+        recorded: run the rules on Tensors, so that the pass itself can be differentiated.
+        arrived: called with each target (or leaf) and its complete gradient.
+    """
+    grads: dict[GraphNode, Any] = {}
+    for node, g in roots:
+        grads[node] = grads[node] + g if node in grads else g
+    order = reachable(grads)
+    needed, passing = (None, None) if targets is None else leading_to(order, targets)
+    owned: set[GraphNode] = set()  # nodes whose sum of gradients is an array of our own
+    anomaly = mode.get() & mode.ANOMALY
+    for node in order:
+        g = grads.pop(node, None)
+        if g is None:
+            continue
+        if node.hooks is not None:
+            g = run_hooks(node, g, recorded)
+        if targets is None:
+            if type(node) is Leaf:
+                arrived(node, g)
+                continue
+        elif node in targets:
+            arrived(node, g)
+        if passing is not None and node not in passing:
+            continue
+        if type(node) is Output:
+            slots = grads.setdefault(node.source, {})
+            slots[node.index] = slots[node.index] + g if node.index in slots else g
+            continue
+        if type(g) is dict:
+            g = complete(node, g)
+        pulled = node.op.pull_recorded(node, g, needed) if recorded else node.op.pull(node, g, needed)
+        if anomaly:
+            check_anomaly(node, pulled)
+        if not retain:
+            node.release()
+        for edge, ge in pulled:
+            if ge is None:
+                continue
+            if ge.shape != edge.shape:
+                ge = sum_to(ge, shape=tuple(edge.shape))
+            before = grads.get(edge)
+            if before is None:
+                grads[edge] = ge
+            elif edge in owned:
+                before += ge
+            else:
+                grads[edge] = before + ge
+                if not recorded and not isinstance(ge, SymbolBase) and ge.ndim:
+                    owned.add(edge)
+
+
+def complete(node: Any, slots: dict[int, Any]) -> tuple[Any, ...]:
+    """Gradients of all outputs of a node, zeros where none arrived."""
+    some = next(iter(slots.values()))
+    return tuple(
+        slots[i] if i in slots else new_full(some, shape=tuple(shape), value=0) for i, shape in enumerate(node.shape)
+    )
+
+
+def run_hooks(node: GraphNode, g: Any, recorded: bool) -> Any:
+    """The gradient after the tensor's hooks; then those who retain it get it."""
+    hooks = node.hooks
+    assert hooks is not None
+    t = g if recorded else carriers.alias(array(g))
+    for hook in list(hooks.functions.values()):
+        with mode.set_grad_enabled(recorded):
+            result = hook(t)
+        if result is None:
+            continue
+        if not isinstance(result, TensorBase):
+            raise TypeError(f"hook: expected it to return a Tensor or None, got {type(result).__name__}")
+        if tuple(result._data.shape) != tuple(t._data.shape):
+            raise RuntimeError(
+                f"hook: expected it to return a gradient of size {list(t._data.shape)}, got {list(result._data.shape)}"
+            )
+        t = result
+    for ref in hooks.retained:
+        owner = ref()
+        if owner is not None:
+            owner._accumulator().grad = t if recorded else carriers.alias(separate(t._data))
+    return t if recorded else t._data
+
+
+def array(g: Any) -> Any:
+    """A raw gradient as an array: NumPy's reductions give scalars."""
+    return g if isinstance(g, SymbolBase) else backends.backend_of(g).wrap(g)
+
+
+def separate(data: Any) -> Any:
+    """A copy of a raw array; a Symbol stands for a value and needs none."""
+    return data if isinstance(data, SymbolBase) else data.copy()
+
+
+def check_anomaly(node: Any, pulled: Any) -> None:
+    from leafgrad.autograd.anomaly import check
+
+    check(node, pulled)

@@ -1,0 +1,16 @@
+"""Array libraries behind one contract. This is the only room that names one."""
+
+from leafgrad.backends.contract import BACKENDS, Backend, Generator, backend_of, backend_of_type, by_device_type
+from leafgrad.backends.numpy import NumpyBackend
+from leafgrad.plugins import BackendSpec
+
+__all__ = [
+    "BACKENDS",
+    "Backend",
+    "BackendSpec",
+    "Generator",
+    "NumpyBackend",
+    "backend_of",
+    "backend_of_type",
+    "by_device_type",
+]

@@ -1,0 +1,177 @@
+"""What an array library must bring to serve as a backend, and the tables by which dispatch finds it.
+
+A backend is listed by a `BackendSpec`, which imports nothing, and loaded when a device of its type is first
+asked for. Dispatch then goes by the class of the array alone: `BACKENDS[type(array)]`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar
+
+from leafgrad import plugins
+from leafgrad.plugins import BackendSpec
+
+
+class Generator(ABC):
+    """A stream of random numbers on one device.
+
+    Shapes are tuples of ints, dtypes are names ("float32"); results are arrays of the backend. Floating-point
+    numbers are drawn in the precision asked for. A new generator starts from `DEFAULT_SEED`.
+    """
+
+    DEFAULT_SEED: ClassVar[int] = 67280421310721  # PyTorch's
+
+    @abstractmethod
+    def manual_seed(self, seed: int) -> None:
+        """Restart the stream from `seed`, any integer in [-2**63, 2**64)."""
+
+    @abstractmethod
+    def seed(self) -> int:
+        """Restart the stream from entropy of the operating system; return the seed taken, in [0, 2**64)."""
+
+    @abstractmethod
+    def initial_seed(self) -> int:
+        """The seed that the stream was last restarted from, in [0, 2**64)."""
+
+    @abstractmethod
+    def get_state(self) -> Any:
+        """The whole state as a new one-dimensional uint8 NumPy array on the host."""
+
+    @abstractmethod
+    def set_state(self, state: Any) -> None:
+        """Take over a state from `get_state`; RuntimeError if it is not one of this kind of generator."""
+
+    @abstractmethod
+    def normal(self, shape: Sequence[int], dtype: str) -> Any:
+        """Standard normal numbers."""
+
+    @abstractmethod
+    def uniform(self, shape: Sequence[int], dtype: str) -> Any:
+        """Numbers uniform in [0, 1)."""
+
+    @abstractmethod
+    def integers(self, low: int, high: int, shape: Sequence[int], dtype: str) -> Any:
+        """Integers uniform in [low, high), of any `dtype`. RuntimeError unless low < high."""
+
+    @abstractmethod
+    def permutation(self, n: int) -> Any:
+        """0, ..., n - 1 in random order: (n,), int64."""
+
+    @abstractmethod
+    def bernoulli(self, p: Any, shape: Sequence[int], dtype: str) -> Any:
+        """Ones with probability `p` (a float, or an array that broadcasts to `shape`), zeros otherwise."""
+
+
+class Backend(ABC):
+    """An array library bound to a device type. `index` is always the number of a device of that type."""
+
+    name: ClassVar[str]
+    device_type: ClassVar[str]
+    xp: Any
+    """The namespace of NumPy-like functions that op forwards receive."""
+    array_type: type
+    """The class of the backend's arrays."""
+
+    @abstractmethod
+    def device_count(self) -> int:
+        """How many devices of this type there are."""
+
+    @abstractmethod
+    def device_index(self, array: Any) -> int:
+        """The device that holds `array`."""
+
+    @abstractmethod
+    def from_host(self, array: Any, index: int = 0) -> Any:
+        """A copy of a NumPy array on device `index`."""
+
+    @abstractmethod
+    def to_host(self, array: Any) -> Any:
+        """`array` as a NumPy array: a copy from a device, the array itself where it is one."""
+
+    @abstractmethod
+    def asarray(self, value: Any, dtype: str | None = None, index: int = 0) -> Any:
+        """An array of a scalar, nested sequence or array of this backend.
+
+        An array is copied only if its dtype or device differs.
+
+        dtype: a name, or None for the type that the array library infers (float64 for Python floats).
+        Raises ValueError for a ragged sequence, TypeError for what is not numbers, RuntimeError for overflow.
+        """
+
+    @abstractmethod
+    def wrap(self, value: Any) -> Any:
+        """`value`, a scalar object of the array library (np.float32) or an array, as an array."""
+
+    @abstractmethod
+    def generator(self, index: int = 0) -> Generator:
+        """A new random generator on device `index`."""
+
+    @abstractmethod
+    def synchronize(self, index: int = 0) -> None:
+        """Wait until device `index` has finished what was asked of it."""
+
+    @abstractmethod
+    def item(self, array: Any) -> bool | int | float | complex:
+        """The Python scalar of an array of one element. Synchronises the device."""
+
+    @abstractmethod
+    def device_scope(self, index: int = 0) -> AbstractContextManager[Any]:
+        """Within this context, new arrays of `xp` are made on device `index`."""
+
+
+BACKENDS: dict[type, Backend] = {}
+"""Loaded backends by class of array; `backend_of_type` adds the subclasses that it meets."""
+
+_BY_DEVICE_TYPE: dict[str, Backend] = {}
+
+
+def register(backend: Backend) -> Backend:
+    """Enter a loaded backend in the tables."""
+    BACKENDS[backend.array_type] = backend
+    _BY_DEVICE_TYPE[backend.device_type] = backend
+    return backend
+
+
+def backend_of(array: Any) -> Backend:
+    """The backend of an array, or of a scalar object of an array library (np.float32).
+
+    Raises TypeError for anything else: Python numbers belong to no backend.
+    """
+    return backend_of_type(type(array))
+
+
+def backend_of_type(kind: type) -> Backend:
+    """The backend of arrays of a class; see `backend_of`."""
+    for base in kind.__mro__:
+        if base in BACKENDS:
+            BACKENDS[kind] = BACKENDS[base]
+            return BACKENDS[kind]
+    known = ", ".join(sorted({f"{backend.name} ({backend.device_type})" for backend in BACKENDS.values()}))
+    raise TypeError(f"expected an array of a loaded backend, {known}; got {kind.__module__}.{kind.__qualname__}")
+
+
+def by_device_type(device_type: str) -> Backend:
+    """The backend that serves a device type ("cpu", "cuda"), imported now if this is its first use.
+
+    Raises RuntimeError if no plugin lists the device type, or if the machine lacks what the backend needs.
+    """
+    backend = _BY_DEVICE_TYPE.get(device_type)
+    return backend if backend is not None else register(load(plugins.backend_for(device_type)))
+
+
+def load(spec: BackendSpec) -> Backend:
+    """Import and make the backend that `spec` names."""
+    backend = plugins.resolve(spec.target)()
+    if not isinstance(backend, Backend):
+        raise TypeError(
+            f"backend {spec.name!r}: expected {spec.target} to make a Backend, got {type(backend).__name__}"
+        )
+    if (backend.name, backend.device_type) != (spec.name, spec.device_type):
+        raise RuntimeError(
+            f"backend {spec.name!r}: expected name and device type {spec.name!r}, {spec.device_type!r}, "
+            f"as listed, got {backend.name!r}, {backend.device_type!r} from {spec.target}"
+        )
+    return backend

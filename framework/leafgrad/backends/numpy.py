@@ -1,0 +1,169 @@
+"""NumPy on the CPU: the backend that is always there. Its device type is "cpu", with the one index 0."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from leafgrad.backends.contract import BACKENDS, Backend, Generator, register
+
+
+class NumpyGenerator(Generator):
+    """PCG64 (O'Neill 2014), seeded through NumPy's SeedSequence."""
+
+    # initial seed (8 bytes), state (16), increment (16), kept 32-bit half: flag (8) and value (8)
+    _FIELDS = (8, 16, 16, 8, 8)
+
+    def __init__(self) -> None:
+        self.manual_seed(self.DEFAULT_SEED)
+
+    def manual_seed(self, seed: int) -> None:
+        self._seed = checked_seed(seed)
+        self._stream = np.random.Generator(np.random.PCG64(self._seed))
+
+    def seed(self) -> int:
+        self.manual_seed(secrets.randbits(64))
+        return self._seed
+
+    def initial_seed(self) -> int:
+        return self._seed
+
+    def get_state(self) -> Any:
+        state: Any = self._stream.bit_generator.state
+        core = state["state"]
+        values = (self._seed, core["state"], core["inc"], state["has_uint32"], state["uinteger"])
+        packed = b"".join(value.to_bytes(size, "little") for value, size in zip(values, self._FIELDS, strict=True))
+        return np.frombuffer(packed, np.uint8).copy()
+
+    def set_state(self, state: Any) -> None:
+        packed, values = checked_state(state, sum(self._FIELDS)), []
+        for size in self._FIELDS:
+            values.append(int.from_bytes(packed[:size], "little"))
+            packed = packed[size:]
+        self._seed, core, increment, has_half, half = values
+        self._stream.bit_generator.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": core, "inc": increment},
+            "has_uint32": has_half,
+            "uinteger": half,
+        }
+
+    def normal(self, shape: Sequence[int], dtype: str) -> Any:
+        drawn = self._stream.standard_normal(tuple(shape), _drawable(dtype))
+        return np.asarray(drawn, dtype)
+
+    def uniform(self, shape: Sequence[int], dtype: str) -> Any:
+        if dtype == "float16":  # rounding a float32 could give 1.0: draw the 11 bits that float16 holds below 1
+            return (self._stream.integers(0, 2**11, tuple(shape)) / np.float64(2**11)).astype(np.float16)
+        return np.asarray(self._stream.random(tuple(shape), _drawable(dtype)))
+
+    def integers(self, low: int, high: int, shape: Sequence[int], dtype: str) -> Any:
+        check_range(low, high)
+        return np.asarray(self._stream.integers(low, high, tuple(shape), np.int64), dtype)
+
+    def permutation(self, n: int) -> Any:
+        return self._stream.permutation(n).astype(np.int64, copy=False)
+
+    def bernoulli(self, p: Any, shape: Sequence[int], dtype: str) -> Any:
+        return np.asarray(self._stream.random(tuple(shape), np.float64) < p, dtype)
+
+
+class NumpyBackend(Backend):
+    """NumPy's arrays."""
+
+    name = "numpy"
+    device_type = "cpu"
+    xp = np
+    array_type = np.ndarray
+
+    def device_count(self) -> int:
+        return 1
+
+    def device_index(self, array: Any) -> int:
+        return 0
+
+    def from_host(self, array: Any, index: int = 0) -> Any:
+        return np.array(array)
+
+    def to_host(self, array: Any) -> Any:
+        return array
+
+    def asarray(self, value: Any, dtype: str | None = None, index: int = 0) -> Any:
+        return host_array(value, dtype)
+
+    def wrap(self, value: Any) -> Any:
+        if not isinstance(value, np.ndarray | np.generic):
+            raise TypeError(f"expected an array or a scalar of NumPy's, got {type(value).__name__}")
+        return np.asarray(value)
+
+    def generator(self, index: int = 0) -> Generator:
+        return NumpyGenerator()
+
+    def synchronize(self, index: int = 0) -> None:
+        """Nothing to wait for: NumPy returns when it is done."""
+
+    def item(self, array: Any) -> bool | int | float | complex:
+        scalar: bool | int | float | complex = array.item()
+        return scalar
+
+    def device_scope(self, index: int = 0) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+
+def host_array(value: Any, dtype: str | None) -> Any:
+    """A NumPy array of a scalar, nested sequence or array, with errors as `Backend.asarray` promises them."""
+    try:
+        array = np.asarray(value, dtype)
+    except OverflowError as error:
+        raise RuntimeError(f"value cannot be converted to {dtype or 'int64'} without overflow: {error}") from None
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise TypeError(f"expected numbers or nested sequences of numbers: {error}") from None
+        raise ValueError("expected nested sequences of equal lengths, got ragged ones; pad or split them") from None
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"expected numbers or nested sequences of numbers, got {_strangest(value)}")
+    return array
+
+
+def check_range(low: int, high: int) -> None:
+    """RuntimeError unless integers in [low, high) exist and fit int64."""
+    if not -(2**63) <= low < high <= 2**63:
+        raise RuntimeError(f"expected low < high, both within int64, got low {low} and high {high}")
+
+
+def checked_seed(seed: int) -> int:
+    """`seed` in [0, 2**64), negative ones wrapped as PyTorch wraps them; RuntimeError if out of range."""
+    if not -(2**63) <= seed < 2**64:
+        raise RuntimeError(f"expected a seed in [-2**63, 2**64), got {seed}")
+    return seed % 2**64
+
+
+def checked_state(state: Any, size: int) -> bytes:
+    """The bytes of a generator's state of `size` bytes; RuntimeError if `state` is something else."""
+    array = np.asarray(state)
+    if array.dtype != np.uint8 or array.shape != (size,):
+        raise RuntimeError(
+            f"expected a generator state of {size} uint8 values, got shape {array.shape} of {array.dtype}; "
+            "a state fits only the kind of device it came from"
+        )
+    return array.tobytes()
+
+
+def _drawable(dtype: str) -> Any:
+    """The type that NumPy draws for `dtype`: float16 numbers are drawn as float32 and rounded."""
+    return np.float64 if dtype == "float64" else np.float32
+
+
+def _strangest(value: Any) -> str:
+    """The name of the first type within nested sequences that is not a number."""
+    while isinstance(value, list | tuple) and value:
+        value = next((part for part in value if not isinstance(part, bool | int | float | complex)), value[0])
+    return type(value).__name__
+
+
+register(NumpyBackend())
+BACKENDS[np.generic] = BACKENDS[np.ndarray]  # reductions give scalar objects, whose classes derive from it

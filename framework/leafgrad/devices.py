@@ -1,0 +1,68 @@
+"""Devices, under PyTorch's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leafgrad import backends
+from leafgrad.backends.place import place
+
+
+class device:
+    """Where tensors live: ``device("cpu")``, ``device("cuda:0")``, ``device("cuda", 1)``.
+
+    Attributes:
+        type: the device type, which names a backend.
+        index: the number of the device, or None for the default one.
+
+    Raises:
+        TypeError: ``type`` is neither a string nor a device.
+        RuntimeError: the string is not of the form ``type`` or ``type:index``.
+    """
+
+    __slots__ = ("index", "type")
+
+    type: str
+    index: int | None
+
+    def __init__(self, type: Any, index: int | None = None) -> None:
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        elif isinstance(type, int) and not isinstance(type, bool):
+            type, index = "cuda", type
+        elif not isinstance(type, str):
+            raise TypeError(f"device: type: expected a string such as 'cpu' or 'cuda:0', got {type!r}")
+        name, colon, number = type.partition(":")
+        if not name or (colon and not number.isdecimal()) or (colon and index is not None):
+            raise RuntimeError(f"Invalid device string: {type!r}; expected a form such as 'cpu' or 'cuda:0'")
+        self.type = name
+        self.index = int(number) if colon else index
+
+    def resolve(self) -> tuple[str, int]:
+        """Device type and index after loading the backend; RuntimeError if there is no such device."""
+        count = backends.by_device_type(self.type).device_count()
+        index = self.index or 0
+        if index >= count:
+            raise RuntimeError(f"device {self}: expected an index below {count}, the number of {self.type} devices")
+        return self.type, index
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r}" + (")" if self.index is None else f", index={self.index})")
+
+
+_CPU = device("cpu")
+
+
+def of(array: Any) -> device:
+    """The device of a raw array."""
+    kind, index = place(array)
+    return _CPU if kind == "cpu" else device(kind, index)

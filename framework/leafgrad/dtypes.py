@@ -1,0 +1,105 @@
+"""Data types, under PyTorch's names, and the default floating type."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+
+class dtype:
+    """An element type such as ``leafgrad.float32``.
+
+    Attributes:
+        name: the spelling array libraries understand, e.g. ``"float32"``.
+        itemsize: bytes of one element.
+        is_floating_point: True for float16, float32 and float64.
+        rank: position in the promotion order; the category is ``rank // 10`` (bool, integer, float).
+    """
+
+    __slots__ = ("is_floating_point", "itemsize", "name", "rank")
+
+    def __init__(self, name: str, itemsize: int, rank: int) -> None:
+        self.name: Final = name
+        self.itemsize: Final = itemsize
+        self.rank: Final = rank
+        self.is_floating_point: Final = rank >= 20
+
+    @property
+    def category(self) -> int:
+        """0 for bool, 1 for integers, 2 for floating types."""
+        return self.rank // 10
+
+    def __repr__(self) -> str:
+        return f"leafgrad.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name if self.name != "bool" else "bool_"
+
+
+bool_ = dtype("bool", 1, 0)
+uint8 = dtype("uint8", 1, 10)
+int8 = dtype("int8", 1, 11)
+int16 = dtype("int16", 2, 12)
+int32 = dtype("int32", 4, 13)
+int64 = dtype("int64", 8, 14)
+float16 = dtype("float16", 2, 20)
+float32 = dtype("float32", 4, 21)
+float64 = dtype("float64", 8, 22)
+half, float_, double = float16, float32, float64
+short, int_, long = int16, int32, int64
+
+ALL: Final = (bool_, uint8, int8, int16, int32, int64, float16, float32, float64)
+BY_NAME: Final = {d.name: d for d in ALL}
+_BY_ARRAY_DTYPE: dict[object, dtype] = {}
+_default = float32
+
+
+def of(array: Any) -> dtype:
+    """The dtype of a raw array or a Symbol."""
+    native = array.dtype
+    found = _BY_ARRAY_DTYPE.get(native)
+    return found if found is not None else _learn(native)
+
+
+def _learn(native: object) -> dtype:
+    name = getattr(native, "name", str(native))
+    if name not in BY_NAME:
+        raise TypeError(
+            f"leafgrad has no dtype {name!r}; expected one of {', '.join(BY_NAME)}. "
+            "Convert the array first, e.g. array.astype('float32')"
+        )
+    _BY_ARRAY_DTYPE[native] = BY_NAME[name]
+    return BY_NAME[name]
+
+
+def check(value: object, argument: str = "dtype") -> dtype:
+    """``value`` if it is a dtype, else a TypeError that says what to write instead."""
+    if isinstance(value, dtype):
+        return value
+    known = {float: float32, int: int64, bool: bool_}
+    for python, ours in known.items():
+        if value is python:
+            return get_default_dtype() if ours is float32 else ours
+    raise TypeError(f"{argument}: expected a leafgrad dtype such as leafgrad.float32, got {value!r}")
+
+
+def get_default_dtype() -> dtype:
+    """The floating dtype that new tensors get when none is asked for (float32 at the start)."""
+    return _default
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Make ``d`` (a floating dtype) the default of new floating tensors, for the whole process."""
+    global _default
+    if not check(d, "d").is_floating_point:
+        raise TypeError(f"set_default_dtype: expected a floating dtype, got {d}")
+    _default = d
+
+
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """The smallest dtype that both can be converted to without changing category downwards."""
+    if type1 is type2:
+        return type1
+    low, high = sorted((check(type1, "type1"), check(type2, "type2")), key=lambda d: d.rank)
+    if high is int8 and low is uint8:
+        return int16
+    return high

@@ -1,0 +1,1 @@
+"""Operations: each one forward and its gradient rules, side by side."""

@@ -1,0 +1,93 @@
+"""How dispatch makes Tensors and views without knowing their classes, which live above it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from leafgrad import backends, dtypes, mode
+from leafgrad.ops.node import Node, Output, SymbolBase, TensorBase, Version
+
+TENSOR: type[TensorBase] = TensorBase
+_view: Callable[..., Any]
+_detach: Callable[..., Any]
+
+# The version of every tensor made under inference_mode: it is never written, only recognised.
+INFERENCE_VERSION = Version()
+
+
+def adopt(tensor: type[TensorBase], view: Callable[..., Any], detach: Callable[..., Any]) -> None:
+    """Make ``tensor`` the class of all results, ``view(op, base, params, out)`` and ``detach`` the makers of views."""
+    global TENSOR, _view, _detach
+    TENSOR, _view, _detach = tensor, view, detach
+
+
+def make_view(op: Any, base: Any, params: dict[str, Any], out: Any) -> Any:
+    """``out`` as a view of ``base`` where they share memory, else ``out`` itself."""
+    return _view(op, base, params, out)
+
+
+def detach(x: Any) -> Any:
+    """The same memory without history."""
+    return _detach(x)
+
+
+def create(op: Any, place: tuple[str, int], **params: Any) -> Any:
+    """Run an op that takes no arrays on a device, or record it under a trace; returns a Tensor."""
+    flags = mode.get()
+    if flags & mode.TRACE:
+        return alias(mode.TRACER.get().create(op, place, params))
+    backend = backends.by_device_type(place[0])
+    with backend.device_scope(place[1]):
+        out = alias(backend.wrap(op.kernels.get(backend.name, op.forward)(backend.xp, **params)))
+    if flags & mode.INFERENCE:
+        out._version = INFERENCE_VERSION
+    return out
+
+
+def alias(data: Any, node: Any = None) -> Any:
+    """A new Tensor around a raw array or Symbol."""
+    out = object.__new__(TENSOR)
+    out._data = data
+    out._node = node
+    out._leaf = out._version = None
+    return out
+
+
+def connect(saved: Any, edge: Any) -> Any:
+    """A saved argument as a Tensor whose history is ``edge``, whatever became of the original since."""
+    return saved if saved._node is edge else alias(saved._data, edge)
+
+
+def reconnect_output(node: Node) -> Any:
+    """The output of a node as a Tensor of its graph, or several."""
+    if type(node.out) is tuple:
+        return tuple(alias(o, Output(node, i, o.shape)) for i, o in enumerate(node.out))
+    return None if node.out is None else alias(node.out, node)
+
+
+def wrap(op: Any, kind: type, result: Any) -> Any:
+    """The result of a forward with array-library scalars made 0-d arrays, and sequences made tuples."""
+    if type(result) in (tuple, list) or isinstance(result, tuple):
+        return tuple(wrap(op, kind, r) for r in result)
+    if isinstance(result, SymbolBase) or result is None:
+        return result
+    try:
+        return backends.backend_of(result).wrap(result)
+    except TypeError:
+        raise TypeError(
+            f"op {op.name!r}: expected its forward to return an array, got {type(result).__name__}"
+        ) from None
+
+
+def is_floating(data: Any) -> bool:
+    return dtypes.of(data).is_floating_point
+
+
+def refuse_inference(op: Any, saved: tuple[Any, ...]) -> None:
+    for s in saved:
+        if isinstance(s, TensorBase) and s._version is INFERENCE_VERSION:
+            raise RuntimeError(
+                f"{op.name}: Inference tensors cannot be saved for backward. Make a normal tensor of it first with "
+                "clone(), outside inference_mode"
+            )

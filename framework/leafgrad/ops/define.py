@@ -1,0 +1,79 @@
+"""``@op``: how an op is made."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any, Final, overload
+
+from leafgrad.ops import messages
+from leafgrad.ops.fast import BinaryOp, UnaryOp
+from leafgrad.ops.op import Forward, Op
+
+TRAITS: Final = {
+    "elementwise": "each element of the result depends on the same element of the broadcast arguments",
+    "linear": "linear in all arguments together, with no other dependence on them",
+    "bilinear": "linear in each of two arguments, the other held fixed",
+    "reduction": "sums or picks along dimensions",
+    "view": "the result shares memory with the first argument wherever the array library lets it",
+    "random": "draws from the device's generator; runs once per call, in order",
+    "nondifferentiable": "the result never requires grad",
+    "comparison": "elementwise, with a boolean result",
+    "float": "integer arguments become the default floating dtype first",
+    "promote": "arguments of different dtype are brought to one, as elementwise ops do",
+    "any_dtype": "arguments of different dtypes are taken as they are",
+}
+
+
+@overload
+def op(forward: Forward, /) -> Op: ...
+@overload
+def op(*traits: str, name: str | None = None) -> Callable[[Forward], Op]: ...
+def op(*arguments: Any, name: str | None = None) -> Any:
+    """Make an op of a forward function ``f(xp, x, y, *, parameter=...)``.
+
+    Use it bare, or with traits: ``@op("elementwise", "float")``. ``leafgrad.ops.define.TRAITS`` explains each.
+    A plugin's ops are hidden from nobody: returned by its ``leafgrad_ops`` hook they belong to the registry.
+
+    Args:
+        name: the op's name; by default the function's, without trailing underscores.
+
+    Raises:
+        OpDefinitionError: the first parameter is not ``xp``, a name is taken by vjp rules, an unknown trait.
+    """
+    if len(arguments) == 1 and callable(arguments[0]):
+        return _make(arguments[0], name, frozenset())
+    traits = frozenset(arguments)
+    return lambda forward: _make(forward, name, traits)
+
+
+def _make(forward: Forward, name: str | None, traits: frozenset[Any]) -> Op:
+    if not inspect.isfunction(forward):
+        raise messages.definition(str(forward), f"expected a function f(xp, ...), got {type(forward).__name__}")
+    name = name or forward.__name__.rstrip("_")
+    if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
+        raise messages.definition(name, "expected a lower-case identifier as its name")
+    unknown = sorted(map(str, traits - set(TRAITS)))
+    if unknown:
+        raise messages.definition(name, f"unknown trait {unknown[0]!r}; known are {', '.join(TRAITS)}")
+    if "comparison" in traits:
+        traits |= {"elementwise", "nondifferentiable"}
+    _quiet(forward.__module__)
+    made = Op(forward, name, traits)
+    count = len(made.signature.arguments)
+    plain = not (made.signature.parameters or made.signature.variadic or traits & {"view", "random", "any_dtype"})
+    if "elementwise" in traits and plain and made.signature.required == count and count in (1, 2):
+        made = (UnaryOp if count == 1 else BinaryOp)(forward, name, traits)
+    return made
+
+
+_quieted: set[str] = set()
+
+
+def _quiet(module: str) -> None:
+    """inf and nan come without a warning, as in PyTorch: silence NumPy's in modules that define ops, there alone."""
+    if module not in _quieted:
+        _quieted.add(module)
+        warnings.filterwarnings("ignore", category=RuntimeWarning, module=re.escape(module) + "$")

@@ -1,0 +1,151 @@
+"""The words of errors: what was expected, what came, in the op's own argument names, and the remedy."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from leafgrad import backends, dtypes
+from leafgrad.errors import OpDefinitionError
+
+PACKAGE = str(Path(__file__).parent.parent)
+
+
+def user_line() -> str:
+    """``file:line: source`` of the innermost frame outside this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    import linecache
+
+    source = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}: {source}".rstrip(": ")
+
+
+def definition(name: str, problem: str) -> OpDefinitionError:
+    return OpDefinitionError(f"op {name!r}: {problem}")
+
+
+def describe(value: Any) -> str:
+    """A value in few words: ``float32 (3, 4)`` for a tensor, else its repr, shortened."""
+    data = getattr(value, "_data", value)
+    if hasattr(data, "shape") and hasattr(data, "dtype"):
+        return f"{data.dtype} {tuple(data.shape)}"
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def describe_op(op: Any) -> str:
+    reads = sorted(set().union(*op.uses) - {"g"})
+    rules = [a for a, r in zip(op.signature.arguments, op.uses, strict=True) if r]
+    text = f"<op {op.name}({op.signature})"
+    if rules:
+        text += f", d/d{{{', '.join(rules)}}}"
+    if reads:
+        text += f", saves {{{', '.join(reads)}}}"
+    return text + ">"
+
+
+def call(op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> str:
+    """``mul(x: float32 (3,), y: float32 (4,), dim=0)``."""
+    names = op.signature.arguments
+    parts = [
+        f"{names[op.signature.slot(i)]}{f'[{i - len(names) + 1}]' if op.signature.variadic and i >= len(names) - 1 else ''}"
+        f": {describe(a)}"
+        for i, a in enumerate(args)
+        if names
+    ]
+    parts += [f"{k}={describe(v)}" for k, v in params.items()]
+    return f"{op.name}({', '.join(parts)})"
+
+
+def failed(op: Any, args: tuple[Any, ...], params: dict[str, Any], error: Exception) -> Exception:
+    """The exception to raise when a forward failed: arguments first, then broadcasting, then the cause."""
+    count, need = len(args), op.signature.required
+    top = len(op.signature.arguments)
+    if count < need or (count > top and not op.signature.variadic):
+        expected = str(need) if need == top else f"{need} to {top}"
+        return TypeError(f"{op.name}: expected {expected} tensors ({op.signature}), got {count}")
+    unknown = set(params) - set(op.signature.parameters)
+    if unknown:
+        return TypeError(f"{op.name}: unexpected parameter {sorted(unknown)[0]!r}; expected {op.name}({op.signature})")
+    if isinstance(error, (IndexError, NotImplementedError, MemoryError)):
+        return type(error)(f"{call(op, args, params)}: {error}")
+    mismatch = _broadcast_mismatch(args) if "elementwise" in op.traits else None
+    if mismatch:
+        return RuntimeError(f"{mismatch}, in {call(op, args, params)}")
+    return RuntimeError(f"{call(op, args, params)}: {error}")
+
+
+def _broadcast_mismatch(args: tuple[Any, ...]) -> str | None:
+    shapes = [(i, tuple(a.shape)) for i, a in enumerate(args) if hasattr(a, "shape")]
+    if len(shapes) < 2:
+        return None
+    (_, a), (_, b) = shapes[:2]
+    for k in range(1, min(len(a), len(b)) + 1):
+        if a[-k] != b[-k] and 1 not in (a[-k], b[-k]):
+            at = max(len(a), len(b)) - k
+            return (
+                f"The size of tensor a ({a[-k]}) must match the size of tensor b ({b[-k]}) at non-singleton "
+                f"dimension {at}; reshape or expand one of them"
+            )
+    return None
+
+
+def no_array(op: Any, args: tuple[Any, ...]) -> TypeError:
+    got = ", ".join(type(a).__name__ for a in args) or "nothing"
+    return TypeError(
+        f"{op.name}: expected at least one Tensor ({op.signature}), got {got}; make one with leafgrad.tensor(...)"
+    )
+
+
+def bad_argument(op: Any, i: int, value: Any) -> TypeError:
+    name = op.signature.arguments[op.signature.slot(i)] if op.signature.arguments else "argument"
+    hint = "convert it with leafgrad.tensor(...)"
+    if type(value) in backends.BACKENDS:
+        hint = "convert it with leafgrad.from_numpy(...) or leafgrad.tensor(...)"
+    return TypeError(f"{op.name}(): {name}: expected a Tensor or a number, got {type(value).__name__}; {hint}")
+
+
+def devices(op: Any, found: list[str]) -> RuntimeError:
+    return RuntimeError(
+        f"{op.name}: Expected all tensors to be on the same device, but found at least two devices, "
+        f"{found[0]} and {found[1]}! Move one of them with .to({found[0]!r})"
+    )
+
+
+def dtypes_differ(op: Any, args: tuple[Any, ...]) -> RuntimeError:
+    return RuntimeError(
+        f"{call(op, args, {})}: expected tensors of the same dtype; convert one with .to(dtype), e.g. .float()"
+    )
+
+
+def freed() -> RuntimeError:
+    return RuntimeError(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+        "already been freed). The first backward() or autograd.grad() released what it had saved: pass "
+        "retain_graph=True to it if you need to go through the graph again."
+    )
+
+
+def modified(node: Any, data: Any, version: Any) -> RuntimeError:
+    kind = {"float32": "FloatTensor", "float64": "DoubleTensor", "float16": "HalfTensor"}.get(
+        dtypes.of(data).name, "Tensor"
+    )
+    where = getattr(node, "where", "")
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[leafgrad.{kind} {list(data.shape)}], saved by {node.name()}, is at version {version.count}, written after "
+        "it was saved. "
+        + (f"The forward line was {where}. " if where else "")
+        + "Use the out-of-place operation, or clone() before writing; "
+        "leafgrad.autograd.set_detect_anomaly(True) names the forward line."
+    )
+
+
+def no_rule(op: Any, argument: str) -> str:
+    return (
+        f"op {op.name!r} has no gradient for its argument {argument!r}: detach() it, or define "
+        f"{op.name}.vjp({argument}=...)"
+    )

@@ -1,0 +1,161 @@
+"""What is recorded: the bare tensor, its version, and the nodes of the backward graph.
+
+A tensor points to its node and a node points to earlier nodes, never back, so nothing here forms a
+reference cycle and a graph is freed as soon as its last tensor is. A leaf's ``.grad`` lives in its Leaf node.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any, Final
+
+# Nodes are numbered by birth. An edge always leads to an older node, so sorting by number is a
+# topological sort; in-place writes draw from the same numbers, so "written after it was saved" is one comparison.
+SEQ: Final = itertools.count(1)
+
+
+class Version:
+    """How often the memory of a tensor and its views was written in place, and when last."""
+
+    __slots__ = ("count", "seq")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.seq = 0
+
+    def bump(self) -> None:
+        self.count += 1
+        self.seq = next(SEQ)
+
+
+class TensorBase:
+    """The state of a tensor; ``leafgrad.Tensor`` adds the behaviour.
+
+    ``_data`` is a raw array or a Symbol; ``_node`` is None unless the tensor requires grad; ``_leaf`` keeps
+    ``.grad`` and hooks of a leaf; ``_version`` is made at the first view, in-place write or saved output.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_data", "_leaf", "_node", "_version")
+
+    _data: Any
+    _node: Any
+    _leaf: Any
+    _version: Any
+
+
+class SymbolBase:
+    """A value that is recorded rather than computed. ``bind`` records an op on it."""
+
+    __slots__ = ()
+
+    def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+
+class Hooks:
+    """Functions to run on the gradient of one tensor, in order, and the tensors that keep it."""
+
+    __slots__ = ("functions", "retained")
+
+    def __init__(self) -> None:
+        self.functions: dict[int, Callable[[Any], Any]] = {}
+        self.retained: list[weakref.ref[Any]] = []
+
+
+class GraphNode:
+    """What every node of the backward graph has: who comes before it, its birth, its output's shape, its hooks."""
+
+    __slots__ = ("__weakref__", "edges", "hooks", "seq", "shape")
+
+    edges: tuple[Any, ...]
+    seq: int
+    shape: tuple[int, ...]
+    hooks: Hooks | None
+
+    def name(self) -> str:
+        """The node's name as PyTorch spells it, e.g. ``"MulBackward0"``."""
+        raise NotImplementedError
+
+    @property
+    def next_functions(self) -> tuple[tuple[GraphNode | None, int], ...]:
+        """The nodes that this one passes gradients to, each with the output number it feeds."""
+        return tuple((e.source, e.index) if isinstance(e, Output) else (e, 0) for e in self.edges)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+
+class Leaf(GraphNode):
+    """Where the gradient of one leaf accumulates."""
+
+    __slots__ = ("dtype", "grad", "owner")
+
+    def __init__(self, tensor: TensorBase) -> None:
+        self.edges = ()
+        self.seq = next(SEQ)
+        self.shape = tensor._data.shape
+        self.dtype = tensor._data.dtype
+        self.hooks = None
+        self.grad: Any = None
+        self.owner = weakref.ref(tensor)
+
+    def name(self) -> str:
+        return "AccumulateGrad"
+
+    @property
+    def variable(self) -> Any:
+        """The leaf tensor, or None once it is gone."""
+        return self.owner()
+
+
+class Freed:
+    """Stands in for saved values that a backward pass has released."""
+
+    def __repr__(self) -> str:
+        return "<freed>"
+
+
+FREED: Final = Freed()
+EMPTY: Final[dict[str, Any]] = {}
+
+
+class Node(GraphNode):
+    """One recorded call of an op: which arguments came from where, and what its rules asked to be kept."""
+
+    __slots__ = ("op", "out", "params", "saved", "shapes", "version", "where")
+
+    op: Any
+    params: dict[str, Any]
+    saved: Any  # per argument: the Tensor or value that some rule reads, else None
+    out: Any  # the raw output, if some rule reads it
+    version: Version | None  # the version of out's memory
+    shapes: tuple[Any, ...] | None  # per argument, if some rule reads a shape
+    where: str  # the forward line, under anomaly detection only
+
+    def name(self) -> str:
+        return str(self.op.label)
+
+    def release(self) -> None:
+        """Let go of what the rules needed. Nodes that kept nothing may run again."""
+        if self.out is not None or any(s is not None for s in self.saved):
+            self.saved = FREED
+            self.out = None
+
+
+class Output(GraphNode):
+    """One output of an op that has several; passes its gradient on into its slot."""
+
+    __slots__ = ("index", "source")
+
+    def __init__(self, source: GraphNode, index: int, shape: tuple[int, ...]) -> None:
+        self.edges = (source,)
+        self.source = source
+        self.index = index
+        self.seq = next(SEQ)
+        self.shape = shape
+        self.hooks = None
+
+    def name(self) -> str:
+        return self.source.name()

@@ -1,0 +1,243 @@
+"""Op, its definition, and the one dispatch that runs it on arrays, Tensors and Symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from leafgrad import backends, mode
+from leafgrad.errors import MissingGradientError
+from leafgrad.mode import ANOMALY, GRAD, INFERENCE, TRACE, TRACER
+from leafgrad.ops import carriers, messages, promotion
+from leafgrad.ops.node import FREED, SEQ, GraphNode, Node, Output, SymbolBase, TensorBase, Version
+from leafgrad.ops.signature import Signature, compile_rule
+
+BACKENDS = backends.BACKENDS
+get_mode = mode.get
+new = object.__new__
+
+Forward = Callable[..., Any]
+Pulled = Sequence[tuple[GraphNode, Any]]
+
+
+class Op:
+    """An operation: one forward over an array namespace, one vjp rule per differentiable argument.
+
+    Calling it with raw arrays computes; with Tensors it computes and records a node; with Symbols it records an
+    equation. Array arguments are positional, parameters keyword-only.
+
+    Attributes:
+        name: unique among all ops.
+        signature: arguments, parameters and their defaults.
+        traits: what passes and forward mode may assume (``"elementwise"``, ``"linear"``, ...).
+    """
+
+    def __init__(self, forward: Forward, name: str, traits: frozenset[str]) -> None:
+        self.forward = forward
+        self.name = name
+        self.traits = traits
+        self.signature = Signature(forward, name)
+        self.label = "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward0"
+        self.__doc__ = forward.__doc__
+        self.kernels: dict[str, Forward] = {}
+        self.table: dict[type, tuple[Forward, Any]] = {}
+        self.rules: tuple[Any, ...] = tuple([self.missing(a) for a in self.signature.arguments])
+        self.differentiable = "nondifferentiable" not in traits
+        self.uses: tuple[frozenset[str], ...] = (frozenset(),) * len(self.signature.arguments)
+        self.plans: dict[tuple[bool, ...], tuple[tuple[bool, ...], bool, bool]] = {}
+        self.keeps_dtype = not traits & {"comparison", "any_dtype"}
+
+    # ---- definition -------------------------------------------------------------------------------------------
+
+    def vjp(self, **rules: Callable[..., Any]) -> Op:
+        """Give the gradient rules, one per differentiable argument.
+
+        A rule's parameters are its save-list: ``g`` (gradient of the output), ``out``, any argument by name, an
+        argument's shape as ``<name>_shape``, and, keyword-only, parameters of the op. A rule returns the gradient
+        of its argument, before un-broadcasting, or None for zero. Rules are written with ops and operators.
+
+        Raises:
+            OpDefinitionError: unknown argument or rule parameter, or the op has rules already.
+        """
+        compiled, uses = list(self.rules), list(self.uses)
+        for argument, rule in rules.items():
+            i = self.signature.index(argument)
+            if uses[i]:
+                raise messages.definition(self.name, f"argument {argument!r} already has a vjp rule")
+            compiled[i], uses[i] = compile_rule(rule, argument, self.signature)
+        self.rules, self.uses = tuple(compiled), tuple(uses)
+        self.plans.clear()
+        return self
+
+    def kernel(self, backend: str) -> Callable[[Forward], Forward]:
+        """Replace the forward on one backend: ``@gelu.kernel("cupy")``. Same arguments, same result.
+
+        Raises:
+            OpDefinitionError: the kernel's parameters differ from the forward's, or the backend has one already.
+        """
+
+        def register(forward: Forward) -> Forward:
+            if backend in self.kernels:
+                raise messages.definition(self.name, f"already has a kernel for backend {backend!r}")
+            self.signature.check_kernel(forward, backend)
+            self.kernels[backend] = forward
+            self.table.clear()
+            return forward
+
+        return register
+
+    def missing(self, argument: str) -> Callable[..., Any]:
+        """The rule of an argument that has none: it says so."""
+
+        def rule(*_: Any) -> Any:
+            raise MissingGradientError(messages.no_rule(self, argument))
+
+        return rule
+
+    def __repr__(self) -> str:
+        return messages.describe_op(self)
+
+    # ---- dispatch ---------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        for a in args:
+            if isinstance(a, TensorBase):
+                return self.apply(args, params)
+        return self.compute(args, params)
+
+    def compute(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Run on raw arrays, or record on Symbols."""
+        first = None
+        for a in args:
+            if isinstance(a, SymbolBase):
+                return a.bind(self, args, params)
+            if first is None and hasattr(a, "dtype"):
+                first = a
+        if first is None:
+            raise messages.no_array(self, args)
+        kind = type(first)
+        forward, xp = self.table.get(kind) or self.resolve(first)
+        try:
+            result = forward(xp, *args, **params)
+        except Exception as error:
+            raise messages.failed(self, args, params, error) from error
+        if type(result) is kind:
+            return result
+        return carriers.wrap(self, kind, result)
+
+    def resolve(self, array: Any) -> tuple[Forward, Any]:
+        """The forward and array namespace for one class of arrays, remembered."""
+        backend = backends.backend_of(array)
+        entry = self.kernels.get(backend.name, self.forward), backend.xp
+        self.table[type(array)] = entry
+        return entry
+
+    def apply(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Run on Tensors: check, promote, compute, record. The complete path; the fast ones shortcut it."""
+        flags = get_mode()
+        args = promotion.prepare(self, args)
+        if flags & TRACE:
+            lift = TRACER.get().lift
+            raw = tuple([lift(a) if isinstance(a, TensorBase) else a for a in args])
+        else:
+            raw = tuple([a._data if isinstance(a, TensorBase) else a for a in args])
+        return self.record(args, params, raw, self.compute(raw, params), flags)
+
+    # ---- recording --------------------------------------------------------------------------------------------
+
+    def plan(self, needs: tuple[bool, ...]) -> tuple[tuple[bool, ...], bool, bool]:
+        """Which arguments, whether the output, and whether shapes must be kept when ``needs`` require grad."""
+        found = self.plans.get(needs)
+        if found is None:
+            names = self.signature.arguments
+            used: set[str] = set()
+            for i, need in enumerate(needs):
+                if need:
+                    used |= self.uses[self.signature.slot(i)]
+            keep = tuple(names[self.signature.slot(i)] in used for i in range(len(needs)))
+            found = keep, "out" in used, any(u.endswith("_shape") for u in used)
+            self.plans[needs] = found
+        return found
+
+    def record(
+        self, args: tuple[Any, ...], params: dict[str, Any], raw: tuple[Any, ...], result: Any, flags: int
+    ) -> Any:
+        """Wrap the result in a Tensor (or several), with a node where some argument requires grad."""
+        node = None
+        if flags & GRAD and self.differentiable:
+            edges = tuple([a._node if isinstance(a, TensorBase) else None for a in args])
+            if any(edges):
+                node = self.node(args, params, raw, result, edges, flags)
+        if type(result) is tuple:
+            return tuple([self.output(args, params, r, node, i, flags) for i, r in enumerate(result)])
+        return self.output(args, params, result, node, None, flags)
+
+    def node(self, args: Any, params: Any, raw: Any, result: Any, edges: Any, flags: int) -> Node:
+        node = new(Node)
+        node.op = self
+        node.params = params
+        node.edges = edges
+        node.seq = next(SEQ)
+        node.shape = tuple([r.shape for r in result]) if type(result) is tuple else result.shape
+        node.hooks = None
+        keep, keep_out, keep_shapes = self.plan(tuple([e is not None for e in edges]))
+        node.saved = tuple([a if k else None for a, k in zip(args, keep, strict=True)])
+        node.out = result if keep_out else None
+        node.version = None
+        node.shapes = tuple([getattr(r, "shape", ()) for r in raw]) if keep_shapes else None
+        if flags & ANOMALY:
+            node.where = messages.user_line()
+        carriers.refuse_inference(self, node.saved)
+        return node
+
+    def output(self, args: Any, params: Any, data: Any, node: Node | None, index: int | None, flags: int) -> Any:
+        out = new(carriers.TENSOR)
+        out._data = data
+        out._node = None
+        out._leaf = None
+        out._version = carriers.INFERENCE_VERSION if flags & INFERENCE else None
+        if node is not None and carriers.is_floating(data):
+            out._node = node if index is None else Output(node, index, data.shape)
+            if node.out is not None:
+                if node.version is None:
+                    node.version = Version()
+                out._version = node.version
+        if "view" in self.traits:
+            return carriers.make_view(self, args[0], params, out)
+        return out
+
+    # ---- backward ---------------------------------------------------------------------------------------------
+
+    def pull(self, node: Node, g: Any, needed: set[GraphNode] | None) -> Pulled:
+        """Each edge that needs one, with its gradient as a raw array."""
+        raw = tuple([s._data if isinstance(s, TensorBase) else s for s in self.checked(node)])
+        return self.run_rules(node, g, needed, raw, node.out)
+
+    def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> Pulled:
+        """The same with Tensors, connected to the graph that made the saved values."""
+        saved = self.checked(node)
+        args = tuple([
+            carriers.connect(s, e) if isinstance(s, TensorBase) else s
+            for s, e in zip(saved, node.edges, strict=True)
+        ])  # fmt: skip
+        return self.run_rules(node, g, needed, args, carriers.reconnect_output(node))
+
+    def checked(self, node: Node) -> tuple[Any, ...]:
+        """The saved values, after checking that none was freed or overwritten."""
+        saved: tuple[Any, ...] = node.saved
+        if saved is FREED:
+            raise messages.freed()
+        for s in saved:
+            if isinstance(s, TensorBase) and s._version is not None and s._version.seq > node.seq:
+                raise messages.modified(node, s._data, s._version)
+        if node.version is not None and node.version.seq > node.seq:
+            raise messages.modified(node, node.out, node.version)
+        return saved
+
+    def run_rules(self, node: Node, g: Any, needed: set[GraphNode] | None, args: Any, out: Any) -> Pulled:
+        result: list[tuple[GraphNode, Any]] = []
+        for i, edge in enumerate(node.edges):
+            if edge is not None and (needed is None or edge in needed):
+                rule = self.rules[self.signature.slot(i)]
+                result.append((edge, rule(g, args, out, node.shapes, node.params, i)))
+        return result

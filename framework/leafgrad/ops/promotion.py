@@ -1,0 +1,110 @@
+"""Before an op runs on Tensors: are these values, on one device, of dtypes that go together?
+
+Promotion is PyTorch's: tensors with dimensions decide over 0-d tensors, and these over Python numbers, unless
+the lower one is of a higher category (bool < integer < float). A conversion is an op of the graph, so rules
+never see mixed dtypes.
+"""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+from leafgrad import dtypes
+from leafgrad.backends.place import place
+from leafgrad.ops import messages
+from leafgrad.ops.node import SymbolBase, TensorBase
+
+_CATEGORY = {bool: 0, int: 1, float: 2}
+_to_dtype: Any = None
+_to_device: Any = None
+
+
+def adopt(to_dtype: Any, to_device: Any) -> None:
+    """Make these the ops that convert arguments; they are ops themselves, so they come later."""
+    global _to_dtype, _to_device
+    _to_dtype, _to_device = to_dtype, to_device
+
+
+def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Check types and devices of ``args`` and bring their dtypes together, as the op's traits say."""
+    args = tuple([a if isinstance(a, TensorBase) else _number(op, i, a) for i, a in enumerate(args)])
+    args = _same_device(op, args)
+    traits = op.traits
+    if "any_dtype" in traits:
+        return args
+    if "elementwise" in traits or "promote" in traits:
+        target = result_type(args)
+        if "float" in traits and not target.is_floating_point:
+            target = dtypes.get_default_dtype()
+        return tuple([_cast(a, target) for a in args])
+    if "float" in traits:
+        return tuple([
+            _cast(a, dtypes.get_default_dtype())
+            if isinstance(a, TensorBase) and not dtypes.of(a._data).is_floating_point
+            else a
+            for a in args
+        ])  # fmt: skip
+    floating = {d for a in args if isinstance(a, TensorBase) and (d := dtypes.of(a._data)).is_floating_point}
+    if len(floating) > 1:
+        raise messages.dtypes_differ(op, args)
+    return args
+
+
+def _number(op: Any, i: int, value: Any) -> Any:
+    if value is None or type(value) in _CATEGORY:
+        return value
+    if isinstance(value, numbers.Number) and not isinstance(value, complex) and hasattr(value, "item"):
+        return value.item()
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    raise messages.bad_argument(op, i, value)
+
+
+def result_type(args: tuple[Any, ...]) -> dtypes.dtype:
+    """The dtype in which Tensors and Python numbers meet."""
+    best: list[dtypes.dtype | None] = [None, None, None]  # with dimensions, 0-d, Python numbers
+    for a in args:
+        if isinstance(a, TensorBase):
+            level, d = (0 if a._data.ndim else 1), dtypes.of(a._data)
+        elif a is None:
+            continue
+        else:
+            level, d = 2, (dtypes.bool_, dtypes.int64, dtypes.get_default_dtype())[_CATEGORY[type(a)]]
+        found = best[level]
+        best[level] = d if found is None else dtypes.promote_types(found, d)
+    result: dtypes.dtype | None = None
+    for d2 in best:
+        if d2 is not None and (result is None or d2.category > result.category):
+            result = d2
+    assert result is not None
+    return result
+
+
+def _cast(a: Any, target: dtypes.dtype) -> Any:
+    if not isinstance(a, TensorBase) or dtypes.of(a._data) is target:
+        return a
+    return _to_dtype(a, dtype=target.name, source=dtypes.of(a._data).name)
+
+
+def _same_device(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    tensors = [a for a in args if isinstance(a, TensorBase) and not isinstance(a._data, SymbolBase)]
+    places = {id(a): place(a._data) for a in tensors}
+    if len(set(places.values())) < 2:
+        return args
+    big = [a for a in tensors if a._data.ndim or places[id(a)][0] != "cpu"]
+    targets = {places[id(a)] for a in big}
+    if len(targets) == 1 and "elementwise" in op.traits:
+        (target,) = targets
+        return tuple([
+            _to_device(a, device=target, source=places[id(a)])
+            if isinstance(a, TensorBase) and places[id(a)] != target
+            else a
+            for a in args
+        ])  # fmt: skip
+    names = [
+        f"{kind}:{index}" if kind != "cpu" else "cpu" for kind, index in dict.fromkeys(places[id(a)] for a in tensors)
+    ]
+    raise messages.devices(op, names)

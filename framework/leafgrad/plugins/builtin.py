@@ -1,0 +1,32 @@
+"""What the core itself brings, through the same hooks as any plugin. The one module that names everything."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from leafgrad.plugins.hookspecs import hookimpl
+from leafgrad.plugins.specs import BackendSpec, Op
+
+
+@hookimpl
+def leafgrad_ops() -> list[Op]:
+    """Every op in the modules of `leafgrad.ops`, each once however many names it has there."""
+    from leafgrad import ops
+    from leafgrad.ops.op import Op as CoreOp
+
+    found: dict[int, Op] = {}
+    for module in iter_modules(ops.__path__, "leafgrad.ops."):
+        for value in vars(import_module(module.name)).values():
+            if isinstance(value, CoreOp):
+                found[id(value)] = value
+    return list(found.values())
+
+
+@hookimpl
+def leafgrad_backends() -> list[BackendSpec]:
+    """NumPy on "cpu", CuPy on "cuda"."""
+    return [
+        BackendSpec("numpy", "cpu", "leafgrad.backends.numpy:NumpyBackend"),
+        BackendSpec("cupy", "cuda", "leafgrad.backends.cupy:CupyBackend"),
+    ]

@@ -1,0 +1,86 @@
+"""The hooks a plugin may implement. Each takes nothing and returns a list; none of them registers anything
+itself.
+
+A plugin is a module (or an object) under the entry-point group `leafgrad`:
+
+    # pyproject.toml of the plugin
+    [project.entry-points.leafgrad]
+    special = "leafgrad_special"
+
+    # leafgrad_special.py
+    from leafgrad.plugins import hookimpl
+
+    leafgrad_api_version = 1        # optional: refuse to load where the hooks mean something else
+
+    @hookimpl
+    def leafgrad_ops():
+        from leafgrad_special.bessel import j0, j1
+        return [j0, j1]
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pluggy
+
+from leafgrad.plugins.specs import BackendSpec, CommandSpec, ExecutorSpec, Op
+
+API_VERSION: Final = 1
+"""Version of the hooks below. It changes when a plugin written for the old ones could go wrong."""
+
+hookspec = pluggy.HookspecMarker("leafgrad")
+hookimpl = pluggy.HookimplMarker("leafgrad")
+"""Marks a plugin's function as the implementation of the hook of the same name."""
+
+
+@hookspec
+def leafgrad_ops() -> list[Op]:
+    """Ops, reachable as `leafgrad.ops.NAME` afterwards. Names are unique among all plugins.
+
+    Example:
+
+        @hookimpl
+        def leafgrad_ops():
+            return [j0, j1]         # functions decorated with @leafgrad.op
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def leafgrad_backends() -> list[BackendSpec]:
+    """Array libraries, each with the device type it serves. Both names are unique among all plugins.
+
+    Example:
+
+        @hookimpl
+        def leafgrad_backends():
+            return [BackendSpec("cupy", device_type="cuda", target="leafgrad.backends.cupy:CupyBackend")]
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def leafgrad_executors() -> list[ExecutorSpec]:
+    """Ways to run a compiled graph.
+
+    Example:
+
+        @hookimpl
+        def leafgrad_executors():
+            return [ExecutorSpec("native", target="leafgrad_native.executor:NativeExecutor")]
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def leafgrad_cli() -> list[CommandSpec]:
+    """Subcommands of `python -m leafgrad`.
+
+    Example:
+
+        @hookimpl
+        def leafgrad_cli():
+            return [CommandSpec("plot", help="draw a training log", target="leafgrad_plot.cli:main")]
+    """
+    raise NotImplementedError

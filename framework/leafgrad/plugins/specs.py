@@ -1,0 +1,64 @@
+"""What plugins list: data that imports nothing. Targets are "module:attribute", imported when first used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Op(Protocol):
+    """What the registry asks of an op; `leafgrad.op` makes the real ones."""
+
+    @property
+    def name(self) -> str:
+        """The op's name, by which it is found."""
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Run the op."""
+
+
+@dataclass(frozen=True)
+class BackendSpec:
+    """An array library bound to a device type.
+
+    name: the backend's own name, as in `op.kernel("cupy")`.
+    device_type: the device type it serves, as in `leafgrad.device("cuda:0")`; each has one backend.
+    target: its `leafgrad.backends.Backend` class.
+    """
+
+    name: str
+    device_type: str
+    target: str
+
+
+@dataclass(frozen=True)
+class ExecutorSpec:
+    """A way to run compiled graphs.
+
+    name: as in `compile(step, executor=name)`.
+    target: what the compiler calls.
+    """
+
+    name: str
+    target: str
+
+
+@dataclass(frozen=True)
+class CommandSpec:
+    """A subcommand `python -m leafgrad NAME ...`.
+
+    help: one line for the overview.
+    target: a function that takes the remaining arguments, a list of str, and returns the exit status, an int.
+    """
+
+    name: str
+    help: str
+    target: str
+
+
+def resolve(target: str) -> Any:
+    """Import what "module:attribute" names."""
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)

@@ -1,0 +1,1 @@
+"""The Tensor and the operations on it, under PyTorch's names."""

@@ -1,0 +1,156 @@
+"""In-place operations: compute, then write the result into the tensor's memory and its history."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from leafgrad import dtypes, mode
+from leafgrad.mode import GRAD, INFERENCE, TRACE, TRACER
+from leafgrad.ops import carriers, messages
+from leafgrad.ops.convert import to_dtype
+from leafgrad.ops.define import op
+from leafgrad.ops.node import Leaf, TensorBase, Version
+from leafgrad.ops.shape import expand
+from leafgrad.tensor.view import View, write_view
+
+_RAW: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.iadd,
+    "sub": operator.isub,
+    "mul": operator.imul,
+    "div": operator.itruediv,
+}
+
+
+@op("linear")
+def overwrite(xp: Any, x: Any, y: Any) -> Any:
+    """y, in the place of x: no gradient flows to x, yet the result belongs to x's graph."""
+    return y
+
+
+overwrite.vjp(x=lambda g: None, y=lambda g: g)
+
+
+def update(x: Any, function: Any, *others: Any, **params: Any) -> Any:
+    """``x = function(x, *others, **params)``, in place; returns x."""
+    name = getattr(function, "name", None) or function.__name__
+    check(x, name)
+    flags = mode.get()
+    if flags <= GRAD and not (flags and (x._node is not None or any(_requires(o) for o in others))):
+        if not params and name in _RAW and _plain(x, others):
+            x._data = _RAW[name](x._data, _raw(others[0]))
+            version(x).bump()
+            return x
+        return write(x, function(x, *others, **params))
+    # A rule may read the old value, so it must not be the memory that is about to be written.
+    old = carriers.alias(x._data if flags & TRACE else x._data.copy(), x._node)
+    if flags & TRACE:
+        old._data = TRACER.get().lift(x)
+    return write(x, function(old, *others, **params))
+
+
+def _requires(value: Any) -> bool:
+    return isinstance(value, TensorBase) and value._node is not None
+
+
+def _raw(value: Any) -> Any:
+    return value._data if isinstance(value, TensorBase) else value
+
+
+def _plain(x: Any, others: tuple[Any, ...]) -> bool:
+    """Whether Python's in-place operator on the arrays does just what is asked."""
+    (y,) = others
+    if not dtypes.of(x._data).is_floating_point:
+        return False
+    if isinstance(y, TensorBase):
+        b = y._data
+        return type(b) is type(x._data) and b.dtype is x._data.dtype and b.shape in (x._data.shape, ())
+    return type(y) in (int, float)
+
+
+def version(x: Any) -> Version:
+    if x._version is None:
+        x._version = Version()
+    found: Version = x._version
+    return found
+
+
+def check(x: Any, name: str) -> None:
+    """A RuntimeError if ``x`` must not be written now."""
+    base = x._base if isinstance(x, View) else x
+    if mode.get() & GRAD and isinstance(base._node, Leaf) and (base is x or x._seen != float("inf")):
+        which = "a leaf Variable" if base is x else "a view of a leaf Variable"
+        raise RuntimeError(
+            f"{which} that requires grad is being used in an in-place operation ({name}_). Write within "
+            "leafgrad.no_grad(), or use the out-of-place operation"
+        )
+    if x._version is carriers.INFERENCE_VERSION and not mode.get() & INFERENCE:
+        raise RuntimeError(
+            f"Inplace update to inference tensor outside InferenceMode is not allowed ({name}_); clone() it first"
+        )
+
+
+def write(x: Any, new: Any) -> Any:
+    """Give ``x`` the value and the history of ``new``, which broadcasts to it; returns x."""
+    kind, theirs = dtypes.of(x._data), dtypes.of(new._data)
+    if theirs.category > kind.category:
+        raise RuntimeError(
+            f"result type {theirs} can't be cast to the desired output type {kind}; use the out-of-place operation"
+        )
+    if theirs is not kind:
+        new = to_dtype(new, dtype=kind.name, source=theirs.name)
+    if new._data.shape != x._data.shape:
+        if len(new._data.shape) > len(x._data.shape):
+            raise _does_not_fit(x, new)
+        try:
+            new = expand(new, shape=tuple(x._data.shape))
+        except RuntimeError:
+            raise _does_not_fit(x, new) from None
+    flags = mode.get()
+    base = x._base if isinstance(x, View) else x
+    before = base._node
+    if flags & TRACE:
+        _write_symbol(x, base, new)
+    else:
+        x._data[...] = new._data
+    if x._version is not carriers.INFERENCE_VERSION:
+        version(x).bump()
+    if flags & GRAD and (before is not None or new._node is not None):
+        _write_history(x, base, before, new, flags)
+    return x
+
+
+def _does_not_fit(x: Any, new: Any) -> RuntimeError:
+    return RuntimeError(
+        f"output with shape {list(x._data.shape)} doesn't match the broadcast shape {list(new._data.shape)}; "
+        "use the out-of-place operation"
+    )
+
+
+def _write_symbol(x: Any, base: Any, new: Any) -> None:
+    lift = TRACER.get().lift
+    symbol = lift(new)
+    if x is not base:
+        lift(x)
+        symbol = write_view(lift(base), symbol, steps=x._steps)
+    else:
+        lift(x)
+    base._data = symbol
+
+
+def _write_history(x: Any, base: Any, before: Any, new: Any, flags: int) -> None:
+    if x is base:
+        node = new._node
+        if node is None or isinstance(node, Leaf):
+            node = overwrite.node((x, new), {}, (x._data, new._data), x._data, (before, new._node), flags)
+        x._node = node
+    elif x._seen != float("inf"):
+        args = carriers.alias(base._data), new
+        raw = base._data, new._data
+        base._node = write_view.node(args, {"steps": x._steps}, raw, base._data, (before, new._node), flags)
+    elif new._node is not None:
+        raise RuntimeError(
+            f"{messages.describe(x)}: this view was made without recording (no_grad or detach) and is being modified "
+            "in place by something that requires grad; make the view again with recording on, or clone() it"
+        )

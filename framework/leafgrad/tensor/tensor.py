@@ -1,0 +1,404 @@
+"""The Tensor: its attributes, its place in the graph, and conversions to Python and NumPy."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from leafgrad import backends, devices, dtypes, mode
+from leafgrad.errors import TraceError
+from leafgrad.ops import carriers, messages
+from leafgrad.ops.convert import clone, to_device, to_dtype
+from leafgrad.ops.node import GraphNode, Hooks, Leaf, Output, SymbolBase, TensorBase, Version
+from leafgrad.tensor import printing
+from leafgrad.tensor.handle import RemovableHandle
+from leafgrad.tensor.methods import Methods
+from leafgrad.tensor.operators import Operators
+from leafgrad.tensor.size import Size
+
+NON_LEAF_GRAD = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. It won't be populated during "
+    "autograd.backward(): call .retain_grad() on this tensor before backward() if you want it, or access the leaf "
+    "tensor that it was computed from."
+)
+
+
+class Tensor(Operators, Methods, TensorBase):
+    """A multi-dimensional array of one dtype on one device, which can take part in automatic differentiation.
+
+    Made by ``leafgrad.tensor``, ``zeros``, ``randn``, … and by every operation on tensors.
+    """
+
+    __slots__ = ()
+
+    # ---- what it is -------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        """The size of each dimension."""
+        return Size(self._data.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return int(self._data.ndim)
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """The type of the elements."""
+        return dtypes.of(self._data)
+
+    @property
+    def device(self) -> devices.device:
+        """Where the tensor lives."""
+        return self._data.device if isinstance(self._data, SymbolBase) else devices.of(self._data)
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory, detached from the graph; writes through it are not checked by autograd."""
+        out: Tensor = carriers.alias(self._data)
+        return out
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"data: expected a Tensor, got {type(value).__name__}; wrap it with leafgrad.tensor(...)")
+        if mode.get() & mode.TRACE:
+            raise TraceError(f"t.data = ... cannot be traced, at {messages.user_line()}; write t.copy_(...) instead")
+        if self._node is not None and not value.dtype.is_floating_point:
+            raise RuntimeError(f"data: expected a floating tensor, since this one requires grad, got {value.dtype}")
+        self._data = value._data
+        if isinstance(self._node, Leaf):
+            self._node.shape = value._data.shape
+        _version(self).bump()
+
+    # ---- its place in the graph -------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on this tensor are recorded and gradients flow to it."""
+        return self._node is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set ``requires_grad`` of a leaf in place, and return it.
+
+        Raises:
+            RuntimeError: the tensor is not a leaf, or its dtype is not a floating one.
+        """
+        if self._node is not None and not isinstance(self._node, Leaf):
+            if requires_grad:
+                return self
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        if not requires_grad:
+            self._node = None
+        elif self._node is None:
+            if not dtypes.of(self._data).is_floating_point:
+                raise RuntimeError(
+                    f"only Tensors of floating point dtype can require gradients, got {self.dtype}; convert it "
+                    "with .float()"
+                )
+            if self._version is carriers.INFERENCE_VERSION and not mode.is_inference_mode_enabled():
+                raise RuntimeError(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed; clone() it"
+                )
+            self._node = self._accumulator()
+        return self
+
+    def _accumulator(self) -> Leaf:
+        if self._leaf is None:
+            self._leaf = Leaf(self)
+        leaf: Leaf = self._leaf
+        return leaf
+
+    @property
+    def is_leaf(self) -> bool:
+        """True unless the tensor requires grad and was computed from others that do."""
+        return self._node is None or isinstance(self._node, Leaf)
+
+    @property
+    def grad_fn(self) -> GraphNode | None:
+        """The node of the operation that made this tensor, None for a leaf."""
+        node = self._node
+        if node is None or isinstance(node, Leaf):
+            return None
+        source: GraphNode = node.source if isinstance(node, Output) else node
+        return source
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of ``grad_fn`` this tensor is."""
+        return self._node.index if isinstance(self._node, Output) else 0
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient accumulated by ``backward()``, or None."""
+        if not self.is_leaf:
+            if not self.retains_grad and (self._leaf is None or self._leaf.grad is None):
+                warnings.warn(NON_LEAF_GRAD, UserWarning, stacklevel=2)
+                return None
+        if self._leaf is None:
+            return None
+        if mode.get() & mode.TRACE:
+            mode.TRACER.get().touch(self._leaf)
+        found: Tensor | None = self._leaf.grad
+        return found
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is None and self._leaf is None:
+            return
+        if value is not None:
+            self._check_grad(value)
+        leaf = self._accumulator()
+        if mode.get() & mode.TRACE:
+            mode.TRACER.get().touch(leaf)
+        leaf.grad = value
+
+    def _check_grad(self, value: Any) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"grad: expected a Tensor or None, got {type(value).__name__}")
+        if value is self:
+            raise RuntimeError("can't assign Variable as its own grad; assign a clone()")
+        for what, ours, theirs in (
+            ("size", self.shape, value.shape),
+            ("dtype", self.dtype, value.dtype),
+            ("device", self.device, value.device),
+        ):
+            if ours != theirs:
+                raise RuntimeError(f"grad: expected a gradient of {what} {ours}, like the tensor's, got {theirs}")
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether this non-leaf tensor keeps its gradient."""
+        if self.is_leaf:
+            return False
+        hooks = self._node.hooks
+        return hooks is not None and any(ref() is self for ref in hooks.retained)
+
+    def retain_grad(self) -> None:
+        """Keep this tensor's gradient in ``.grad`` at backward, although it is not a leaf.
+
+        Raises:
+            RuntimeError: the tensor does not require grad.
+        """
+        if self._node is None:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False; it gets no gradient")
+        if not self.is_leaf and not self.retains_grad:
+            self._accumulator()
+            _hooks(self._node).retained.append(weakref.ref(self))
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
+        """Call ``hook(grad)`` whenever the gradient of this tensor is computed; it may return a replacement.
+
+        Returns:
+            A handle whose ``remove()`` takes the hook away.
+
+        Raises:
+            RuntimeError: the tensor does not require grad.
+        """
+        if self._node is None:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if not callable(hook):
+            raise TypeError(f"register_hook: hook: expected a function, got {type(hook).__name__}")
+        return RemovableHandle(_hooks(self._node).functions, hook)
+
+    def detach(self) -> Tensor:
+        """The same memory as a tensor that does not require grad. In-place writes are seen by both."""
+        out: Tensor = carriers.detach(self)
+        return out
+
+    def detach_(self) -> Tensor:
+        """Cut this tensor off from the graph, in place.
+
+        Raises:
+            RuntimeError: the tensor is a view.
+        """
+        self._node = None
+        return self
+
+    # ---- to Python --------------------------------------------------------------------------------------------
+
+    def item(self) -> bool | int | float:
+        """The only element as a Python number.
+
+        Raises:
+            RuntimeError: the tensor has more than one element, or is empty.
+        """
+        self._refuse_trace("item()")
+        if self._data.size != 1:
+            raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
+        value: bool | int | float = backends.backend_of(self._data).item(self._data)
+        return value
+
+    def _refuse_trace(self, what: str) -> None:
+        if isinstance(self._data, SymbolBase):
+            raise TraceError(
+                f"{what} needs a value, but inside a traced function values are known only when the compiled program "
+                f"runs, at {messages.user_line()}. Return the tensor and read it outside, branch with leafgrad.where, "
+                "or compute with the tensor itself"
+            )
+        if mode.get() & mode.TRACE:
+            raise TraceError(
+                f"{what} inside a traced function would bake this value into the program, at {messages.user_line()}. "
+                "Read it outside and pass it in, or compute with the tensor itself"
+            )
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        self._refuse_trace("tolist()")
+        return backends.backend_of(self._data).to_host(self._data).tolist()
+
+    def numpy(self) -> Any:
+        """The elements as a NumPy array that shares memory with a CPU tensor.
+
+        Raises:
+            RuntimeError: the tensor requires grad. TypeError: it is not on the CPU.
+        """
+        self._refuse_trace("numpy()")
+        if self._node is not None:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if self.device.type != "cpu":
+            raise TypeError(f"can't convert {self.device} tensor to numpy. Copy it to the host first with .cpu()")
+        return self._data
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __bool__(self) -> bool:
+        self._refuse_trace("bool()")
+        if self._data.size != 1:
+            raise RuntimeError(
+                f"Boolean value of Tensor with {'more than one value' if self._data.size else 'no values'} is "
+                "ambiguous; use .any() or .all()"
+            )
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        self._refuse_trace("float()")
+        return float(self.item())
+
+    def __int__(self) -> int:
+        self._refuse_trace("int()")
+        return int(self.item())
+
+    def __index__(self) -> int:
+        self._refuse_trace("use as an index")
+        if self.dtype.is_floating_point or self._data.size != 1:
+            raise TypeError(
+                f"only integer tensors of a single element can be converted to an index, got {messages.describe(self)}"
+            )
+        return int(self.item())
+
+    def __len__(self) -> int:
+        if not self._data.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return int(self._data.shape[0])
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._data.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter([self[i] for i in range(len(self))])
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and not self._data.ndim else object.__format__(self, "")
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        self._refuse_trace("printing")
+        return printing.text(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol; "
+                "detach() it first"
+            )
+        out = object.__new__(type(self))
+        out._data = self._data.copy()
+        out._node = out._leaf = out._version = None
+        out.__dict__.update(self.__dict__)
+        memo[id(self)] = out
+        if self._leaf is not None and self._leaf.grad is not None:
+            out.grad = self._leaf.grad.__deepcopy__(memo)
+        return out.requires_grad_(self.requires_grad)
+
+    # ---- copies and conversions -------------------------------------------------------------------------------
+
+    def clone(self) -> Tensor:
+        """A copy in memory of its own; gradients flow through it."""
+        result: Tensor = clone(self)
+        return result
+
+    def to(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Converted to a dtype, a device, both, or those of another tensor. Returns itself if nothing changes.
+
+        ``t.to(dtype)``, ``t.to(device)``, ``t.to(device, dtype)``, ``t.to(other)``; keywords ``dtype``, ``device``,
+        ``copy``. A copy between devices is an operation of the graph.
+        """
+        place, kind, copy = _target(*args, **kwargs)
+        out = self
+        if kind is not None and kind is not out.dtype:
+            out = to_dtype(out, dtype=kind.name, source=out.dtype.name)
+        if place is not None:
+            target, source = place.resolve(), out.device.resolve()
+            if target != source:
+                out = to_device(out, device=target, source=source)
+        return out.clone() if copy and out is self else out
+
+    def cpu(self) -> Tensor:
+        """A copy on the CPU, or itself if it is there."""
+        return self.to(devices.device("cpu"))
+
+    def cuda(self, device: Any = None) -> Tensor:
+        """A copy on a CUDA device, or itself if it is there."""
+        return self.to(devices.device("cuda", 0) if device is None else devices.device(device))
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the tensor is on a CUDA device."""
+        return self.device.type == "cuda"
+
+
+def _hooks(node: GraphNode) -> Hooks:
+    if node.hooks is None:
+        node.hooks = Hooks()
+    return node.hooks
+
+
+def _version(t: Tensor) -> Version:
+    if t._version is None:
+        t._version = Version()
+    version: Version = t._version
+    return version
+
+
+def _target(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtypes.dtype | None, bool]:
+    place, kind, copy = kwargs.pop("device", None), kwargs.pop("dtype", None), kwargs.pop("copy", False)
+    kwargs.pop("non_blocking", None)
+    if kwargs:
+        raise TypeError(f"to() got an unexpected keyword argument {next(iter(kwargs))!r}")
+    for a in args:
+        if isinstance(a, Tensor):
+            place, kind = a.device, a.dtype
+        elif isinstance(a, (str, int, devices.device)) and not isinstance(a, bool):
+            place = a
+        elif isinstance(a, dtypes.dtype):
+            kind = a
+        elif isinstance(a, bool):
+            continue  # PyTorch's positional non_blocking
+        elif a is not None:
+            raise TypeError(f"to(): expected a dtype, a device or a Tensor, got {a!r}")
+    return (None if place is None else devices.device(place), None if kind is None else dtypes.check(kind), bool(copy))

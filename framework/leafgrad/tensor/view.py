@@ -1,0 +1,113 @@
+"""Views: tensors that share memory with a base, and remember the steps that lead there.
+
+When the base (or another view of it) is written in place under recording, a view's history is out of date; it
+is made anew from the base's, by the same steps, when it is next asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from leafgrad import mode
+from leafgrad.mode import GRAD, TRACE
+from leafgrad.ops import carriers
+from leafgrad.ops.convert import new_full
+from leafgrad.ops.define import op
+from leafgrad.ops.node import SymbolBase, Version
+from leafgrad.tensor.tensor import Tensor
+
+Step = tuple[Any, dict[str, Any]]
+
+
+class View(Tensor):
+    """A Tensor that shares memory with ``_base``; applying ``_steps`` to the base gives it."""
+
+    __slots__ = ("_base", "_history", "_seen", "_steps")
+
+    _base: Tensor
+    _steps: tuple[Step, ...]
+    _seen: float  # the write of the base up to which _history is valid; inf: never made anew
+
+    @property
+    def _node(self) -> Any:  # type of the slot in TensorBase: Any
+        if self._version.seq > self._seen:
+            self._seen = self._version.seq
+            with mode.enable_grad():
+                self._history = None if self._base._node is None else follow(self._base, self._steps)._node
+        return self._history
+
+    @_node.setter
+    def _node(self, node: Any) -> None:
+        self._history = node
+        self._seen = math.inf if node is None else self._seen
+
+
+def follow(base: Any, steps: tuple[Step, ...]) -> Any:
+    """The view of ``base`` that ``steps`` lead to."""
+    for step, params in steps:
+        base = step(base, **params)
+    return base
+
+
+def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
+    """``out`` as a View if it shares the memory of ``parent``, else ``out`` itself."""
+    data = out._data
+    if not isinstance(data, SymbolBase):
+        origin = parent._data
+        root = data.base
+        if root is None or (root is not origin and root is not origin.base):
+            return out
+    if parent._version is None:
+        parent._version = Version()
+    steps = ((step, params),)
+    base = parent
+    detached = not mode.get() & GRAD
+    if isinstance(parent, View):
+        base, steps = parent._base, parent._steps + steps
+        detached = detached or parent._seen == math.inf
+    return _new(base, steps, data, out._node, detached)
+
+
+def _new(base: Any, steps: tuple[Step, ...], data: Any, node: Any, detached: bool) -> View:
+    view = object.__new__(View)
+    view._data = data
+    view._leaf = None
+    view._version = base._version
+    view._base = base
+    view._steps = steps
+    view._seen = math.inf if detached else base._version.seq
+    view._history = node
+    return view
+
+
+def detach(x: Any) -> Any:
+    """The same memory without history. Under a trace, memory is a matter of bookkeeping: a view with no steps."""
+    if x._version is None:
+        x._version = Version()
+    if mode.get() & TRACE:
+        base, steps = (x._base, x._steps) if isinstance(x, View) else (x, ())
+        return _new(base, steps, x._data, None, True)
+    out = carriers.alias(x._data)
+    out._version = x._version
+    return out
+
+
+@op("linear")
+def write_view(xp: Any, x: Any, v: Any, *, steps: tuple[Step, ...]) -> Any:
+    """x with the part that ``steps`` lead to replaced by v."""
+    out = x.copy()
+    part = out
+    for step, params in steps:
+        part = step.forward(xp, part, **params)
+    part[...] = v
+    return out
+
+
+write_view.vjp(
+    x=lambda g, *, steps: write_view(g, new_full(g, shape=(), value=0), steps=steps),
+    v=lambda g, *, steps: follow(g, steps),
+)
+
+
+carriers.adopt(Tensor, make, detach)

@@ -1,0 +1,128 @@
+"""The stand-in device as a backend, and as a plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+import numpy as np
+
+from leafgrad import plugins
+from leafgrad.backends import Backend, Generator
+from leafgrad.backends.numpy import NumpyGenerator, host_array
+from leafgrad.plugins import BackendSpec, hookimpl
+from leafgrad.testing.fake.array import DEVICES, SYNCS, FakeArray, device_scope, new_array, reveal, waited
+from leafgrad.testing.fake.namespace import Namespace
+
+_PLUGIN_NAME: Final = "fake-device"
+
+
+class FakeGenerator(Generator):
+    """NumPy's generator, with its numbers brought to the stand-in device."""
+
+    def __init__(self, index: int) -> None:
+        self._index = index
+        self._host = NumpyGenerator()
+
+    def manual_seed(self, seed: int) -> None:
+        self._host.manual_seed(seed)
+
+    def seed(self) -> int:
+        return self._host.seed()
+
+    def initial_seed(self) -> int:
+        return self._host.initial_seed()
+
+    def get_state(self) -> Any:
+        return self._host.get_state()
+
+    def set_state(self, state: Any) -> None:
+        self._host.set_state(state)
+
+    def normal(self, shape: Sequence[int], dtype: str) -> Any:
+        return self._bring(self._host.normal(shape, dtype))
+
+    def uniform(self, shape: Sequence[int], dtype: str) -> Any:
+        return self._bring(self._host.uniform(shape, dtype))
+
+    def integers(self, low: int, high: int, shape: Sequence[int], dtype: str) -> Any:
+        return self._bring(self._host.integers(low, high, shape, dtype))
+
+    def permutation(self, n: int) -> Any:
+        return self._bring(self._host.permutation(n))
+
+    def bernoulli(self, p: Any, shape: Sequence[int], dtype: str) -> Any:
+        return self._bring(self._host.bernoulli(reveal(p, []), shape, dtype))
+
+    def _bring(self, hidden: Any) -> FakeArray:
+        return new_array(hidden, index=self._index)
+
+
+class FakeBackend(Backend):
+    """The stand-in device's arrays."""
+
+    name = "fake"
+    device_type = "fake"
+    xp = Namespace(np)
+    array_type = FakeArray
+
+    def device_count(self) -> int:
+        return DEVICES
+
+    def device_index(self, array: FakeArray) -> int:
+        return array._index
+
+    def from_host(self, array: Any, index: int = 0) -> FakeArray:
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"expected a NumPy array, got {type(array).__name__}")
+        with device_scope(index):
+            return new_array(np.array(array))
+
+    def to_host(self, array: FakeArray) -> Any:
+        return waited(array, "to_host").copy()
+
+    def asarray(self, value: Any, dtype: str | None = None, index: int = 0) -> FakeArray:
+        with device_scope(index):
+            if not isinstance(value, FakeArray):
+                return new_array(np.array(host_array(reveal(value, []), dtype)))
+            if value._index == index and dtype in (None, value.dtype.name):
+                return value
+            return new_array(np.array(value._hidden, dtype))
+
+    def wrap(self, value: Any) -> FakeArray:
+        if not isinstance(value, FakeArray):
+            raise TypeError(f"expected a device array, got a host value, {type(value).__name__}")
+        return value
+
+    def generator(self, index: int = 0) -> FakeGenerator:
+        with device_scope(index):
+            return FakeGenerator(index)
+
+    def synchronize(self, index: int = 0) -> None:
+        SYNCS.append(f"synchronize(fake:{index})")
+
+    def item(self, array: FakeArray) -> bool | int | float | complex:
+        scalar: bool | int | float | complex = array.item()
+        return scalar
+
+    def device_scope(self, index: int = 0) -> AbstractContextManager[Any]:
+        return device_scope(index)
+
+
+class _Plugin:
+    """The stand-in device as a plugin."""
+
+    @staticmethod
+    @hookimpl
+    def leafgrad_backends() -> list[BackendSpec]:
+        return [BackendSpec("fake", "fake", "leafgrad.testing.fake:FakeBackend")]
+
+
+_PLUGIN_NAME: Final = "fake-device"
+
+
+def register() -> None:
+    """Make the devices "fake:0" and "fake:1" known to leafgrad. May be called again."""
+    if all(plugin.name != _PLUGIN_NAME for plugin in plugins.status()):
+        plugins.register(_Plugin(), _PLUGIN_NAME)

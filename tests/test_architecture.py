@@ -1,0 +1,287 @@
+"""Who may know whom, as tables, held against the source. A violation names its file, line and rule."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+MAX_LINES = 450
+
+# A room is a module or package right under leafgrad; beside it, the rooms that it may import.
+ROOMS = {
+    "errors": "",
+    "dtypes": "",
+    "mode": "",
+    "plugins": "errors",
+    "backends": "errors dtypes mode plugins",
+    "devices": "errors dtypes mode plugins backends",
+    "ops": "errors dtypes mode plugins backends devices",
+    "tensor": "errors dtypes mode plugins backends devices ops",
+    "autograd": "errors dtypes mode plugins backends devices ops tensor",
+    "nn": "errors dtypes mode devices ops tensor autograd",
+    "optim": "errors dtypes mode devices ops tensor autograd",
+    "utils": "errors dtypes mode devices ops tensor autograd",
+    "compile": "errors dtypes mode plugins backends devices ops tensor autograd",
+}
+# These and leafgrad/__init__.py stand on top: they may import anything, and no room may import them.
+TOP = "leafgrad.__main__ leafgrad.plugins.builtin leafgrad.testing leafgrad.compat leafgrad.cli"
+
+# Beside the standard library, the only foreign packages, and the modules that may import them.
+FOREIGN = {
+    "numpy": "leafgrad.backends leafgrad.testing.fake",
+    "cupy": "leafgrad.backends.cupy",
+    "cupyx": "leafgrad.backends.cupy",
+    "pluggy": "leafgrad.plugins",
+    "tqdm": "leafgrad",
+    "safetensors": "leafgrad",
+    "graphviz": "leafgrad",
+    "matplotlib": "leafgrad",
+    "mpi4py": "leafgrad",
+}
+
+# A tensor's insides: private names that a plugin would reach through an object rather than by import.
+INSIDES = {"_data", "_leaf", "_node"}
+
+SUPPRESSION = re.compile(r"#\s*(type:\s*ignore|noqa|TODO|FIXME|pragma:\s*no cover)", re.IGNORECASE)
+
+
+class Import(NamedTuple):
+    """One import that runs, wherever it stands: `source` and `target` are dotted module names."""
+
+    where: str
+    source: str
+    target: str
+
+
+def python_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*.py") if not {".venv", "build"} & set(path.parts))
+
+
+def modules(root: Path) -> dict[str, Path]:
+    """Dotted name -> file, for every module of the framework."""
+    found = {}
+    for path in python_files(root / "framework" / "leafgrad"):
+        parts = path.relative_to(root / "framework").with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imported(path: Path) -> Iterator[tuple[int, str, str]]:
+    """(line, module, name or "") of each import in a file that runs: not those under `if TYPE_CHECKING`."""
+    todo: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            todo += node.orelse
+            continue
+        todo += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name, ""
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield node.lineno, "." * node.level + (node.module or ""), alias.name
+
+
+def framework_imports(root: Path) -> list[Import]:
+    """`from leafgrad.ops import op` imports the module leafgrad.ops.op where there is one."""
+    known = modules(root)
+    found = []
+    for source, path in known.items():
+        for line, module, name in imported(path):
+            target = f"{module}.{name}" if f"{module}.{name}" in known else module
+            found.append(Import(f"{path.relative_to(root)}:{line}", source, target))
+    return found
+
+
+def within(module: str, packages: str) -> bool:
+    return any(module == package or module.startswith(f"{package}.") for package in packages.split())
+
+
+def on_top(module: str) -> bool:
+    return module == "leafgrad" or within(module, TOP)
+
+
+def room_violations(root: Path) -> Iterator[str]:
+    for name, path in modules(root).items():
+        if not on_top(name) and name.split(".")[1] not in ROOMS:
+            yield f"{path.relative_to(root)}:1: {name} is in no room: give it a line in ROOMS"
+    for where, source, target in framework_imports(root):
+        if target.startswith("."):
+            yield f"{where}: relative import: write the module's full name"
+        elif not on_top(source) and within(target, "leafgrad"):
+            room = source.split(".")[1]
+            allowed = ROOMS.get(room, "").split()
+            if on_top(target):
+                yield f"{where}: {room} may not import {target}, which stands on top of the rooms"
+            elif target.split(".")[1] not in (room, *allowed):
+                yield f"{where}: {room} may not import {target}: only {', '.join(allowed) or 'nothing'}"
+
+
+def foreign_violations(root: Path) -> Iterator[str]:
+    for where, source, target in framework_imports(root):
+        package = target.split(".")[0]
+        if package not in FOREIGN:
+            if package and package != "leafgrad" and package not in sys.stdlib_module_names:
+                yield f"{where}: {source} may not import {target}: leafgrad does not depend on {package}"
+        elif not within(source, FOREIGN[package]):
+            yield f"{where}: {source} may not import {target}: only for {FOREIGN[package]}"
+
+
+def cycle_violations(root: Path) -> Iterator[str]:
+    """At most one: the first cycle found."""
+    known = modules(root)
+    imports = [i for i in framework_imports(root) if i.target in known]
+    graph: dict[str, set[str]] = {name: set() for name in known}
+    for _, source, target in imports:
+        graph[source].add(target)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        cycle = error.args[1][::-1]  # now each module imports the next
+        where = next(i.where for i in imports if (i.source, i.target) == (cycle[0], cycle[1]))
+        yield f"{where}: import cycle: {' -> '.join(cycle)}"
+
+
+def length_violations(root: Path) -> Iterator[str]:
+    for path in [*python_files(root / "framework"), *python_files(root / "plugins")]:
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        if lines > MAX_LINES:
+            yield f"{path.relative_to(root)}:{lines}: more than {MAX_LINES} lines: a file has one subject"
+
+
+def suppression_violations(root: Path) -> Iterator[str]:
+    for folder in ("framework", "plugins", "examples", "tests"):
+        for path in python_files(root / folder):
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                if match := SUPPRESSION.search(line):
+                    yield f"{path.relative_to(root)}:{number}: {match[0]!r}: mend the cause instead"
+
+
+def is_private(dotted: str) -> bool:
+    return any(part.startswith("_") and not part.endswith("__") for part in dotted.split("."))
+
+
+def plugin_violations(root: Path) -> Iterator[str]:
+    """Private names of leafgrad in the distributions under plugins/, imported or reached through a module."""
+    for path in python_files(root / "plugins"):
+        where = path.relative_to(root)
+        for line, module, name in imported(path):
+            dotted = f"{module}.{name}"
+            if within(module, "leafgrad") and is_private(dotted):
+                yield f"{where}:{line}: {dotted.rstrip('.')} is private: plugins use public names only"
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        ours = {
+            alias.asname or alias.name.split(".")[0]
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            or (isinstance(node, ast.ImportFrom) and within(node.module or "", "leafgrad"))
+            for alias in node.names
+            if isinstance(node, ast.ImportFrom) or within(alias.name, "leafgrad")
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and is_private(node.attr):
+                dotted = ast.unparse(node)
+                if node.attr in INSIDES or dotted.split(".")[0] in ours:
+                    yield f"{where}:{node.lineno}: {dotted} is private: plugins use public names only"
+
+
+RULES = [
+    room_violations,
+    foreign_violations,
+    cycle_violations,
+    length_violations,
+    suppression_violations,
+    plugin_violations,
+]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_source_keeps(rule):
+    violations = list(rule(ROOT))
+    assert not violations, "\n" + "\n".join(violations)
+
+
+def test_the_source_is_found():
+    assert {"leafgrad.mode", "leafgrad.plugins", "leafgrad.ops.op"} <= modules(ROOT).keys()
+    sources = {(i.source, i.target) for i in framework_imports(ROOT)}
+    assert ("leafgrad.ops.op", "leafgrad.mode") in sources
+    assert ("leafgrad.plugins.builtin", "leafgrad.ops") in sources  # inside a function
+
+
+NN = "framework/leafgrad/nn/linear.py"
+BUILTIN = "framework/leafgrad/plugins/builtin.py"
+CUPY = "framework/leafgrad/backends/cupy.py"
+NUMPY = "framework/leafgrad/backends/numpy.py"
+PLUGIN = "plugins/leafgrad-x/leafgrad_x.py"
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """Writes files into an otherwise empty project, and returns its root."""
+
+    def write(files):
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        return tmp_path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("rule", "file", "text", "expected"),
+    [
+        (room_violations, NN, "import leafgrad.backends", ":1: nn may not import leafgrad.backends"),
+        (room_violations, NN, "def f():\n    import leafgrad.compile", ":2: nn may not import leafgrad.compile"),
+        (room_violations, NN, "import leafgrad", ":1: nn may not import leafgrad, which stands on top"),
+        (room_violations, NN, "from . import x", ":1: relative import"),
+        (room_violations, "framework/leafgrad/extra.py", "", ":1: leafgrad.extra is in no room"),
+        (foreign_violations, NN, "\nimport numpy as np", ":2: leafgrad.nn.linear may not import numpy"),
+        (foreign_violations, NN, "from scipy.linalg import expm", ":1: leafgrad.nn.linear may not import scipy"),
+        (foreign_violations, NUMPY, "import cupy", ":1: leafgrad.backends.numpy may not import cupy"),
+        (cycle_violations, NN, "from leafgrad.nn import linear", ":1: import cycle: leafgrad.nn.linear -> "),
+        (length_violations, NN, "x = 1\n" * 451, ":451: more than 450 lines"),
+        (suppression_violations, NN, "x = 1  #" + " noqa: E501", ":1: '# "),
+        (suppression_violations, NN, "\nx = 1  #" + " type: ignore[x]", ":2: '# "),
+        (plugin_violations, PLUGIN, "from leafgrad.ops import _x", ":1: leafgrad.ops._x is private"),
+        (plugin_violations, PLUGIN, "import leafgrad._x.y", ":1: leafgrad._x.y is private"),
+        (plugin_violations, PLUGIN, "import leafgrad as lg\nlg.ops._x", ":2: lg.ops._x is private"),
+        (plugin_violations, PLUGIN, "def f(t):\n    return t._data", ":2: t._data is private"),
+    ],
+)
+def test_a_violation_is_reported(tree, rule, file, text, expected):
+    violations = list(rule(tree({file: text})))
+    assert len(violations) == 1, violations
+    assert violations[0].startswith(file + expected)
+
+
+def test_a_cycle_through_a_function_is_reported(tree):
+    root = tree(
+        {"framework/leafgrad/a.py": "import leafgrad.b", "framework/leafgrad/b.py": "def f():\n    import leafgrad.a"}
+    )
+    (violation,) = cycle_violations(root)
+    assert "import cycle: leafgrad." in violation
+    assert "leafgrad.a -> leafgrad.b" in violation
+
+
+@pytest.mark.parametrize(
+    ("rule", "file", "text"),
+    [
+        (room_violations, NN, "from leafgrad.ops import op\nfrom leafgrad.nn import init\nimport math"),
+        (room_violations, NN, "if TYPE_CHECKING:\n    import leafgrad.compile"),
+        (room_violations, BUILTIN, "import leafgrad.compile"),
+        (foreign_violations, CUPY, "import cupy, numpy, functools"),
+        (plugin_violations, PLUGIN, "def f(self, t):\n    return self._x, t.__class__, t._version"),
+    ],
+)
+def test_what_is_allowed_passes(tree, rule, file, text):
+    assert list(rule(tree({file: text}))) == []
