@@ -15,9 +15,17 @@ class PluginError(RuntimeError):
     """A plugin is broken, clashes with another one, or was made for another API version."""
 
 
+class FreedGraphError(RuntimeError):
+    """A backward pass came to a node that an earlier one has freed."""
+
+
 class TraceError(RuntimeError):
     """A traced function asked for something that is known only when the compiled program runs."""
 
 
 class CompileError(RuntimeError):
     """A pass, a schedule or an executor failed on a graph. Names the equation and its source line."""
+
+
+class LinAlgError(RuntimeError):
+    """A matrix is singular, not positive-definite, or an iteration did not converge. ``leafgrad.linalg.LinAlgError``."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from leafgrad import backends, dtypes
-from leafgrad.errors import OpDefinitionError
+from leafgrad.errors import FreedGraphError, OpDefinitionError
 
 PACKAGE = str(Path(__file__).parent.parent)
 
@@ -70,7 +70,7 @@ def failed(op: Any, args: tuple[Any, ...], params: dict[str, Any], error: Except
     unknown = set(params) - set(op.signature.parameters)
     if unknown:
         return TypeError(f"{op.name}: unexpected parameter {sorted(unknown)[0]!r}; expected {op.name}({op.signature})")
-    if isinstance(error, (IndexError, NotImplementedError, MemoryError)):
+    if isinstance(error, (IndexError, LinAlgError, NotImplementedError, MemoryError)):
         return type(error)(f"{call(op, args, params)}: {error}")
     mismatch = _broadcast_mismatch(args) if "elementwise" in op.traits else None
     if mismatch:
@@ -121,8 +121,8 @@ def dtypes_differ(op: Any, args: tuple[Any, ...]) -> RuntimeError:
     )
 
 
-def freed() -> RuntimeError:
-    return RuntimeError(
+def freed() -> FreedGraphError:
+    return FreedGraphError(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have "
         "already been freed). The first backward() or autograd.grad() released what it had saved: pass "
         "retain_graph=True to it if you need to go through the graph again."

@@ -1,0 +1,389 @@
+"""Python source for a scheduled graph."""
+
+from __future__ import annotations
+
+import linecache
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from leafgrad.compile.buffers import Allocator, Buffer
+from leafgrad.compile.graph import Equation, Graph, Value
+from leafgrad.compile.schedule import Loop, Schedule, Whole
+
+# Ops whose forward is one ufunc of the array namespace, which can write into a given array.
+UFUNCS = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "div": "true_divide", "neg": "negative",
+    "abs": "absolute", "sqrt": "sqrt", "square": "square", "exp": "exp", "expm1": "expm1", "log": "log",
+    "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh",
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "maximum": "maximum", "minimum": "minimum",
+    "floor": "floor", "ceil": "ceil", "reciprocal": "reciprocal", "exp2": "exp2", "log2": "log2",
+    "log10": "log10", "atan2": "arctan2", "hypot": "hypot", "eq": "equal", "ne": "not_equal", "lt": "less",
+    "le": "less_equal", "gt": "greater", "ge": "greater_equal",
+}  # fmt: skip
+VIEWS = frozenset({"reshape", "permute", "expand"})
+SMALL = 1024  # elements below which a fresh array is as good as a buffer
+
+Form = tuple[int, tuple[int, ...], int | None]  # buffer, shape, batch axis
+
+
+class Scratch:
+    """The buffers of a stage and the shapes in which the source sees them."""
+
+    def __init__(self, length: int, buffers: list[Buffer], forms: dict[Form, str], ones: dict[str, str]) -> None:
+        self.length = length
+        self.buffers = buffers
+        self.forms = forms
+        self.ones = ones
+
+    @property
+    def unpacked(self) -> str:
+        """The names of the arrays, as the source unpacks them."""
+        return "".join(f"{n}, " for n in (*self.forms.values(), *self.ones.values()))
+
+    def row_bytes(self) -> int:
+        return sum(b.elements * itemsize(b.dtype) for b in self.buffers if b.batched)
+
+    def memory(self, xp: Any, rows: int) -> list[Any]:
+        return [xp.empty(b.elements * (rows if b.batched else 1), dtype=b.dtype) for b in self.buffers]
+
+    def arrays(self, xp: Any, memory: list[Any], rows: int) -> tuple[Any, ...]:
+        """The arrays that the source unpacks, for a chunk of ``rows`` rows."""
+        found = []
+        for index, shape, axis in self.forms:
+            full = tuple(rows if i == axis else d for i, d in enumerate(shape))
+            found.append(memory[index][: math.prod(full)].reshape(full))
+        return (*found, *(xp.ones(rows, dtype=d) for d in self.ones))
+
+    def chunks(self, xp: Any, rows: int) -> list[tuple[int, int, tuple[Any, ...]]]:
+        """(start, stop, arrays) of every chunk; all share the same memory."""
+        memory = self.memory(xp, rows)
+        full = self.arrays(xp, memory, rows)
+        count, rest = divmod(self.length, rows)
+        found = [(i * rows, (i + 1) * rows, full) for i in range(count)]
+        if rest:
+            found.append((count * rows, self.length, self.arrays(xp, memory, rest)))
+        return found
+
+
+class Program:
+    """Generated source with what it refers to, and the scratch memory that it asks for."""
+
+    def __init__(self, source: str, names: dict[str, Any], scratch: list[Scratch]) -> None:
+        self.source = source
+        self.names = names
+        self.scratch = scratch
+        self.loops = [s for s in scratch if s.length]
+
+    def compile(self, xp: Any) -> Callable[..., list[Any]]:
+        """The function ``run(inputs, scratch0, scratch1, …)``."""
+        file = f"<leafgrad program {id(self):#x}>"
+        linecache.cache[file] = len(self.source), None, self.source.splitlines(True), file
+        space: dict[str, Any] = {u: getattr(xp, u) for u in set(UFUNCS.values())}
+        space.update(xp=xp, matmul=xp.matmul, empty=xp.empty, zeros=xp.zeros, copyto=xp.copyto, reduce=xp.add.reduce)
+        scope = space | self.names
+        exec(compile(self.source, file, "exec"), scope)
+        run: Callable[..., list[Any]] = scope["run"]
+        return run
+
+    def allocate(self, xp: Any, chunks: list[int]) -> list[Any]:
+        """For each stage, what its part of the source unpacks."""
+        rows = iter(chunks)
+        return [s.chunks(xp, next(rows)) if s.length else s.arrays(xp, s.memory(xp, 1), 1) for s in self.scratch]
+
+
+def itemsize(dtype: str) -> int:
+    digits = re.sub(r"\D", "", dtype)
+    return int(digits) // 8 if digits else 1
+
+
+def emit(graph: Graph, schedule: Schedule) -> Program:
+    """The source of ``run(inputs, *scratch)``, which returns results, then effects' values, each in new memory."""
+    names = {v: identifier(n) for v, n in graph.named().items()}
+    space: dict[str, Any] = {}
+    fresh: set[Value] = set()
+    lines: list[str] = []
+    scratch: list[Scratch] = []
+    for i, stage in enumerate(schedule.stages):
+        writer = (LoopWriter if isinstance(stage, Loop) else WholeWriter)(graph, stage, names, space, fresh)
+        lines += writer.stage(f"scratch{i}")
+        scratch.append(writer.scratch)
+    order = [*graph.results, *(e.value for e in graph.effects if e.value is not None)]
+    results = []
+    for k, v in enumerate(order):
+        results.append(names[v] if v in fresh and v not in order[:k] else f"{names[v]}.copy()")
+    unpack = "".join(f"{names[v]}, " for v in graph.inputs)
+    parameters = ", ".join(["inputs", *(f"scratch{i}" for i in range(len(scratch)))])
+    source = [f"def run({parameters}):", *([f"    {unpack}= inputs"] if unpack else []), *lines]
+    return Program("\n".join([*source, f"    return [{', '.join(results)}]"]) + "\n", space, scratch)
+
+
+def identifier(name: str) -> str:
+    """A name that cannot meet one of the generated ones."""
+    return "v_" + re.sub(r"\W", "_", name)
+
+
+class Writer:
+    """Writes the lines of one stage."""
+
+    indent = "    "
+
+    def __init__(self, graph: Graph, stage: Any, names: dict[Value, str], space: dict[str, Any], fresh: set[Value]) -> None:
+        self.graph = graph
+        self.equations: list[Equation] = stage.equations
+        self.names = names
+        self.space = space
+        self.fresh = fresh
+        self.lines: list[str] = []
+        self.forms: dict[Form, str] = {}
+        self.ones: dict[str, str] = {}
+        self.allocator = Allocator(self.equations, ())
+        self.scratch: Scratch
+
+    def add(self, line: str) -> None:
+        self.lines.append(self.indent + line)
+
+    def text(self, equation: Equation, i: int) -> str:
+        """The source of the i-th input."""
+        v = equation.inputs[i]
+        return self.local(equation, i, v) if isinstance(v, Value) else repr(v)
+
+    def local(self, equation: Equation, i: int, value: Value) -> str:
+        return self.names[value]
+
+    def axis(self, value: Value) -> int | None:
+        """The batch axis of a value made in this stage."""
+        return None
+
+    def buffer(self, value: Value, axis: int | None) -> str:
+        """The name of a buffer in the shape of ``value``."""
+        return self.form(self.allocator.new(value, axis), value, axis)
+
+    def form(self, index: int, value: Value, axis: int | None) -> str:
+        shape = tuple(0 if i == axis else n for i, n in enumerate(value.shape))
+        return self.forms.setdefault((index, shape, axis), f"b{index}_{len(self.forms)}")
+
+    def into(self, equation: Equation) -> str | None:
+        """Where an elementwise result goes: an input that dies here, or a buffer; None: wherever."""
+        out = equation.out
+        for v in equation.values:
+            if (v.shape, v.dtype, self.axis(v)) == (out.shape, out.dtype, self.axis(out)) and self.allocator.dying(v, equation):
+                index = self.allocator.at[v]
+                self.allocator.join(out, index)
+                return self.form(index, out, self.axis(out))
+        return self.buffer(out, self.axis(out))
+
+    def call(self, equation: Equation, params: dict[str, Any]) -> str:
+        """A call of the op's own forward."""
+        name = f"{equation.name}_forward"
+        forward = equation.op.kernels.get("numpy", equation.op.forward)
+        while self.space.setdefault(name, forward) is not forward:
+            name += "_"
+        arguments = ["xp", *(self.text(equation, i) for i in range(len(equation.inputs)))]
+        return f"{name}({', '.join(arguments + [f'{k}={self.constant(v)}' for k, v in params.items()])})"
+
+    def constant(self, value: Any) -> str:
+        if isinstance(value, Raw):
+            return value.text
+        if isinstance(value, (bool, int, float, str, type(None))) and value == value and abs_finite(value):
+            return repr(value)
+        if isinstance(value, tuple) and all(isinstance(v, (int, str)) for v in value):
+            return repr(value)
+        for name, known in self.space.items():
+            if known is value:
+                return name
+        name = f"k{len(self.space)}"
+        self.space[name] = value
+        return name
+
+    def ufunc(self, equation: Equation, target: str) -> None:
+        arguments = [self.text(equation, i) for i in range(len(equation.inputs))]
+        self.add(f"{UFUNCS[equation.name]}({', '.join([*arguments, target])})")
+
+    def fits_ufunc(self, equation: Equation) -> bool:
+        """Whether the ufunc, given the inputs as they are, makes just the output's dtype."""
+        if equation.name not in UFUNCS:
+            return False
+        dtypes = {v.dtype for v in equation.values}
+        return len(dtypes) == 1 and (equation.out.dtype in dtypes or equation.out.dtype == "bool")
+
+
+class Raw:
+    """Source text where a parameter's value would stand."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def abs_finite(value: Any) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+class WholeWriter(Writer):
+    """A stage on whole arrays."""
+
+    def __init__(self, graph: Graph, stage: Whole, names: Any, space: Any, fresh: Any) -> None:
+        super().__init__(graph, stage, names, space, fresh)
+        here = {v for e in stage.equations for v in e.outputs}
+        later = {v for e in graph.equations if e not in set(stage.equations) for v in e.values}
+        self.kept = here & (graph.kept | later)
+        self.allocator = Allocator(self.equations, self.kept)
+
+    def stage(self, scratch: str) -> list[str]:
+        for equation in self.equations:
+            self.write(equation)
+            self.allocator.done(equation)
+        self.scratch = Scratch(0, self.allocator.buffers, self.forms, self.ones)
+        head = [f"    {self.scratch.unpacked}= {scratch}"] if self.scratch.unpacked else []
+        return head + self.lines
+
+    def write(self, equation: Equation) -> None:
+        if equation.several or not equation.inputs:
+            left = ", ".join(self.names[v] for v in equation.outputs) + ("," if equation.several else "")
+            self.add(f"{left} = {self.call(equation, equation.params)}")
+            return
+        out = equation.out
+        name = self.names[out]
+        if out in self.kept and (self.fits_ufunc(equation) or equation.name == "matmul") and out.ndim:
+            self.add(f"{name} = empty({out.shape!r}, {out.dtype!r})")
+            self.fresh.add(out)
+            self.compute(equation, name)
+        elif math.prod(out.shape) >= SMALL and (self.fits_ufunc(equation) or self.plain_matmul(equation)):
+            target = self.into(equation) if equation.name != "matmul" else self.buffer(out, None)
+            self.add(f"{name} = {target}")
+            self.compute(equation, name)
+        elif self.fits_ufunc(equation):
+            arguments = ", ".join(self.text(equation, i) for i in range(len(equation.inputs)))
+            self.add(f"{name} = {UFUNCS[equation.name]}({arguments})")
+        else:
+            self.add(f"{name} = {self.call(equation, equation.params)}")
+            if equation.name in VIEWS and equation.inputs[0] in self.allocator.at:
+                self.allocator.join(out, self.allocator.at[equation.inputs[0]])
+
+    def plain_matmul(self, equation: Equation) -> bool:
+        return equation.name == "matmul" and equation.out.ndim >= 2
+
+    def compute(self, equation: Equation, target: str) -> None:
+        if equation.name == "matmul":
+            self.add(f"matmul({self.text(equation, 0)}, {self.text(equation, 1)}, {target})")
+        else:
+            self.ufunc(equation, target)
+
+
+class LoopWriter(Writer):
+    """A loop over chunks of the batch."""
+
+    indent = "        "
+
+    def __init__(self, graph: Graph, stage: Loop, names: Any, space: Any, fresh: Any) -> None:
+        super().__init__(graph, stage, names, space, fresh)
+        self.loop = stage
+        self.parts = {(v, axis): f"{names[v]}_{axis}" for v, axis in stage.sliced}
+
+    def axis(self, value: Value) -> int | None:
+        return self.loop.axis.get(value)
+
+    def local(self, equation: Equation, i: int, value: Value) -> str:
+        if value in self.loop.axis:
+            return self.names[value] if value not in self.loop.stored else f"{self.names[value]}_part"
+        for (v, axis), part in self.parts.items():
+            if v is value and self.loop.reads.get((equation, i)) == axis:
+                return part
+        return self.names[value]
+
+    def stage(self, scratch: str) -> list[str]:
+        head = []
+        for v in self.loop.summed:
+            head.append(f"    {self.names[v]} = zeros({v.shape!r}, {v.dtype!r})")
+        for v in self.loop.stored:
+            head.append(f"    {self.names[v]} = empty({v.shape!r}, {v.dtype!r})")
+            self.add(f"{self.names[v]}_part = {self.names[v]}{self.cut(self.loop.stored[v])}")
+        self.fresh.update(self.loop.summed, self.loop.stored)
+        for (v, axis), part in self.parts.items():
+            self.add(f"{part} = {self.names[v]}{self.cut(axis)}")
+        for equation in self.loop.equations:
+            self.write(equation)
+            self.allocator.done(equation)
+        self.scratch = Scratch(self.loop.length, self.allocator.buffers, self.forms, self.ones)
+        unpacked = f"({self.scratch.unpacked})" if self.scratch.unpacked else "_"
+        return [*head, f"    for lo, hi, {unpacked} in {scratch}:", *self.lines]
+
+    def cut(self, axis: int) -> str:
+        return "[" + ":, " * axis + "lo:hi]"
+
+    def write(self, equation: Equation) -> None:
+        out = equation.out
+        found = self.loop.carried[equation]
+        if found.axis is None:
+            self.accumulate(equation)
+            return
+        stored = out in self.loop.stored
+        name = f"{self.names[out]}_part" if stored else self.names[out]
+        if self.fits_ufunc(equation) or equation.name == "matmul":
+            if not stored:
+                target = self.into(equation) if equation.name != "matmul" else self.buffer(out, found.axis)
+                self.add(f"{name} = {target}")
+            if equation.name == "matmul":
+                self.add(f"matmul({self.text(equation, 0)}, {self.text(equation, 1)}, {name})")
+            else:
+                self.ufunc(equation, name)
+            return
+        expression = self.expression(equation, found.axis, found.shape_parameter)
+        if stored:
+            self.add(f"copyto({name}, {expression})")
+        elif equation.name == "cat":
+            target = self.buffer(out, found.axis)
+            parts = ", ".join(self.text(equation, i) for i in range(len(equation.inputs)))
+            self.add(f"{name} = xp.concatenate(({parts},), {equation.params['dim']}, {target})")
+        else:
+            self.add(f"{name} = {expression}")
+            source = equation.inputs[0]
+            if equation.name in VIEWS and isinstance(source, Value) and source in self.allocator.at:
+                self.allocator.join(out, self.allocator.at[source])
+
+    def expression(self, equation: Equation, axis: int, shape_parameter: bool) -> str:
+        params = dict(equation.params)
+        if shape_parameter:
+            rows = "-1" if equation.name == "reshape" else "hi - lo"
+            shape = [rows if i == axis else str(n) for i, n in enumerate(equation.out.shape)]
+            params["shape"] = Raw(f"({', '.join(shape)},)")
+        if equation.name == "reshape":
+            return f"{self.text(equation, 0)}.reshape({params['shape'].text})"
+        if equation.name == "permute":
+            return f"{self.text(equation, 0)}.transpose({params['dims']!r})"
+        return self.call(equation, params)
+
+    def accumulate(self, equation: Equation) -> None:
+        out = equation.out
+        total = self.names[out]
+        a = self.text(equation, 0)
+        (value, *_) = equation.values
+        if equation.name == "matmul":
+            target = self.buffer(out, None)
+            self.add(f"{total} += matmul({a}, {self.text(equation, 1)}, {target})")
+            return
+        dims = summed_dims(equation)
+        axis = self.loop.reads.get((equation, 0), self.axis(value))
+        if value.ndim == 2 and dims == (0,) and axis == 0 and value.dtype == out.dtype:
+            ones = self.ones.setdefault(value.dtype, f"ones_{value.dtype}")
+            target = self.form(self.allocator.new(Value((value.shape[1],), out.dtype, out.place), None), Value((value.shape[1],), out.dtype, out.place), None)
+            self.add(f"{total} += matmul({ones}, {a}, {target})" + ("" if out.ndim == 1 else f".reshape({out.shape!r})"))
+            return
+        keep = len(out.shape) == value.ndim
+        reduced = f"reduce({a}, axis={dims!r}, keepdims={keep})"
+        kept = math.prod(out.shape) == 1 or keep or equation.name == "sum"
+        self.add(f"{total} += {reduced}" + ("" if kept and equation.name == "sum" else f".reshape({out.shape!r})"))
+
+
+def summed_dims(equation: Equation) -> tuple[int, ...]:
+    """The dimensions that ``sum`` or ``sum_to`` adds up."""
+    (value,) = equation.values
+    if equation.name == "sum":
+        return tuple(equation.params["dim"])
+    shape = equation.params["shape"]
+    extra = value.ndim - len(shape)
+    return tuple(range(extra)) + tuple(
+        i + extra for i, n in enumerate(shape) if n == 1 and value.shape[i + extra] != 1
+    )
+

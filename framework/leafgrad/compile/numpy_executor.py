@@ -1,0 +1,122 @@
+"""The NumPy executor: a graph as straight-line Python over preallocated arrays.
+
+Stages follow one another in one generated function. A loop takes its chunks from a list of (start, stop, arrays),
+where the arrays are the scratch buffers seen in every shape that the chunk needs; every elementwise op and
+matrix product writes into one of them, so that a chunk allocates nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from leafgrad import backends
+from leafgrad.compile.emit import Program, emit
+from leafgrad.compile.graph import Graph
+from leafgrad.compile.schedule import Loop, Schedule, schedule
+
+CACHE_BYTES = 1 << 20  # what a chunk should fit into: the L2 cache of one core
+CANDIDATES = (0.5, 1.0, 2.0, 4.0)  # multiples of the model's chunk that are tried
+_MEASURED: dict[tuple[int, ...], int] = {}
+
+
+class NumpyProgram:
+    """A graph, ready to run on NumPy arrays.
+
+    Attributes:
+        schedule: the stages.
+        chunk: rows per chunk of each loop.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.xp = backends.by_device_type("cpu").xp
+        self.schedule: Schedule = schedule(graph)
+        self.program: Program = emit(graph, self.schedule)
+        self.loops = [s for s in self.schedule.stages if isinstance(s, Loop)]
+        self.chunk = [self.model(loop, i) for i, loop in enumerate(self.loops)]
+        self.tuned = not self.loops or any("random" in e.op.traits for e in graph.equations)
+        self.function: Callable[..., list[Any]] = self.program.compile(self.xp)
+        self.scratch = self.allocate()
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        """The arrays of ``graph.results`` and then of its effects' values. Each is new memory."""
+        if not self.tuned:
+            self.tune(inputs)
+        return self.function(inputs, *self.scratch)
+
+    def source(self) -> str:
+        """The generated Python."""
+        return self.program.source
+
+    # ---- chunks -----------------------------------------------------------------------------------------------
+
+    def model(self, loop: Loop, i: int) -> int:
+        """Rows per chunk by size alone: all buffers of the loop fit the cache, at least 64 rows."""
+        row = max(1, self.program.loops[i].row_bytes())
+        known = _MEASURED.get(self.key(loop, i))
+        return known if known is not None else fit(CACHE_BYTES // row, loop.length)
+
+    def key(self, loop: Loop, i: int) -> tuple[int, ...]:
+        return loop.length, len(loop.equations), self.program.loops[i].row_bytes()
+
+    def tune(self, inputs: Sequence[Any]) -> None:
+        """Try chunk lengths around the model's on the real inputs, loop by loop, and keep the fastest."""
+        self.tuned = True
+        for i, loop in enumerate(self.loops):
+            if self.key(loop, i) in _MEASURED:
+                continue
+            best: tuple[float, int] | None = None
+            for length in sorted({fit(int(self.chunk[i] * c), loop.length) for c in CANDIDATES}):
+                self.chunk[i] = length
+                self.scratch = self.allocate()
+                seconds = min(self.measure(inputs) for _ in range(3))
+                best = min(best or (seconds, length), (seconds, length))
+            assert best is not None
+            self.chunk[i] = _MEASURED[self.key(loop, i)] = best[1]
+        self.scratch = self.allocate()
+
+    def measure(self, inputs: Sequence[Any]) -> float:
+        start = time.perf_counter()
+        self.function(inputs, *self.scratch)
+        return time.perf_counter() - start
+
+    def allocate(self) -> list[Any]:
+        """The scratch of each stage: for a loop, its chunks; for a whole stage, its arrays."""
+        return self.program.allocate(self.xp, self.chunk)
+
+    def explain(self) -> list[str]:
+        """Phases, chunks, buffers, and what was not chunked."""
+        lines = []
+        for stage in self.schedule.stages:
+            if isinstance(stage, Loop):
+                i = self.loops.index(stage)
+                row = self.program.loops[i].row_bytes()
+                lines.append(
+                    f"loop over {stage.length} rows, {self.chunk[i]} at a time: {len(stage.equations)} equations, "
+                    f"{len(stage.summed)} sums, {len(stage.stored)} stored whole, "
+                    f"{row * self.chunk[i] / 1024:.0f} kB of buffers ({row} bytes a row)"
+                )
+            else:
+                lines.append(f"whole arrays: {len(stage.equations)} equations")
+        lines += [f"not chunked: {e.name}, from {e.line}: {why}" for e, why in self.schedule.unchunked]
+        return lines
+
+
+def fit(rows: int, length: int) -> int:
+    """``rows`` made a multiple of 16 that cuts the batch into chunks of nearly the same length."""
+    rows = max(64, min(rows, length))
+    count = -(-length // rows)
+    return min(length, -(-length // count // 16) * 16)
+
+
+class NumpyExecutor:
+    """Compiles graphs for the CPU."""
+
+    name = "numpy"
+    device_type = "cpu"
+
+    def compile(self, graph: Graph) -> NumpyProgram:
+        """The program that runs ``graph``."""
+        return NumpyProgram(graph)

@@ -1,0 +1,89 @@
+"""Compute now what depends on numbers only, and use a number where an array filled with it was."""
+
+from __future__ import annotations
+
+import warnings
+
+from leafgrad import backends
+from leafgrad.compile.graph import Equation, Graph, Operand, Value
+from leafgrad.compile.passes.rewrite import Rewriter, Rule, broadcast, rewrite, shape_of
+from leafgrad.ops.convert import clone, new_full, to_dtype
+from leafgrad.ops.op import Op
+from leafgrad.ops.shape import expand, permute, reshape
+
+
+def fold_constants(graph: Graph) -> Graph:
+    """The graph with constants computed.
+
+    A constant is an array filled with one number. Rearranged or converted it is another constant; an elementwise
+    op of constants is one too; beside other arrays in an elementwise op it is its number, where shape and dtype
+    of the result stay.
+    """
+    return rewrite(graph, RULES, (elementwise_of_constants, constants_as_numbers))
+
+
+def anchored(r: Rewriter, e: Equation) -> Value | None:
+    """A constant takes its device from an input of the program, so that it waits for nothing, and names its dtype."""
+    (x,) = e.values
+    if r.anchors.get(e.place, x) is x and e.params.get("dtype") == e.out.dtype:
+        return None
+    return r.full(e.out.shape, e.params["value"], e.out)
+
+
+def rearranged(r: Rewriter, e: Equation) -> Value | None:
+    number = r.number(e.inputs[0])
+    return None if number is None else r.full(e.out.shape, number, e.out)
+
+
+def converted(r: Rewriter, e: Equation) -> Value | None:
+    return computed(r, e) if r.number(e.inputs[0]) is not None else None
+
+
+def elementwise_of_constants(r: Rewriter, e: Equation) -> Value | None:
+    if "elementwise" not in e.op.traits or e.op is new_full or len(e.outputs) != 1 or "random" in e.op.traits:
+        return None
+    return computed(r, e) if all(r.number(v) is not None for v in e.inputs) else None
+
+
+def computed(r: Rewriter, e: Equation) -> Value | None:
+    """The constant that an equation of constants makes, from running its op on one element."""
+    backend = backends.by_device_type("cpu")
+    arrays = [
+        backend.asarray([r.number(v)], v.dtype) if isinstance(v, Value) else v  # the op sees the dtypes it would see
+        for v in e.inputs
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        result = e.op.compute(tuple(arrays), e.params)
+    if result.dtype.name != e.out.dtype or result.size != 1:
+        return None
+    number = backend.item(result.reshape(()))
+    return None if isinstance(number, complex) else r.full(e.out.shape, number, e.out)
+
+
+def constants_as_numbers(r: Rewriter, e: Equation) -> Value | None:
+    traits = e.op.traits
+    if "elementwise" not in traits or "any_dtype" in traits or len(e.outputs) != 1:
+        return None
+    inputs: list[Operand] = []
+    for v in e.inputs:
+        number = r.number(v)
+        inputs.append(v if number is None else number)
+    values = [v for v in inputs if isinstance(v, Value)]
+    if not values or len(values) == sum(isinstance(v, Value) for v in e.inputs):
+        return None
+    if len({v.dtype for v in e.values}) != 1:
+        return None
+    if broadcast(map(shape_of, inputs)) != e.out.shape:
+        return None if "comparison" in traits else r.emit(expand, r.emit(e.op, *inputs, **e.params), shape=e.out.shape)
+    return r.put(Equation(e.op, tuple(inputs), e.params, e.outputs, e.line))[0]
+
+
+RULES: dict[Op, tuple[Rule, ...]] = {
+    new_full: (anchored,),
+    expand: (rearranged,),
+    reshape: (rearranged,),
+    permute: (rearranged,),
+    clone: (rearranged,),
+    to_dtype: (converted,),
+}

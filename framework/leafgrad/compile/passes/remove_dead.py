@@ -1,0 +1,19 @@
+"""Drop equations whose results nothing reads."""
+
+from __future__ import annotations
+
+from leafgrad.compile.graph import Equation, Graph
+
+
+def remove_dead(graph: Graph) -> Graph:
+    """The graph without equations that neither a result nor an effect needs.
+
+    Equations that draw random numbers stay: eager execution advances the generator too.
+    """
+    needed = graph.kept
+    live: list[Equation] = []
+    for equation in reversed(graph.equations):
+        if "random" in equation.op.traits or not needed.isdisjoint(equation.outputs):
+            live.append(equation)
+            needed.update(equation.values)
+    return graph.with_equations(reversed(live))

@@ -1,0 +1,208 @@
+"""Build a graph anew, equation by equation, with rules that give simpler values for what an equation makes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from leafgrad.compile.graph import Equation, Graph, Line, Operand, Value
+from leafgrad.errors import CompileError
+from leafgrad.ops import elementwise
+from leafgrad.ops.convert import new_full
+from leafgrad.ops.matmul import matmul
+from leafgrad.ops.op import Op
+from leafgrad.ops.reduce import sum as sum_op
+from leafgrad.ops.shape import expand, permute, reshape
+
+Shape = tuple[int, ...]
+Rule = Callable[["Rewriter", Equation], Value | None]
+Rules = Mapping[Op, tuple[Rule, ...]]
+
+COMMUTATIVE = frozenset({elementwise.add, elementwise.mul})
+
+
+class Rewriter:
+    """A graph under construction.
+
+    Each equation of the old graph is taken in order, its inputs replaced by what became of them; the first rule of
+    its op that returns a value decides that the equation is not needed and the value is used instead. Rules make
+    equations with `emit`, which are simplified in turn. Equal equations are made once, so that every rewriting
+    also merges.
+    """
+
+    def __init__(self, graph: Graph, rules: Rules | None = None, general: tuple[Rule, ...] = ()) -> None:
+        self.graph = graph
+        self.rules = rules or {}
+        self.general = general
+        self.equations: list[Equation] = []
+        self.same: dict[Value, Value] = {}
+        self.makers: dict[Value, Equation] = {}
+        self.known: dict[Any, Equation] = {}
+        self.line = Line("", 0)
+        self.uses = Counter(v for e in graph.equations for v in e.values)
+        self.uses.update(graph.kept)
+        self.anchors: dict[tuple[str, int], Value] = {}
+        for value in graph.inputs:
+            self.anchors.setdefault(value.place, value)
+
+    def run(self) -> Graph:
+        """The graph that the rules lead to."""
+        for equation in self.graph.equations:
+            self.line = equation.line
+            inputs = tuple(self.same.get(v, v) if isinstance(v, Value) else v for v in equation.inputs)
+            changed = any(a is not b for a, b in zip(inputs, equation.inputs, strict=True))
+            new = with_inputs(equation, inputs) if changed else equation
+            for old, value in zip(equation.outputs, self.put(new), strict=True):
+                if value is not old:
+                    self.same[old] = value
+                    self.uses[value] += self.uses[old]
+        return self.graph.with_equations(self.equations, self.same)
+
+    # ---- for rules ----------------------------------------------------------------------------------------------
+
+    def emit(self, op: Op, *inputs: Operand, **params: Any) -> Value:
+        """The value of ``op(*inputs, **params)``, simplified. At least one input is a Value."""
+        like = next(v for v in inputs if isinstance(v, Value))
+        value = Value(result_shape(op, inputs, params), like.dtype, like.place)
+        return self.put(Equation(op, inputs, params, (value,), self.line))[0]
+
+    def full(self, shape: Shape, number: float, like: Value) -> Value:
+        """A value filled with ``number``, of the dtype and on the device of ``like``."""
+        anchor = self.anchors.get(like.place, like)
+        value = Value(shape, like.dtype, like.place)
+        params = {"shape": shape, "value": number, "dtype": like.dtype}
+        return self.put(Equation(new_full, (anchor,), params, (value,), self.line))[0]
+
+    def maker(self, operand: Operand, *ops: Op) -> Equation | None:
+        """The equation that makes ``operand``, if it is of one of ``ops``."""
+        equation = self.makers.get(operand) if isinstance(operand, Value) else None
+        return equation if equation is not None and equation.op in ops else None
+
+    def number(self, operand: Operand) -> bool | int | float | None:
+        """The number that fills ``operand``, or that it is; None if it is no constant."""
+        if not isinstance(operand, Value):
+            return operand
+        equation = self.maker(operand, new_full)
+        return None if equation is None else filling(equation)
+
+    def once(self, value: Operand) -> bool:
+        """Whether the value is read by one equation only, as far as known."""
+        return isinstance(value, Value) and self.uses[value] == 1
+
+    # ---- construction -------------------------------------------------------------------------------------------
+
+    def put(self, equation: Equation) -> tuple[Value, ...]:
+        """The values that stand for the equation's outputs: those of a rule, of an equal equation, or its own."""
+        for rule in (*self.rules.get(equation.op, ()), *self.general):
+            value = rule(self, equation)
+            if value is not None:
+                check_same(equation, value)
+                return (value,)
+        key = identity(equation)
+        if key is not None:
+            earlier = self.known.setdefault(key, equation)
+            if earlier is not equation:
+                return earlier.outputs
+        self.equations.append(equation)
+        for value in equation.outputs:
+            self.makers[value] = equation
+        return equation.outputs
+
+
+def rewrite(graph: Graph, rules: Rules | None = None, general: tuple[Rule, ...] = ()) -> Graph:
+    """The graph after one walk with these rules: those of each equation's op first, then the general ones."""
+    return Rewriter(graph, rules, general).run()
+
+
+def with_inputs(equation: Equation, inputs: tuple[Operand, ...]) -> Equation:
+    """The same equation on other inputs; it makes the same values."""
+    return Equation(equation.op, inputs, equation.params, equation.outputs, equation.line, equation.several)
+
+
+def check_same(equation: Equation, value: Value) -> None:
+    """A CompileError if ``value`` cannot stand for what the equation makes."""
+    out = equation.out
+    if (value.shape, value.dtype, value.place) != (out.shape, out.dtype, out.place):
+        raise CompileError(
+            f"{equation.name}, from {equation.line}: expected {out.dtype} {out.shape} on {out.place}, a rule gave "
+            f"{value.dtype} {value.shape} on {value.place}"
+        )
+
+
+# ---- which equations are equal ----------------------------------------------------------------------------------
+
+
+def identity(equation: Equation) -> Any:
+    """A key that equations with the same result share; None for those that draw random numbers."""
+    op = equation.op
+    if "random" in op.traits:
+        return None
+    inputs = [id(v) if isinstance(v, Value) else frozen(v) for v in equation.inputs]
+    if op in COMMUTATIVE:
+        inputs.sort(key=str)
+    place = () if any(equation.values) else equation.place
+    return op, tuple(inputs), frozen(equation.params), place
+
+
+def frozen(value: Any) -> Any:
+    """A hashable key of a parameter: equal for equal values of one type, by identity where values cannot tell."""
+    if isinstance(value, dict):
+        return dict, tuple((k, frozen(v)) for k, v in sorted(value.items(), key=lambda item: str(item[0])))
+    if isinstance(value, (tuple, list)):
+        return type(value), tuple(map(frozen, value))
+    if isinstance(value, float):
+        return float, value.hex()  # tells 0.0 from -0.0, and nan equals itself
+    if value is None or isinstance(value, (bool, int, str, slice)):
+        return (slice, frozen((value.start, value.stop, value.step))) if isinstance(value, slice) else (type(value), value)
+    return "is", id(value)
+
+
+# ---- shapes and constants ---------------------------------------------------------------------------------------
+
+
+def broadcast(shapes: Iterable[Shape]) -> Shape:
+    """The shape that shapes broadcast to; they are known to."""
+    found: list[int] = []
+    for shape in shapes:
+        found[:0] = [1] * (len(shape) - len(found))
+        for i, n in enumerate(reversed(shape), 1):
+            if n != 1:
+                found[-i] = n
+    return tuple(found)
+
+
+def shape_of(operand: Operand) -> Shape:
+    return operand.shape if isinstance(operand, Value) else ()
+
+
+def result_shape(op: Op, inputs: tuple[Operand, ...], params: dict[str, Any]) -> Shape:
+    """The shape that an op which rules emit gives."""
+    if "elementwise" in op.traits:
+        return broadcast(map(shape_of, inputs))
+    x = shape_of(inputs[0])
+    if op is matmul:
+        y = shape_of(inputs[1])
+        return (*broadcast((x[:-2], y[:-2])), *x[-2:-1], *(y[-1:] if len(y) > 1 else ()))
+    if op is permute:
+        return tuple(x[i] for i in params["dims"])
+    if op is sum_op:
+        dim, keep = params["dim"], params.get("keepdim", False)
+        return tuple(1 if i in dim else n for i, n in enumerate(x) if keep or i not in dim)
+    if op in (reshape, expand):
+        return tuple(params["shape"])
+    raise CompileError(f"no shape rule for {op.name}")
+
+
+def filling(equation: Equation) -> bool | int | float | None:
+    """The number that a creating equation fills its result with, if arithmetic with it as a number is the same."""
+    value = equation.params["value"]
+    dtype = equation.out.dtype
+    if dtype.startswith("float"):
+        return float(value) if isinstance(value, (int, float)) else None
+    return value if dtype.startswith("int") and type(value) is int else None
+
+
+def size(shape: Shape) -> int:
+    return math.prod(shape)

@@ -1,0 +1,1 @@
+"""Rules by which `simplify` gives simpler values, a file per subject."""

@@ -1,0 +1,169 @@
+"""Order of execution: stages that run whole, and loops over chunks of a batch with sums kept across them.
+
+A chunk of some hundred rows keeps everything that a training step makes of them in cache. The batch enters
+with the inputs; ``axes`` follows it through the equations. A sum over the batch is complete only after the
+loop, so whatever depends on it belongs to a later stage: the rank of a value counts the loops before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+
+from leafgrad.compile.axes import Carried, carried
+from leafgrad.compile.graph import Argument, Captured, Equation, Graph, Value
+
+SMALLEST_BATCH = 64
+
+
+@dataclass
+class Loop:
+    """Equations that run once per chunk of a batch of ``length`` rows.
+
+    Attributes:
+        sliced: values from outside that each chunk reads a slice of, with the axis.
+        summed: values that are sums over the batch.
+        stored: values made here, with their axis, that are needed whole or in a later loop.
+        axis: the batch axis of each value that a chunk makes.
+        carried: what each equation does to the batch.
+        reads: for each input of an equation that is a slice, its axis.
+    """
+
+    length: int
+    rank: int
+    equations: list[Equation] = field(default_factory=list)
+    sliced: dict[tuple[Value, int], None] = field(default_factory=dict)
+    summed: list[Value] = field(default_factory=list)
+    stored: dict[Value, int] = field(default_factory=dict)
+    axis: dict[Value, int] = field(default_factory=dict)
+    carried: dict[Equation, Carried] = field(default_factory=dict)
+    reads: dict[tuple[Equation, int], int] = field(default_factory=dict)
+
+
+@dataclass
+class Whole:
+    """Equations that run once, on whole arrays."""
+
+    rank: int
+    equations: list[Equation] = field(default_factory=list)
+
+
+Stage = Whole | Loop
+
+
+@dataclass
+class Schedule:
+    """Stages in order, and why equations that touch a batch were not chunked."""
+
+    stages: list[Stage]
+    unchunked: list[tuple[Equation, str]]
+
+
+def schedule(graph: Graph) -> Schedule:
+    """Split the graph into stages."""
+    return Scheduler(graph).run()
+
+
+def batch_lengths(graph: Graph) -> list[int]:
+    """Lengths of the first axis of inputs that are worth a loop, by the size of what carries them."""
+    weight: Counter[int] = Counter()
+    seen = {v.shape[0] for v, s in graph.inputs.items() if isinstance(s, (Argument, Captured)) and v.ndim}
+    for equation in graph.equations:
+        for v in equation.outputs:
+            for n in set(v.shape) & seen:
+                weight[n] += math.prod(v.shape)
+    return [n for n, size in weight.most_common() if n >= SMALLEST_BATCH and size >= 64 * n]
+
+
+class Scheduler:
+    """Walks the equations once, giving each a loop or a whole stage."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.lengths = batch_lengths(graph)
+        self.rank: dict[Value, int] = dict.fromkeys(graph.inputs, 0)  # whole values: before which loops they exist
+        self.home: dict[Value, Loop] = {}  # batch values: the loop that makes them
+        self.loops: dict[tuple[int, int], Loop] = {}
+        self.wholes: dict[int, Whole] = {}
+        self.unchunked: list[tuple[Equation, str]] = []
+
+    def run(self) -> Schedule:
+        for equation in self.graph.equations:
+            if not any(self.try_loop(equation, n) for n in self.lengths):
+                self.whole(equation)
+        for value in self.graph.kept:
+            self.need_whole(value)
+        stages: list[Stage] = []
+        last = max([*self.wholes, *(r for _, r in self.loops)], default=-1)
+        for rank in range(last + 1):
+            if rank in self.wholes:
+                stages.append(self.wholes[rank])
+            stages += [loop for (_, r), loop in self.loops.items() if r == rank]
+        return Schedule(stages, self.unchunked)
+
+    def try_loop(self, equation: Equation, length: int) -> bool:
+        """Put the equation into a loop over ``length`` if its inputs carry that batch and its rule allows it."""
+        axes: list[int | None] = []
+        rank = 0
+        for v in equation.inputs:
+            axis = None
+            if isinstance(v, Value):
+                home = self.home.get(v)
+                if home is not None and home.length == length:
+                    axis = home.axis[v]
+                    rank = max(rank, home.rank)
+                elif home is not None:
+                    rank = max(rank, home.rank + 1)
+                else:
+                    rank = max(rank, self.rank[v])
+                    if v in self.graph.inputs and v.ndim and v.shape[0] == length:
+                        axis = 0
+            axes.append(axis)
+        if all(a is None for a in axes):
+            return False
+        found = carried(equation, axes, length)
+        if found is None:
+            return False
+        loop = self.loops.setdefault((length, rank), Loop(length, rank))
+        self.enter(loop, equation, found, axes)
+        return True
+
+    def enter(self, loop: Loop, equation: Equation, found: Carried, axes: list[int | None]) -> None:
+        loop.equations.append(equation)
+        loop.carried[equation] = found
+        for i, v in enumerate(equation.inputs):
+            if not isinstance(v, Value):
+                continue
+            axis = axes[i] if axes[i] is not None else found.slices.get(i)
+            home = self.home.get(v)
+            if home is loop:
+                continue
+            if home is not None:
+                home.stored[v] = home.axis[v]
+            if axis is not None:
+                loop.sliced[(v, axis)] = None
+                loop.reads[(equation, i)] = axis
+        (out,) = equation.outputs
+        if found.axis is None:
+            loop.summed.append(out)
+            self.rank[out] = loop.rank + 1
+        else:
+            loop.axis[out] = found.axis
+            self.home[out] = loop
+
+    def whole(self, equation: Equation) -> None:
+        rank = 0
+        for v in equation.values:
+            self.need_whole(v)
+            rank = max(rank, self.home[v].rank + 1 if v in self.home else self.rank[v])
+            if v in self.home:
+                self.unchunked.append((equation, f"needs its input of shape {v.shape} whole"))
+        self.wholes.setdefault(rank, Whole(rank)).equations.append(equation)
+        for v in equation.outputs:
+            self.rank[v] = rank
+
+    def need_whole(self, value: Value) -> None:
+        home = self.home.get(value)
+        if home is not None:
+            home.stored[value] = home.axis[value]

@@ -1,0 +1,69 @@
+"""Symbols: what Tensors hold while a function is traced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leafgrad import devices
+from leafgrad.compile.graph import Value
+from leafgrad.errors import TraceError
+from leafgrad.ops import messages
+from leafgrad.ops.node import SymbolBase
+from leafgrad.tensor.operators import Operators
+
+
+class Symbol(Operators, SymbolBase):
+    """A value of the program being recorded, with the array that it is in this run of the function.
+
+    The array serves shapes, dtypes and ops whose rules look at them; the program never sees it.
+    ``weak`` symbols stand for Python numbers and give way to tensors in type promotion.
+    """
+
+    __slots__ = ("__weakref__", "array", "tracer", "value", "weak")
+
+    def __init__(self, tracer: Any, value: Value, array: Any, weak: bool = False) -> None:
+        self.tracer = tracer
+        self.value = value
+        self.array = array
+        self.weak = weak
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.value.ndim
+
+    @property
+    def dtype(self) -> Any:
+        return self.array.dtype
+
+    @property
+    def size(self) -> int:
+        return int(self.array.size)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.array.nbytes)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        found: tuple[int, ...] = self.array.strides
+        return found
+
+    @property
+    def device(self) -> devices.device:
+        return devices.of(self.array)
+
+    def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        return self.tracer.bind(op, args, params)
+
+    def __bool__(self) -> bool:
+        raise TraceError(
+            f"the truth of a traced value is not known while tracing, at {messages.user_line()}; branch on shapes, "
+            "or use leafgrad.where"
+        )
+
+    def __repr__(self) -> str:
+        return f"<symbol {self.value.dtype} {self.value.shape}>"
