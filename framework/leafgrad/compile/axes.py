@@ -157,6 +157,35 @@ def keeps_axis(equation: Equation, axes: Axes, length: int) -> Carried | None:
     return None if axes[0] is None else Carried(axes[0])
 
 
+def part(equation: Equation, axes: Axes, length: int) -> Carried | None:
+    """A basic index that takes the whole batch."""
+    axis, at = axes[0], equation.params["at"]
+    source = target = 0  # dimensions of x and of the result that the index has passed
+    for entry in at:
+        if entry is None:
+            target += 1
+            continue
+        if source == axis:
+            return Carried(target) if entry == (0, length, 1) else None
+        source += 1
+        target += isinstance(entry, tuple)
+    return None if axis is None else Carried(target + axis - source)
+
+
+def unpart(equation: Equation, axes: Axes, length: int) -> Carried | None:
+    """Its transpose."""
+    axis, at = axes[0], equation.params["at"]
+    source = target = 0  # dimensions of x and of the result
+    for entry in at:
+        if source == axis and entry is not None and isinstance(entry, tuple):
+            return Carried(target, shape_parameter=True) if entry == (0, length, 1) else None
+        if source == axis and entry is None:
+            return None
+        source += entry is None or isinstance(entry, tuple)
+        target += entry is not None
+    return None if axis is None else Carried(target + axis - source, shape_parameter=True)
+
+
 RULES: dict[str, Rule] = {
     "permute": permute,
     "reshape": reshape,
@@ -164,6 +193,9 @@ RULES: dict[str, Rule] = {
     "sum_to": sum_to,
     "matmul": matmul,
     "cat": cat,
+    "slice": part,
+    "unslice": unpart,
+    "pad": unpart,
     "new_full": new_full,
     "to_dtype": keeps_axis,
     "clone": keeps_axis,

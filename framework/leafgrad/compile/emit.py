@@ -22,10 +22,9 @@ UFUNCS = {
     "log10": "log10", "atan2": "arctan2", "hypot": "hypot", "eq": "equal", "ne": "not_equal", "lt": "less",
     "le": "less_equal", "gt": "greater", "ge": "greater_equal",
 }  # fmt: skip
-VIEWS = frozenset({"reshape", "permute", "expand"})
 SMALL = 1024  # elements below which a fresh array is as good as a buffer
 
-Form = tuple[int, tuple[int, ...], int | None]  # buffer, shape, batch axis
+Form = tuple[int, tuple[int, ...], int | None, bool]  # buffer, shape, batch axis, seen transposed
 
 
 class Scratch:
@@ -51,9 +50,13 @@ class Scratch:
     def arrays(self, xp: Any, memory: list[Any], rows: int) -> tuple[Any, ...]:
         """The arrays that the source unpacks, for a chunk of ``rows`` rows."""
         found = []
-        for index, shape, axis in self.forms:
+        for index, shape, axis, turned in self.forms:
             full = tuple(rows if i == axis else d for i, d in enumerate(shape))
-            found.append(memory[index][: math.prod(full)].reshape(full))
+            if axis == 0 and len(shape) == 2:  # features by points: the batch runs along the contiguous axis
+                array = memory[index][: math.prod(full)].reshape(full[::-1]).T
+            else:
+                array = memory[index][: math.prod(full)].reshape(full)
+            found.append(array.T if turned else array)
         return (*found, *(xp.ones(rows, dtype=d) for d in self.ones))
 
     def chunks(self, xp: Any, rows: int) -> list[tuple[int, int, tuple[Any, ...]]]:
@@ -160,9 +163,10 @@ class Writer:
         """The name of a buffer in the shape of ``value``."""
         return self.form(self.allocator.new(value, axis), value, axis)
 
-    def form(self, index: int, value: Value, axis: int | None) -> str:
+    def form(self, index: int, value: Value, axis: int | None, turned: bool = False) -> str:
+        """The name of a buffer seen in the shape of ``value``."""
         shape = tuple(0 if i == axis else n for i, n in enumerate(value.shape))
-        return self.forms.setdefault((index, shape, axis), f"b{index}_{len(self.forms)}")
+        return self.forms.setdefault((index, shape, axis, turned), f"b{index}_{len(self.forms)}")
 
     def into(self, equation: Equation) -> str | None:
         """Where an elementwise result goes: an input that dies here, or a buffer; None: wherever."""
@@ -258,7 +262,7 @@ class WholeWriter(Writer):
             self.add(f"{name} = {UFUNCS[equation.name]}({arguments})")
         else:
             self.add(f"{name} = {self.call(equation, equation.params)}")
-            if equation.name in VIEWS and equation.inputs[0] in self.allocator.at:
+            if "view" in equation.op.traits and equation.inputs[0] in self.allocator.at:
                 self.allocator.join(out, self.allocator.at[equation.inputs[0]])
 
     def plain_matmul(self, equation: Equation) -> bool:
@@ -272,108 +276,164 @@ class WholeWriter(Writer):
 
 
 class LoopWriter(Writer):
-    """A loop over chunks of the batch."""
+    """A loop over chunks of the batch.
+
+    Matrices of a chunk are kept as (features, points): products with small weights are faster that way, and
+    broadcasting a row of weights runs along the points. The source sees them transposed, as the program does.
+    """
 
     indent = "        "
 
     def __init__(self, graph: Graph, stage: Loop, names: Any, space: Any, fresh: Any) -> None:
         super().__init__(graph, stage, names, space, fresh)
         self.loop = stage
+        self.head: list[str] = []
         self.parts = {(v, axis): f"{names[v]}_{axis}" for v, axis in stage.sliced}
+        self.transposed: dict[str, str] = {}  # names that have been transposed already
 
     def axis(self, value: Value) -> int | None:
         return self.loop.axis.get(value)
 
     def local(self, equation: Equation, i: int, value: Value) -> str:
         if value in self.loop.axis:
-            return self.names[value] if value not in self.loop.stored else f"{self.names[value]}_part"
-        for (v, axis), part in self.parts.items():
-            if v is value and self.loop.reads.get((equation, i)) == axis:
-                return part
-        return self.names[value]
+            return f"{self.names[value]}_part" if value in self.loop.stored else self.names[value]
+        axis = self.loop.reads.get((equation, i))
+        return self.names[value] if axis is None else self.parts[value, axis]
+
+    def turned(self, equation: Equation, i: int) -> str:
+        """The source of the i-th input, transposed."""
+        value = equation.inputs[i]
+        assert isinstance(value, Value)
+        name = self.local(equation, i, value)
+        if value in self.loop.axis:
+            index = self.allocator.at.get(value)
+            if index is None or value in self.loop.stored or name in self.transposed:
+                return self.transposed.get(name, f"{name}.T")
+            return self.form(index, value, self.axis(value), turned=True)
+        if name not in self.transposed:
+            self.transposed[name] = f"{name}_T"
+            inside = (equation, i) in self.loop.reads
+            (self.lines if inside else self.head).append(f"{self.indent if inside else '    '}{name}_T = {name}.T")
+        return self.transposed[name]
 
     def stage(self, scratch: str) -> list[str]:
-        head = []
         for v in self.loop.summed:
-            head.append(f"    {self.names[v]} = zeros({v.shape!r}, {v.dtype!r})")
-        for v in self.loop.stored:
-            head.append(f"    {self.names[v]} = empty({v.shape!r}, {v.dtype!r})")
-            self.add(f"{self.names[v]}_part = {self.names[v]}{self.cut(self.loop.stored[v])}")
+            self.head.append(f"    {self.names[v]} = zeros({v.shape!r}, {v.dtype!r})")
+        for v, axis in self.loop.stored.items():
+            self.head.append(f"    {self.names[v]} = empty({v.shape!r}, {v.dtype!r})")
+            self.add(f"{self.names[v]}_part = {self.names[v]}{cut(axis)}")
         self.fresh.update(self.loop.summed, self.loop.stored)
         for (v, axis), part in self.parts.items():
-            self.add(f"{part} = {self.names[v]}{self.cut(axis)}")
+            self.add(f"{part} = {self.names[v]}{cut(axis)}")
         for equation in self.loop.equations:
             self.write(equation)
             self.allocator.done(equation)
         self.scratch = Scratch(self.loop.length, self.allocator.buffers, self.forms, self.ones)
         unpacked = f"({self.scratch.unpacked})" if self.scratch.unpacked else "_"
-        return [*head, f"    for lo, hi, {unpacked} in {scratch}:", *self.lines]
-
-    def cut(self, axis: int) -> str:
-        return "[" + ":, " * axis + "lo:hi]"
+        return [*self.head, f"    for lo, hi, {unpacked} in {scratch}:", *self.lines]
 
     def write(self, equation: Equation) -> None:
         out = equation.out
         found = self.loop.carried[equation]
         if found.axis is None:
             self.accumulate(equation)
-            return
-        stored = out in self.loop.stored
-        name = f"{self.names[out]}_part" if stored else self.names[out]
-        if self.fits_ufunc(equation) or equation.name == "matmul":
-            if not stored:
-                target = self.into(equation) if equation.name != "matmul" else self.buffer(out, found.axis)
-                self.add(f"{name} = {target}")
-            if equation.name == "matmul":
-                self.add(f"matmul({self.text(equation, 0)}, {self.text(equation, 1)}, {name})")
+        elif equation.name == "matmul":
+            self.matmul(equation, found.axis)
+        elif equation.name == "permute" and out.ndim == 2 and out not in self.loop.stored:
+            self.permute(equation)
+        elif self.fits_ufunc(equation):
+            if out in self.loop.stored:
+                self.ufunc(equation, f"{self.names[out]}_part")
             else:
-                self.ufunc(equation, name)
-            return
-        expression = self.expression(equation, found.axis, found.shape_parameter)
-        if stored:
-            self.add(f"copyto({name}, {expression})")
-        elif equation.name == "cat":
-            target = self.buffer(out, found.axis)
-            parts = ", ".join(self.text(equation, i) for i in range(len(equation.inputs)))
-            self.add(f"{name} = xp.concatenate(({parts},), {equation.params['dim']}, {target})")
+                self.add(f"{self.names[out]} = {self.into(equation)}")
+                self.ufunc(equation, self.names[out])
         else:
-            self.add(f"{name} = {expression}")
-            source = equation.inputs[0]
-            if equation.name in VIEWS and isinstance(source, Value) and source in self.allocator.at:
+            self.other(equation, found.axis, found.shape_parameter)
+
+    def matmul(self, equation: Equation, axis: int) -> None:
+        out = equation.out
+        a, b = self.text(equation, 0), self.text(equation, 1)
+        if out in self.loop.stored:
+            self.add(f"matmul({a}, {b}, {self.names[out]}_part)")
+            return
+        index = self.allocator.new(out, axis)
+        name = self.form(index, out, axis)
+        self.add(f"{self.names[out]} = {name}")
+        if out.ndim == 2 and axis == 0:
+            target = self.form(index, out, axis, turned=True)
+            self.add(f"matmul({self.turned(equation, 1)}, {self.turned(equation, 0)}, {target})")
+        else:
+            self.add(f"matmul({a}, {b}, {name})")
+
+    def permute(self, equation: Equation) -> None:
+        out, (value,) = equation.out, equation.values
+        source = self.text(equation, 0) if equation.params["dims"] == (0, 1) else self.turned(equation, 0)
+        self.add(f"{self.names[out]} = {source}")
+        self.transposed[self.names[out]] = self.text(equation, 0)
+        if value in self.allocator.at:
+            self.allocator.join(out, self.allocator.at[value])
+
+    def other(self, equation: Equation, axis: int, shape_parameter: bool) -> None:
+        out = equation.out
+        if equation.name in ("unslice", "pad") and out not in self.loop.stored:
+            name = self.names[out]
+            self.add(f"{name} = {self.buffer(out, axis)}")
+            self.add(f"{name}.fill({equation.params.get('value', 0)!r})")
+            self.add(f"{name}[{subscript(equation.params['at'])}] = {self.text(equation, 0)}")
+            return
+        if equation.name == "slice":
+            expression = f"{self.text(equation, 0)}[{subscript(equation.params['at'])}]"
+        else:
+            expression = self.expression(equation, axis, shape_parameter)
+        if out in self.loop.stored:
+            self.add(f"copyto({self.names[out]}_part, {expression})")
+        elif equation.name == "cat":
+            self.add(f"{self.names[out]} = {self.buffer(out, axis)}")
+            parts = ", ".join(self.text(equation, i) for i in range(len(equation.inputs)))
+            self.add(f"xp.concatenate(({parts},), {equation.params['dim']}, {self.names[out]})")
+        else:
+            self.add(f"{self.names[out]} = {expression}")
+            source = equation.inputs[0] if equation.inputs else None
+            if "view" in equation.op.traits and isinstance(source, Value) and source in self.allocator.at:
                 self.allocator.join(out, self.allocator.at[source])
 
     def expression(self, equation: Equation, axis: int, shape_parameter: bool) -> str:
         params = dict(equation.params)
         if shape_parameter:
-            rows = "-1" if equation.name == "reshape" else "hi - lo"
-            shape = [rows if i == axis else str(n) for i, n in enumerate(equation.out.shape)]
+            shape = [("hi - lo" if i == axis else str(n)) for i, n in enumerate(equation.out.shape)]
             params["shape"] = Raw(f"({', '.join(shape)},)")
-        if equation.name == "reshape":
-            return f"{self.text(equation, 0)}.reshape({params['shape'].text})"
-        if equation.name == "permute":
-            return f"{self.text(equation, 0)}.transpose({params['dims']!r})"
         return self.call(equation, params)
 
     def accumulate(self, equation: Equation) -> None:
         out = equation.out
-        total = self.names[out]
-        a = self.text(equation, 0)
-        (value, *_) = equation.values
+        total, a = self.names[out], self.text(equation, 0)
         if equation.name == "matmul":
-            target = self.buffer(out, None)
-            self.add(f"{total} += matmul({a}, {self.text(equation, 1)}, {target})")
+            self.add(f"{total} += matmul({a}, {self.text(equation, 1)}, {self.buffer(out, None)})")
             return
+        (value,) = equation.values
         dims = summed_dims(equation)
         axis = self.loop.reads.get((equation, 0), self.axis(value))
         if value.ndim == 2 and dims == (0,) and axis == 0 and value.dtype == out.dtype:
             ones = self.ones.setdefault(value.dtype, f"ones_{value.dtype}")
-            target = self.form(self.allocator.new(Value((value.shape[1],), out.dtype, out.place), None), Value((value.shape[1],), out.dtype, out.place), None)
-            self.add(f"{total} += matmul({ones}, {a}, {target})" + ("" if out.ndim == 1 else f".reshape({out.shape!r})"))
+            row = Value((value.shape[1],), out.dtype, out.place)
+            target = self.form(self.allocator.new(row, None), row, None)
+            tail = "" if out.ndim == 1 else f".reshape({out.shape!r})"
+            self.add(f"{total} += matmul({self.turned(equation, 0)}, {ones}, {target}){tail}")
             return
         keep = len(out.shape) == value.ndim
-        reduced = f"reduce({a}, axis={dims!r}, keepdims={keep})"
-        kept = math.prod(out.shape) == 1 or keep or equation.name == "sum"
-        self.add(f"{total} += {reduced}" + ("" if kept and equation.name == "sum" else f".reshape({out.shape!r})"))
+        tail = "" if equation.name == "sum" or keep else f".reshape({out.shape!r})"
+        self.add(f"{total} += reduce({a}, axis={dims!r}, keepdims={keep}){tail}")
+
+
+def cut(axis: int) -> str:
+    """The subscript of a chunk."""
+    return "[" + ":, " * axis + "lo:hi]"
+
+
+def subscript(at: tuple[Any, ...]) -> str:
+    """A basic index as source; a range over the whole batch also fits a chunk."""
+    parts = [":".join(map(str, e[: 2 if e[2] == 1 else 3])) if isinstance(e, tuple) else str(e) for e in at]
+    return ", ".join([*parts, "..."])
 
 
 def summed_dims(equation: Equation) -> tuple[int, ...]:

@@ -24,19 +24,24 @@ _MEASURED: dict[tuple[int, ...], int] = {}
 class NumpyProgram:
     """A graph, ready to run on NumPy arrays.
 
+    Args:
+        graph: what to run.
+        rows: rows per chunk of every loop; measured on the first inputs if None.
+
     Attributes:
         schedule: the stages.
         chunk: rows per chunk of each loop.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, rows: int | None = None) -> None:
         self.graph = graph
         self.xp = backends.by_device_type("cpu").xp
         self.schedule: Schedule = schedule(graph)
         self.program: Program = emit(graph, self.schedule)
         self.loops = [s for s in self.schedule.stages if isinstance(s, Loop)]
-        self.chunk = [self.model(loop, i) for i, loop in enumerate(self.loops)]
-        self.tuned = not self.loops or any("random" in e.op.traits for e in graph.equations)
+        self.chunk = [self.model(loop, i) if rows is None else rows for i, loop in enumerate(self.loops)]
+        random = any("random" in e.op.traits for e in graph.equations)  # trying would draw numbers
+        self.tuned = not self.loops or random or rows is not None
         self.function: Callable[..., list[Any]] = self.program.compile(self.xp)
         self.scratch = self.allocate()
 

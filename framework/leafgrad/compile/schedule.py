@@ -73,7 +73,7 @@ def batch_lengths(graph: Graph) -> list[int]:
         for v in equation.outputs:
             for n in set(v.shape) & seen:
                 weight[n] += math.prod(v.shape)
-    return [n for n, size in weight.most_common() if n >= SMALLEST_BATCH and size >= 64 * n]
+    return [n for n, size in weight.most_common() if n >= SMALLEST_BATCH and size >= 4 * n]
 
 
 class Scheduler:

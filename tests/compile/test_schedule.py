@@ -1,0 +1,184 @@
+"""The schedule: what is chunked, in which loop, and that it computes the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import leafgrad
+from leafgrad.compile.graph import Argument, Captured, Graph
+from leafgrad.compile.numpy_executor import NumpyProgram, fit
+from leafgrad.compile.passes import optimize
+from leafgrad.compile.schedule import Loop, Whole, schedule
+from leafgrad.compile.trace import trace_call
+
+
+def inputs(graph: Graph, args: tuple[Any, ...]) -> list[Any]:
+    arrays = []
+    for source in graph.inputs.values():
+        assert isinstance(source, (Argument, Captured))
+        arrays.append((args[source.index] if isinstance(source, Argument) else source.tensor)._data)
+    return arrays
+
+
+def check(function: Any, *args: Any, rows: int = 64) -> NumpyProgram:
+    """Run ``function`` in chunks of ``rows`` and compare with the eager result."""
+    expected = function(*args)
+    graph = optimize(trace_call(function, args, {}).graph).check()
+    program = NumpyProgram(graph, rows)
+    before = [a.copy() for a in inputs(graph, args)]
+    for _ in range(2):
+        for got, want in zip(program(inputs(graph, args)), expected, strict=False):
+            np.testing.assert_allclose(got, want.detach().numpy(), rtol=1e-10, atol=1e-12)
+    for a, b in zip(before, inputs(graph, args), strict=True):
+        np.testing.assert_array_equal(a, b)
+    return program
+
+
+def normal(*shape: int, grad: bool = False) -> Any:
+    rng = np.random.default_rng(sum(shape))
+    return leafgrad.tensor(rng.normal(size=shape), dtype=leafgrad.float64, requires_grad=grad)
+
+
+def loops(program: NumpyProgram) -> list[Loop]:
+    return [s for s in program.schedule.stages if isinstance(s, Loop)]
+
+
+def test_one_loop_with_sums():
+    w = normal(3, 4, grad=True)
+    b = normal(4, grad=True)
+
+    def step(x):
+        loss = (leafgrad.tanh(x @ w + b) ** 2).mean()
+        return loss, *leafgrad.autograd.grad(loss, (w, b))
+
+    program = check(step, normal(200, 3))
+    (loop,) = loops(program)
+    assert loop.length == 200
+    assert len(loop.summed) == 3
+    assert not loop.stored
+
+
+def test_second_derivatives_stay_in_one_loop():
+    w1, w2 = normal(2, 8, grad=True), normal(8, 1, grad=True)
+
+    def step(x, t):
+        u = leafgrad.tanh(leafgrad.cat([x, t], 1) @ w1) @ w2
+        u_x, u_t = leafgrad.autograd.grad(u.sum(), (x, t), create_graph=True)
+        (u_xx,) = leafgrad.autograd.grad(u_x.sum(), x, create_graph=True)
+        loss = ((u_t + u * u_x - 0.01 * u_xx) ** 2).mean()
+        return loss, *leafgrad.autograd.grad(loss, (w1, w2))
+
+    program = check(step, normal(130, 1, grad=True), normal(130, 1, grad=True))
+    assert len(loops(program)) == 1
+
+
+def test_a_mean_that_is_subtracted_splits_the_step_into_two_loops():
+    def centred(x):
+        return ((x - x.mean(dim=0)) ** 2).sum(), x.exp().sum(dim=1)
+
+    program = check(centred, normal(150, 5))
+    first, second = loops(program)
+    assert first.rank < second.rank
+
+
+def test_a_value_of_an_earlier_loop_is_stored():
+    def step(x):
+        y = leafgrad.sin(x)
+        return ((y - y.sum(dim=0)) ** 2).sum(), y.sum()
+
+    program = check(step, normal(100, 3))
+    assert any(loop.stored for loop in loops(program))
+
+
+def test_batches_of_different_length_have_loops_of_their_own():
+    w = normal(3, 3, grad=True)
+
+    def step(x, boundary):
+        loss = (leafgrad.tanh(x @ w) ** 2).mean() + ((boundary @ w).exp()).mean()
+        return loss, *leafgrad.autograd.grad(loss, w)
+
+    program = check(step, normal(200, 3), normal(90, 3))
+    assert sorted(loop.length for loop in loops(program)) == [90, 200]
+
+
+def test_captured_points_are_chunked_like_arguments():
+    points = normal(128, 2)
+
+    def step(w):
+        return ((points @ w) ** 2).mean(), (points * 2).sum(dim=0)
+
+    assert len(loops(check(step, normal(2, 2)))) == 1
+
+
+def test_what_needs_the_batch_whole_is_not_chunked_and_says_so():
+    def step(x):
+        return leafgrad.linalg.svdvals(leafgrad.tanh(x))[0], (x * x).sum()
+
+    program = check(step, normal(100, 3))
+    assert any("whole" in why for _, why in program.schedule.unchunked)
+    assert any("not chunked" in line for line in program.explain())
+
+
+def test_results_along_the_batch_are_stored():
+    def step(x):
+        return leafgrad.exp(x), x.T * 2, (x * x).reshape(-1)
+
+    program = check(step, normal(96, 2))
+    assert loops(program)
+
+
+def test_broadcast_over_the_batch():
+    def step(x, row):
+        return (x * row + row).sum(dim=1, keepdim=True), (row.expand(x.shape) * x).mean()
+
+    check(step, normal(100, 4), normal(1, 4))
+
+
+def test_short_last_chunk():
+    def step(x):
+        return (leafgrad.sin(x) @ leafgrad.ones(3, 2, dtype=leafgrad.float64)).sum(), x.sum(dim=0)
+
+    check(step, normal(64 * 2 + 7, 3))
+
+
+def test_no_batch_no_loop():
+    def step(a):
+        return a.exp().sum(), a @ a
+
+    program = check(step, normal(8, 8))
+    assert all(isinstance(s, Whole) for s in program.schedule.stages)
+
+
+def test_results_are_new_memory_at_each_call():
+    def step(x):
+        return x + 1, x, x.sum()
+
+    x = normal(100, 2)
+    graph = optimize(trace_call(step, (x,), {}).graph)
+    program = NumpyProgram(graph, 64)
+    first = program(inputs(graph, (x,)))
+    copies = [a.copy() for a in first]
+    second = program([a + 1 for a in inputs(graph, (x,))])
+    for a, b, c in zip(first, copies, second, strict=True):
+        np.testing.assert_array_equal(a, b)
+        assert not np.shares_memory(a, c)
+
+
+@pytest.mark.parametrize(("rows", "length", "expected"), [(500, 10000, 512), (10**6, 100, 100), (1, 1000, 64)])
+def test_chunks_are_even_and_multiples_of_16(rows, length, expected):
+    assert abs(fit(rows, length) - expected) <= 16
+
+
+def test_source_is_readable_python():
+    def step(x):
+        return (leafgrad.tanh(x) * x + x).sum()
+
+    graph = trace_call(step, (normal(100, 2),), {}).graph
+    source = NumpyProgram(graph).source()
+    assert "tanh(" in source
+    assert "for lo, hi" in source
+    compile(source, "step", "exec")
+    assert schedule(graph).stages
