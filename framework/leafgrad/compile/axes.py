@@ -114,8 +114,8 @@ def sum_to(equation: Equation, axes: Axes, length: int) -> Carried | None:
 
 
 def along(equation: Equation, axes: Axes, length: int) -> Carried | None:
-    """Ops that work within one dimension ``dim`` and keep the shape: softmax, cumsum, …"""
-    axis, dim = axes[0], equation.params["dim"]
+    """Ops that work within dimensions ``dim`` or ``dims`` and keep the shape: softmax, cumsum, flip, …"""
+    axis, dim = axes[0], equation.params.get("dim", equation.params.get("dims"))
     dims = dim if isinstance(dim, tuple) else (dim,)
     return None if axis is None or axis in dims else Carried(axis)
 

@@ -29,6 +29,7 @@ class Allocator:
     def __init__(self, equations: Sequence[Equation], kept: Iterable[Value]) -> None:
         self.buffers: list[Buffer] = []
         self.at: dict[Value, int] = {}
+        self.owners: set[Value] = set()  # values that fill their buffer; the others there are views
         self.holders: list[int] = []  # live values per buffer
         self.free: dict[tuple[int, str, bool], list[int]] = {}
         self.reads: dict[Value, int] = dict.fromkeys(kept, 1)  # reads still to come; one more than all for kept ones
@@ -46,18 +47,23 @@ class Allocator:
             index = len(self.buffers)
             self.buffers.append(Buffer(*key))
             self.holders.append(0)
-        self.join(value, index)
+        self.fill(value, index)
         return index
 
+    def fill(self, value: Value, index: int) -> None:
+        """``value`` is computed into this buffer."""
+        self.owners.add(value)
+        self.join(value, index)
+
     def join(self, value: Value, index: int) -> None:
-        """``value`` lives in this buffer too: it is a view of what is there, or takes its place."""
+        """``value`` is a view of what is in this buffer."""
         self.at[value] = index
         self.holders[index] += 1
 
     def dying(self, value: Value, equation: Equation) -> bool:
-        """Whether ``equation`` is the last to read ``value`` and nothing else lives in its buffer."""
+        """Whether ``equation`` is the last to read ``value``, which has a buffer for itself."""
         reads = sum(v is value for v in equation.values)
-        index = self.at.get(value)
+        index = self.at.get(value) if value in self.owners else None
         return index is not None and self.reads[value] == reads and self.holders[index] == 1
 
     def done(self, equation: Equation) -> None:

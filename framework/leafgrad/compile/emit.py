@@ -174,7 +174,7 @@ class Writer:
         for v in equation.values:
             if (v.shape, v.dtype, self.axis(v)) == (out.shape, out.dtype, self.axis(out)) and self.allocator.dying(v, equation):
                 index = self.allocator.at[v]
-                self.allocator.join(out, index)
+                self.allocator.fill(out, index)
                 return self.form(index, out, self.axis(out))
         return self.buffer(out, self.axis(out))
 
@@ -306,10 +306,9 @@ class LoopWriter(Writer):
         assert isinstance(value, Value)
         name = self.local(equation, i, value)
         if value in self.loop.axis:
-            index = self.allocator.at.get(value)
-            if index is None or value in self.loop.stored or name in self.transposed:
+            if value not in self.allocator.owners or value in self.loop.stored:
                 return self.transposed.get(name, f"{name}.T")
-            return self.form(index, value, self.axis(value), turned=True)
+            return self.form(self.allocator.at[value], value, self.axis(value), turned=True)
         if name not in self.transposed:
             self.transposed[name] = f"{name}_T"
             inside = (equation, i) in self.loop.reads
