@@ -6,10 +6,10 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from leafgrad import mode
+from leafgrad import modes
 from leafgrad.autograd import engine
 from leafgrad.ops import carriers
-from leafgrad.ops.convert import new_full
+from leafgrad.ops.convert import clone, new_full
 from leafgrad.ops.elementwise import add
 from leafgrad.ops.node import GraphNode, Leaf, SymbolBase
 from leafgrad.tensor.inplace import update
@@ -53,13 +53,15 @@ def backward(
         if not chosen:
             raise RuntimeError("'inputs' argument to backward() cannot be empty; leave it out to reach all leaves")
         targets = {node_of(t, "inputs", i) for i, t in enumerate(chosen)}
-        owners = {t._node: t for t in chosen}
+        for t in chosen:
+            t.retain_grad()  # a leaf does so anyway
     if create_graph:
         warnings.warn(CYCLE, UserWarning, stacklevel=3)
     found: list[tuple[Leaf, Any]] = []
 
     def arrived(node: GraphNode, g: Any) -> None:
-        found.append((node if isinstance(node, Leaf) else owners[node]._accumulator(), g))
+        if isinstance(node, Leaf):
+            found.append((node, g))
 
     run(seeds, targets, retain_graph, create_graph, arrived)
     deliver(found, {id(g) for _, g in seeds}, create_graph)
@@ -67,15 +69,15 @@ def backward(
 
 def deliver(found: list[tuple[Leaf, Any]], taken: set[int], recorded: bool) -> None:
     """Put complete gradients into ``.grad``, each in memory of its own."""
-    tracing = mode.get() & mode.TRACE
+    tracing = modes.get() & modes.TRACE
     for leaf, g in found:
         if tracing:
-            mode.TRACER.get().touch(leaf)
+            modes.TRACER.get().touch(leaf)
         if recorded:
-            leaf.grad = g if leaf.grad is None else leaf.grad + g
+            leaf.grad = clone(g) if leaf.grad is None else leaf.grad + g
             continue
         if leaf.grad is not None:
-            with mode.no_grad():
+            with modes.no_grad():
                 update(leaf.grad, add, carriers.alias(engine.array(g)))
             continue
         if not isinstance(g, SymbolBase):
@@ -124,7 +126,7 @@ def grad(
     results, sources = as_tuple(outputs, "outputs"), as_tuple(inputs, "inputs")
     seeds = seed(results, grad_outputs, "grad_outputs", create_graph)
     if not sources:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("'inputs' argument to grad() cannot be empty; pass the tensors to differentiate by")
     targets = {node_of(t, "inputs", i) for i, t in enumerate(sources)}
     found: dict[GraphNode, Any] = {}
     run(seeds, targets, retain_graph, create_graph, found.__setitem__)
@@ -134,8 +136,8 @@ def grad(
         if g is None and not materialize_grads:
             if not allow_unused:
                 raise RuntimeError(
-                    f"One of the differentiated Tensors (inputs[{i}], {list(t.shape)}) appears to not have been used in "
-                    "the graph. Set allow_unused=True if this is the desired behavior."
+                    f"One of the differentiated Tensors (inputs[{i}], {list(t.shape)}) appears to not have been used "
+                    "in the graph. Set allow_unused=True if this is the desired behavior."
                 )
             gradients.append(None)
         elif g is None:
@@ -153,12 +155,12 @@ def run(
     arrived: Any,
 ) -> None:
     retain = create_graph if retain_graph is None else retain_graph
-    before = mode.get()
-    token = mode.FLAGS.set(before | mode.GRAD if create_graph else before & ~mode.GRAD)
+    before = modes.get()
+    token = modes.FLAGS.set(before | modes.GRAD if create_graph else before & ~modes.GRAD)
     try:
         engine.run(seeds, targets, retain, create_graph, arrived)
     finally:
-        mode.FLAGS.reset(token)
+        modes.FLAGS.reset(token)
 
 
 def as_tuple(tensors: Any, name: str) -> tuple[Tensor, ...]:
@@ -186,6 +188,8 @@ def seed(outputs: tuple[Tensor, ...], gradients: Any, name: str, recorded: bool)
     """The nodes of ``outputs`` with the gradients to start from."""
     if gradients is None or isinstance(gradients, Tensor):
         gradients = (gradients,) * (1 if isinstance(gradients, Tensor) else len(outputs))
+    if not isinstance(gradients, Sequence):
+        raise TypeError(f"{name}: expected a Tensor, a sequence of Tensors or None, got {type(gradients).__name__}")
     if len(gradients) != len(outputs):
         raise RuntimeError(f"{name}: got {len(outputs)} tensors and {len(gradients)} gradients; expected one for each")
     seeds: list[tuple[GraphNode, Any]] = []
@@ -198,29 +202,27 @@ def seed(outputs: tuple[Tensor, ...], gradients: Any, name: str, recorded: bool)
                     f"grad can be implicitly created only for scalar outputs, got size {list(out.shape)}; pass "
                     f"{name.replace('grad_tensors', 'gradient')}, a tensor of that size, or reduce with sum() or mean()"
                 )
-            data = out._data if not mode.get() & mode.TRACE else mode.TRACER.get().lift(out)
+            data = out._data if not modes.get() & modes.TRACE else modes.TRACER.get().lift(out)
             g = carriers.alias(new_full(data, shape=tuple(data.shape), value=1))
         else:
-            _check_seed(out, g, name, i)
+            g = _checked_seed(out, g, name, i)
         if recorded:
             seeds.append((out._node, g))
         else:
-            seeds.append((out._node, mode.TRACER.get().lift(g) if mode.get() & mode.TRACE else g._data))
+            seeds.append((out._node, modes.TRACER.get().lift(g) if modes.get() & modes.TRACE else g._data))
     return seeds
 
 
-def _check_seed(out: Tensor, g: Any, name: str, i: int) -> None:
+def _checked_seed(out: Tensor, g: Any, name: str, i: int) -> Tensor:
+    """``g``, of the shape and device of ``out``, in its dtype."""
     if not isinstance(g, Tensor):
         raise TypeError(f"{name}[{i}]: expected a Tensor or None, got {type(g).__name__}")
-    for what, ours, theirs in (
-        ("shape", out.shape, g.shape),
-        ("dtype", out.dtype, g.dtype),
-        ("device", out.device, g.device),
-    ):
+    for what, ours, theirs in (("shape", out.shape, g.shape), ("device", out.device, g.device)):
         if ours != theirs:
             raise RuntimeError(
                 f"Mismatch in {what}: grad_output[{i}] has a {what} of {theirs} and output[{i}] has a {what} of {ours}"
             )
+    return g.to(out.dtype)
 
 
 def backward_of(

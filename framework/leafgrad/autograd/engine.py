@@ -6,9 +6,9 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from leafgrad import backends, mode
+from leafgrad import backends, modes
 from leafgrad.ops import carriers
-from leafgrad.ops.convert import new_full
+from leafgrad.ops.convert import clone, new_full
 from leafgrad.ops.node import GraphNode, Leaf, Output, SymbolBase, TensorBase
 from leafgrad.ops.shape import sum_to
 
@@ -59,24 +59,25 @@ def run(
     grads: dict[GraphNode, Any] = {}
     for node, g in roots:
         grads[node] = grads[node] + g if node in grads else g
-    order = reachable(grads)
-    needed, passing = (None, None) if targets is None else leading_to(order, targets)
+    order: list[Any] = reachable(grads)
+    needed, passing = (None, set[GraphNode]()) if targets is None else leading_to(order, targets)
     owned: set[GraphNode] = set()  # nodes whose sum of gradients is an array of our own
-    anomaly = mode.get() & mode.ANOMALY
+    anomaly = modes.get() & modes.ANOMALY
     for node in order:
-        g = grads.pop(node, None)
-        if g is None:
+        if node not in grads:
             continue
+        g = grads.pop(node)
         if node.hooks is not None:
             g = run_hooks(node, g, recorded)
         if targets is None:
             if type(node) is Leaf:
                 arrived(node, g)
                 continue
-        elif node in targets:
-            arrived(node, g)
-        if passing is not None and node not in passing:
-            continue
+        else:
+            if node in targets:
+                arrived(node, g)
+            if node not in passing:
+                continue
         if type(node) is Output:
             slots = grads.setdefault(node.source, {})
             slots[node.index] = slots[node.index] + g if node.index in slots else g
@@ -93,22 +94,23 @@ def run(
                 continue
             if ge.shape != edge.shape:
                 ge = sum_to(ge, shape=tuple(edge.shape))
-            before = grads.get(edge)
-            if before is None:
+            if edge not in grads:
                 grads[edge] = ge
             elif edge in owned:
+                before = grads[edge]
                 before += ge
             else:
-                grads[edge] = before + ge
+                grads[edge] = grads[edge] + ge
                 if not recorded and not isinstance(ge, SymbolBase) and ge.ndim:
                     owned.add(edge)
 
 
 def complete(node: Any, slots: dict[int, Any]) -> tuple[Any, ...]:
-    """Gradients of all outputs of a node, zeros where none arrived."""
+    """Gradients of all outputs of a node, zeros where none arrived; None where the node fills its own gaps."""
     some = next(iter(slots.values()))
     return tuple(
-        slots[i] if i in slots else new_full(some, shape=tuple(shape), value=0) for i, shape in enumerate(node.shape)
+        slots.get(i) if i in slots or shape is None else new_full(some, shape=tuple(shape), value=0)
+        for i, shape in enumerate(node.shape)
     )
 
 
@@ -118,7 +120,7 @@ def run_hooks(node: GraphNode, g: Any, recorded: bool) -> Any:
     assert hooks is not None
     t = g if recorded else carriers.alias(array(g))
     for hook in list(hooks.functions.values()):
-        with mode.set_grad_enabled(recorded):
+        with modes.set_grad_enabled(recorded):
             result = hook(t)
         if result is None:
             continue
@@ -132,7 +134,10 @@ def run_hooks(node: GraphNode, g: Any, recorded: bool) -> Any:
     for ref in hooks.retained:
         owner = ref()
         if owner is not None:
-            owner._accumulator().grad = t if recorded else carriers.alias(separate(t._data))
+            leaf, kept = owner._accumulator(), clone(t) if recorded else carriers.alias(separate(t._data))
+            if modes.get() & modes.TRACE:
+                modes.TRACER.get().touch(leaf)
+            leaf.grad = kept if leaf.grad is None else leaf.grad + kept
     return t if recorded else t._data
 
 

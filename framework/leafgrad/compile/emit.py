@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import linecache
 import math
 import re
-from collections.abc import Callable
 from typing import Any
 
-from leafgrad.compile.buffers import Allocator, Buffer
+from leafgrad.compile.buffers import Allocator
 from leafgrad.compile.graph import Equation, Graph, Value
-from leafgrad.compile.schedule import Loop, Schedule, Whole
+from leafgrad.compile.program import Form, Program, Scratch
+from leafgrad.compile.schedule import Loop, Schedule, Stage, Whole
 
 # Ops whose forward is one ufunc of the array namespace, which can write into a given array.
 UFUNCS = {
@@ -24,82 +23,6 @@ UFUNCS = {
 }  # fmt: skip
 SMALL = 1024  # elements below which a fresh array is as good as a buffer
 
-Form = tuple[int, tuple[int, ...], int | None, bool]  # buffer, shape, batch axis, seen transposed
-
-
-class Scratch:
-    """The buffers of a stage and the shapes in which the source sees them."""
-
-    def __init__(self, length: int, buffers: list[Buffer], forms: dict[Form, str], ones: dict[str, str]) -> None:
-        self.length = length
-        self.buffers = buffers
-        self.forms = forms
-        self.ones = ones
-
-    @property
-    def unpacked(self) -> str:
-        """The names of the arrays, as the source unpacks them."""
-        return "".join(f"{n}, " for n in (*self.forms.values(), *self.ones.values()))
-
-    def row_bytes(self) -> int:
-        return sum(b.elements * itemsize(b.dtype) for b in self.buffers if b.batched)
-
-    def memory(self, xp: Any, rows: int) -> list[Any]:
-        return [xp.empty(b.elements * (rows if b.batched else 1), dtype=b.dtype) for b in self.buffers]
-
-    def arrays(self, xp: Any, memory: list[Any], rows: int) -> tuple[Any, ...]:
-        """The arrays that the source unpacks, for a chunk of ``rows`` rows."""
-        found = []
-        for index, shape, axis, turned in self.forms:
-            full = tuple(rows if i == axis else d for i, d in enumerate(shape))
-            if axis == 0 and len(shape) == 2:  # features by points: the batch runs along the contiguous axis
-                array = memory[index][: math.prod(full)].reshape(full[::-1]).T
-            else:
-                array = memory[index][: math.prod(full)].reshape(full)
-            found.append(array.T if turned else array)
-        return (*found, *(xp.ones(rows, dtype=d) for d in self.ones))
-
-    def chunks(self, xp: Any, rows: int) -> list[tuple[int, int, tuple[Any, ...]]]:
-        """(start, stop, arrays) of every chunk; all share the same memory."""
-        memory = self.memory(xp, rows)
-        full = self.arrays(xp, memory, rows)
-        count, rest = divmod(self.length, rows)
-        found = [(i * rows, (i + 1) * rows, full) for i in range(count)]
-        if rest:
-            found.append((count * rows, self.length, self.arrays(xp, memory, rest)))
-        return found
-
-
-class Program:
-    """Generated source with what it refers to, and the scratch memory that it asks for."""
-
-    def __init__(self, source: str, names: dict[str, Any], scratch: list[Scratch]) -> None:
-        self.source = source
-        self.names = names
-        self.scratch = scratch
-        self.loops = [s for s in scratch if s.length]
-
-    def compile(self, xp: Any) -> Callable[..., list[Any]]:
-        """The function ``run(inputs, scratch0, scratch1, …)``."""
-        file = f"<leafgrad program {id(self):#x}>"
-        linecache.cache[file] = len(self.source), None, self.source.splitlines(True), file
-        space: dict[str, Any] = {u: getattr(xp, u) for u in set(UFUNCS.values())}
-        space.update(xp=xp, matmul=xp.matmul, empty=xp.empty, zeros=xp.zeros, copyto=xp.copyto, reduce=xp.add.reduce)
-        scope = space | self.names
-        exec(compile(self.source, file, "exec"), scope)
-        run: Callable[..., list[Any]] = scope["run"]
-        return run
-
-    def allocate(self, xp: Any, chunks: list[int]) -> list[Any]:
-        """For each stage, what its part of the source unpacks."""
-        rows = iter(chunks)
-        return [s.chunks(xp, next(rows)) if s.length else s.arrays(xp, s.memory(xp, 1), 1) for s in self.scratch]
-
-
-def itemsize(dtype: str) -> int:
-    digits = re.sub(r"\D", "", dtype)
-    return int(digits) // 8 if digits else 1
-
 
 def emit(graph: Graph, schedule: Schedule) -> Program:
     """The source of ``run(inputs, *scratch)``, which returns results, then effects' values, each in new memory."""
@@ -109,7 +32,8 @@ def emit(graph: Graph, schedule: Schedule) -> Program:
     lines: list[str] = []
     scratch: list[Scratch] = []
     for i, stage in enumerate(schedule.stages):
-        writer = (LoopWriter if isinstance(stage, Loop) else WholeWriter)(graph, stage, names, space, fresh)
+        shared = graph, names, space, fresh
+        writer = LoopWriter(stage, *shared) if isinstance(stage, Loop) else WholeWriter(stage, *shared)
         lines += writer.stage(f"scratch{i}")
         scratch.append(writer.scratch)
     order = [*graph.results, *(e.value for e in graph.effects if e.value is not None)]
@@ -119,7 +43,8 @@ def emit(graph: Graph, schedule: Schedule) -> Program:
     unpack = "".join(f"{names[v]}, " for v in graph.inputs)
     parameters = ", ".join(["inputs", *(f"scratch{i}" for i in range(len(scratch)))])
     source = [f"def run({parameters}):", *([f"    {unpack}= inputs"] if unpack else []), *lines]
-    return Program("\n".join([*source, f"    return [{', '.join(results)}]"]) + "\n", space, scratch)
+    text = "\n".join([*source, f"    return [{', '.join(results)}]", ""])
+    return Program(text, space, scratch, set(UFUNCS.values()))
 
 
 def identifier(name: str) -> str:
@@ -132,7 +57,9 @@ class Writer:
 
     indent = "    "
 
-    def __init__(self, graph: Graph, stage: Any, names: dict[Value, str], space: dict[str, Any], fresh: set[Value]) -> None:
+    def __init__(
+        self, stage: Stage, graph: Graph, names: dict[Value, str], space: dict[str, Any], fresh: set[Value]
+    ) -> None:
         self.graph = graph
         self.equations: list[Equation] = stage.equations
         self.names = names
@@ -171,8 +98,9 @@ class Writer:
     def into(self, equation: Equation) -> str | None:
         """Where an elementwise result goes: an input that dies here, or a buffer; None: wherever."""
         out = equation.out
+        form = out.shape, out.dtype, self.axis(out)
         for v in equation.values:
-            if (v.shape, v.dtype, self.axis(v)) == (out.shape, out.dtype, self.axis(out)) and self.allocator.dying(v, equation):
+            if (v.shape, v.dtype, self.axis(v)) == form and self.allocator.dying(v, equation):
                 index = self.allocator.at[v]
                 self.allocator.fill(out, index)
                 return self.form(index, out, self.axis(out))
@@ -227,8 +155,8 @@ def abs_finite(value: Any) -> bool:
 class WholeWriter(Writer):
     """A stage on whole arrays."""
 
-    def __init__(self, graph: Graph, stage: Whole, names: Any, space: Any, fresh: Any) -> None:
-        super().__init__(graph, stage, names, space, fresh)
+    def __init__(self, stage: Whole, graph: Graph, names: Any, space: Any, fresh: Any) -> None:
+        super().__init__(stage, graph, names, space, fresh)
         here = {v for e in stage.equations for v in e.outputs}
         later = {v for e in graph.equations if e not in set(stage.equations) for v in e.values}
         self.kept = here & (graph.kept | later)
@@ -284,8 +212,8 @@ class LoopWriter(Writer):
 
     indent = "        "
 
-    def __init__(self, graph: Graph, stage: Loop, names: Any, space: Any, fresh: Any) -> None:
-        super().__init__(graph, stage, names, space, fresh)
+    def __init__(self, stage: Loop, graph: Graph, names: Any, space: Any, fresh: Any) -> None:
+        super().__init__(stage, graph, names, space, fresh)
         self.loop = stage
         self.head: list[str] = []
         self.parts = {(v, axis): f"{names[v]}_{axis}" for v, axis in stage.sliced}
@@ -442,7 +370,4 @@ def summed_dims(equation: Equation) -> tuple[int, ...]:
         return tuple(equation.params["dim"])
     shape = equation.params["shape"]
     extra = value.ndim - len(shape)
-    return tuple(range(extra)) + tuple(
-        i + extra for i, n in enumerate(shape) if n == 1 and value.shape[i + extra] != 1
-    )
-
+    return tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and value.shape[i + extra] != 1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from leafgrad.errors import CompileError
@@ -110,7 +110,7 @@ class Grad:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Given:
-    """The ``index``-th array handed to a backward program: what the forward one saved, then gradients of its results."""
+    """The ``index``-th array given to a backward program: what the forward one saved, then gradients of results."""
 
     index: int
 
@@ -128,6 +128,10 @@ class Write:
     source: Source
     value: Value
 
+    def on(self, at: Callable[[Value], Value]) -> Write:
+        """The effect with its value replaced by ``at`` of it."""
+        return Write(self.source, at(self.value))
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SetGrad:
@@ -136,6 +140,10 @@ class SetGrad:
     source: Argument | Captured
     value: Value | None
 
+    def on(self, at: Callable[[Value], Value]) -> SetGrad:
+        """The effect with its value replaced by ``at`` of it."""
+        return SetGrad(self.source, None if self.value is None else at(self.value))
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SetRequiresGrad:
@@ -143,6 +151,10 @@ class SetRequiresGrad:
 
     source: Argument
     value: None = None
+
+    def on(self, at: Callable[[Value], Value]) -> SetRequiresGrad:
+        """The effect itself."""
+        return self
 
 
 Effect = Write | SetGrad | SetRequiresGrad
@@ -167,8 +179,12 @@ class Graph:
 
     def with_equations(self, equations: Iterable[Equation], same: dict[Value, Value] | None = None) -> Graph:
         """The graph with other equations; ``same`` maps values that are gone to the ones that replace them."""
-        at = (lambda v: v) if not same else (lambda v: same.get(v, v))
-        effects = tuple(e if e.value is None else replace(e, value=at(e.value)) for e in self.effects)
+        replaced = same or {}
+
+        def at(v: Value) -> Value:
+            return replaced.get(v, v)
+
+        effects = tuple(e.on(at) for e in self.effects)
         return Graph(self.inputs, tuple(equations), tuple(at(v) for v in self.results), effects, self.names)
 
     @property
@@ -218,8 +234,6 @@ class Graph:
         return len(self.equations)
 
     def __str__(self) -> str:
-        from leafgrad.compile.text import render
-
         return render(self)
 
 
@@ -235,3 +249,63 @@ def _letters() -> Iterator[str]:
             if name not in ("as", "if", "in", "is", "or", "and", "def", "del", "for", "not", "try"):
                 yield name
         width += 1
+
+
+# ---- as text ------------------------------------------------------------------------------------------------------
+
+SHORT = {"float": "f", "int": "i", "uint": "u", "bool": "bool"}
+
+
+def kind(value: Value) -> str:
+    """``f32[64, 2]``."""
+    name = value.dtype
+    for long in ("float", "uint", "int"):
+        if name.startswith(long):
+            name = SHORT[long] + name.removeprefix(long)
+            break
+    return f"{name}[{', '.join(map(str, value.shape))}]"
+
+
+def expression(equation: Equation, names: dict[Value, str]) -> str:
+    """``tanh(a)``, ``sum(b, dim=(0,))``."""
+    parts = [names[v] if isinstance(v, Value) else repr(v) for v in equation.inputs]
+    parts += [f"{k}={brief(v)}" for k, v in equation.params.items() if equation.op.signature.parameters.get(k) != v]
+    return f"{equation.name}({', '.join(parts)})"
+
+
+def brief(value: Any) -> str:
+    text = getattr(value, "__name__", None) or repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def origin(source: Source) -> str:
+    match source:
+        case Argument(index):
+            return f"argument {index}"
+        case Captured():
+            return "captured"
+        case Live():
+            return "read at each call"
+        case Grad(of):
+            return f".grad of {origin(of)}"
+        case Given(index):
+            return f"given {index}"
+
+
+def render(graph: Graph) -> str:
+    """One line per input, equation and effect, with shapes, dtypes and source lines."""
+    names = graph.named()
+    rows = [(f"  {names[value]}: {kind(value)}", origin(source)) for value, source in graph.inputs.items()]
+    for equation in graph.equations:
+        left = ", ".join(f"{names[v]}: {kind(v)}" for v in equation.outputs)
+        rows.append((f"  {left} = {expression(equation, names)}", str(equation.line)))
+    by_source = {source: names[value] for value, source in graph.inputs.items()}
+    for effect in graph.effects:
+        target = by_source.get(effect.source, f"({origin(effect.source)})")
+        suffix = {Write: "[...]", SetGrad: ".grad"}.get(type(effect), ".requires_grad")
+        what = "None" if effect.value is None else names[effect.value]
+        rows.append((f"  {target}{suffix} = {what if suffix != '.requires_grad' else 'True'}", "effect"))
+    width = min(72, max((len(left) for left, _ in rows), default=0))
+    lines = [f"{left:<{width}}  # {right}" for left, right in rows]
+    returned = ", ".join(names[v] for v in graph.results) or "nothing"
+    return "\n".join(["program:", *lines, f"  return {returned}"])

@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import backends
-from leafgrad.compile.emit import Program, emit
+from leafgrad.compile.emit import emit
 from leafgrad.compile.graph import Graph
+from leafgrad.compile.program import Program
 from leafgrad.compile.schedule import Loop, Schedule, schedule
 
-CACHE_BYTES = 1 << 20  # what a chunk should fit into: the L2 cache of one core
-CANDIDATES = (0.5, 1.0, 2.0, 4.0)  # multiples of the model's chunk that are tried
+CACHE_BYTES = 4 << 20  # what the buffers of a chunk should fit into: a core's share of the last-level cache
+CANDIDATES = (0.25, 0.5, 1.0, 1.5, 2.0)  # multiples of the model's chunk that are tried
 _MEASURED: dict[tuple[int, ...], int] = {}
 
 

@@ -144,5 +144,8 @@ class Tracer(Protocol):
     def touch(self, leaf: Any) -> None:
         """``leaf.grad`` is about to be read or written."""
 
+    def live(self, read: Callable[[], float]) -> Any:
+        """A Symbol for a Python number that ``read()`` gives anew each time the program runs."""
+
 
 TRACER: Final[ContextVar[Tracer]] = ContextVar("leafgrad_tracer")

@@ -1,0 +1,213 @@
+"""Forward mode: tangents pushed through the recorded graph, from the inputs to the outputs.
+
+No op has a forward rule of its own. An elementwise op's Jacobian is diagonal, so its vjp rule is its jvp rule; a
+linear op applied to the tangent is its own derivative; a bilinear op follows the product rule. Anything else is
+transposed: u -> vjp(u) is linear in u, and the vjp of that linear map is the jvp (Townsend, "A new trick for
+calculating Jacobian vector products", 2017).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from leafgrad import modes
+from leafgrad.autograd import api, engine
+from leafgrad.ops import carriers, reduce
+from leafgrad.ops.convert import clone, new_full
+from leafgrad.ops.node import GraphNode, Node, Output
+from leafgrad.ops.op import Op
+from leafgrad.ops.shape import expand
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["jvp", "push"]
+
+Flow = dict[GraphNode, Any]  # the tangent of each node: a Tensor, or one (or None) for each of several outputs
+
+
+def jvp(
+    func: Callable[..., Any],
+    primals: tuple[Tensor, ...],
+    tangents: tuple[Tensor, ...],
+    *,
+    strict: bool = False,
+    has_aux: bool = False,
+) -> Any:
+    """The value of ``func`` and its derivative in the direction of ``tangents``, by forward mode.
+
+    Args:
+        func: takes the primals, returns a Tensor or a tuple of Tensors (and something else, with ``has_aux``).
+        primals: the point, a tuple of floating tensors.
+        tangents: the direction, one of the same shape, dtype and device for each primal.
+        strict: raise where an output does not depend on the primals, instead of giving zeros.
+        has_aux: ``func`` returns ``(output, aux)``, and so does this: ``(output, jvp, aux)``.
+
+    Returns:
+        ``(output, jvp)``. Both can be differentiated with respect to primals and tangents that require grad.
+
+    Raises:
+        RuntimeError: primals and tangents do not match, or an output is independent of them under ``strict``.
+    """
+    check_pairs(primals, tangents)
+    tracked = modes.is_grad_enabled() and any(t.requires_grad for t in (*primals, *tangents))
+    with modes.enable_grad():
+        inputs = tuple(clone(p) if tracked and p.requires_grad else p.detach().requires_grad_() for p in primals)
+        result = func(*inputs)
+    output, aux = result if has_aux else (result, None)
+    outputs = output if isinstance(output, tuple) else (output,)
+    derivative = push(outputs, inputs, tangents, create_graph=tracked, strict=strict)
+    if not tracked:
+        outputs = tuple(o.detach() for o in outputs)
+    pair = (outputs, derivative) if isinstance(output, tuple) else (outputs[0], derivative[0])
+    return (*pair, aux) if has_aux else pair
+
+
+def check_pairs(primals: Any, tangents: Any) -> None:
+    if not isinstance(primals, tuple) or not primals or not all(isinstance(p, Tensor) for p in primals):
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals to be a tuple of Tensors, e.g. (x,). It should be valid to "
+            "call f(*primals)."
+        )
+    if not isinstance(tangents, tuple) or len(tangents) != len(primals):
+        got = f"{len(tangents)} of them" if isinstance(tangents, tuple) else type(tangents).__name__
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure: "
+            f"{len(primals)} tensors, got {got}"
+        )
+    for i, (p, t) in enumerate(zip(primals, tangents, strict=True)):
+        check_tangent(i, p, t)
+
+
+def check_tangent(i: int, primal: Tensor, tangent: Any) -> None:
+    if not isinstance(tangent, Tensor):
+        raise RuntimeError(f"tangents[{i}]: expected a Tensor, got {type(tangent).__name__}")
+    for what, ours, theirs in (
+        ("size", list(primal.shape), list(tangent.shape)),
+        ("dtype", primal.dtype, tangent.dtype),
+        ("device", primal.device, tangent.device),
+    ):
+        if ours != theirs:
+            raise RuntimeError(
+                f"tangents[{i}]: a forward gradient that has a different {what} than the original Tensor is not "
+                f"supported: expected {what} {ours}, got {theirs}"
+            )
+
+
+def push(
+    outputs: tuple[Tensor, ...],
+    inputs: tuple[Tensor, ...],
+    tangents: tuple[Tensor, ...],
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Tensor, ...]:
+    """The derivative of ``outputs``, which were computed from ``inputs`` already, in the direction of ``tangents``.
+
+    Runs nothing again: it sweeps the graph between inputs and outputs, which may be swept as often as you like.
+
+    Args:
+        create_graph: record the sweep, so that the result can be differentiated.
+        strict: raise where an output does not depend on the inputs, instead of giving zeros.
+    """
+    flow: Flow = {}
+    for i, (x, t) in enumerate(zip(inputs, tangents, strict=True)):
+        check_tangent(i, x, t)
+        node = api.node_of(x, "inputs", i)
+        flow[node] = flow[node] + t if node in flow else t
+    order = engine.reachable(dict.fromkeys(o._node for o in outputs if o._node is not None))
+    _, passing = engine.leading_to(order, set(flow))
+    with modes.set_grad_enabled(create_graph):
+        for node in reversed(order):
+            if node in passing:
+                seed, arriving = flow.get(node), tangent(node, flow, create_graph)
+                if arriving is not None:
+                    flow[node] = arriving if seed is None else seed + arriving
+        return tuple(derivative(o, i, flow, strict) for i, o in enumerate(outputs))
+
+
+def derivative(output: Any, i: int, flow: Flow, strict: bool) -> Tensor:
+    if not isinstance(output, Tensor):
+        raise RuntimeError(f"jvp: expected func to return Tensors, got {type(output).__name__} as output {i}")
+    found = None if output._node is None else flow.get(output._node)
+    if found is None:
+        if strict:
+            raise RuntimeError(f"jvp: output {i} is independent of the inputs, which strict=True does not allow")
+        found = new_full(output.detach(), shape=tuple(output.shape), value=0)
+    return found
+
+
+def tangent(node: GraphNode, flow: Flow, recorded: bool) -> Any:
+    """The tangent of what ``node`` computed, from those of its arguments; None for zero."""
+    if isinstance(node, Output):
+        several = flow.get(node.source)
+        return None if several is None else several[node.index]
+    assert isinstance(node, Node)
+    given = {e: flow[e] for e in node.edges if e is not None and flow.get(e) is not None}
+    if not given:
+        return None
+    op = node.op
+    if isinstance(op, Op):
+        if "elementwise" in op.traits:
+            return diagonal(node, given)
+        if "linear" in op.traits and len(node.edges) == 1:
+            return op(flow[node.edges[0]], **node.params)
+        if "bilinear" in op.traits:
+            both = product(node, given)
+            if both is not None:
+                return both
+    return transposed(node, given, recorded)
+
+
+def diagonal(node: Node, given: Flow) -> Any:
+    total = None
+    for edge, t in given.items():
+        full = t if t._data.shape == node.shape else expand(t, shape=tuple(node.shape))
+        for _, part in node.op.pull_recorded(node, full, {edge}):
+            if part is not None:
+                total = part if total is None else total + part
+    if total is not None and total._data.shape != node.shape:
+        total = expand(total, shape=tuple(node.shape))
+    return total
+
+
+def product(node: Node, given: Flow) -> Any:
+    """(tx, y) + (x, ty); None if a factor that it needs was not kept."""
+    saved = node.op.checked(node) or (None,) * len(node.edges)
+    args = [carriers.connect(s, e) if isinstance(s, Tensor) else s for s, e in zip(saved, node.edges, strict=True)]
+    total = None
+    for i, edge in enumerate(node.edges):
+        t = given.get(edge) if edge is not None else None
+        if t is None:
+            continue
+        factors = [t if j == i else a for j, a in enumerate(args)]
+        if any(f is None for f in factors):
+            return None
+        part = node.op(*factors, **node.params)
+        total = part if total is None else total + part
+    return total
+
+
+def transposed(node: Node, given: Flow, recorded: bool) -> Any:
+    """The jvp as the transpose of the vjp, for any op whose rule can be differentiated with respect to ``g``."""
+    some = next(iter(given.values()))
+    several = isinstance(node.op, type) or hasattr(node, "ends")
+    shapes = output_shapes(node) if several else [tuple(node.shape)]
+    with modes.enable_grad():
+        us = [None if s is None else new_full(some.detach(), shape=s, value=0).requires_grad_() for s in shapes]
+        total = None
+        for edge, pulled in node.op.pull_recorded(node, tuple(us) if several else us[0], set(given)):
+            if pulled is not None and pulled.requires_grad:
+                part = pulled * given[edge]
+                part = reduce.sum(part, dim=tuple(range(part.ndim)))
+                total = part if total is None else total + part
+    if total is None or not total.requires_grad:
+        return None
+    found = iter(api.grad(total, [u for u in us if u is not None], create_graph=recorded, allow_unused=True))
+    each = tuple(None if u is None else next(found) for u in us)
+    return each if several else each[0]
+
+
+def output_shapes(node: Any) -> list[Any]:
+    """The shape of each of several outputs, None for one that is no floating tensor."""
+    if isinstance(node.op, Op):
+        return [tuple(s) for s in node.shape]
+    return [None if o is None or not o[1].startswith("float") else o[0] for o in node.outputs]

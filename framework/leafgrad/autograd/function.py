@@ -1,0 +1,413 @@
+"""``autograd.Function``: an operation whose backward the user writes by hand.
+
+A Function is a node of the graph like any recorded op: the engine asks ``node.op`` (here the class itself) to
+pull the gradient through. What ``forward`` stores lives in a context of its own, so that a user's attribute
+such as ``ctx.shape`` meets no name of the node's.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from leafgrad import dtypes, modes
+from leafgrad.autograd import engine
+from leafgrad.ops import carriers, messages
+from leafgrad.ops.convert import new_full, to_dtype
+from leafgrad.ops.node import EMPTY, FREED, SEQ, GraphNode, Node, Output
+from leafgrad.tensor import inplace
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+
+
+class Saved(NamedTuple):
+    """A saved tensor, where its gradient goes, and which output of the function it is, if any."""
+
+    tensor: Tensor
+    edge: GraphNode | None
+    number: int | None
+
+
+class FunctionNode(Node):
+    """One recorded call of a Function. Attributes that the node lacks are read from ``ctx``, as in PyTorch."""
+
+    __slots__ = ("ctx", "inputs", "outputs", "positions")
+
+    ctx: FunctionCtx
+    positions: tuple[int, ...]  # which arguments were tensors: those have edges
+    inputs: tuple[dtypes.dtype, ...]  # their dtypes
+    outputs: tuple[tuple[tuple[int, ...], str] | None, ...]  # shape and dtype of each output, None if no tensor
+
+    def name(self) -> str:
+        return f"{self.op.__name__}Backward"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in FunctionNode.__slots__:
+            raise AttributeError(name)
+        return getattr(self.ctx, name)
+
+
+class FunctionCtx:
+    """What ``forward`` leaves for ``backward``: saved tensors, marks, and any attribute you set on it.
+
+    Attributes:
+        needs_input_grad: for each argument of ``apply``, whether its gradient is asked for.
+    """
+
+    needs_input_grad: tuple[bool, ...]
+
+    def __init__(self) -> None:
+        self._to_save: tuple[Tensor | None, ...] = ()
+        self._dirty: tuple[Tensor, ...] = ()
+        self._constant: tuple[Tensor, ...] = ()
+        self._materialize = True
+        self._node: Callable[[], FunctionNode | None] = lambda: None
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep inputs, outputs or intermediate tensors for ``backward``, which reads them as ``saved_tensors``."""
+        for i, t in enumerate(tensors):
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}; "
+                    "keep other values as attributes, e.g. ctx.n = n"
+                )
+        self._to_save = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        """What was saved, connected to the graph.
+
+        Raises:
+            RuntimeError: a saved tensor was written in place since, or a backward pass has freed them.
+        """
+        node = self._node()
+        return self._to_save if node is None else unpack(node)
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Name the inputs that ``forward`` writes in place. Each must be an output too."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Name outputs that never require grad; ``backward`` gets zeros for them."""
+        self._constant = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether ``backward`` gets zeros (True, the default) or None for outputs without gradient."""
+        self._materialize = value
+
+
+class Function:
+    """Base of operations with a backward of their own. Subclass it, and call the subclass's ``apply``.
+
+    Define static methods ``backward(ctx, *grad_outputs)``, and either ``forward(ctx, *args)`` or
+    ``forward(*args)`` with ``setup_context(ctx, inputs, output)``. ``forward`` runs without recording;
+    ``backward`` returns one gradient per argument of ``forward``, None for those that have none. Under
+    ``create_graph`` it is recorded, and so differentiable when it is made of tensor operations.
+
+        >>> class Cube(Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x * x * x
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         (x,) = ctx.saved_tensors
+        ...         return 3 * g * x * x
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = type(self).__name__
+        raise RuntimeError(
+            f"Legacy autograd function with non-static forward method is not supported: expected {name}.apply(...), "
+            f"got a call of an instance; make forward and backward static methods and use {name}.apply"
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the outputs: a tensor, or a tuple of tensors and other values."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: FunctionCtx, inputs: tuple[Any, ...], output: Any) -> None:
+        """Save what ``backward`` needs; defining it takes ``ctx`` out of the arguments of ``forward``."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """The gradient of each argument of ``forward``, from the gradient of each output."""
+        raise NotImplementedError(
+            "You must implement the backward method for your custom autograd.Function to use it with backward mode AD."
+        )
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run ``forward`` and record the call.
+
+        Raises:
+            RuntimeError: an input marked dirty is a leaf that requires grad, or is not returned.
+        """
+        apart = cls.setup_context is not Function.setup_context
+        if apart:
+            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args = bound.args
+        elif kwargs:
+            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, got {next(iter(kwargs))!r}")
+        ctx = FunctionCtx()
+        ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a._node is not None for a in args)
+        edges = tuple(a._node for a in args if isinstance(a, Tensor))
+        with modes.no_grad():
+            if apart:
+                result = cls.forward(*args)
+                cls.setup_context(ctx, args, result)
+            else:
+                result = cls.forward(ctx, *args)
+        outputs = result if isinstance(result, tuple) else (result,)
+        check_dirty(ctx, outputs)
+        node = None
+        if any(ctx.needs_input_grad) and modes.get() & modes.GRAD:
+            node = make_node(cls, ctx, args, edges, outputs)
+        wrapped = [attach(ctx, node, args, outputs, i) for i in range(len(outputs))]
+        if node is not None:
+            node.saved = pack(ctx._to_save, args, edges, outputs, wrapped)
+            ctx._node = weakref.ref(node)
+        ctx._to_save = ctx._dirty = ctx._constant = ()
+        return tuple(wrapped) if isinstance(result, tuple) else wrapped[0]
+
+    # ---- what the engine asks of node.op ------------------------------------------------------------------------
+
+    @classmethod
+    def pull(cls, node: FunctionNode, g: tuple[Any, ...], needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
+        """Run ``backward`` on raw gradients. What a user returns may be kept elsewhere, so it is copied."""
+        grads = tuple(None if one is None else carriers.alias(engine.array(one)) for one in g)
+        lift = modes.TRACER.get().lift if modes.get() & modes.TRACE else lambda t: t._data.copy()
+        return [(edge, lift(t)) for edge, t in run_backward(cls, node, grads, needed)]
+
+    @classmethod
+    def pull_recorded(
+        cls, node: FunctionNode, g: tuple[Any, ...], needed: set[GraphNode] | None
+    ) -> list[tuple[GraphNode, Any]]:
+        """Run ``backward`` with recording on."""
+        return run_backward(cls, node, g, needed)
+
+
+# ---- forward ----------------------------------------------------------------------------------------------------
+
+
+def same(t: Any, tensors: tuple[Any, ...]) -> int | None:
+    """The position of ``t`` itself among ``tensors``."""
+    return next((i for i, other in enumerate(tensors) if other is t), None)
+
+
+def check_dirty(ctx: FunctionCtx, outputs: tuple[Any, ...]) -> None:
+    if any(same(t, outputs) is None for t in ctx._dirty):
+        raise RuntimeError(
+            "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+            "modified inplace must all be outputs of the Function: return them too."
+        )
+
+
+def make_node(
+    cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], edges: tuple[Any, ...], outputs: tuple[Any, ...]
+) -> FunctionNode:
+    node = object.__new__(FunctionNode)
+    node.op = cls
+    node.ctx = ctx
+    node.params = EMPTY
+    node.edges = edges
+    node.seq = next(SEQ)
+    gaps: Any = (None,) * len(outputs)  # the engine leaves them; run_backward fills them
+    node.shape = gaps
+    node.hooks = node.out = node.version = node.shapes = None
+    node.saved = ()
+    node.ends = {}
+    node.positions = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
+    node.inputs = tuple(args[i].dtype for i in node.positions)
+    node.outputs = tuple((tuple(o.shape), o.dtype.name) if isinstance(o, Tensor) else None for o in outputs)
+    if modes.get() & modes.ANOMALY:
+        node.where = messages.user_line()
+    return node
+
+
+def attach(ctx: FunctionCtx, node: FunctionNode | None, args: tuple[Any, ...], outputs: tuple[Any, ...], i: int) -> Any:
+    """Output number ``i`` as ``apply`` returns it."""
+    out = outputs[i]
+    if not isinstance(out, Tensor):
+        return out
+    dirty = same(out, ctx._dirty) is not None
+    if dirty and modes.get() & modes.GRAD and out._node is not None and out.is_leaf:
+        raise RuntimeError(
+            "a leaf Variable that requires grad has been used in an in-place operation. Do not mark it dirty: "
+            "write into a clone() of it and return that"
+        )
+    if not dirty and (same(out, args) is not None or same(out, outputs[:i]) is not None or out._node is not None):
+        out = out.detach()
+    if node is None or same(outputs[i], ctx._constant) is not None or not out.dtype.is_floating_point:
+        return out
+    end = Output(node, i, out._data.shape)
+    if dirty:
+        inplace.rebase(out, carriers.alias(out._data, end))
+    else:
+        out._node = end
+    return out
+
+
+def pack(
+    tensors: tuple[Any, ...],
+    args: tuple[Any, ...],
+    edges: tuple[Any, ...],
+    outputs: tuple[Any, ...],
+    wrapped: list[Any],
+) -> tuple[Saved | None, ...]:
+    """Saved tensors in the form in which they make no cycle: outputs without their history."""
+    inputs = tuple(a for a in args if isinstance(a, Tensor))
+    saved: list[Saved | None] = []
+    for t in tensors:
+        if t is None:
+            saved.append(None)
+            continue
+        if t._version is carriers.INFERENCE_VERSION:
+            raise RuntimeError("Inference tensors cannot be saved for backward. Save a clone() made outside of it")
+        i, j = same(t, outputs), same(t, inputs)
+        if i is not None and (j is None or wrapped[i] is t):
+            inplace.version(wrapped[i])
+            kept = carriers.alias(wrapped[i]._data)
+            kept._version = wrapped[i]._version
+            end = wrapped[i]._node
+            saved.append(Saved(kept, None, end.index if isinstance(end, Output) else None))
+        else:
+            saved.append(Saved(t, None if j is None else edges[j], None))
+    return tuple(saved)
+
+
+# ---- backward ---------------------------------------------------------------------------------------------------
+
+
+def unpack(node: FunctionNode) -> tuple[Tensor | None, ...]:
+    if node.saved is FREED:
+        raise messages.freed()
+    tensors: list[Tensor | None] = []
+    for s in node.saved:
+        if s is None:
+            tensors.append(None)
+            continue
+        t = s.tensor
+        if t._version is not None and t._version.seq > node.seq:
+            raise messages.modified(node, t._data, t._version)
+        if s.number is not None:
+            tensors.append(carriers.alias(t._data, Output.of(node, s.number, t._data.shape)))
+        else:
+            tensors.append(carriers.connect(t, s.edge))
+    return tuple(tensors)
+
+
+def run_backward(
+    cls: type[Function], node: FunctionNode, grads: tuple[Any, ...], needed: set[GraphNode] | None
+) -> list[tuple[GraphNode, Tensor]]:
+    """The edges that need a gradient, with what ``backward`` returned for them, checked."""
+    ctx = node.ctx
+    wanted = [e is not None and (needed is None or e in needed) for e in node.edges]
+    ctx.needs_input_grad = tuple(
+        i in node.positions and wanted[node.positions.index(i)] for i in range(len(ctx.needs_input_grad))
+    )
+    if ctx._materialize:
+        some = next(one for one in grads if one is not None)
+        grads = tuple(
+            zeros(some, like) if one is None and like is not None else one
+            for one, like in zip(grads, node.outputs, strict=True)
+        )
+    result = cls.backward(ctx, *grads)
+    returned = check_count(node, result if isinstance(result, tuple) else (result,))
+    pulled: list[tuple[GraphNode, Tensor]] = []
+    for i, edge, dtype, want in zip(node.positions, node.edges, node.inputs, wanted, strict=True):
+        g = returned[i]
+        if g is None or not want:
+            continue
+        check_gradient(node, i, g, edge)
+        pulled.append((edge, g if g.dtype is dtype else to_dtype(g, dtype=dtype.name, source=g.dtype.name)))
+    return pulled
+
+
+def zeros(some: Tensor, like: tuple[tuple[int, ...], str]) -> Tensor:
+    shape, dtype = like
+    out: Tensor = new_full(some, shape=shape, value=0, dtype=dtype)
+    return out
+
+
+def check_count(node: FunctionNode, returned: tuple[Any, ...]) -> tuple[Any, ...]:
+    """One gradient per argument: surplus Nones are cut off, and only tensors may have one."""
+    count = len(node.ctx.needs_input_grad)
+    if len(returned) > count and all(g is None for g in returned[count:]):
+        returned = returned[:count]
+    if len(returned) != count:
+        raise RuntimeError(
+            f"function {node.name()} returned an incorrect number of gradients (expected {count}, got {len(returned)})"
+            ": backward returns a tuple with one for each argument of forward, None where there is none"
+        )
+    for i, g in enumerate(returned):
+        if g is not None and i not in node.positions:
+            raise RuntimeError(
+                f"function {node.name()} returned a gradient different from None at position {i + 1}, but the "
+                "corresponding forward input was not a Variable; return None there"
+            )
+    return returned
+
+
+def check_gradient(node: FunctionNode, i: int, g: Any, edge: GraphNode) -> None:
+    if not isinstance(g, Tensor):
+        raise RuntimeError(
+            f"function {node.name()}, gradient {i}: expected Variable or None (got {type(g).__name__}); "
+            "return a Tensor of the argument's shape"
+        )
+    got, want = tuple(g.shape), tuple(edge.shape)
+    fits = len(got) >= len(want) and all(w in (1, n) for w, n in zip(want[::-1], got[::-1], strict=False))
+    if not fits:
+        raise RuntimeError(
+            f"Function {node.name()} returned an invalid gradient at index {i} - got {list(got)} but expected shape "
+            f"compatible with {list(want)}"
+        )
+
+
+# ---- once -------------------------------------------------------------------------------------------------------
+
+
+class Once(Function):
+    """The identity, whose gradient is an error."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, value: Tensor, *sources: Tensor) -> Tensor:
+        return value
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, *grad_outputs: Tensor) -> Any:
+        raise RuntimeError(
+            "trying to differentiate twice a function that was marked with @once_differentiable; write its backward "
+            "with tensor operations and take the mark away"
+        )
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a ``backward`` that cannot be differentiated itself: it runs unrecorded, and a second derivative
+    through it is a RuntimeError instead of a wrong number.
+
+    Unlike PyTorch's, it also sees derivatives that would flow through the saved tensors alone.
+    """
+
+    @functools.wraps(backward)
+    def wrapper(ctx: Any, *grad_outputs: Any) -> Any:
+        with modes.no_grad():
+            result = backward(ctx, *grad_outputs)
+        if not modes.get() & modes.GRAD:
+            return result
+        sources = [t for t in (*grad_outputs, *ctx.saved_tensors) if isinstance(t, Tensor) and t.requires_grad]
+        if not sources:
+            return result
+        returned = result if isinstance(result, tuple) else (result,)
+        return tuple(Once.apply(g, *sources) if isinstance(g, Tensor) else g for g in returned)
+
+    return wrapper

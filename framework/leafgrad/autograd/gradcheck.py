@@ -1,0 +1,301 @@
+"""Gradients compared with finite differences.
+
+Everything is compared in the tensors' own dtype on the host, element by element: entry (i, j) of a Jacobian is
+the derivative of output element j with respect to input element i, as PyTorch prints it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from leafgrad import backends, dtypes
+from leafgrad.autograd import api, forward
+from leafgrad.ops import carriers
+from leafgrad.tensor.inplace import write
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+class GradcheckError(RuntimeError):
+    """``gradcheck`` found a gradient that differs from finite differences. Says which, and by how much."""
+
+
+Function = Callable[..., Any]
+
+
+def gradcheck(
+    func: Function,
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_grad_dtypes: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+) -> bool:
+    """Compare the gradients of ``func`` with central differences at ``inputs``, which should be float64.
+
+    Args:
+        func: takes the inputs, returns a Tensor or a tuple of Tensors.
+        inputs: a Tensor or a tuple; those that require grad are checked. They are perturbed in place, and restored.
+        eps: step of the differences.
+        atol, rtol: a derivative passes if ``|numerical - analytical| <= atol + rtol * |analytical|``.
+        raise_exception: raise on failure, instead of returning False.
+        nondet_tol: how much two backward passes may differ.
+        check_grad_dtypes: also check the dtype of gradients.
+        check_forward_ad: also check forward mode (``leafgrad.autograd.forward.push``).
+        check_backward_ad: check the backward pass.
+        fast_mode: compare along one random direction, at the cost of a few evaluations for any size.
+
+    Raises:
+        GradcheckError: they differ. ValueError: no input requires grad.
+    """
+    point = as_tuple(inputs)
+    check_inputs(point)
+    check = Check(func, point, eps, atol, rtol, nondet_tol, check_grad_dtypes)
+    try:
+        check.run(check_backward_ad, check_forward_ad, fast_mode)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func: Function,
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_grad_dtypes: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+) -> bool:
+    """Compare second derivatives: ``gradcheck`` of the backward pass of ``func``, as a function of inputs and
+    ``grad_outputs`` (random ones if None). Arguments and errors are those of ``gradcheck``."""
+    point = as_tuple(inputs)
+    check_inputs(point)
+    if grad_outputs is None:
+        outputs = differentiable(func(*point))
+        seeds = tuple(like(o, random(o)).requires_grad_() for o in outputs)
+    else:
+        seeds = as_tuple(grad_outputs)
+
+    def backward(*args: Any) -> tuple[Tensor, ...]:
+        variables, gs = args[: len(point)], args[len(point) :]
+        tracked = [v for v in variables if isinstance(v, Tensor) and v.requires_grad]
+        found = api.grad(differentiable(func(*variables)), tracked, gs, create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
+
+    return gradcheck(
+        backward,
+        point + seeds,
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_grad_dtypes=check_grad_dtypes,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
+        fast_mode=fast_mode,
+    )
+
+
+# ---- checking arguments -----------------------------------------------------------------------------------------
+
+
+def as_tuple(values: Any) -> tuple[Any, ...]:
+    return tuple(values) if isinstance(values, (tuple, list)) else (values,)
+
+
+def differentiable(result: Any) -> tuple[Tensor, ...]:
+    """The outputs that require grad."""
+    return tuple(o for o in as_tuple(result) if isinstance(o, Tensor) and o.requires_grad)
+
+
+def check_inputs(point: tuple[Any, ...]) -> None:
+    tracked = [(i, x) for i, x in enumerate(point) if isinstance(x, Tensor) and x.requires_grad]
+    if not tracked:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+        )
+    for i, x in tracked:
+        if x.dtype is not dtypes.float64:
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point (got {x.dtype}). "
+                "Finite differences will likely fail: pass tensors of dtype float64",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
+# ---- arrays on the host -----------------------------------------------------------------------------------------
+
+
+def host(t: Tensor) -> Any:
+    return backends.backend_of(t._data).to_host(t._data)
+
+
+def like(t: Tensor, array: Any) -> Tensor:
+    """``array``, which lies on the host, as a tensor of the dtype and device of ``t``."""
+    kind, index = t.device.resolve()
+    out: Tensor = carriers.alias(backends.by_device_type(kind).from_host(array.astype(t.dtype.name), index))
+    return out
+
+
+def random(t: Tensor) -> Any:
+    """Numbers like ``t`` in [-1, 1), the same at each run."""
+    uniform = backends.by_device_type("cpu").generator().uniform(tuple(t.shape), "float64")
+    return 2 * uniform - 1
+
+
+def empty(rows: int, columns: int) -> Any:
+    return backends.by_device_type("cpu").xp.zeros((rows, columns))
+
+
+# ---- the check --------------------------------------------------------------------------------------------------
+
+
+class Check:
+    """One function at one point."""
+
+    def __init__(
+        self, func: Function, point: tuple[Any, ...], eps: float, atol: float, rtol: float, nondet: float, dtypes: bool
+    ) -> None:
+        self.func, self.point = func, point
+        self.eps, self.atol, self.rtol, self.nondet, self.check_dtypes = eps, atol, rtol, nondet, dtypes
+        self.tracked = [i for i, x in enumerate(point) if isinstance(x, Tensor) and x.requires_grad]
+        for i in self.tracked:
+            if 0 in getattr(point[i]._data, "strides", ()) and point[i]._data.size > 1:
+                raise RuntimeError(
+                    f"The {i}th input is expanded: its elements share memory and cannot be perturbed one by one; "
+                    "clone() it first"
+                )
+
+    def run(self, backward: bool, forward_mode: bool, fast: bool) -> None:
+        outputs = as_tuple(self.func(*self.point))
+        self.floating = [j for j, o in enumerate(outputs) if isinstance(o, Tensor) and o.dtype.is_floating_point]
+        for i in self.tracked:
+            compare = self.compare_directions if fast else self.compare_jacobians
+            compare(i, outputs, backward, forward_mode)
+
+    def values(self) -> list[Any]:
+        """The floating outputs, as host arrays of their own."""
+        outputs = as_tuple(self.func(*self.point))
+        return [host(outputs[j]).astype("float64") for j in self.floating]
+
+    def differences(self, x: Tensor, step: Any) -> list[Any]:
+        """Central differences of all outputs along ``step``, which ``x`` is moved by and moved back."""
+        start = host(x).copy()
+        memory = x.detach()
+        write(memory, like(x, start + step))
+        above = self.values()
+        write(memory, like(x, start - step))
+        below = self.values()
+        write(memory, like(x, start))
+        return [a - b for a, b in zip(above, below, strict=True)]
+
+    def compare_jacobians(self, i: int, outputs: tuple[Any, ...], backward: bool, forward_mode: bool) -> None:
+        x, n = self.point[i], self.point[i]._data.size
+        numerical = [empty(n, outputs[j]._data.size) for j in self.floating]
+        for k in range(n):
+            for full, difference in zip(numerical, self.differences(x, self.unit(x, k)), strict=True):
+                full[k] = difference.reshape(-1) / (2 * self.eps)
+        for full, j in zip(numerical, self.floating, strict=True):
+            if backward or not outputs[j].requires_grad:
+                self.compare("", i, j, full, self.jacobian(x, j, i))
+            if forward_mode and outputs[j].requires_grad:
+                self.compare("computed with forward mode ", i, j, full, self.jacobian_forward(x, j))
+
+    def unit(self, x: Tensor, k: int, size: float | None = None) -> Any:
+        step = empty(1, x._data.size)
+        step[0, k] = self.eps if size is None else size
+        return step.reshape(tuple(x.shape))
+
+    def jacobian(self, x: Tensor, j: int, i: int) -> Any:
+        """By backward passes; computed twice, to see that it comes out the same."""
+        first, second = self.rows(x, j), self.rows(x, j)
+        if abs(first - second).max(initial=0.0) > self.nondet:
+            raise GradcheckError(
+                f"Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
+                f"gives different values, although analytical gradient matches numerical gradient. The tolerance for "
+                f"nondeterminism was {self.nondet} (output {j}, input {i})."
+            )
+        return first
+
+    def rows(self, x: Tensor, j: int) -> Any:
+        out = as_tuple(self.func(*self.point))[j]
+        full = empty(x._data.size, out._data.size)
+        for k in range(out._data.size if out.requires_grad else 0):
+            seed = like(out, self.unit(out, k, 1.0))
+            (g,) = api.grad(out, x, seed, retain_graph=True, allow_unused=True)
+            if g is not None:
+                self.check_gradient(g, x)
+                full[:, k] = host(g).reshape(-1)
+        return full
+
+    def check_gradient(self, g: Tensor, x: Tensor) -> None:
+        if g.shape != x.shape or (self.check_dtypes and g.dtype is not x.dtype):
+            raise GradcheckError(f"expected a gradient of {list(x.shape)} {x.dtype}, got {list(g.shape)} {g.dtype}")
+
+    def jacobian_forward(self, x: Tensor, j: int) -> Any:
+        out = as_tuple(self.func(*self.point))[j]
+        full = empty(x._data.size, out._data.size)
+        for k in range(x._data.size):
+            (t,) = forward.push((out,), (x,), (like(x, self.unit(x, k, 1.0)),))
+            full[k] = host(t).reshape(-1)
+        return full
+
+    def compare_directions(self, i: int, outputs: tuple[Any, ...], backward: bool, forward_mode: bool) -> None:
+        x = self.point[i]
+        u = random(x)
+        differences = self.differences(x, self.eps * u)
+        for j, difference in zip(self.floating, differences, strict=True):
+            out = as_tuple(self.func(*self.point))[j]
+            v = random(out)
+            numerical = (difference * v).sum() / (2 * self.eps)
+            analytical = numerical * 0.0
+            if out.requires_grad and backward:
+                (g,) = api.grad(out, x, like(out, v), retain_graph=True, allow_unused=True)
+                if g is not None:
+                    self.check_gradient(g, x)
+                    analytical = (host(g) * u).sum()
+            if backward or not out.requires_grad:
+                self.compare("along a random direction ", i, j, numerical, analytical)
+            if forward_mode and out.requires_grad:
+                (t,) = forward.push((out,), (x,), (like(x, u),))
+                self.compare(
+                    "computed with forward mode along a random direction ", i, j, numerical, (host(t) * v).sum()
+                )
+
+    def compare(self, how: str, i: int, j: int, numerical: Any, analytical: Any) -> None:
+        xp = backends.by_device_type("cpu").xp
+        a, b = xp.atleast_2d(numerical), xp.atleast_2d(analytical)
+        wrong = ~xp.isclose(a, b, rtol=self.rtol, atol=self.atol, equal_nan=True)
+        if not wrong.any():
+            return
+        text = f"Jacobian mismatch {how}for output {j} with respect to input {i},\n"
+        text += f"numerical:{numerical}\nanalytical:{analytical}\n"
+        if wrong.size > 1:
+            error = xp.where(wrong, xp.nan_to_num(abs(a - b), nan=xp.inf), -1.0)
+            row, column = (int(k) for k in xp.unravel_index(error.argmax(), error.shape))
+            text += (
+                f"{int(wrong.sum())} of {wrong.size} entries differ; the worst is d output[{j}].flatten()[{column}] / "
+                f"d input[{i}].flatten()[{row}]: numerical {float(a[row, column]):.6g}, analytical "
+                f"{float(b[row, column]):.6g}."
+            )
+        raise GradcheckError(text)

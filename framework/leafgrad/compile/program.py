@@ -1,0 +1,88 @@
+"""What generated source runs on: its scratch memory, and the function that it becomes."""
+
+from __future__ import annotations
+
+import linecache
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from leafgrad.compile.buffers import Buffer
+
+Form = tuple[int, tuple[int, ...], int | None, bool]  # buffer, shape, batch axis, seen transposed
+
+
+class Scratch:
+    """The buffers of a stage and the shapes in which the source sees them."""
+
+    def __init__(self, length: int, buffers: list[Buffer], forms: dict[Form, str], ones: dict[str, str]) -> None:
+        self.length = length
+        self.buffers = buffers
+        self.forms = forms
+        self.ones = ones
+
+    @property
+    def unpacked(self) -> str:
+        """The names of the arrays, as the source unpacks them."""
+        return "".join(f"{n}, " for n in (*self.forms.values(), *self.ones.values()))
+
+    def row_bytes(self) -> int:
+        return sum(b.elements * itemsize(b.dtype) for b in self.buffers if b.batched)
+
+    def memory(self, xp: Any, rows: int) -> list[Any]:
+        return [xp.empty(b.elements * (rows if b.batched else 1), dtype=b.dtype) for b in self.buffers]
+
+    def arrays(self, xp: Any, memory: list[Any], rows: int) -> tuple[Any, ...]:
+        """The arrays that the source unpacks, for a chunk of ``rows`` rows."""
+        found = []
+        for index, shape, axis, turned in self.forms:
+            full = tuple(rows if i == axis else d for i, d in enumerate(shape))
+            if axis == 0 and len(shape) == 2:  # features by points: the batch runs along the contiguous axis
+                array = memory[index][: math.prod(full)].reshape(full[::-1]).T
+            else:
+                array = memory[index][: math.prod(full)].reshape(full)
+            found.append(array.T if turned else array)
+        return (*found, *(xp.ones(rows, dtype=d) for d in self.ones))
+
+    def chunks(self, xp: Any, rows: int) -> list[tuple[int, int, tuple[Any, ...]]]:
+        """(start, stop, arrays) of every chunk; all share the same memory."""
+        memory = self.memory(xp, rows)
+        full = self.arrays(xp, memory, rows)
+        count, rest = divmod(self.length, rows)
+        found = [(i * rows, (i + 1) * rows, full) for i in range(count)]
+        if rest:
+            found.append((count * rows, self.length, self.arrays(xp, memory, rest)))
+        return found
+
+
+class Program:
+    """Generated source with what it refers to, and the scratch memory that it asks for."""
+
+    def __init__(self, source: str, names: dict[str, Any], scratch: list[Scratch], ufuncs: set[str]) -> None:
+        self.source = source
+        self.ufuncs = ufuncs
+        self.names = names
+        self.scratch = scratch
+        self.loops = [s for s in scratch if s.length]
+
+    def compile(self, xp: Any) -> Callable[..., list[Any]]:
+        """The function ``run(inputs, scratch0, scratch1, …)``."""
+        file = f"<leafgrad program {id(self):#x}>"
+        linecache.cache[file] = len(self.source), None, self.source.splitlines(True), file
+        space: dict[str, Any] = {u: getattr(xp, u) for u in self.ufuncs}
+        space.update(xp=xp, matmul=xp.matmul, empty=xp.empty, zeros=xp.zeros, copyto=xp.copyto, reduce=xp.add.reduce)
+        scope = space | self.names
+        exec(compile(self.source, file, "exec"), scope)
+        run: Callable[..., list[Any]] = scope["run"]
+        return run
+
+    def allocate(self, xp: Any, chunks: list[int]) -> list[Any]:
+        """For each stage, what its part of the source unpacks."""
+        rows = iter(chunks)
+        return [s.chunks(xp, next(rows)) if s.length else s.arrays(xp, s.memory(xp, 1), 1) for s in self.scratch]
+
+
+def itemsize(dtype: str) -> int:
+    digits = re.sub(r"\D", "", dtype)
+    return int(digits) // 8 if digits else 1
