@@ -8,8 +8,9 @@ from leafgrad import backends
 from leafgrad.compile.graph import Equation, Graph, Operand, Value
 from leafgrad.compile.passes.rewrite import Rewriter, Rule, broadcast, rewrite, shape_of
 from leafgrad.ops.convert import clone, new_full, to_dtype
+from leafgrad.ops.create import constant, zeros
 from leafgrad.ops.op import Op
-from leafgrad.ops.shape import expand, permute, reshape
+from leafgrad.ops.shape import expand, part, permute, reshape
 
 
 def fold_constants(graph: Graph) -> Graph:
@@ -22,12 +23,15 @@ def fold_constants(graph: Graph) -> Graph:
     return rewrite(graph, RULES, (elementwise_of_constants, constants_as_numbers))
 
 
-def anchored(r: Rewriter, e: Equation) -> Value | None:
-    """A constant takes its device from an input of the program, so that it waits for nothing, and names its dtype."""
-    (x,) = e.values
-    if r.anchors.get(e.place, x) is x and e.params.get("dtype") == e.out.dtype:
-        return None
-    return r.full(e.out.shape, e.params["value"], e.out)
+def created(r: Rewriter, e: Equation) -> Value | None:
+    """Filled arrays of every kind are made by `full`, which waits for no other value."""
+    return r.full(e.out.shape, e.params.get("value", 0), e.out)
+
+
+def single(r: Rewriter, e: Equation) -> Value | None:
+    """A Python number as an array."""
+    value = e.params["value"]
+    return r.full((), value, e.out) if isinstance(value, (bool, int, float)) else None
 
 
 def rearranged(r: Rewriter, e: Equation) -> Value | None:
@@ -40,7 +44,7 @@ def converted(r: Rewriter, e: Equation) -> Value | None:
 
 
 def elementwise_of_constants(r: Rewriter, e: Equation) -> Value | None:
-    if "elementwise" not in e.op.traits or e.op is new_full or len(e.outputs) != 1 or "random" in e.op.traits:
+    if "elementwise" not in e.op.traits or e.several or "random" in e.op.traits:
         return None
     return computed(r, e) if all(r.number(v) is not None for v in e.inputs) else None
 
@@ -63,7 +67,7 @@ def computed(r: Rewriter, e: Equation) -> Value | None:
 
 def constants_as_numbers(r: Rewriter, e: Equation) -> Value | None:
     traits = e.op.traits
-    if "elementwise" not in traits or "any_dtype" in traits or len(e.outputs) != 1:
+    if "elementwise" not in traits or "any_dtype" in traits or e.several:
         return None
     inputs: list[Operand] = []
     for v in e.inputs:
@@ -80,10 +84,13 @@ def constants_as_numbers(r: Rewriter, e: Equation) -> Value | None:
 
 
 RULES: dict[Op, tuple[Rule, ...]] = {
-    new_full: (anchored,),
+    new_full: (created,),
+    zeros: (created,),
+    constant: (single,),
     expand: (rearranged,),
     reshape: (rearranged,),
     permute: (rearranged,),
+    part: (rearranged,),
     clone: (rearranged,),
     to_dtype: (converted,),
 }

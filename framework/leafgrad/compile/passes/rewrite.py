@@ -10,16 +10,17 @@ from typing import Any
 from leafgrad.compile.graph import Equation, Graph, Line, Operand, Value
 from leafgrad.errors import CompileError
 from leafgrad.ops import elementwise
-from leafgrad.ops.convert import new_full
+from leafgrad.ops.create import full
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.op import Op
 from leafgrad.ops.reduce import sum as sum_op
-from leafgrad.ops.shape import expand, permute, reshape
+from leafgrad.ops.shape import cat, expand, part, permute, reshape, unpart
 
 Shape = tuple[int, ...]
 Rule = Callable[["Rewriter", Equation], Value | None]
 Rules = Mapping[Op, tuple[Rule, ...]]
 
+DEEPEST = 40  # rules within rules; what is left is done in the next round
 COMMUTATIVE = frozenset({elementwise.add, elementwise.mul})
 
 
@@ -41,11 +42,10 @@ class Rewriter:
         self.makers: dict[Value, Equation] = {}
         self.known: dict[Any, Equation] = {}
         self.line = Line("", 0)
-        self.uses = Counter(v for e in graph.equations for v in e.values)
+        self.depth = 0  # of rules that emit what other rules rewrite
+        self.readers = graph.uses()
+        self.uses = Counter({v: len(readers) for v, readers in self.readers.items()})
         self.uses.update(graph.kept)
-        self.anchors: dict[tuple[str, int], Value] = {}
-        for value in graph.inputs:
-            self.anchors.setdefault(value.place, value)
 
     def run(self) -> Graph:
         """The graph that the rules lead to."""
@@ -70,10 +70,9 @@ class Rewriter:
 
     def full(self, shape: Shape, number: float, like: Value) -> Value:
         """A value filled with ``number``, of the dtype and on the device of ``like``."""
-        anchor = self.anchors.get(like.place, like)
         value = Value(shape, like.dtype, like.place)
         params = {"shape": shape, "value": number, "dtype": like.dtype}
-        return self.put(Equation(new_full, (anchor,), params, (value,), self.line))[0]
+        return self.put(Equation(full, (), params, (value,), self.line))[0]
 
     def maker(self, operand: Operand, *ops: Op) -> Equation | None:
         """The equation that makes ``operand``, if it is of one of ``ops``."""
@@ -84,21 +83,22 @@ class Rewriter:
         """The number that fills ``operand``, or that it is; None if it is no constant."""
         if not isinstance(operand, Value):
             return operand
-        equation = self.maker(operand, new_full)
+        equation = self.maker(operand, full)
         return None if equation is None else filling(equation)
 
     def once(self, value: Operand) -> bool:
-        """Whether the value is read by one equation only, as far as known."""
-        return isinstance(value, Value) and self.uses[value] == 1
+        """Whether the value is read by one equation only; what rules have just made counts as such."""
+        return isinstance(value, Value) and self.uses[value] <= 1
 
     # ---- construction -------------------------------------------------------------------------------------------
 
     def put(self, equation: Equation) -> tuple[Value, ...]:
         """The values that stand for the equation's outputs: those of a rule, of an equal equation, or its own."""
-        for rule in (*self.rules.get(equation.op, ()), *self.general):
-            value = rule(self, equation)
+        if self.depth < DEEPEST:
+            self.depth += 1
+            value = self.simpler(equation)
+            self.depth -= 1
             if value is not None:
-                check_same(equation, value)
                 return (value,)
         key = identity(equation)
         if key is not None:
@@ -109,6 +109,15 @@ class Rewriter:
         for value in equation.outputs:
             self.makers[value] = equation
         return equation.outputs
+
+    def simpler(self, equation: Equation) -> Value | None:
+        """What the first rule that applies gives instead."""
+        for rule in (*self.rules.get(equation.op, ()), *self.general):
+            value = rule(self, equation)
+            if value is not None:
+                check_same(equation, value)
+                return value
+        return None
 
 
 def rewrite(graph: Graph, rules: Rules | None = None, general: tuple[Rule, ...] = ()) -> Graph:
@@ -155,7 +164,9 @@ def frozen(value: Any) -> Any:
     if isinstance(value, float):
         return float, value.hex()  # tells 0.0 from -0.0, and nan equals itself
     if value is None or isinstance(value, (bool, int, str, slice)):
-        return (slice, frozen((value.start, value.stop, value.step))) if isinstance(value, slice) else (type(value), value)
+        return (
+            (slice, frozen((value.start, value.stop, value.step))) if isinstance(value, slice) else (type(value), value)
+        )
     return "is", id(value)
 
 
@@ -190,7 +201,12 @@ def result_shape(op: Op, inputs: tuple[Operand, ...], params: dict[str, Any]) ->
     if op is sum_op:
         dim, keep = params["dim"], params.get("keepdim", False)
         return tuple(1 if i in dim else n for i, n in enumerate(x) if keep or i not in dim)
-    if op in (reshape, expand):
+    if op is part:  # of windows only
+        return tuple(stop - start for start, stop, _ in params["at"])
+    if op is cat:
+        d = params["dim"]
+        return (*x[:d], sum(shape_of(v)[d] for v in inputs), *x[d + 1 :])
+    if op in (reshape, expand, unpart):
         return tuple(params["shape"])
     raise CompileError(f"no shape rule for {op.name}")
 

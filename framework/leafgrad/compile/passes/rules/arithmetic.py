@@ -1,21 +1,22 @@
 """Sums, products and signs: numbers go last, signs and scalar factors outward, where they meet and cancel.
 
-A product's factors may be regrouped, which costs an ulp or two; nothing is assumed about nan and inf except that
-regrouping does not itself overflow. The sign of zero is not kept: x + 0 is x.
+Regrouping a product's scalar factors costs an ulp or two. The sign of zero is not kept: x + 0 is x. Products with
+zero stay, since x may be nan or inf.
 """
 
 from __future__ import annotations
 
-import math
-
 from leafgrad.compile.graph import Equation, Operand, Value
 from leafgrad.compile.passes.rewrite import Rewriter, Rule
 from leafgrad.ops.convert import clone, to_dtype
-from leafgrad.ops.elementwise import add, div, mul, neg, sub
+from leafgrad.ops.elementwise import add, div, mul, neg, pow, reciprocal, sqrt, square, sub
 from leafgrad.ops.op import Op
 from leafgrad.ops.shape import expand
 
-SAFE = 2.0**40  # scalar factors between 1 / SAFE and SAFE are regrouped
+SAFE = 2.0**40  # factors between 1 / SAFE and SAFE are regrouped: far from overflow and underflow
+
+
+# ---- what rules ask ---------------------------------------------------------------------------------------------
 
 
 def same(r: Rewriter, e: Equation, x: Operand) -> Value | None:
@@ -25,34 +26,156 @@ def same(r: Rewriter, e: Equation, x: Operand) -> Value | None:
     return x if x.shape == e.out.shape else r.emit(expand, x, shape=e.out.shape)
 
 
-def is_number(x: Operand, value: float | None = None) -> bool:
-    return not isinstance(x, Value) and type(x) in (int, float) and (value is None or x == value)
-
-
-def is_float(v: Value) -> bool:
-    return v.dtype.startswith("float")
-
-
-def factor(r: Rewriter, x: Operand) -> tuple[Value, float] | None:
-    """``(y, c)`` if ``x`` is ``mul(y, c)`` in floating point, with a number c that may be regrouped."""
-    e = r.maker(x, mul)
-    if e is None or not is_float(e.out):
-        return None
-    y, c = e.inputs
-    if isinstance(y, Value) and y.shape == e.out.shape and regroups(c):
-        return y, float(c)  # type: ignore[arg-type]
-    return None
-
-
-def regroups(c: Operand) -> bool:
-    return is_number(c) and (c == 0 or 1 / SAFE <= abs(c) <= SAFE)  # type: ignore[arg-type]
-
-
-def scaled(r: Rewriter, x: Value, c: float) -> Value:
-    return r.emit(mul, x, c)
+def number(x: Operand) -> float | None:
+    """``x`` if it is a Python number that arithmetic treats as one."""
+    return x if type(x) is float or type(x) is int else None
 
 
 def negated(r: Rewriter, x: Operand) -> Value | None:
     """y if ``x`` is ``neg(y)``."""
     e = r.maker(x, neg)
     return None if e is None else next(e.values)
+
+
+def scaled(r: Rewriter, x: Operand | Equation) -> tuple[Value, float] | None:
+    """(y, c) if ``x`` is (or is made by) ``mul(y, c)`` in floating point with a number c that may be regrouped."""
+    e = x if isinstance(x, Equation) else r.maker(x, mul)
+    if e is None or not e.out.dtype.startswith("float"):
+        return None
+    y, c = e.inputs[0], number(e.inputs[1])
+    if not isinstance(y, Value) or c is None or not regroups(c):
+        return None
+    return y, c
+
+
+def regroups(c: float) -> bool:
+    return 1 / SAFE <= abs(c) <= SAFE
+
+
+# ---- rules ------------------------------------------------------------------------------------------------------
+
+
+def add_rule(r: Rewriter, e: Equation) -> Value | None:
+    x, y = e.inputs
+    if number(x) is not None:
+        return r.emit(add, y, x)
+    if number(y) == 0:
+        return same(r, e, x)
+    if (b := negated(r, y)) is not None:
+        return r.emit(sub, x, b)
+    if (a := negated(r, x)) is not None:
+        return r.emit(sub, y, a)
+    if e.out.dtype.startswith("float") and isinstance(x, Value) and isinstance(y, Value):
+        (a, p), (b, q) = scaled(r, x) or (x, 1.0), scaled(r, y) or (y, 1.0)
+        if a is b:
+            return r.emit(mul, a, p + q)
+    return None
+
+
+def sub_rule(r: Rewriter, e: Equation) -> Value | None:
+    x, y = e.inputs
+    if number(y) == 0:
+        return same(r, e, x)
+    if number(x) == 0:
+        return r.emit(neg, y)
+    if (b := negated(r, y)) is not None:
+        return r.emit(add, x, b)
+    if (a := negated(r, x)) is not None:
+        return r.emit(neg, r.emit(add, a, y))
+    return None
+
+
+def mul_rule(r: Rewriter, e: Equation) -> Value | None:
+    x, y = e.inputs
+    if number(x) is not None:
+        return r.emit(mul, y, x)
+    c = number(y)
+    if c is not None:
+        return scale_rule(r, e, x, c)
+    for a, b in ((x, y), (y, x)):
+        if (u := negated(r, a)) is not None:
+            return r.emit(neg, r.emit(mul, u, b))
+        if (found := scaled(r, a)) is not None and r.once(a) and found[0].shape == e.out.shape:
+            return r.emit(mul, r.emit(mul, found[0], b), found[1])
+    return None
+
+
+def scale_rule(r: Rewriter, e: Equation, x: Operand, c: float) -> Value | None:
+    """x times the number c."""
+    if c == 1:
+        return same(r, e, x)
+    if c == -1:
+        return r.emit(neg, x)
+    if c < 0:
+        return r.emit(neg, r.emit(mul, x, -c))
+    if (u := negated(r, x)) is not None:
+        return r.emit(neg, r.emit(mul, u, c))
+    if (found := scaled(r, x)) is not None and regroups(c) and regroups(found[1] * c):
+        return r.emit(mul, found[0], found[1] * c)
+    return None
+
+
+def div_rule(r: Rewriter, e: Equation) -> Value | None:
+    x, y = e.inputs
+    c = number(y)
+    if c is not None and regroups(c):
+        return r.emit(mul, x, 1 / c) if e.out.dtype.startswith("float") else None
+    if (u := negated(r, x)) is not None:
+        return r.emit(neg, r.emit(div, u, y))
+    if (u := negated(r, y)) is not None:
+        return r.emit(neg, r.emit(div, x, u))
+    return None
+
+
+def neg_rule(r: Rewriter, e: Equation) -> Value | None:
+    (x,) = e.inputs
+    if (u := negated(r, x)) is not None:
+        return u
+    difference = r.maker(x, sub)
+    if difference is not None and r.once(x):
+        a, b = difference.inputs
+        return r.emit(sub, b, a)
+    return None
+
+
+def pow_rule(r: Rewriter, e: Equation) -> Value | None:
+    """The powers that eager execution computes without a power function, too."""
+    x, y = e.inputs
+    if not isinstance(x, Value) or x.dtype == "bool":
+        return None
+    if number(y) == 1:
+        return same(r, e, x)
+    if number(y) in (2, 3):
+        squared = r.emit(mul, x, x)
+        return squared if y == 2 else r.emit(mul, squared, x)
+    if not x.dtype.startswith("float"):
+        return None
+    if number(y) == 0:
+        return r.full(e.out.shape, 1.0, e.out)
+    return r.emit(sqrt, x) if y == 0.5 else r.emit(reciprocal, x) if y == -1 else None
+
+
+def square_rule(r: Rewriter, e: Equation) -> Value | None:
+    (x,) = e.inputs
+    return r.emit(mul, x, x) if isinstance(x, Value) and x.dtype != "bool" else None
+
+
+def clone_rule(r: Rewriter, e: Equation) -> Value | None:
+    return same(r, e, e.inputs[0])
+
+
+def to_dtype_rule(r: Rewriter, e: Equation) -> Value | None:
+    return same(r, e, e.inputs[0])
+
+
+RULES: dict[Op, tuple[Rule, ...]] = {
+    add: (add_rule,),
+    sub: (sub_rule,),
+    mul: (mul_rule,),
+    div: (div_rule,),
+    neg: (neg_rule,),
+    pow: (pow_rule,),
+    square: (square_rule,),
+    clone: (clone_rule,),
+    to_dtype: (to_dtype_rule,),
+}

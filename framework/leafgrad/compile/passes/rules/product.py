@@ -1,0 +1,206 @@
+"""Matrix products: constant rows, single columns and signs need none; a factor moves to the smaller side."""
+
+from __future__ import annotations
+
+from leafgrad.compile.graph import Equation, Value
+from leafgrad.compile.passes.rewrite import Rewriter, Rule, size
+from leafgrad.compile.passes.rules.arithmetic import negated, scaled
+from leafgrad.ops.create import full
+from leafgrad.ops.elementwise import add, mul, neg
+from leafgrad.ops.matmul import linear, matmul
+from leafgrad.ops.op import Op
+from leafgrad.ops.reduce import sum as sum_op
+from leafgrad.ops.shape import expand, permute
+
+
+def linear_rule(r: Rewriter, e: Equation) -> Value | None:
+    """x w^T + b."""
+    x, w, *rest = e.inputs
+    if not isinstance(w, Value) or w.ndim != 2:
+        return None
+    product = r.emit(matmul, x, r.emit(permute, w, dims=(1, 0)))
+    bias = rest[0] if rest else None
+    return product if bias is None else r.emit(add, product, bias)
+
+
+def matrices(e: Equation) -> tuple[Value, Value] | None:
+    a, b = e.values
+    return (a, b) if a.ndim == 2 and b.ndim == 2 else None
+
+
+def signs_outward(r: Rewriter, e: Equation) -> Value | None:
+    a, b = e.values
+    if (u := negated(r, a)) is not None:
+        return r.emit(neg, r.emit(matmul, u, b))
+    if (u := negated(r, b)) is not None:
+        return r.emit(neg, r.emit(matmul, a, u))
+    return None
+
+
+def scale_to_smallest(r: Rewriter, e: Equation) -> Value | None:
+    """A scalar factor goes to the smallest of the two matrices and their product."""
+    a, b = e.values
+    for x, y, other in ((a, b, "right"), (b, a, "left")):
+        found = scaled(r, x)
+        if found is None or found[0].shape != x.shape or not r.once(x):
+            continue
+        u, c = found
+        if size(e.out.shape) <= size(y.shape) and size(e.out.shape) < size(x.shape):
+            return r.emit(mul, r.emit(matmul, u, y) if other == "right" else r.emit(matmul, y, u), c)
+        if size(y.shape) < size(x.shape):
+            small = r.emit(mul, y, c)
+            return r.emit(matmul, u, small) if other == "right" else r.emit(matmul, small, u)
+    return None
+
+
+def scale_before(r: Rewriter, e: Equation) -> Value | None:
+    """A number times a product of matrices goes to the smaller matrix, if that is smaller than the product."""
+    found = scaled(r, e)
+    inner = None if found is None else r.maker(found[0], matmul)
+    if found is None or inner is None or not r.once(found[0]):
+        return None
+    a, b = inner.values
+    if min(size(a.shape), size(b.shape)) >= size(e.out.shape):
+        return None
+    if size(a.shape) < size(b.shape):
+        return r.emit(matmul, r.emit(mul, a, found[1]), b)
+    return r.emit(matmul, a, r.emit(mul, b, found[1]))
+
+
+def single_column(r: Rewriter, e: Equation) -> Value | None:
+    """The product of a column and a row is elementwise."""
+    pair = matrices(e)
+    if pair is None or pair[0].shape[1] != 1 or not e.out.dtype.startswith("float"):
+        return None
+    return r.emit(mul, *pair)
+
+
+def unspread(r: Rewriter, x: Value) -> Value | None:
+    """A matrix of equal rows or columns before it was spread: (1, m), (n, 1) or (1, 1)."""
+    e = r.maker(x, expand)
+    if e is not None:
+        (y,) = e.values
+        return y if y.ndim == 2 else None
+    e = r.maker(x, full)
+    return None if e is None or size(x.shape) == 1 else r.full((1, 1), e.params["value"], x)
+
+
+def of_equal_rows(r: Rewriter, e: Equation) -> Value | None:
+    """Where a has equal rows or columns, a b is the product of one row and b, or of a column and the sum of b."""
+    pair = matrices(e)
+    if pair is None or not e.out.dtype.startswith("float"):
+        return None
+    a, b = pair
+    if (u := unspread(r, a)) is not None:
+        if u.shape[1] != a.shape[1]:
+            product = r.emit(mul, u, r.emit(sum_op, b, dim=(0,), keepdim=True))
+        else:
+            product = r.emit(matmul, u, b)
+        return r.emit(expand, product, shape=e.out.shape)
+    if (v := unspread(r, b)) is not None:
+        if v.shape[0] != b.shape[0]:
+            product = r.emit(mul, r.emit(sum_op, a, dim=(1,), keepdim=True), v)
+        else:
+            product = r.emit(matmul, a, v)
+        return r.emit(expand, product, shape=e.out.shape)
+    return None
+
+
+def scaled_rows(r: Rewriter, e: Equation) -> Value | None:
+    """In (a * s) b a row s[1, k] scales the rows of b instead, where b is the smaller; and so in b (a * s)."""
+    pair = matrices(e)
+    if pair is None:
+        return None
+    a, b = pair
+    for x, other, along in ((a, b, 1), (b, a, 0)):
+        e2 = r.maker(x, mul)
+        if e2 is None or not (r.once(x) or feeds_products(r, x)):
+            continue
+        for u, s in (e2.inputs, e2.inputs[::-1]):
+            if not isinstance(u, Value) or not isinstance(s, Value) or u.shape != x.shape or s.ndim != 2:
+                continue
+            if not r.once(x) and s.shape != (1, x.shape[1]):
+                continue
+            inner = s.shape[1 - along] == 1 and s.shape[along] == x.shape[along]
+            outer = s.shape[along] == 1 and s.shape[1 - along] == x.shape[1 - along]
+            if inner and size(other.shape) < size(x.shape):
+                small = r.emit(mul, other, r.emit(permute, s, dims=(1, 0)))
+                return r.emit(matmul, u, small) if along else r.emit(matmul, small, u)
+            if outer and size(e.out.shape) < size(x.shape):
+                product = r.emit(matmul, u, other) if along else r.emit(matmul, other, u)
+                return r.emit(mul, product, s)
+    return None
+
+
+def of_product(r: Rewriter, e: Equation) -> Value | None:
+    """(a b) c is a (b c) where that takes fewer multiplications; and the other way round."""
+    pair = matrices(e)
+    if pair is None:
+        return None
+    x, y = pair
+    if (inner := r.maker(x, matmul)) is not None and r.once(x) and matrices(inner):
+        a, b = inner.values
+        if flops(b, y) + a.shape[0] * a.shape[1] * y.shape[1] < flops(a, b) + flops(x, y):
+            return r.emit(matmul, a, r.emit(matmul, b, y))
+    if (inner := r.maker(y, matmul)) is not None and r.once(y) and matrices(inner):
+        a, b = inner.values
+        if flops(x, a) + x.shape[0] * b.shape[0] * b.shape[1] < flops(a, b) + flops(x, y):
+            return r.emit(matmul, r.emit(matmul, x, a), b)
+    return None
+
+
+def flops(a: Value, b: Value) -> int:
+    """Multiplications in the product of two matrices."""
+    return a.shape[0] * a.shape[1] * b.shape[1]
+
+
+def feeds_products(r: Rewriter, x: Value) -> bool:
+    """Whether x[n, k], transposed or not, is read only by matrix products that can take over a row scale s[1, k]."""
+    if x in r.graph.kept or x not in r.readers:
+        return False
+    for reader in r.readers[x]:
+        transposed = reader.op is permute
+        if transposed and reader.out in r.graph.kept:
+            return False
+        y = reader.out if transposed else x
+        for e in r.readers.get(y, ()) if transposed else (reader,):
+            if e.op is not matmul or matrices(e) is None or e.inputs[0] is e.inputs[1]:
+                return False
+            a, b = e.values
+            summed = (y is a) != transposed  # s runs along the dimension that the product sums over
+            small = (b if y is a else a) if summed else e.out
+            if size(small.shape) >= size(x.shape):
+                return False
+    return True
+
+
+def permuted_rows(r: Rewriter, e: Equation) -> Value | None:
+    """The transpose of x * s, where all products that read either will take over the row s."""
+    (x,) = e.values
+    product = r.maker(x, mul)
+    if product is None or e.params["dims"] != (1, 0) or r.once(x) or not feeds_products(r, x):
+        return None
+    for u, s in (product.inputs, product.inputs[::-1]):
+        if isinstance(u, Value) and isinstance(s, Value) and u.shape == x.shape and s.shape == (1, x.shape[1]):
+            return r.emit(mul, r.emit(permute, u, dims=(1, 0)), r.emit(permute, s, dims=(1, 0)))
+    return None
+
+
+def permuted(r: Rewriter, e: Equation) -> Value | None:
+    """A product transposed is the product of the transposed matrices, in the other order."""
+    product = r.maker(e.inputs[0], matmul)
+    if product is None or e.params["dims"] != (1, 0) or not r.once(e.inputs[0]):
+        return None
+    pair = matrices(product)
+    if pair is None:
+        return None
+    a, b = (r.emit(permute, m, dims=(1, 0)) for m in pair)
+    return r.emit(matmul, b, a)
+
+
+RULES: dict[Op, tuple[Rule, ...]] = {
+    linear: (linear_rule,),
+    matmul: (signs_outward, of_product, of_equal_rows, single_column, scale_to_smallest, scaled_rows),
+    mul: (scale_before,),
+    permute: (permuted, permuted_rows),
+}

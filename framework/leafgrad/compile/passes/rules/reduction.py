@@ -1,0 +1,118 @@
+"""Sums: of nothing, of broadcasts, of sums, and of products that are matrix products."""
+
+from __future__ import annotations
+
+import math
+
+from leafgrad.compile.graph import Equation, Value
+from leafgrad.compile.passes.rewrite import Rewriter, Rule, shape_of
+from leafgrad.compile.passes.rules.layout import sign_outward
+from leafgrad.ops.elementwise import div, mul
+from leafgrad.ops.matmul import matmul
+from leafgrad.ops.op import Op
+from leafgrad.ops.reduce import mean
+from leafgrad.ops.reduce import sum as sum_op
+from leafgrad.ops.shape import expand, permute, reshape
+
+Shape = tuple[int, ...]
+PRECISE = ("float32", "float64")
+
+
+def mean_rule(r: Rewriter, e: Equation) -> Value | None:
+    """A mean is a sum over a count; not in float16, whose sums overflow."""
+    (x,), dim = e.values, e.params["dim"]
+    count = math.prod(x.shape[i] for i in dim)
+    if x.dtype not in PRECISE or not count:
+        return None
+    return r.emit(div, r.emit(sum_op, x, dim=dim, keepdim=e.params.get("keepdim", False)), float(count))
+
+
+def of_nothing(r: Rewriter, e: Equation) -> Value | None:
+    """A sum over no dimension, or over dimensions of size 1."""
+    (x,) = e.values
+    if any(x.shape[i] != 1 for i in e.params["dim"]) or x.dtype != e.out.dtype:
+        return None
+    return r.emit(reshape, x, shape=e.out.shape)
+
+
+def kept(x: Shape, dim: Shape) -> Shape:
+    return tuple(1 if i in dim else n for i, n in enumerate(x))
+
+
+def of_broadcast(r: Rewriter, e: Equation) -> Value | None:
+    """A sum of equal elements is one of them times their number."""
+    inner = r.maker(e.inputs[0], expand)
+    if inner is None or e.out.dtype not in PRECISE:
+        return None
+    (x,), full, dim = inner.values, inner.out.shape, e.params["dim"]
+    y = x if x.ndim == len(full) else r.emit(reshape, x, shape=(1,) * (len(full) - x.ndim) + x.shape)
+    equal = tuple(i for i in dim if y.shape[i] == 1 and full[i] != 1)
+    if not equal or not math.prod(full):
+        return None
+    count = math.prod(full[i] for i in equal)
+    target = tuple(1 if i in equal else n for i, n in enumerate(full))
+    part = r.emit(sum_op, r.emit(expand, y, shape=target), dim=dim, keepdim=True)
+    return r.emit(reshape, r.emit(mul, part, float(count)), shape=e.out.shape)
+
+
+def of_sum(r: Rewriter, e: Equation) -> Value | None:
+    """A sum of a sum whose dimensions were kept is one sum."""
+    inner = r.maker(e.inputs[0], sum_op)
+    if inner is None or not inner.params.get("keepdim", False) or not r.once(e.inputs[0]):
+        return None
+    dim = tuple(sorted({*inner.params["dim"], *e.params["dim"]}))
+    total = r.emit(sum_op, inner.inputs[0], dim=dim, keepdim=True)
+    if total.shape != kept(shape_of(e.inputs[0]), e.params["dim"]):
+        return None
+    return r.emit(reshape, total, shape=e.out.shape)
+
+
+def of_permuted(r: Rewriter, e: Equation) -> Value | None:
+    """A sum of what was permuted is the sum before, permuted."""
+    inner = r.maker(e.inputs[0], permute)
+    if inner is None:
+        return None
+    dims = inner.params["dims"]
+    total = r.emit(sum_op, inner.inputs[0], dim=tuple(sorted(dims[i] for i in e.params["dim"])), keepdim=True)
+    return r.emit(reshape, r.emit(permute, total, dims=dims), shape=e.out.shape)
+
+
+def of_product(r: Rewriter, e: Equation) -> Value | None:
+    """The sum over n of a[n, 1] b[n, k], or over k of a[n, k] b[1, k], is a matrix product: no product to keep."""
+    product = r.maker(e.inputs[0], mul)
+    if product is None or not r.once(e.inputs[0]) or e.params["dim"] not in ((0,), (1,)) or product.out.ndim != 2:
+        return None
+    a, b = product.inputs
+    if not isinstance(a, Value) or not isinstance(b, Value):
+        return None
+    if b.shape != product.out.shape:
+        a, b = b, a
+    n, k = product.out.shape
+    if b.shape != (n, k):
+        return None
+    if e.params["dim"] == (0,) and a.shape == (n, 1) and n > 1:
+        return r.emit(reshape, r.emit(matmul, r.emit(permute, a, dims=(1, 0)), b), shape=e.out.shape)
+    if e.params["dim"] == (1,) and a.shape == (1, k) and k > 1:
+        return r.emit(reshape, r.emit(matmul, b, r.emit(permute, a, dims=(1, 0))), shape=e.out.shape)
+    return None
+
+
+def of_matmul(r: Rewriter, e: Equation) -> Value | None:
+    """The sum of the rows of a b is the sum of the rows of a, times b; and so for columns."""
+    product = r.maker(e.inputs[0], matmul)
+    if product is None or not r.once(e.inputs[0]) or product.out.ndim != 2 or len(e.params["dim"]) != 1:
+        return None
+    a, b = product.values
+    if a.ndim != 2 or b.ndim != 2:
+        return None
+    if e.params["dim"] == (0,):
+        a = r.emit(sum_op, a, dim=(0,), keepdim=True)
+    else:
+        b = r.emit(sum_op, b, dim=(1,), keepdim=True)
+    return r.emit(reshape, r.emit(matmul, a, b), shape=e.out.shape)
+
+
+RULES: dict[Op, tuple[Rule, ...]] = {
+    mean: (mean_rule,),
+    sum_op: (of_nothing, sign_outward, of_broadcast, of_sum, of_permuted, of_product, of_matmul),
+}
