@@ -13,7 +13,7 @@ import pytest
 from sybil import Sybil
 from sybil.parsers.myst import PythonCodeBlockParser
 
-from leafgrad import dtypes, mode
+from leafgrad import dtypes, modes
 
 hypothesis.settings.register_profile("leafgrad", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("leafgrad")
@@ -27,10 +27,10 @@ pytest_collect_file = Sybil(
 @pytest.fixture(autouse=True)
 def no_leaks():
     """Fails a test that leaves another mode (no_grad, tracing, ...) or default dtype behind than it found."""
-    before = {"mode": mode.FLAGS.get(), "default dtype": dtypes.get_default_dtype()}
+    before = {"mode": modes.FLAGS.get(), "default dtype": dtypes.get_default_dtype()}
     yield
-    after = {"mode": mode.FLAGS.get(), "default dtype": dtypes.get_default_dtype()}
-    mode.FLAGS.set(before["mode"])  # one leak must not fail the tests that follow
+    after = {"mode": modes.FLAGS.get(), "default dtype": dtypes.get_default_dtype()}
+    modes.FLAGS.set(before["mode"])  # one leak must not fail the tests that follow
     dtypes.set_default_dtype(before["default dtype"])
     assert after == before, f"the test leaks: expected {before}, got {after}; undo it before the test ends"
 

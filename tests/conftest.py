@@ -1,6 +1,8 @@
-"""The devices that tests run on."""
+"""What tests run on: devices, and libraries."""
 
 from __future__ import annotations
+
+import importlib.util
 
 import pytest
 
@@ -14,3 +16,9 @@ def device(request):
     if request.param.startswith("fake"):
         fake.register()
     return leafgrad.device(request.param)
+
+
+@pytest.fixture(params=["leafgrad", *(["torch"] if importlib.util.find_spec("torch") else [])])
+def t(request):
+    """leafgrad, and PyTorch where it is installed: a test of semantics that both share runs on both."""
+    return importlib.import_module(request.param)

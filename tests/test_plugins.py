@@ -83,7 +83,7 @@ def fresh(monkeypatch):
     monkeypatch.delenv("LEAFGRAD_STRICT_PLUGINS", raising=False)
 
     def make(*entries):
-        monkeypatch.setattr(manager, "entry_points", lambda group: list(entries) if group == "leafgrad" else [])
+        monkeypatch.setattr(manager, "_installed", lambda: entries)
         return Manager(core="test_core")
 
     return make

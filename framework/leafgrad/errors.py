@@ -28,4 +28,4 @@ class CompileError(RuntimeError):
 
 
 class LinAlgError(RuntimeError):
-    """A matrix is singular, not positive-definite, or an iteration did not converge. ``leafgrad.linalg.LinAlgError``."""
+    """A matrix is singular or not positive-definite, or an iteration did not converge. Also in ``leafgrad.linalg``."""

@@ -62,7 +62,10 @@ class Generator(ABC):
 
     @abstractmethod
     def bernoulli(self, p: Any, shape: Sequence[int], dtype: str) -> Any:
-        """Ones with probability `p` (a float, or an array that broadcasts to `shape`), zeros otherwise."""
+        """Ones with probability `p` (a float, or an array that broadcasts to `shape`), zeros otherwise.
+
+        `p` counts to 24 bits.
+        """
 
 
 class Backend(ABC):

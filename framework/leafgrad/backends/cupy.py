@@ -6,7 +6,7 @@ cannot be captured into a CUDA graph, and CuPy's generators cannot give away the
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cache
@@ -80,7 +80,7 @@ class CupyGenerator(Generator):
         self._seed, self._at = checked_seed(seed), 0
 
     def seed(self) -> int:
-        self.manual_seed(secrets.randbits(64))
+        self.manual_seed(int.from_bytes(os.urandom(8), "little"))
         return self._seed
 
     def initial_seed(self) -> int:
@@ -110,7 +110,7 @@ class CupyGenerator(Generator):
             return cupy.argsort(bits).astype(np.int64, copy=False)
 
     def bernoulli(self, p: Any, shape: Sequence[int], dtype: str) -> Any:
-        drawn = self._draw("uniform", shape, "float64")
+        drawn = self._draw("uniform", shape, "float32")
         with self._device:
             return (drawn < p).astype(dtype)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -26,7 +26,7 @@ class NumpyGenerator(Generator):
         self._stream = np.random.Generator(np.random.PCG64(self._seed))
 
     def seed(self) -> int:
-        self.manual_seed(secrets.randbits(64))
+        self.manual_seed(int.from_bytes(os.urandom(8), "little"))
         return self._seed
 
     def initial_seed(self) -> int:
@@ -69,7 +69,7 @@ class NumpyGenerator(Generator):
         return self._stream.permutation(n).astype(np.int64, copy=False)
 
     def bernoulli(self, p: Any, shape: Sequence[int], dtype: str) -> Any:
-        return np.asarray(self._stream.random(tuple(shape), np.float64) < p, dtype)
+        return np.asarray(self._stream.random(tuple(shape), np.float32) < p, dtype)
 
 
 class NumpyBackend(Backend):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from leafgrad import backends, dtypes, mode
+from leafgrad import backends, dtypes, modes
 from leafgrad.ops.node import Node, Output, SymbolBase, TensorBase, Version
 
 TENSOR: type[TensorBase] = TensorBase
@@ -34,13 +34,13 @@ def detach(x: Any) -> Any:
 
 def create(op: Any, place: tuple[str, int], **params: Any) -> Any:
     """Run an op that takes no arrays on a device, or record it under a trace; returns a Tensor."""
-    flags = mode.get()
-    if flags & mode.TRACE:
-        return alias(mode.TRACER.get().create(op, place, params))
+    flags = modes.get()
+    if flags & modes.TRACE:
+        return alias(modes.TRACER.get().create(op, place, params))
     backend = backends.by_device_type(place[0])
     with backend.device_scope(place[1]):
         out = alias(backend.wrap(op.kernels.get(backend.name, op.forward)(backend.xp, **params)))
-    if flags & mode.INFERENCE:
+    if flags & modes.INFERENCE:
         out._version = INFERENCE_VERSION
     return out
 
@@ -62,7 +62,7 @@ def connect(saved: Any, edge: Any) -> Any:
 def reconnect_output(node: Node) -> Any:
     """The output of a node as a Tensor of its graph, or several."""
     if type(node.out) is tuple:
-        return tuple(alias(o, Output(node, i, o.shape)) for i, o in enumerate(node.out))
+        return tuple(alias(o, Output.of(node, i, o.shape)) for i, o in enumerate(node.out))
     return None if node.out is None else alias(node.out, node)
 
 

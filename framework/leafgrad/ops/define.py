@@ -64,7 +64,7 @@ def _make(forward: Forward, name: str | None, traits: frozenset[Any]) -> Op:
     made = Op(forward, name, traits)
     count = len(made.signature.arguments)
     plain = not (made.signature.parameters or made.signature.variadic or traits & {"view", "random", "any_dtype"})
-    if "elementwise" in traits and plain and made.signature.required == count and count in (1, 2):
+    if traits & {"elementwise", "bilinear"} and plain and made.signature.required == count and count in (1, 2):
         made = (UnaryOp if count == 1 else BinaryOp)(forward, name, traits)
     return made
 

@@ -1,12 +1,18 @@
-"""Elementwise arithmetic and comparisons."""
+"""Elementwise arithmetic: sums, products, quotients, powers, roots, signs."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from leafgrad.ops.define import op
+from leafgrad.ops.exponential import log
+from leafgrad.ops.select import where, zero
 
-# ---- arithmetic ---------------------------------------------------------------------------------------------------
+NUMBERS = (bool, int, float)
+
+
+# ---- sums, products, quotients ------------------------------------------------------------------------------------
 
 
 @op("elementwise", "linear")
@@ -55,18 +61,116 @@ neg.vjp(x=lambda g: -g)
 
 
 @op("elementwise", "float")
-def exp(xp: Any, x: Any) -> Any:
-    """e to the power x. (...) -> (...)"""
-    return xp.exp(x)
+def reciprocal(xp: Any, x: Any) -> Any:
+    """One over x. (...) -> (...)"""
+    return 1 / x
 
 
-exp.vjp(x=lambda g, out: g * out)
+reciprocal.vjp(x=lambda g, out: -g * out * out)
+
+
+# ---- powers and roots ---------------------------------------------------------------------------------------------
+
+
+@op("elementwise")
+def pow(xp: Any, x: Any, y: Any) -> Any:
+    """x to the power y, broadcast. (...), (...) -> (...)"""
+    if type(y) in NUMBERS and x.dtype.kind == "f":  # the common powers, much faster than the general one
+        if y == 2:
+            return x * x
+        if y == 3:
+            return x * x * x
+        if y == 0.5:
+            return xp.sqrt(x)
+        if y == -1:
+            return 1 / x
+    return x**y
+
+
+def _pow_x(g: Any, x: Any, y: Any) -> Any:
+    if type(y) in NUMBERS:
+        return zero(g) if y == 0 else g * (y * pow(x, y - 1))
+    return where(y == 0, 0, g * (y * pow(x, y - 1)))
+
+
+def _pow_y(g: Any, out: Any, x: Any, y: Any) -> Any:
+    if type(x) in NUMBERS:
+        if x == 0:
+            return where(y < 0, g * (out * -math.inf), 0)
+        return g * (out * (math.log(x) if x > 0 else math.nan))
+    return where((x == 0) & (y >= 0), 0, g * (out * log(x)))  # 0**y is constant in y > 0, though log(0) is infinite
+
+
+pow.vjp(x=_pow_x, y=_pow_y)
+
+
+@op("elementwise")
+def square(xp: Any, x: Any) -> Any:
+    """x times x. (...) -> (...)"""
+    return x * x
+
+
+square.vjp(x=lambda g, x: _pow_x(g, x, 2))
 
 
 @op("elementwise", "float")
-def tanh(xp: Any, x: Any) -> Any:
-    """Hyperbolic tangent. (...) -> (...)"""
-    return xp.tanh(x)
+def sqrt(xp: Any, x: Any) -> Any:
+    """Square root; nan for negative x. (...) -> (...)"""
+    return xp.sqrt(x)
 
 
-tanh.vjp(x=lambda g, out: g * (1 - out * out))
+sqrt.vjp(x=lambda g, out: g / (2 * out))
+
+
+@op("elementwise", "float")
+def rsqrt(xp: Any, x: Any) -> Any:
+    """One over the square root of x. (...) -> (...)"""
+    return 1 / xp.sqrt(x)
+
+
+rsqrt.vjp(x=lambda g, out: g * (-0.5 * (out * out * out)))
+
+
+@op("elementwise", "float")
+def hypot(xp: Any, x: Any, y: Any) -> Any:
+    """Length of the vector (x, y), without overflow in between. (...), (...) -> (...)"""
+    return xp.hypot(x, y)
+
+
+hypot.vjp(x=lambda g, out, x: g * (x / out), y=lambda g, out, y: g * (y / out))
+
+
+# ---- signs --------------------------------------------------------------------------------------------------------
+
+
+@op("elementwise")
+def sign(xp: Any, x: Any) -> Any:
+    """-1, 0 or 1. (...) -> (...)"""
+    return x.copy() if x.dtype.kind == "b" else xp.sign(x)
+
+
+sign.vjp(x=zero)
+
+
+@op("elementwise")
+def abs(xp: Any, x: Any) -> Any:
+    """Absolute value. Its derivative at 0 is taken as 0. (...) -> (...)"""
+    return xp.abs(x)
+
+
+abs.vjp(x=lambda g, x: g * sign(x))
+
+
+@op("elementwise", "float")
+def copysign(xp: Any, x: Any, y: Any) -> Any:
+    """The magnitude of x with the sign of y. (...), (...) -> (...)"""
+    return xp.copysign(x, y)
+
+
+copysign.vjp(x=lambda g, out, x: where(x == 0, 0, g * (out / x)), y=zero)
+
+
+@op("elementwise")
+def heaviside(xp: Any, x: Any, y: Any) -> Any:
+    """0 where x < 0, 1 where x > 0, and y where x is 0. It has no gradient. (...), (...) -> (...)"""
+    return xp.heaviside(x, y).astype(x.dtype)

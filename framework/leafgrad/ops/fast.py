@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from leafgrad import backends, mode
-from leafgrad.mode import GRAD
-from leafgrad.ops import carriers, messages
-from leafgrad.ops.node import EMPTY, FREED, SEQ, GraphNode, Node, TensorBase, Version
-from leafgrad.ops.op import Forward, Op, Pulled
+from leafgrad import backends, modes
+from leafgrad.modes import GRAD
+from leafgrad.ops import carriers
+from leafgrad.ops.node import EMPTY, SEQ, Node, TensorBase, Version
+from leafgrad.ops.op import Forward, Op
 
 BACKENDS = backends.BACKENDS
+INFERENCE_VERSION = carriers.INFERENCE_VERSION
 
 
 class UnaryOp(Op):
@@ -46,43 +47,14 @@ class BinaryOp(Op):
     def vjp(self, **rules: Callable[..., Any]) -> Op:
         super().vjp(**rules)
         needs = ((True, False), (False, True), (True, True))
-        self.pair_plans[:] = [(*keep, out, shapes) for keep, out, shapes in map(self.plan, needs)]
+        self.pair_plans[:] = [(*(keep or (False, False)), out, shapes) for keep, out, shapes in map(self.plan, needs)]
         return self
-
-    def pull(self, node: Node, g: Any, needed: set[GraphNode] | None) -> Pulled:
-        saved = node.saved
-        if saved is FREED:
-            raise messages.freed()
-        x, y = saved
-        seq = node.seq
-        if isinstance(x, TensorBase):
-            if x._version is not None and x._version.seq > seq:
-                raise messages.modified(node, x._data, x._version)
-            x = x._data
-        if isinstance(y, TensorBase):
-            if y._version is not None and y._version.seq > seq:
-                raise messages.modified(node, y._data, y._version)
-            y = y._data
-        out = node.out
-        if out is not None and node.version is not None and node.version.seq > seq:
-            raise messages.modified(node, out, node.version)
-        ex, ey = node.edges
-        rx, ry = self.rules
-        args = (x, y)
-        if ex is not None and (needed is None or ex in needed):
-            gx = rx(g, args, out, node.shapes, EMPTY, 0)
-            if ey is not None and (needed is None or ey in needed):
-                return (ex, gx), (ey, ry(g, args, out, node.shapes, EMPTY, 1))
-            return ((ex, gx),)
-        if ey is not None and (needed is None or ey in needed):
-            return ((ey, ry(g, args, out, node.shapes, EMPTY, 1)),)
-        return ()
 
 
 def unary(op: UnaryOp) -> Callable[[Any], Any]:
     """The function that calls ``op``."""
     table, plan, differentiable, keeps_dtype = op.table, op.plan, op.differentiable, op.keeps_dtype
-    get_mode, new, apply = mode.get, object.__new__, op.apply
+    get_mode, new, apply, step = modes.get, object.__new__, op.apply, SEQ.__next__
 
     def function(x: Any) -> Any:
         flags = get_mode()
@@ -105,13 +77,13 @@ def unary(op: UnaryOp) -> Callable[[Any], Any]:
         edge = x._node
         if edge is not None and flags and differentiable:
             keep, keep_out, keep_shapes = plan((True,))
-            out._node = node = new(Node)
+            out._node = node = Node()
             node.op = op
             node.params = EMPTY
             node.edges = (edge,)
-            node.seq = next(SEQ)
+            node.seq = step()
             node.shape = r.shape
-            node.saved = (x if keep[0] else None,)
+            node.saved = (x,) if keep else ()
             node.hooks = node.out = node.version = None
             node.shapes = (a.shape,) if keep_shapes else None
             if keep_out:
@@ -126,7 +98,7 @@ def unary(op: UnaryOp) -> Callable[[Any], Any]:
 def binary(op: BinaryOp) -> Callable[[Any, Any], Any]:
     """The function that calls ``op``."""
     table, plans, differentiable, keeps_dtype = op.table, op.pair_plans, op.differentiable, op.keeps_dtype
-    get_mode, new, apply, step = mode.get, object.__new__, op.apply, SEQ.__next__
+    get_mode, new, apply, step = modes.get, object.__new__, op.apply, SEQ.__next__
 
     def function(x: Any, y: Any) -> Any:
         flags = get_mode()
@@ -168,14 +140,14 @@ def binary(op: BinaryOp) -> Callable[[Any, Any], Any]:
         out._data = r
         out._node = out._leaf = out._version = None
         if (ex is not None or ey is not None) and flags and differentiable:
+            outside = y if ey is None else x if ex is None else None
+            if isinstance(outside, TensorBase) and outside._version is INFERENCE_VERSION:
+                return apply((x, y), EMPTY)
             keep_x, keep_y, keep_out, keep_shapes = plans[0 if ey is None else 1 if ex is None else 2]
-            out._node = node = new(Node)
-            node.op = op
-            node.params = EMPTY
-            node.edges = (ex, ey)
-            node.seq = step()
-            node.shape = r.shape
-            node.saved = (x if keep_x else None, y if keep_y else None)
+            out._node = node = Node()
+            node.op, node.params, node.edges = op, EMPTY, (ex, ey)
+            node.seq, node.shape = step(), r.shape
+            node.saved = (x if keep_x else None, y if keep_y else None) if keep_x or keep_y else ()
             node.hooks = node.out = node.version = None
             node.shapes = (getattr(a, "shape", ()), getattr(b, "shape", ())) if keep_shapes else None
             if keep_out:

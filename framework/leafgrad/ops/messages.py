@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
 from leafgrad import backends, dtypes
-from leafgrad.errors import FreedGraphError, OpDefinitionError
+from leafgrad.errors import FreedGraphError, LinAlgError, OpDefinitionError
 
 PACKAGE = str(Path(__file__).parent.parent)
 
@@ -21,6 +22,14 @@ def user_line() -> str:
 
     source = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
     return f"{frame.f_code.co_filename}:{frame.f_lineno}: {source}".rstrip(": ")
+
+
+def warn(text: str) -> None:
+    """A UserWarning that points at the innermost line outside this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, UserWarning, stacklevel=level)
 
 
 def definition(name: str, problem: str) -> OpDefinitionError:

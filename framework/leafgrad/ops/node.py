@@ -46,9 +46,18 @@ class TensorBase:
 
 
 class SymbolBase:
-    """A value that is recorded rather than computed. ``bind`` records an op on it."""
+    """A value that is recorded rather than computed. ``bind`` records an op on it.
+
+    ``weak``: it stands for a Python number. ``place``: its device type and index.
+    """
 
     __slots__ = ()
+
+    weak: bool
+
+    @property
+    def place(self) -> tuple[str, int]:
+        raise NotImplementedError
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         raise NotImplementedError
@@ -62,6 +71,18 @@ class Hooks:
     def __init__(self) -> None:
         self.functions: dict[int, Callable[[Any], Any]] = {}
         self.retained: list[weakref.ref[Any]] = []
+
+
+def hand_over(owner: TensorBase, before: Any, after: Any) -> None:
+    """A tensor that keeps its gradient does so at the node of its new value too; other hooks stay with the old."""
+    if before is None or before.hooks is None or after is None or after is before:
+        return
+    moved = [ref for ref in before.hooks.retained if ref() is owner]
+    if moved:
+        before.hooks.retained = [ref for ref in before.hooks.retained if ref() is not owner]
+        if after.hooks is None:
+            after.hooks = Hooks()
+        after.hooks.retained += moved
 
 
 class GraphNode:
@@ -124,14 +145,15 @@ EMPTY: Final[dict[str, Any]] = {}
 class Node(GraphNode):
     """One recorded call of an op: which arguments came from where, and what its rules asked to be kept."""
 
-    __slots__ = ("op", "out", "params", "saved", "shapes", "version", "where")
+    __slots__ = ("ends", "op", "out", "params", "saved", "shapes", "version", "where")
 
     op: Any
     params: dict[str, Any]
-    saved: Any  # per argument: the Tensor or value that some rule reads, else None
+    saved: Any  # per argument: the Tensor or value that some rule reads, else None; () if none is read
     out: Any  # the raw output, if some rule reads it
     version: Version | None  # the version of out's memory
     shapes: tuple[Any, ...] | None  # per argument, if some rule reads a shape
+    ends: dict[int, weakref.ref[Output]]  # the living Outputs of an op that has several
     where: str  # the forward line, under anomaly detection only
 
     def name(self) -> str:
@@ -139,7 +161,7 @@ class Node(GraphNode):
 
     def release(self) -> None:
         """Let go of what the rules needed. Nodes that kept nothing may run again."""
-        if self.out is not None or any(s is not None for s in self.saved):
+        if self.saved or self.out is not None:
             self.saved = FREED
             self.out = None
 
@@ -149,13 +171,21 @@ class Output(GraphNode):
 
     __slots__ = ("index", "source")
 
-    def __init__(self, source: GraphNode, index: int, shape: tuple[int, ...]) -> None:
+    def __init__(self, source: Node, index: int, shape: tuple[int, ...]) -> None:
         self.edges = (source,)
         self.source = source
         self.index = index
         self.seq = next(SEQ)
         self.shape = shape
         self.hooks = None
+        source.ends[index] = weakref.ref(self)
+
+    @classmethod
+    def of(cls, source: Node, index: int, shape: tuple[int, ...]) -> Output:
+        """The Output of a node that has it already, since gradients and hooks meet in one; else a new one."""
+        ref = source.ends.get(index)
+        found = None if ref is None else ref()
+        return cls(source, index, shape) if found is None else found
 
     def name(self) -> str:
         return self.source.name()

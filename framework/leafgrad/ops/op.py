@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from leafgrad import backends, mode
+from leafgrad import backends, modes
 from leafgrad.errors import MissingGradientError
-from leafgrad.mode import ANOMALY, GRAD, INFERENCE, TRACE, TRACER
+from leafgrad.modes import ANOMALY, GRAD, INFERENCE, TRACE, TRACER
 from leafgrad.ops import carriers, messages, promotion
 from leafgrad.ops.node import FREED, SEQ, GraphNode, Node, Output, SymbolBase, TensorBase, Version
-from leafgrad.ops.signature import Signature, compile_rule
+from leafgrad.ops.pull import compile_pull, compile_rule
+from leafgrad.ops.signature import Signature, read_rule
 
 BACKENDS = backends.BACKENDS
-get_mode = mode.get
+get_mode = modes.get
 new = object.__new__
 
 Forward = Callable[..., Any]
@@ -30,7 +32,12 @@ class Op:
         name: unique among all ops.
         signature: arguments, parameters and their defaults.
         traits: what passes and forward mode may assume (``"elementwise"``, ``"linear"``, ...).
+        function: of ops on the short path (``ops/fast.py``): the plain function that calls the op.
+        reflected: the same with the two arguments exchanged.
     """
+
+    function: Any
+    reflected: Any
 
     def __init__(self, forward: Forward, name: str, traits: frozenset[str]) -> None:
         self.forward = forward
@@ -41,11 +48,14 @@ class Op:
         self.__doc__ = forward.__doc__
         self.kernels: dict[str, Forward] = {}
         self.table: dict[type, tuple[Forward, Any]] = {}
-        self.rules: tuple[Any, ...] = tuple([self.missing(a) for a in self.signature.arguments])
+        self.calls: list[tuple[Any, str]] = [(self.missing(a), "") for a in self.signature.arguments]
+        self.arity = 0 if self.signature.variadic else len(self.signature.arguments)
         self.differentiable = "nondifferentiable" not in traits
         self.uses: tuple[frozenset[str], ...] = (frozenset(),) * len(self.signature.arguments)
         self.plans: dict[tuple[bool, ...], tuple[tuple[bool, ...], bool, bool]] = {}
         self.keeps_dtype = not traits & {"comparison", "any_dtype"}
+        self.mixes_dtypes = "any_dtype" in traits
+        self.converts_integers = "float" in traits and not self.mixes_dtypes
 
     # ---- definition -------------------------------------------------------------------------------------------
 
@@ -59,14 +69,17 @@ class Op:
         Raises:
             OpDefinitionError: unknown argument or rule parameter, or the op has rules already.
         """
-        compiled, uses = list(self.rules), list(self.uses)
+        uses = list(self.uses)
         for argument, rule in rules.items():
             i = self.signature.index(argument)
             if uses[i]:
                 raise messages.definition(self.name, f"argument {argument!r} already has a vjp rule")
-            compiled[i], uses[i] = compile_rule(rule, argument, self.signature)
-        self.rules, self.uses = tuple(compiled), tuple(uses)
+            uses[i], call = read_rule(rule, argument, self.signature)
+            self.calls[i] = rule, call
+        self.uses = tuple(uses)
         self.plans.clear()
+        for made in ("rules", "pull"):
+            vars(self).pop(made, None)
         return self
 
     def kernel(self, backend: str) -> Callable[[Forward], Forward]:
@@ -100,6 +113,8 @@ class Op:
     # ---- dispatch ---------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **params: Any) -> Any:
+        if len(args) == 1 and type(args[0]) in self.table:
+            return self.run(args[0], args, params)
         for a in args:
             if isinstance(a, TensorBase):
                 return self.apply(args, params)
@@ -115,6 +130,10 @@ class Op:
                 first = a
         if first is None:
             raise messages.no_array(self, args)
+        return self.run(first, args, params)
+
+    def run(self, first: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Run the forward on raw arrays; ``first`` is one of them."""
         kind = type(first)
         forward, xp = self.table.get(kind) or self.resolve(first)
         try:
@@ -135,6 +154,9 @@ class Op:
     def apply(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run on Tensors: check, promote, compute, record. The complete path; the fast ones shortcut it."""
         flags = get_mode()
+        plain = promotion.alike(self, args) if flags <= GRAD else None
+        if plain is not None:
+            return self.record(args, params, plain, self.compute(plain, params), flags)
         args = promotion.prepare(self, args)
         if flags & TRACE:
             lift = TRACER.get().lift
@@ -146,7 +168,7 @@ class Op:
     # ---- recording --------------------------------------------------------------------------------------------
 
     def plan(self, needs: tuple[bool, ...]) -> tuple[tuple[bool, ...], bool, bool]:
-        """Which arguments, whether the output, and whether shapes must be kept when ``needs`` require grad."""
+        """Which arguments (() if none), whether the output, and whether shapes are kept when ``needs`` require grad."""
         found = self.plans.get(needs)
         if found is None:
             names = self.signature.arguments
@@ -155,7 +177,7 @@ class Op:
                 if need:
                     used |= self.uses[self.signature.slot(i)]
             keep = tuple(names[self.signature.slot(i)] in used for i in range(len(needs)))
-            found = keep, "out" in used, any(u.endswith("_shape") for u in used)
+            found = keep if any(keep) else (), "out" in used, any(u.endswith("_shape") for u in used)
             self.plans[needs] = found
         return found
 
@@ -165,6 +187,8 @@ class Op:
         """Wrap the result in a Tensor (or several), with a node where some argument requires grad."""
         node = None
         if flags & GRAD and self.differentiable:
+            if len(args) < self.arity:
+                args += (None,) * (self.arity - len(args))
             edges = tuple([a._node if isinstance(a, TensorBase) else None for a in args])
             if any(edges):
                 node = self.node(args, params, raw, result, edges, flags)
@@ -173,15 +197,18 @@ class Op:
         return self.output(args, params, result, node, None, flags)
 
     def node(self, args: Any, params: Any, raw: Any, result: Any, edges: Any, flags: int) -> Node:
-        node = new(Node)
+        node = Node()
         node.op = self
         node.params = params
         node.edges = edges
         node.seq = next(SEQ)
-        node.shape = tuple([r.shape for r in result]) if type(result) is tuple else result.shape
+        if type(result) is tuple:
+            node.shape, node.ends = tuple([r.shape for r in result]), {}
+        else:
+            node.shape = result.shape
         node.hooks = None
         keep, keep_out, keep_shapes = self.plan(tuple([e is not None for e in edges]))
-        node.saved = tuple([a if k else None for a, k in zip(args, keep, strict=True)])
+        node.saved = tuple([a if k else None for a, k in zip(args, keep, strict=False)])
         node.out = result if keep_out else None
         node.version = None
         node.shapes = tuple([getattr(r, "shape", ()) for r in raw]) if keep_shapes else None
@@ -210,23 +237,31 @@ class Op:
 
     def pull(self, node: Node, g: Any, needed: set[GraphNode] | None) -> Pulled:
         """Each edge that needs one, with its gradient as a raw array."""
+        if not self.signature.variadic:  # from now on, the same written out for this op
+            written: Callable[..., Pulled] = vars(self).setdefault("pull", compile_pull(self.calls))
+            return written(node, g, needed)
         raw = tuple([s._data if isinstance(s, TensorBase) else s for s in self.checked(node)])
         return self.run_rules(node, g, needed, raw, node.out)
+
+    @functools.cached_property
+    def rules(self) -> tuple[Callable[..., Any], ...]:
+        """The rule of each argument as ``f(g, args, out, shapes, params, index)``."""
+        return tuple([compile_rule(rule, call) for rule, call in self.calls])
 
     def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> Pulled:
         """The same with Tensors, connected to the graph that made the saved values."""
         saved = self.checked(node)
         args = tuple([
             carriers.connect(s, e) if isinstance(s, TensorBase) else s
-            for s, e in zip(saved, node.edges, strict=True)
+            for s, e in zip(saved, node.edges, strict=False)
         ])  # fmt: skip
         return self.run_rules(node, g, needed, args, carriers.reconnect_output(node))
 
     def checked(self, node: Node) -> tuple[Any, ...]:
         """The saved values, after checking that none was freed or overwritten."""
-        saved: tuple[Any, ...] = node.saved
-        if saved is FREED:
+        if node.saved is FREED:
             raise messages.freed()
+        saved: tuple[Any, ...] = node.saved
         for s in saved:
             if isinstance(s, TensorBase) and s._version is not None and s._version.seq > node.seq:
                 raise messages.modified(node, s._data, s._version)

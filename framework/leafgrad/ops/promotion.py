@@ -10,7 +10,7 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from leafgrad import dtypes
+from leafgrad import backends, dtypes
 from leafgrad.backends.place import place
 from leafgrad.ops import messages
 from leafgrad.ops.node import SymbolBase, TensorBase
@@ -51,8 +51,34 @@ def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return args
 
 
+def alike(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The raw arrays of ``args`` where nothing needs to be prepared: Tensors of one kind, dtype and device, or None."""
+    kind = dtype = backend = None
+    index = 0
+    raw = []
+    for i, a in enumerate(args):
+        if isinstance(a, TensorBase):
+            data = a._data
+            if backend is None:
+                kind, dtype = type(data), data.dtype
+                backend = backends.BACKENDS.get(kind)
+                if backend is None or (op.converts_integers and not dtypes.of(data).is_floating_point):
+                    return None
+                index = backend.device_index(data)
+            elif type(data) is not kind or (data.dtype is not dtype and not op.mixes_dtypes):
+                return None
+            elif backend.device_index(data) != index:
+                return None
+            raw.append(data)
+        elif a is None and i >= op.signature.required:
+            raw.append(None)
+        else:
+            return None
+    return tuple(raw)
+
+
 def _number(op: Any, i: int, value: Any) -> Any:
-    if value is None or type(value) in _CATEGORY:
+    if type(value) in _CATEGORY or (value is None and i >= op.signature.required):
         return value
     if isinstance(value, numbers.Number) and not isinstance(value, complex) and hasattr(value, "item"):
         return value.item()
@@ -69,18 +95,27 @@ def result_type(args: tuple[Any, ...]) -> dtypes.dtype:
     for a in args:
         if isinstance(a, TensorBase):
             level, d = (0 if a._data.ndim else 1), dtypes.of(a._data)
+            if is_weak(a):
+                level, d = 2, dtypes.get_default_dtype()
         elif a is None:
             continue
         else:
             level, d = 2, (dtypes.bool_, dtypes.int64, dtypes.get_default_dtype())[_CATEGORY[type(a)]]
         found = best[level]
         best[level] = d if found is None else dtypes.promote_types(found, d)
+    if not best[0] and not best[1] and any(isinstance(a, TensorBase) for a in args):
+        return dtypes.float64  # Python numbers, some of them traced
     result: dtypes.dtype | None = None
     for d2 in best:
         if d2 is not None and (result is None or d2.category > result.category):
             result = d2
     assert result is not None
     return result
+
+
+def is_weak(a: TensorBase) -> bool:
+    """Whether a tensor stands for a Python number."""
+    return isinstance(a._data, SymbolBase) and a._data.weak
 
 
 def _cast(a: Any, target: dtypes.dtype) -> Any:
@@ -90,8 +125,8 @@ def _cast(a: Any, target: dtypes.dtype) -> Any:
 
 
 def _same_device(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    tensors = [a for a in args if isinstance(a, TensorBase) and not isinstance(a._data, SymbolBase)]
-    places = {id(a): place(a._data) for a in tensors}
+    tensors = [a for a in args if isinstance(a, TensorBase)]
+    places = {id(a): a._data.place if isinstance(a._data, SymbolBase) else place(a._data) for a in tensors}
     if len(set(places.values())) < 2:
         return args
     big = [a for a in tensors if a._data.ndim or places[id(a)][0] != "cpu"]

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from leafgrad.ops.convert import new_full
+from leafgrad.ops.cumulative import cumprod, shift
 from leafgrad.ops.define import op
-from leafgrad.ops.shape import expand, reshape
+from leafgrad.ops.elementwise import abs, pow, sign
+from leafgrad.ops.exponential import exp
+from leafgrad.ops.select import where
+from leafgrad.ops.shape import expand, permute, reshape
 
 Dims = tuple[int, ...]
 
@@ -20,10 +26,238 @@ def spread(g: Any, x_shape: Dims, dim: Dims) -> Any:
     return expand(reshape(g, shape=kept(x_shape, dim)), shape=x_shape)
 
 
-@op("linear", "reduction")
-def sum(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
-    """Sum over ``dim``."""
+def count(x_shape: Dims, dim: Dims) -> int:
+    """How many elements go into one of the result."""
+    return math.prod([x_shape[d] for d in dim])
+
+
+def total(x: Any, dim: Dims, keepdim: bool) -> Any:
+    """The sum of an array, float16 added up in float32."""
+    if x.dtype == "float16":
+        return x.sum(axis=dim, keepdims=keepdim, dtype="float32").astype("float16")
     return x.sum(axis=dim, keepdims=keepdim)
 
 
+# ---- sums and means -----------------------------------------------------------------------------------------------
+
+
+@op("linear", "reduction")
+def sum(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
+    """Sum over ``dim``."""
+    return total(x, dim, keepdim)
+
+
 sum.vjp(x=lambda g, x_shape, *, dim: spread(g, x_shape, dim))
+
+
+@op("linear", "reduction")
+def mean(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
+    """Mean over ``dim``; nan over no elements."""
+    if x.dtype == "float16":
+        return (x.sum(axis=dim, keepdims=keepdim, dtype="float32") / count(x.shape, dim)).astype("float16")
+    return x.sum(axis=dim, keepdims=keepdim) / count(x.shape, dim)
+
+
+mean.vjp(x=lambda g, x_shape, *, dim: spread(g / count(x_shape, dim), x_shape, dim))
+
+
+@op("reduction")
+def nansum(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
+    """Sum over ``dim`` of what is not nan."""
+    return total(xp.where(x == x, x, 0), dim, keepdim)
+
+
+nansum.vjp(x=lambda g, x, x_shape, *, dim: where(x == x, spread(g, x_shape, dim), 0))
+
+
+@op("reduction")
+def prod(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
+    """Product over ``dim``."""
+    return x.prod(axis=dim, keepdims=keepdim)
+
+
+def _prod_x(g: Any, x: Any, x_shape: Dims, *, dim: Dims) -> Any:
+    rest = tuple(i for i in range(len(x_shape)) if i not in dim)
+    order = rest + dim
+    moved = tuple(x_shape[i] for i in order)
+    rows = reshape(permute(x, dims=order), shape=(*moved[: len(rest)], count(x_shape, dim)))
+    at = len(rest)
+    before = shift(cumprod(rows, dim=at), dim=at, by=1, fill=1)
+    after = shift(cumprod(rows, dim=at, reverse=True), dim=at, by=-1, fill=1)
+    others = permute(reshape(before * after, shape=moved), dims=tuple(sorted(range(len(order)), key=order.__getitem__)))
+    return spread(g, x_shape, dim) * others
+
+
+prod.vjp(x=_prod_x)
+
+
+# ---- spread -------------------------------------------------------------------------------------------------------
+
+
+def _moment(xp: Any, x: Any, dim: Dims, correction: float, keepdim: bool) -> Any:
+    if x.dtype == "float16":
+        return _moment(xp, x.astype("float32"), dim, correction, keepdim)
+    n = count(x.shape, dim)
+    d = x - x.sum(axis=dim, keepdims=True) / n
+    left = max(n - correction, 0)
+    squares = (d * d).sum(axis=dim, keepdims=keepdim)
+    return squares / left if left else xp.where(squares > 0, squares + math.inf, math.nan)
+
+
+def _deviation(x: Any, x_shape: Dims, dim: Dims, correction: float) -> Any:
+    """x minus its mean, over n - correction."""
+    left = max(count(x_shape, dim) - correction, 0)
+    return (x - mean(x, dim=dim, keepdim=True)) * (1 / left if left else math.inf)
+
+
+@op("reduction")
+def var(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = False) -> Any:
+    """Variance over ``dim``: squared deviations from the mean, summed, over n - correction."""
+    return _moment(xp, x, dim, correction, keepdim).astype(x.dtype)
+
+
+def _var_x(g: Any, x: Any, x_shape: Dims, *, dim: Dims, correction: float) -> Any:
+    return spread(g, x_shape, dim) * (2 * _deviation(x, x_shape, dim, correction))
+
+
+var.vjp(x=_var_x)
+
+
+@op("reduction")
+def std(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = False) -> Any:
+    """Standard deviation over ``dim``, the square root of ``var``. Where it is 0 its gradient is taken as 0."""
+    return xp.sqrt(_moment(xp, x, dim, correction, keepdim)).astype(x.dtype)
+
+
+def _std_x(g: Any, out: Any, x: Any, x_shape: Dims, *, dim: Dims, correction: float) -> Any:
+    scale = where(out == 0, 0, g / out)
+    return spread(scale, x_shape, dim) * _deviation(x, x_shape, dim, correction)
+
+
+std.vjp(x=_std_x)
+
+
+@op("reduction")
+def norm(xp: Any, x: Any, *, p: float, dim: Dims, keepdim: bool = False) -> Any:
+    """(sum of abs(x)**p) ** (1/p) over ``dim``, for finite p other than 0. At 0 its gradient is taken as 0."""
+    if x.dtype == "float16":
+        return norm.forward(xp, x.astype("float32"), p=p, dim=dim, keepdim=keepdim).astype("float16")
+    if p == 2:
+        return xp.sqrt((x * x).sum(axis=dim, keepdims=keepdim))
+    if p == 1:
+        return xp.abs(x).sum(axis=dim, keepdims=keepdim)
+    return (xp.abs(x) ** p).sum(axis=dim, keepdims=keepdim) ** (1 / p)
+
+
+def _norm_x(g: Any, out: Any, x: Any, x_shape: Dims, *, p: float, dim: Dims) -> Any:
+    if p == 1:
+        return spread(g, x_shape, dim) * sign(x)
+    if p == 2:
+        return x * spread(where(out == 0, 0, g / out), x_shape, dim)
+    powers = where(x == 0, 0, sign(x) * pow(abs(x), p - 1))
+    return powers * spread(where(out == 0, 0, g * pow(out, 1 - p)), x_shape, dim)
+
+
+norm.vjp(x=_norm_x)
+
+
+# ---- exponential --------------------------------------------------------------------------------------------------
+
+
+@op("float", "reduction")
+def logsumexp(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
+    """log of the sum of exp(x) over ``dim``, without overflow."""
+    if not x.size:
+        return xp.log(xp.exp(x).sum(axis=dim, keepdims=keepdim))
+    top = x.max(axis=dim, keepdims=True)
+    top = xp.where(xp.isfinite(top), top, 0)
+    result = xp.log(total(xp.exp(x - top), dim, True)) + top
+    return result if keepdim else result.sum(axis=dim)
+
+
+def _logsumexp_x(g: Any, out: Any, x: Any, x_shape: Dims, *, dim: Dims) -> Any:
+    return spread(g, x_shape, dim) * exp(x - spread(out, x_shape, dim))
+
+
+logsumexp.vjp(x=_logsumexp_x)
+
+
+@op
+def softmax(xp: Any, x: Any, *, dim: int) -> Any:
+    """exp(x) over its sum along ``dim``. (...) -> (...)"""
+    if not x.size or not x.ndim:
+        return xp.ones_like(x)
+    y = x - x.max(axis=dim, keepdims=True)
+    xp.exp(y, out=y)
+    y /= total(y, (dim,), True)
+    return y
+
+
+def _along(x: Any, dim: int) -> Any:
+    """The sum along ``dim``, kept; a 0-d value is its own."""
+    return sum(x, dim=(dim,), keepdim=True) if x.shape else x
+
+
+softmax.vjp(x=lambda g, out, *, dim: out * (g - _along(g * out, dim)))
+
+
+@op
+def log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
+    """log(softmax(x)) without overflow. (...) -> (...)"""
+    if not x.size or not x.ndim:
+        return xp.zeros_like(x)
+    y = x - x.max(axis=dim, keepdims=True)
+    y -= xp.log(total(xp.exp(y), (dim,), True))
+    return y
+
+
+log_softmax.vjp(x=lambda g, out, *, dim: g - exp(out) * _along(g, dim))
+
+
+# ---- largest and smallest -----------------------------------------------------------------------------------------
+
+
+@op("reduction")
+def amax(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
+    """The largest value over ``dim``. Equal ones share the gradient."""
+    return x.max(axis=dim, keepdims=keepdim)
+
+
+@op("reduction")
+def amin(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
+    """The smallest value over ``dim``. Equal ones share the gradient."""
+    return x.min(axis=dim, keepdims=keepdim)
+
+
+def share(g: Any, out: Any, x: Any, x_shape: Dims, *, dim: Dims) -> Any:
+    """g in equal parts to the elements of x that are ``out``."""
+    one = new_full(g, shape=(), value=1)
+    best = spread(out, x_shape, dim)
+    mask = where((x == best) | ((x != x) & (best != best)), one, 0)
+    parts = sum(mask, dim=dim, keepdim=True)
+    return reshape(g, shape=kept(x_shape, dim)) / parts * mask
+
+
+amax.vjp(x=share)
+amin.vjp(x=share)
+
+
+# ---- logic --------------------------------------------------------------------------------------------------------
+
+
+@op("reduction", "nondifferentiable")
+def any(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
+    """Whether some element over ``dim`` is nonzero. bool"""
+    return x.any(axis=dim, keepdims=keepdim)
+
+
+@op("reduction", "nondifferentiable")
+def all(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
+    """Whether no element over ``dim`` is zero. bool"""
+    return x.all(axis=dim, keepdims=keepdim)
+
+
+@op("reduction", "nondifferentiable")
+def count_nonzero(xp: Any, x: Any, *, dim: Dims) -> Any:
+    """How many elements over ``dim`` are nonzero. int64"""
+    return (x != 0).sum(axis=dim, dtype="int64")

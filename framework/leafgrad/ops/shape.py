@@ -1,4 +1,7 @@
-"""Ops that rearrange: reshape, permute, expand and its transpose sum_to."""
+"""Ops that rearrange: reshape, permute, expand and its transpose sum_to, diagonals, joining, flipping.
+
+What is not a view is a copy: only ops with the trait "view" return memory of their argument.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,13 @@ from typing import Any
 
 from leafgrad.ops.define import op
 
+Shape = tuple[int, ...]
+
+# ---- views --------------------------------------------------------------------------------------------------------
+
 
 @op("linear", "view")
-def reshape(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
+def reshape(xp: Any, x: Any, *, shape: Shape) -> Any:
     """The elements of x, in order, in another shape. (...) -> shape"""
     return x.reshape(shape)
 
@@ -26,16 +33,17 @@ permute.vjp(x=lambda g, *, dims: permute(g, dims=tuple(sorted(range(len(dims)), 
 
 
 @op("linear", "view")
-def expand(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
+def expand(xp: Any, x: Any, *, shape: Shape) -> Any:
     """x broadcast to ``shape``. The engine sums the gradient back."""
-    return xp.broadcast_to(x, shape)
+    padded = (1,) * (len(shape) - x.ndim) + x.shape
+    return x.reshape(shape) if padded == shape else xp.broadcast_to(x, shape)  # NumPy's broadcasts are read-only
 
 
 expand.vjp(x=lambda g: g)
 
 
 @op("linear")
-def sum_to(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
+def sum_to(xp: Any, x: Any, *, shape: Shape) -> Any:
     """x summed over the dimensions in which it was broadcast from ``shape``; the transpose of expand."""
     extra = x.ndim - len(shape)
     axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and x.shape[i + extra] != 1)
@@ -43,3 +51,124 @@ def sum_to(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
 
 
 sum_to.vjp(x=lambda g, x_shape: expand(g, shape=x_shape))
+
+
+# ---- diagonals and triangles --------------------------------------------------------------------------------------
+
+
+def _diagonal(xp: Any, x: Any, offset: int, dims: tuple[int, int]) -> Any:
+    """A diagonal of x, writable, as its last dimension. (einsum gives views, NumPy's diagonal read-only ones.)"""
+    rest = [d for d in range(x.ndim) if d not in dims]
+    x = x.transpose((*rest, *dims))
+    x = x[..., max(-offset, 0) :, max(offset, 0) :]
+    n = min(x.shape[-2:])
+    return xp.einsum("...ii->...i", x[..., :n, :n])
+
+
+@op("linear", "view")
+def diagonal(xp: Any, x: Any, *, offset: int, dims: tuple[int, int]) -> Any:
+    """The elements x[i, i + offset] of the dimensions ``dims``, as the last dimension."""
+    return _diagonal(xp, x, offset, dims)
+
+
+@op("linear")
+def undiagonal(xp: Any, x: Any, *, shape: Shape, offset: int, dims: tuple[int, int]) -> Any:
+    """Zeros of ``shape`` with x on a diagonal; the transpose of diagonal."""
+    out = xp.zeros(shape, dtype=x.dtype)
+    _diagonal(xp, out, offset, dims)[...] = x
+    return out
+
+
+diagonal.vjp(x=lambda g, x_shape, *, offset, dims: undiagonal(g, shape=x_shape, offset=offset, dims=dims))
+undiagonal.vjp(x=lambda g, *, offset, dims: diagonal(g, offset=offset, dims=dims))
+
+
+@op("linear")
+def tril(xp: Any, x: Any, *, diagonal: int) -> Any:
+    """x with zeros above a diagonal of its last two dimensions. (..., m, n) -> (..., m, n)"""
+    return xp.tril(x, diagonal)
+
+
+@op("linear")
+def triu(xp: Any, x: Any, *, diagonal: int) -> Any:
+    """x with zeros below a diagonal of its last two dimensions. (..., m, n) -> (..., m, n)"""
+    return xp.triu(x, diagonal)
+
+
+tril.vjp(x=lambda g, *, diagonal: tril(g, diagonal=diagonal))
+triu.vjp(x=lambda g, *, diagonal: triu(g, diagonal=diagonal))
+
+
+# ---- moving elements ----------------------------------------------------------------------------------------------
+
+
+@op("linear")
+def flip(xp: Any, x: Any, *, dims: tuple[int, ...]) -> Any:
+    """x with the order of its elements along ``dims`` reversed."""
+    return xp.flip(x, dims).copy()
+
+
+@op("linear")
+def roll(xp: Any, x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    """x shifted along each of ``dims``; what leaves at one end comes in at the other."""
+    return xp.roll(x, shifts, dims)
+
+
+flip.vjp(x=lambda g, *, dims: flip(g, dims=dims))
+roll.vjp(x=lambda g, *, shifts, dims: roll(g, shifts=tuple(-s for s in shifts), dims=dims))
+
+
+# ---- joining and parts --------------------------------------------------------------------------------------------
+
+# A basic index as a hashable parameter: one entry per dimension, an int or (start, stop, step), None inserts one.
+Range = tuple[int, int, int]
+Index = tuple[int | Range | None, ...]
+
+
+def key(at: Index) -> tuple[Any, ...]:
+    """``at`` as arrays take it. The ellipsis makes NumPy give views where it would give scalars."""
+    return (*[slice(*part) if type(part) is tuple else part for part in at], ...)
+
+
+@op("linear", "view", name="slice")
+def part(xp: Any, x: Any, *, at: Index) -> Any:
+    """The part of x that a basic index chooses: ints, ranges with positive steps, None."""
+    return x[key(at)]
+
+
+@op("linear", name="unslice")
+def unpart(xp: Any, x: Any, *, at: Index, shape: Shape) -> Any:
+    """Zeros of ``shape`` with x in the part that ``at`` chooses; the transpose of slice."""
+    out = xp.zeros(shape, dtype=x.dtype)
+    out[key(at)] = x
+    return out
+
+
+part.vjp(x=lambda g, x_shape, *, at: unpart(g, at=at, shape=x_shape))
+unpart.vjp(x=lambda g, *, at: part(g, at=at))
+
+
+@op
+def pad(xp: Any, x: Any, *, at: Index, shape: Shape, value: float) -> Any:
+    """``value`` in an array of ``shape``, with x in the part that ``at`` chooses."""
+    out = xp.full(shape, value, dtype=x.dtype)
+    out[key(at)] = x
+    return out
+
+
+pad.vjp(x=lambda g, *, at: part(g, at=at))
+
+
+@op("linear", "promote")
+def cat(xp: Any, *xs: Any, dim: int) -> Any:
+    """Arrays of equal shapes, but for ``dim``, one after the other along it."""
+    return xp.concatenate(xs, axis=dim)
+
+
+def _cat_rule(g: Any, xs_shape: tuple[Shape, ...], index: int, *, dim: int) -> Any:
+    start = sum([shape[dim] for shape in xs_shape[:index]])
+    lead = tuple((0, n, 1) for n in xs_shape[index][:dim])
+    return part(g, at=(*lead, (start, start + xs_shape[index][dim], 1)))
+
+
+cat.vjp(xs=_cat_rule)

@@ -72,11 +72,10 @@ class Signature:
             )
 
 
-def compile_rule(rule: Callable[..., Any], argument: str, signature: Signature) -> tuple[Any, frozenset[str]]:
-    """The rule as ``f(g, args, out, shapes, params, index)``, and the names that it reads.
+def read_rule(rule: Callable[..., Any], argument: str, signature: Signature) -> tuple[frozenset[str], str]:
+    """The names that a rule reads, and what to call it with, in terms of g, args, out, shapes, params and index.
 
-    The form is fixed so that the engine calls every rule alike; a line of source spells out which values
-    go where, which costs one call instead of building an argument list at each node.
+    As a line of source, this costs one call at each node instead of an argument list: see ``ops/pull.py``.
     """
     if not callable(rule):
         raise messages.definition(signature.name, f"vjp rule for {argument!r}: expected a function, got {rule!r}")
@@ -98,8 +97,7 @@ def compile_rule(rule: Callable[..., Any], argument: str, signature: Signature) 
             uses.add(p.name)
         else:
             raise messages.definition(signature.name, f"vjp rule for {argument!r}: name each value instead of *, **")
-    text = f"lambda rule: lambda g, args, out, shapes, params, index: rule({', '.join(actual)})"
-    return eval(text)(rule), frozenset(uses)
+    return frozenset(uses), ", ".join(actual)
 
 
 def _source(name: str, argument: str, signature: Signature) -> str:

@@ -6,7 +6,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from leafgrad.plugins.hookspecs import hookimpl
-from leafgrad.plugins.specs import BackendSpec, Op
+from leafgrad.plugins.specs import BackendSpec, ExecutorSpec, Op
 
 
 @hookimpl
@@ -29,4 +29,13 @@ def leafgrad_backends() -> list[BackendSpec]:
     return [
         BackendSpec("numpy", "cpu", "leafgrad.backends.numpy:NumpyBackend"),
         BackendSpec("cupy", "cuda", "leafgrad.backends.cupy:CupyBackend"),
+    ]
+
+
+@hookimpl
+def leafgrad_executors() -> list[ExecutorSpec]:
+    """"numpy" for graphs on the CPU, "replay" for all."""
+    return [
+        ExecutorSpec("numpy", "leafgrad.compile.numpy_executor:NumpyExecutor"),
+        ExecutorSpec("replay", "leafgrad.compile.replay:ReplayExecutor"),
     ]

@@ -13,8 +13,7 @@ import threading
 import warnings
 from collections.abc import Iterable
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pluggy
 
@@ -23,6 +22,9 @@ from leafgrad.plugins import hookspecs
 from leafgrad.plugins.hookspecs import API_VERSION
 from leafgrad.plugins.registry import Plugin, Registry, UnknownNameError
 from leafgrad.plugins.specs import BackendSpec, CommandSpec, ExecutorSpec, Op
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP: Final = "leafgrad"
 CORE: Final = "leafgrad.plugins.builtin"
@@ -132,7 +134,7 @@ class Manager:
         """Load what is installed and allowed; return what went wrong, naming plugin and distribution."""
         failures = []
         allowed = _allowed()
-        found = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
+        found = sorted(_installed(), key=lambda entry: entry.name)
         for entry in found:
             record = Plugin(entry.name, *_distribution(entry))
             present = self._plugins.get(entry.name)
@@ -246,6 +248,12 @@ def _allowed() -> set[str] | None:
     if not value:
         return None
     return set() if value == "none" else {name.strip() for name in value.split(",")} - {""}
+
+
+def _installed() -> Iterable[EntryPoint]:
+    from importlib.metadata import entry_points  # slow to import, and needed only here
+
+    return entry_points(group=GROUP)
 
 
 def _distribution(entry: EntryPoint) -> tuple[str, str]:

@@ -1,21 +1,255 @@
-"""Tensors from Python and NumPy data."""
+"""New tensors: from Python and NumPy data, filled, evenly spaced, and like a given one."""
 
 from __future__ import annotations
 
+import math
+import numbers
 from typing import Any
 
-from leafgrad import backends, devices, dtypes
-from leafgrad.ops import carriers
+from leafgrad import devices, dtypes
+from leafgrad.ops import carriers, create
+from leafgrad.tensor import arguments
+from leafgrad.tensor.methods import method
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["tensor"]
+__all__ = [
+    "arange",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "logspace",
+    "ones",
+    "ones_like",
+    "tril_indices",
+    "triu_indices",
+    "zeros",
+    "zeros_like",
+]
+
+DType = dtypes.dtype | None
 
 
-def tensor(data: Any, *, dtype: dtypes.dtype | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A new tensor with a copy of ``data``."""
-    kind, index = devices.device(device or "cpu").resolve()
-    host = backends.by_device_type("cpu").asarray(data, dtype.name if dtype else None)
-    if dtype is None and host.dtype.name == "float64" and not hasattr(data, "dtype"):
-        host = host.astype(dtypes.get_default_dtype().name)
-    out: Tensor = carriers.alias(backends.by_device_type(kind).from_host(host, index))
-    return out.requires_grad_(requires_grad)
+def new(op: Any, dtype: dtypes.dtype, device: Any, requires_grad: bool, **params: Any) -> Tensor:
+    """Run an op of ``ops.create`` on a device."""
+    place = devices.device("cpu" if device is None else device).resolve()
+    out: Tensor = carriers.create(op, place, dtype=dtype.name, **params)
+    return out.requires_grad_() if requires_grad else out
+
+
+def kind(dtype: Any, inferred: dtypes.dtype | None = None) -> dtypes.dtype:
+    """The dtype asked for, or the inferred one, or the default."""
+    if dtype is not None:
+        return dtypes.check(dtype)
+    return dtypes.get_default_dtype() if inferred is None else inferred
+
+
+def sizes(args: tuple[Any, ...], function: str) -> tuple[int, ...]:
+    """``f(2, 3)`` or ``f((2, 3))`` as a shape; a RuntimeError if a size is negative."""
+    if not args:
+        raise TypeError(f"{function}() missing 1 required positional argument: 'size'")
+    shape = arguments.shape(args, function)
+    if shape and min(shape) < 0:
+        raise RuntimeError(f"{function}: Dimension size must be non-negative, got {list(shape)}")
+    return shape
+
+
+def number(value: Any, argument: str) -> bool | int | float:
+    """A Python number, from one, from a scalar of NumPy's or from a tensor of one element."""
+    if type(value) in (bool, int, float):
+        plain: bool | int | float = value
+        return plain
+    if isinstance(value, Tensor):
+        return value.item()
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:  # a bool of NumPy's is no numbers.Number
+        item: bool | int | float = value.item()
+        return item
+    raise TypeError(f"{argument}: expected a number, got {type(value).__name__}")
+
+
+def inferred(value: bool | int | float) -> dtypes.dtype:
+    """The dtype of a tensor of a Python number."""
+    if isinstance(value, bool):
+        return dtypes.bool_
+    return dtypes.int64 if isinstance(value, int) else dtypes.get_default_dtype()
+
+
+# ---- filled -------------------------------------------------------------------------------------------------------
+
+
+def zeros(*size: Any, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros of shape ``size``, given as integers or one sequence."""
+    return new(create.zeros, kind(dtype), device, requires_grad, shape=sizes(size, "zeros"))
+
+
+def ones(*size: Any, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones of shape ``size``, given as integers or one sequence."""
+    return new(create.full, kind(dtype), device, requires_grad, shape=sizes(size, "ones"), value=1)
+
+
+def empty(*size: Any, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of shape ``size`` whose elements are arbitrary until they are written."""
+    return new(create.empty, kind(dtype), device, requires_grad, shape=sizes(size, "empty"))
+
+
+def full(size: Any, fill_value: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """``fill_value`` everywhere, of shape ``size`` (a sequence); its type decides the dtype if none is given."""
+    if isinstance(size, int):
+        raise TypeError(f"full: size: expected a tuple of ints, got int; write ({size},)")
+    value = number(fill_value, "full: fill_value")
+    target = kind(dtype, inferred(value))
+    return new(create.full, target, device, requires_grad, shape=sizes((size,), "full"), value=value)
+
+
+def eye(
+    n: int, m: int | None = None, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Ones on the diagonal, zeros elsewhere. (n, m), by default (n, n)"""
+    columns = n if m is None else m
+    for name, value in (("n", n), ("m", columns)):
+        if value < 0:
+            raise RuntimeError(f"eye: {name} must be greater or equal to 0, got {value}")
+    return new(create.eye, kind(dtype), device, requires_grad, rows=n, columns=columns)
+
+
+@method
+def new_zeros(
+    input: Tensor, *size: Any, dtype: DType = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Zeros of shape ``size``, of this tensor's dtype and device unless others are given."""
+    place = input.device if device is None else device
+    return zeros(*size, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad)
+
+
+@method
+def new_ones(input: Tensor, *size: Any, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones of shape ``size``, of this tensor's dtype and device unless others are given."""
+    place = input.device if device is None else device
+    return ones(*size, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad)
+
+
+@method
+def new_empty(
+    input: Tensor, *size: Any, dtype: DType = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Arbitrary elements, of shape ``size``, of this tensor's dtype and device unless others are given."""
+    place = input.device if device is None else device
+    return empty(*size, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad)
+
+
+@method
+def new_full(
+    input: Tensor, size: Any, fill_value: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """``fill_value`` everywhere, of shape ``size``, of this tensor's dtype and device unless others are given."""
+    place = input.device if device is None else device
+    return full(size, fill_value, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad)
+
+
+def zeros_like(input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros of the shape, dtype and device of ``input``."""
+    arguments.expect_tensor(input, "input", "zeros_like")
+    return new_zeros(input, input.shape, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def ones_like(input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones of the shape, dtype and device of ``input``."""
+    arguments.expect_tensor(input, "input", "ones_like")
+    return new_ones(input, input.shape, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def empty_like(input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Arbitrary elements, in the shape, dtype and device of ``input``."""
+    arguments.expect_tensor(input, "input", "empty_like")
+    return new_empty(input, input.shape, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """``fill_value`` everywhere, in the shape, dtype and device of ``input``."""
+    arguments.expect_tensor(input, "input", "full_like")
+    return new_full(input, input.shape, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+# ---- evenly spaced ------------------------------------------------------------------------------------------------
+
+
+def arange(
+    start: Any, end: Any = None, step: Any = 1, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """``start``, ``start + step``, … below ``end`` (above it if ``step`` is negative); ``arange(end)`` starts at 0.
+
+    int64 if all three are integers, else the default dtype. (ceil((end - start) / step),)
+
+    Raises:
+        RuntimeError: ``step`` is zero, leads away from ``end``, or something is not finite.
+    """
+    if end is None:
+        start, end = 0, start
+    start, end, step = (number(v, f"arange: {name}") for v, name in ((start, "start"), (end, "end"), (step, "step")))
+    if not all(map(math.isfinite, (start, end, step))):
+        raise RuntimeError(f"arange: expected finite bounds and step, got {start}, {end}, {step}")
+    if step == 0:
+        raise RuntimeError("arange: step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError(
+            f"arange: upper bound and lower bound inconsistent with step sign, got {start}, {end}, {step}"
+        )
+    whole = all(isinstance(v, int) for v in (start, end, step))
+    count = -((start - end) // step) if whole else math.ceil((end - start) / step)
+    target = kind(dtype, dtypes.int64 if whole else None)
+    return new(create.arange, target, device, requires_grad, start=start, step=step, count=int(count))
+
+
+def linspace(
+    start: Any, end: Any, steps: int, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """``steps`` points evenly from ``start`` to ``end``, both included. (steps,)"""
+    bounds = _bounds("linspace", start, end, steps)
+    return new(create.linspace, kind(dtype), device, requires_grad, **bounds)
+
+
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: DType = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``steps`` points from base**start to base**end, evenly in the exponent. (steps,)"""
+    bounds = _bounds("logspace", start, end, steps)
+    return new(create.logspace, kind(dtype), device, requires_grad, base=float(base), **bounds)
+
+
+def _bounds(function: str, start: Any, end: Any, steps: int) -> dict[str, Any]:
+    if steps < 0:
+        raise RuntimeError(f"{function}: number of steps must be non-negative, got {steps}")
+    first, last = number(start, f"{function}: start"), number(end, f"{function}: end")
+    return {"start": float(first), "end": float(last), "count": int(steps)}
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = dtypes.int64, device: Any = None) -> Tensor:
+    """Row and column numbers of the lower triangle of a (row, col) matrix. (2, number of elements)"""
+    return _triangle("tril_indices", row, col, offset, True, dtype, device)
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = dtypes.int64, device: Any = None) -> Tensor:
+    """Row and column numbers of the upper triangle of a (row, col) matrix. (2, number of elements)"""
+    return _triangle("triu_indices", row, col, offset, False, dtype, device)
+
+
+def _triangle(function: str, row: int, col: int, offset: int, lower: bool, dtype: DType, device: Any) -> Tensor:
+    if row < 0 or col < 0:
+        raise RuntimeError(f"{function}: row and col must be non-negative, got {row} and {col}")
+    target = kind(dtype, dtypes.int64)
+    return new(create.triangle, target, device, False, rows=row, columns=col, offset=offset, lower=lower)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
+
+IDS: Final = itertools.count()
 
 
 class RemovableHandle:
@@ -11,7 +14,7 @@ class RemovableHandle:
 
     def __init__(self, functions: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
         self._functions = functions
-        self.id = id(self)
+        self.id = next(IDS)
         functions[self.id] = hook
 
     def remove(self) -> None:

@@ -6,12 +6,12 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from leafgrad import dtypes, mode
-from leafgrad.mode import GRAD, INFERENCE, TRACE, TRACER
+from leafgrad import dtypes, modes
+from leafgrad.modes import GRAD, INFERENCE, TRACE, TRACER
 from leafgrad.ops import carriers, messages
-from leafgrad.ops.convert import to_dtype
+from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.define import op
-from leafgrad.ops.node import Leaf, TensorBase, Version
+from leafgrad.ops.node import Leaf, SymbolBase, TensorBase, Version, hand_over
 from leafgrad.ops.shape import expand
 from leafgrad.tensor.view import View, write_view
 
@@ -25,18 +25,19 @@ _RAW: dict[str, Callable[[Any, Any], Any]] = {
 
 @op("linear")
 def overwrite(xp: Any, x: Any, y: Any) -> Any:
-    """y, in the place of x: no gradient flows to x, yet the result belongs to x's graph."""
+    """y, in the place of x: the gradient of x is zero, yet the result belongs to x's graph."""
     return y
 
 
-overwrite.vjp(x=lambda g: None, y=lambda g: g)
+overwrite.vjp(x=lambda g, x_shape: new_full(g, shape=tuple(x_shape), value=0), y=lambda g: g)
+overwrite.label = "CopyBackwards"  # PyTorch's name
 
 
 def update(x: Any, function: Any, *others: Any, **params: Any) -> Any:
     """``x = function(x, *others, **params)``, in place; returns x."""
     name = getattr(function, "name", None) or function.__name__
     check(x, name)
-    flags = mode.get()
+    flags = modes.get()
     if flags <= GRAD and not (flags and (x._node is not None or any(_requires(o) for o in others))):
         if not params and name in _RAW and _plain(x, others):
             x._data = _RAW[name](x._data, _raw(others[0]))
@@ -79,16 +80,26 @@ def version(x: Any) -> Version:
 def check(x: Any, name: str) -> None:
     """A RuntimeError if ``x`` must not be written now."""
     base = x._base if isinstance(x, View) else x
-    if mode.get() & GRAD and isinstance(base._node, Leaf) and (base is x or x._seen != float("inf")):
+    if modes.get() & GRAD and isinstance(base._node, Leaf) and (base is x or x._seen != float("inf")):
         which = "a leaf Variable" if base is x else "a view of a leaf Variable"
         raise RuntimeError(
             f"{which} that requires grad is being used in an in-place operation ({name}_). Write within "
             "leafgrad.no_grad(), or use the out-of-place operation"
         )
-    if x._version is carriers.INFERENCE_VERSION and not mode.get() & INFERENCE:
+    if x._version is carriers.INFERENCE_VERSION and not modes.get() & INFERENCE:
         raise RuntimeError(
             f"Inplace update to inference tensor outside InferenceMode is not allowed ({name}_); clone() it first"
         )
+    if not isinstance(x._data, SymbolBase) and x._data.base is not None and overlaps(x._data):
+        raise RuntimeError(
+            f"unsupported operation: more than one element of the written-to tensor refers to a single memory location "
+            f"({name}_ of an expanded tensor of size {list(x._data.shape)}). Please clone() the tensor first"
+        )
+
+
+def overlaps(data: Any) -> bool:
+    """Whether elements share memory, as those of an expanded array do."""
+    return any(step == 0 and n > 1 for step, n in zip(data.strides, data.shape, strict=True))
 
 
 def write(x: Any, new: Any) -> Any:
@@ -107,7 +118,7 @@ def write(x: Any, new: Any) -> Any:
             new = expand(new, shape=tuple(x._data.shape))
         except RuntimeError:
             raise _does_not_fit(x, new) from None
-    flags = mode.get()
+    flags = modes.get()
     base = x._base if isinstance(x, View) else x
     before = base._node
     if flags & TRACE:
@@ -121,6 +132,14 @@ def write(x: Any, new: Any) -> Any:
     return x
 
 
+def rebase(x: Any, new: Any) -> None:
+    """Give ``x``, whose memory has been written already, the history of ``new``."""
+    base = x._base if isinstance(x, View) else x
+    _write_history(x, base, base._node, new, modes.get())
+    if x is not base:
+        x._seen = -1  # made anew at the next look
+
+
 def _does_not_fit(x: Any, new: Any) -> RuntimeError:
     return RuntimeError(
         f"output with shape {list(x._data.shape)} doesn't match the broadcast shape {list(new._data.shape)}; "
@@ -131,12 +150,12 @@ def _does_not_fit(x: Any, new: Any) -> RuntimeError:
 def _write_symbol(x: Any, base: Any, new: Any) -> None:
     lift = TRACER.get().lift
     symbol = lift(new)
-    if x is not base:
-        lift(x)
-        symbol = write_view(lift(base), symbol, steps=x._steps)
+    lift(x)
+    if x is base:
+        x._data = symbol
     else:
-        lift(x)
-    base._data = symbol
+        base._data = write_view(lift(base), symbol, steps=x._steps)
+        x._data, x._root = symbol, base._data
 
 
 def _write_history(x: Any, base: Any, before: Any, new: Any, flags: int) -> None:
@@ -145,10 +164,12 @@ def _write_history(x: Any, base: Any, before: Any, new: Any, flags: int) -> None
         if node is None or isinstance(node, Leaf):
             node = overwrite.node((x, new), {}, (x._data, new._data), x._data, (before, new._node), flags)
         x._node = node
+        hand_over(x, before, node)
     elif x._seen != float("inf"):
         args = carriers.alias(base._data), new
         raw = base._data, new._data
         base._node = write_view.node(args, {"steps": x._steps}, raw, base._data, (before, new._node), flags)
+        hand_over(base, before, base._node)
     elif new._node is not None:
         raise RuntimeError(
             f"{messages.describe(x)}: this view was made without recording (no_grad or detach) and is being modified "

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+import numbers
+from typing import Any
+
+from leafgrad.ops import compare, rounding
 from leafgrad.ops import elementwise as ew
+from leafgrad.ops.matmul import matmul
+from leafgrad.ops.node import SymbolBase, TensorBase
+
+
+def _comparable(y: Any) -> bool:
+    """Whether ``==`` compares elements. None, strings and the like are merely not equal to a tensor."""
+    return isinstance(y, (TensorBase, SymbolBase, numbers.Number)) or hasattr(y, "__array__")
 
 
 class Operators:
@@ -21,4 +32,41 @@ class Operators:
     __rmul__ = ew.mul.reflected
     __truediv__ = ew.div.function
     __rtruediv__ = ew.div.reflected
+    __floordiv__ = rounding.floor_divide.function
+    __rfloordiv__ = rounding.floor_divide.reflected
+    __matmul__ = matmul.function
+    __rmatmul__ = matmul.reflected
+    __mod__ = rounding.remainder.function
+    __rmod__ = rounding.remainder.reflected
+    __pow__ = ew.pow.function
+    __rpow__ = ew.pow.reflected
     __neg__ = ew.neg.function
+    __abs__ = ew.abs.function
+
+    __and__ = compare.bitwise_and.function
+    __rand__ = compare.bitwise_and.reflected
+    __or__ = compare.bitwise_or.function
+    __ror__ = compare.bitwise_or.reflected
+    __xor__ = compare.bitwise_xor.function
+    __rxor__ = compare.bitwise_xor.reflected
+    __invert__ = compare.bitwise_not.function
+    __lshift__ = compare.bitwise_left_shift.function
+    __rlshift__ = compare.bitwise_left_shift.reflected
+    __rshift__ = compare.bitwise_right_shift.function
+    __rrshift__ = compare.bitwise_right_shift.reflected
+
+    __lt__ = compare.lt.function
+    __le__ = compare.le.function
+    __gt__ = compare.gt.function
+    __ge__ = compare.ge.function
+
+    def __eq__(self, other: Any) -> Any:
+        return compare.eq.function(self, other) if _comparable(other) else NotImplemented
+
+    def __ne__(self, other: Any) -> Any:
+        return compare.ne.function(self, other) if _comparable(other) else NotImplemented
+
+    __hash__ = object.__hash__  # by identity: ``==`` compares elements
+
+    def __pos__(self) -> Any:
+        return self

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from leafgrad import backends, devices, dtypes, mode
+from leafgrad import backends, devices, dtypes, modes
 from leafgrad.errors import TraceError
 from leafgrad.ops import carriers, messages
 from leafgrad.ops.convert import clone, to_device, to_dtype
@@ -65,13 +65,13 @@ class Tensor(Operators, Methods, TensorBase):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"data: expected a Tensor, got {type(value).__name__}; wrap it with leafgrad.tensor(...)")
-        if mode.get() & mode.TRACE:
+        if modes.get() & modes.TRACE:
             raise TraceError(f"t.data = ... cannot be traced, at {messages.user_line()}; write t.copy_(...) instead")
         if self._node is not None and not value.dtype.is_floating_point:
             raise RuntimeError(f"data: expected a floating tensor, since this one requires grad, got {value.dtype}")
         self._data = value._data
-        if isinstance(self._node, Leaf):
-            self._node.shape = value._data.shape
+        if self._leaf is not None:
+            self._leaf.shape, self._leaf.dtype = value._data.shape, value._data.dtype
         _version(self).bump()
 
     # ---- its place in the graph -------------------------------------------------------------------------------
@@ -83,7 +83,15 @@ class Tensor(Operators, Methods, TensorBase):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if not self.is_leaf:
+            raise self._not_a_leaf()
         self.requires_grad_(value)
+
+    def _not_a_leaf(self) -> RuntimeError:
+        return RuntimeError(
+            "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+            "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+        )
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set ``requires_grad`` of a leaf in place, and return it.
@@ -94,10 +102,7 @@ class Tensor(Operators, Methods, TensorBase):
         if self._node is not None and not isinstance(self._node, Leaf):
             if requires_grad:
                 return self
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
-                "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
-            )
+            raise self._not_a_leaf()
         if not requires_grad:
             self._node = None
         elif self._node is None:
@@ -106,7 +111,7 @@ class Tensor(Operators, Methods, TensorBase):
                     f"only Tensors of floating point dtype can require gradients, got {self.dtype}; convert it "
                     "with .float()"
                 )
-            if self._version is carriers.INFERENCE_VERSION and not mode.is_inference_mode_enabled():
+            if self._version is carriers.INFERENCE_VERSION and not modes.is_inference_mode_enabled():
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed; clone() it"
                 )
@@ -147,8 +152,8 @@ class Tensor(Operators, Methods, TensorBase):
                 return None
         if self._leaf is None:
             return None
-        if mode.get() & mode.TRACE:
-            mode.TRACER.get().touch(self._leaf)
+        if modes.get() & modes.TRACE:
+            modes.TRACER.get().touch(self._leaf)
         found: Tensor | None = self._leaf.grad
         return found
 
@@ -159,8 +164,8 @@ class Tensor(Operators, Methods, TensorBase):
         if value is not None:
             self._check_grad(value)
         leaf = self._accumulator()
-        if mode.get() & mode.TRACE:
-            mode.TRACER.get().touch(leaf)
+        if modes.get() & modes.TRACE:
+            modes.TRACER.get().touch(leaf)
         leaf.grad = value
 
     def _check_grad(self, value: Any) -> None:
@@ -225,6 +230,10 @@ class Tensor(Operators, Methods, TensorBase):
         self._node = None
         return self
 
+    def is_inference(self) -> bool:
+        """Whether this tensor was made under ``inference_mode``."""
+        return self._version is carriers.INFERENCE_VERSION
+
     # ---- to Python --------------------------------------------------------------------------------------------
 
     def item(self) -> bool | int | float:
@@ -246,7 +255,7 @@ class Tensor(Operators, Methods, TensorBase):
                 f"runs, at {messages.user_line()}. Return the tensor and read it outside, branch with leafgrad.where, "
                 "or compute with the tensor itself"
             )
-        if mode.get() & mode.TRACE:
+        if modes.get() & modes.TRACE:
             raise TraceError(
                 f"{what} inside a traced function would bake this value into the program, at {messages.user_line()}. "
                 "Read it outside and pass it in, or compute with the tensor itself"

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from leafgrad import mode
-from leafgrad.mode import GRAD, TRACE
+from leafgrad import modes
+from leafgrad.modes import GRAD, TRACE
 from leafgrad.ops import carriers
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
-from leafgrad.ops.node import SymbolBase, Version
+from leafgrad.ops.node import SymbolBase, Version, hand_over
 from leafgrad.tensor.tensor import Tensor
 
 Step = tuple[Any, dict[str, Any]]
@@ -23,24 +23,31 @@ Step = tuple[Any, dict[str, Any]]
 class View(Tensor):
     """A Tensor that shares memory with ``_base``; applying ``_steps`` to the base gives it."""
 
-    __slots__ = ("_base", "_history", "_seen", "_steps")
+    __slots__ = ("_base", "_history", "_root", "_seen", "_steps")
 
     _base: Tensor
     _steps: tuple[Step, ...]
+    _root: Any  # the data of the base that _data was taken from; a trace replaces the base's data at each write
     _seen: float  # the write of the base up to which _history is valid; inf: never made anew
 
     @property
     def _node(self) -> Any:  # type of the slot in TensorBase: Any
         if self._version.seq > self._seen:
             self._seen = self._version.seq
-            with mode.enable_grad():
-                self._history = None if self._base._node is None else follow(self._base, self._steps)._node
+            with modes.enable_grad():
+                history = None if self._base._node is None else follow(self._base, self._steps)._node
+            hand_over(self, self._history, history)
+            self._history = history
         return self._history
 
     @_node.setter
     def _node(self, node: Any) -> None:
         self._history = node
         self._seen = math.inf if node is None else self._seen
+
+    def detach_(self) -> Tensor:
+        """Not possible for a view, whose history is its base's."""
+        raise RuntimeError("Can't detach views in-place. Use detach() instead.")
 
 
 def follow(base: Any, steps: tuple[Step, ...]) -> Any:
@@ -62,7 +69,7 @@ def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
         parent._version = Version()
     steps = ((step, params),)
     base = parent
-    detached = not mode.get() & GRAD
+    detached = not modes.get() & GRAD
     if isinstance(parent, View):
         base, steps = parent._base, parent._steps + steps
         detached = detached or parent._seen == math.inf
@@ -75,6 +82,7 @@ def _new(base: Any, steps: tuple[Step, ...], data: Any, node: Any, detached: boo
     view._leaf = None
     view._version = base._version
     view._base = base
+    view._root = base._data
     view._steps = steps
     view._seen = math.inf if detached else base._version.seq
     view._history = node
@@ -85,7 +93,7 @@ def detach(x: Any) -> Any:
     """The same memory without history. Under a trace, memory is a matter of bookkeeping: a view with no steps."""
     if x._version is None:
         x._version = Version()
-    if mode.get() & TRACE:
+    if modes.get() & TRACE:
         base, steps = (x._base, x._steps) if isinstance(x, View) else (x, ())
         return _new(base, steps, x._data, None, True)
     out = carriers.alias(x._data)
@@ -96,7 +104,7 @@ def detach(x: Any) -> Any:
 @op("linear")
 def write_view(xp: Any, x: Any, v: Any, *, steps: tuple[Step, ...]) -> Any:
     """x with the part that ``steps`` lead to replaced by v."""
-    out = x.copy()
+    out = xp.array(x, order="C")  # a copy; an array even where a raw gradient is a scalar of NumPy's
     part = out
     for step, params in steps:
         part = step.forward(xp, part, **params)
@@ -108,6 +116,9 @@ write_view.vjp(
     x=lambda g, *, steps: write_view(g, new_full(g, shape=(), value=0), steps=steps),
     v=lambda g, *, steps: follow(g, steps),
 )
+
+
+write_view.label = "CopySlices"  # PyTorch's name
 
 
 carriers.adopt(Tensor, make, detach)

@@ -119,9 +119,6 @@ class _Plugin:
         return [BackendSpec("fake", "fake", "leafgrad.testing.fake:FakeBackend")]
 
 
-_PLUGIN_NAME: Final = "fake-device"
-
-
 def register() -> None:
     """Make the devices "fake:0" and "fake:1" known to leafgrad. May be called again."""
     if all(plugin.name != _PLUGIN_NAME for plugin in plugins.status()):

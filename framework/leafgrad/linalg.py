@@ -1,0 +1,31 @@
+"""Linear algebra on batches of matrices, as ``torch.linalg``."""
+
+from leafgrad.errors import LinAlgError
+from leafgrad.tensor.factorizations import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
+from leafgrad.tensor.linalg import (
+    det,
+    inv,
+    lstsq,
+    matrix_exp,
+    matrix_power,
+    pinv,
+    slogdet,
+    solve,
+    solve_triangular,
+    tensorinv,
+    tensorsolve,
+)
+from leafgrad.tensor.matmul import matmul, multi_dot
+from leafgrad.tensor.matrices import linalg_cross as cross
+from leafgrad.tensor.matrices import linalg_diagonal as diagonal
+from leafgrad.tensor.matrices import vecdot
+from leafgrad.tensor.norms import cond, matrix_norm, matrix_rank, norm, vector_norm
+from leafgrad.tensor.public import publish
+
+__all__ = [
+    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
+    "lstsq", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr",
+    "slogdet", "solve", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vecdot", "vector_norm",
+]  # fmt: skip
+
+publish(globals())

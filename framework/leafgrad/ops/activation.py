@@ -1,0 +1,156 @@
+"""Activation functions of neural networks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from leafgrad.ops.define import op
+from leafgrad.ops.exponential import exp, sigmoid
+from leafgrad.ops.select import clamp, gate, where
+from leafgrad.ops.special import erf, erf_of
+from leafgrad.ops.trigonometric import tanh
+
+# ---- piecewise linear ---------------------------------------------------------------------------------------------
+
+
+@op("elementwise")
+def relu(xp: Any, x: Any) -> Any:
+    """max(x, 0). (...) -> (...)"""
+    if x.dtype.kind == "b":
+        raise TypeError("Boolean inputs not supported for relu")
+    return xp.maximum(x, 0)
+
+
+relu.vjp(x=lambda g, out: gate(g, out, low=0))
+
+
+@op("elementwise", "float")
+def leaky_relu(xp: Any, x: Any, *, negative_slope: float) -> Any:
+    """x where it is positive, else ``negative_slope`` times x. (...) -> (...)"""
+    return xp.where(x > 0, x, x * negative_slope)
+
+
+leaky_relu.vjp(x=lambda g, x, *, negative_slope: gate(g, x, low=0, leak=negative_slope))
+
+
+@op("elementwise")
+def hardtanh(xp: Any, x: Any, *, min_val: float, max_val: float) -> Any:
+    """x cut off at ``min_val`` and ``max_val``; no gradient there or beyond. (...) -> (...)"""
+    return xp.minimum(xp.maximum(x, min_val), max_val)
+
+
+hardtanh.vjp(x=lambda g, x, *, min_val, max_val: gate(g, x, low=min_val, high=max_val))
+
+
+@op("elementwise", "float")
+def hardsigmoid(xp: Any, x: Any) -> Any:
+    """x / 6 + 1/2, cut off at 0 and 1. (...) -> (...)"""
+    return xp.minimum(xp.maximum(x + 3, 0), 6) / 6
+
+
+hardsigmoid.vjp(x=lambda g, x: gate(g / 6, x, low=-3, high=3))
+
+
+@op("elementwise", "float")
+def hardswish(xp: Any, x: Any) -> Any:
+    """x times hardsigmoid(x). (...) -> (...)"""
+    return x * xp.minimum(xp.maximum(x + 3, 0), 6) / 6
+
+
+hardswish.vjp(x=lambda g, x: where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g)))
+
+
+# ---- smooth, or smooth in parts -----------------------------------------------------------------------------------
+
+
+@op("elementwise", "float")
+def elu(xp: Any, x: Any, *, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -> Any:
+    """scale * x where x > 0, else scale * alpha * expm1(x * input_scale): elu, selu and celu. (...) -> (...)"""
+    return xp.where(x > 0, x * scale, xp.expm1(xp.minimum(x, 0) * input_scale) * (alpha * scale))
+
+
+def _elu_x(g: Any, x: Any, *, alpha: float, scale: float, input_scale: float) -> Any:
+    negative = exp(clamp(x, None, 0) * input_scale) * (alpha * scale * input_scale)
+    return where(x > 0, g * scale, g * negative)
+
+
+elu.vjp(x=_elu_x)
+
+
+@op("elementwise", "float")
+def softplus(xp: Any, x: Any, *, beta: float, threshold: float) -> Any:
+    """log(1 + exp(beta x)) / beta, and x where beta x is above ``threshold``. (...) -> (...)"""
+    z = x * beta
+    return xp.where(z > threshold, x, xp.log1p(xp.exp(xp.minimum(z, threshold))) / beta)
+
+
+softplus.vjp(x=lambda g, x, *, beta, threshold: where(x * beta > threshold, g, g * sigmoid(x * beta)))
+
+
+@op("elementwise", "float")
+def logsigmoid(xp: Any, x: Any) -> Any:
+    """log(sigmoid(x)) without overflow. (...) -> (...)"""
+    return xp.minimum(x, 0) - xp.log1p(xp.exp(-xp.abs(x)))
+
+
+logsigmoid.vjp(x=lambda g, x: g * sigmoid(-x))
+
+
+@op("elementwise", "float")
+def silu(xp: Any, x: Any) -> Any:
+    """x times sigmoid(x). (...) -> (...)"""
+    return x / (1 + xp.exp(-x))
+
+
+def _silu_x(g: Any, x: Any) -> Any:
+    s = sigmoid(x)
+    return g * (s * (1 + x * (1 - s)))
+
+
+silu.vjp(x=_silu_x)
+
+
+@op("elementwise", "float")
+def mish(xp: Any, x: Any) -> Any:
+    """x times tanh(log(1 + exp(x))). (...) -> (...)"""
+    return x * xp.tanh(xp.logaddexp(x, 0))
+
+
+def _mish_x(g: Any, x: Any) -> Any:
+    t = tanh(softplus(x, beta=1.0, threshold=20.0))
+    return g * (t + x * sigmoid(x) * (1 - t * t))
+
+
+mish.vjp(x=_mish_x)
+
+
+@op("elementwise", "float")
+def gelu(xp: Any, x: Any) -> Any:
+    """x times the probability that a standard normal number is below x. (...) -> (...)"""
+    return x * (0.5 * (1 + erf_of(xp, x * math.sqrt(0.5))))
+
+
+def _gelu_x(g: Any, x: Any) -> Any:
+    density = exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))
+    return g * (0.5 * (1 + erf(x * math.sqrt(0.5))) + x * density)
+
+
+gelu.vjp(x=_gelu_x)
+
+_A = math.sqrt(2 / math.pi)
+_B = 0.044715
+
+
+@op("elementwise", "float")
+def gelu_tanh(xp: Any, x: Any) -> Any:
+    """gelu with tanh in place of erf: x (1 + tanh(sqrt(2/pi) (x + 0.044715 x**3))) / 2. (...) -> (...)"""
+    return x * (0.5 * (1 + xp.tanh(_A * (x + _B * (x * x * x)))))
+
+
+def _gelu_tanh_x(g: Any, x: Any) -> Any:
+    t = tanh(_A * (x + _B * (x * x * x)))
+    return g * (0.5 * (1 + t) + 0.5 * _A * x * (1 - t * t) * (1 + 3 * _B * (x * x)))
+
+
+gelu_tanh.vjp(x=_gelu_tanh_x)

@@ -1,0 +1,45 @@
+"""Reading and writing one class of many, as losses of class scores do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leafgrad.ops.define import op
+
+POSITIVE = (1 << 62) - 1
+
+
+def _key(xp: Any, shape: tuple[int, ...], target: Any, dim: int, ignore: int) -> tuple[Any, Any]:
+    """Where ``target`` is not ignored, and the index arrays of its places in an array of ``shape``.
+
+    A negative class must not count from the end: its sign bit is cut off, which puts it out of range.
+    """
+    kept = target != ignore
+    at = xp.where(kept, target, 0) & POSITIVE
+    others = [n for d, n in enumerate(shape) if d != dim]
+    ladders = [
+        xp.arange(n).reshape((1,) * axis + (n,) + (1,) * (len(others) - axis - 1)) for axis, n in enumerate(others)
+    ]
+    return kept, (*ladders[:dim], at, *ladders[dim:])
+
+
+@op("any_dtype")
+def pick(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
+    """x at the class that ``target`` (int64) names along ``dim``, 0 where it is ``ignore``. (n, c, ...) -> (n, ...)"""
+    kept, key = _key(xp, x.shape, target, dim, ignore)
+    return xp.where(kept, x[key], 0)
+
+
+@op("any_dtype")
+def place(xp: Any, v: Any, target: Any, *, shape: tuple[int, ...], dim: int, ignore: int) -> Any:
+    """Zeros of ``shape`` with v written where ``pick`` would read; the transpose of pick. (n, ...) -> (n, c, ...)"""
+    out = xp.zeros(shape, dtype=v.dtype)
+    kept, key = _key(xp, shape, target, dim, ignore)
+    out[key] = xp.where(kept, v, 0)
+    return out
+
+
+pick.vjp(
+    x=lambda g, target, x_shape, *, dim, ignore: place(g, target, shape=x_shape, dim=dim, ignore=ignore),
+)  # fmt: skip
+place.vjp(v=lambda g, target, *, dim, ignore: pick(g, target, dim=dim, ignore=ignore))

@@ -1,0 +1,120 @@
+"""Running sums, products and extremes along one dimension, and what their gradients need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leafgrad.ops.define import op
+
+
+def part(x: Any, dim: int, start: int | None, stop: int | None) -> tuple[Any, ...]:
+    """The index of x[..., start:stop, ...] along ``dim``."""
+    return (slice(None),) * dim + (slice(start, stop),)
+
+
+@op
+def shift(xp: Any, x: Any, *, dim: int, by: int, fill: float = 0) -> Any:
+    """x moved by ``by`` (1 or -1) places along ``dim``; ``fill`` enters, what leaves is lost. (...) -> (...)"""
+    out = xp.full(x.shape, fill, dtype=x.dtype)
+    n = x.shape[dim]
+    out[part(x, dim, max(by, 0), n + min(by, 0))] = x[part(x, dim, max(-by, 0), n - max(by, 0))]
+    return out
+
+
+shift.vjp(x=lambda g, *, dim, by: shift(g, dim=dim, by=-by))
+
+
+@op("linear")
+def cumsum(xp: Any, x: Any, *, dim: int, reverse: bool = False) -> Any:
+    """Sums of the elements up to each (or from each on, in reverse) along ``dim``. (...) -> (...)"""
+    return _running(xp, xp.cumsum, x, dim, reverse)
+
+
+cumsum.vjp(x=lambda g, *, dim, reverse: cumsum(g, dim=dim, reverse=not reverse))
+
+
+@op
+def cumprod(xp: Any, x: Any, *, dim: int, reverse: bool = False) -> Any:
+    """Products of the elements up to each (or from each on, in reverse) along ``dim``. (...) -> (...)"""
+    return _running(xp, xp.cumprod, x, dim, reverse)
+
+
+def _running(xp: Any, function: Any, x: Any, dim: int, reverse: bool) -> Any:
+    if not x.ndim:
+        return x.copy()
+    if reverse:
+        return xp.flip(function(xp.flip(x, dim), dim), dim)
+    return function(x, dim)
+
+
+@op
+def recurrence(xp: Any, a: Any, b: Any, *, dim: int, reverse: bool = False) -> Any:
+    """y with y[i] = a[i] y[i-1] + b[i] along ``dim`` (y[i+1] in reverse), y = 0 before the first. Of one shape.
+
+    Computed in log2(n) sweeps that double how far back each y reaches: W. D. Hillis and G. L. Steele,
+    "Data parallel algorithms", Commun. ACM 29 (1986).
+    """
+    if reverse:
+        return xp.flip(recurrence.forward(xp, xp.flip(a, dim), xp.flip(b, dim), dim=dim), dim)
+    a, b = a.copy(), b.copy()
+    reach, n = 1, a.shape[dim]
+    while reach < n:
+        late, early = part(a, dim, reach, None), part(a, dim, None, n - reach)
+        b[late] += a[late] * b[early]
+        a[late] = a[late] * a[early]
+        reach *= 2
+    return b
+
+
+def _recurrence_b(g: Any, a: Any, *, dim: int, reverse: bool) -> Any:
+    return recurrence(shift(a, dim=dim, by=1 if reverse else -1), g, dim=dim, reverse=not reverse)
+
+
+def _recurrence_a(g: Any, out: Any, a: Any, *, dim: int, reverse: bool) -> Any:
+    return _recurrence_b(g, a, dim=dim, reverse=reverse) * shift(out, dim=dim, by=-1 if reverse else 1)
+
+
+recurrence.vjp(a=_recurrence_a, b=_recurrence_b)
+
+
+def _cumprod_x(g: Any, out: Any, x: Any, *, dim: int, reverse: bool) -> Any:
+    """Right where x is 0 too: x[i] enters each later product once, times all before it and those in between."""
+    if not x.shape:
+        return g
+    by = -1 if reverse else 1
+    before = shift(out, dim=dim, by=by, fill=1)
+    return before * recurrence(shift(x, dim=dim, by=-by), g, dim=dim, reverse=not reverse)
+
+
+cumprod.vjp(x=_cumprod_x)
+
+
+def running_best(xp: Any, better: Any, x: Any, dim: int) -> tuple[Any, Any]:
+    """Best value so far and its place, where ``better(new, old)`` lets a later element replace an earlier one."""
+    n = x.shape[dim]
+    sizes = [1] * x.ndim
+    sizes[dim] = n
+    place = xp.zeros(x.shape, "int64") + xp.arange(n).reshape(sizes)
+    best, reach = x.copy(), 1
+    while reach < n:
+        late, early = part(x, dim, reach, None), part(x, dim, None, n - reach)
+        keep = better(best[late], best[early])
+        best[late], place[late] = xp.where(keep, best[late], best[early]), xp.where(keep, place[late], place[early])
+        reach *= 2
+    return best, place
+
+
+@op("nondifferentiable")
+def cummax(xp: Any, x: Any, *, dim: int) -> Any:
+    """Index of the largest element up to each along ``dim``, the last of equal ones; nan counts as largest."""
+    return _best_place(xp, lambda new, old: (new >= old) | (new != new), x, dim)
+
+
+@op("nondifferentiable")
+def cummin(xp: Any, x: Any, *, dim: int) -> Any:
+    """Index of the smallest element up to each along ``dim``, the last of equal ones; nan counts as smallest."""
+    return _best_place(xp, lambda new, old: (new <= old) | (new != new), x, dim)
+
+
+def _best_place(xp: Any, better: Any, x: Any, dim: int) -> Any:
+    return running_best(xp, better, x, dim)[1] if x.ndim else xp.zeros((), "int64")

@@ -1,0 +1,82 @@
+"""Where along one dimension the largest, smallest, middle or commonest element is; the distinct elements.
+
+These give indices, which have no gradient; values are then gathered by index, which has.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from leafgrad.ops.cumulative import part, running_best
+from leafgrad.ops.define import op
+from leafgrad.ops.reduce import kept, share
+
+
+@op("reduction", "nondifferentiable")
+def argmax(xp: Any, x: Any, *, dim: int | None, keepdim: bool = False) -> Any:
+    """Index of the largest element along ``dim``, the first of equal ones; in the flattened x for None. int64"""
+    return _place(xp.argmax, x, dim, keepdim)
+
+
+@op("reduction", "nondifferentiable")
+def argmin(xp: Any, x: Any, *, dim: int | None, keepdim: bool = False) -> Any:
+    """Index of the smallest element along ``dim``, the first of equal ones; in the flattened x for None. int64"""
+    return _place(xp.argmin, x, dim, keepdim)
+
+
+def _place(function: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
+    if dim is None or not x.ndim:
+        found = function(x.reshape(-1), 0)
+        return found.reshape((1,) * x.ndim) if keepdim else found
+    found = function(x, dim)
+    return found.reshape(kept(x.shape, (dim,))) if keepdim else found
+
+
+@op("nondifferentiable")
+def argmedian(xp: Any, x: Any, *, dim: int) -> Any:
+    """Index of the lower median along ``dim``, kept; of a nan if there is one. int64"""
+    if not x.ndim:
+        return xp.zeros((), "int64")
+    order = xp.argsort(x, dim, "stable")
+    n = x.shape[dim]
+    middle = order[part(x, dim, (n - 1) // 2, (n - 1) // 2 + 1)]
+    spoilt = (x != x).any(axis=dim, keepdims=True)  # nan is sorted last
+    return xp.where(spoilt, order[part(x, dim, n - 1, n)], middle)
+
+
+@op("reduction")
+def median(xp: Any, x: Any) -> Any:
+    """The lower median of all elements, nan if there is one. Equal ones share the gradient."""
+    flat = x.reshape(-1)
+    return flat[argmedian.forward(xp, flat, dim=0)].reshape(()) if x.size else xp.full((), math.nan, dtype=x.dtype)
+
+
+median.vjp(x=lambda g, out, x, x_shape: share(g, out, x, x_shape, dim=tuple(range(len(x_shape)))))
+
+
+@op("nondifferentiable")
+def argmode(xp: Any, x: Any, *, dim: int) -> Any:
+    """Index of the commonest value along ``dim``, kept: the smallest of equally common, its last place. int64"""
+    if not x.ndim:
+        return xp.zeros((), "int64")
+    order = xp.argsort(x, dim, "stable")
+    ranked = xp.take_along_axis(x, order, dim)
+    n = x.shape[dim]
+    later, earlier = part(x, dim, 1, None), part(x, dim, None, n - 1)
+    sizes = [1] * x.ndim
+    sizes[dim] = n
+    place = xp.zeros(x.shape, "int64") + xp.arange(n).reshape(sizes)
+    start = place.copy()
+    start[later] = xp.where(ranked[later] == ranked[earlier], 0, place[later])
+    start, _ = running_best(xp, lambda new, old: new >= old, start, dim)
+    best = xp.argmax(place - start, dim).reshape(kept(x.shape, (dim,)))
+    last = xp.where(ranked == xp.take_along_axis(ranked, best, dim), order, -1)
+    return last.max(axis=dim, keepdims=True)
+
+
+@op("nondifferentiable")
+def unique(xp: Any, x: Any, *, dim: int | None) -> Any:
+    """The distinct elements (slices along ``dim``), sorted, with inverse and counts. Sizes depend on values."""
+    values, inverse, counts = xp.unique(x, False, True, True, dim)
+    return values, inverse.reshape(x.shape if dim is None else (x.shape[dim],)), counts

@@ -1,0 +1,35 @@
+"""Many arrays as one vector, and back: what optimizers work on."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from leafgrad.ops.define import op
+
+Shape = tuple[int, ...]
+
+
+@op("linear")
+def pack(xp: Any, *xs: Any) -> Any:
+    """The elements of all arrays, one array after the other. (...), (...), ... -> (n)"""
+    return xp.concatenate([x.reshape(-1) for x in xs])
+
+
+@op("linear")
+def unpack(xp: Any, x: Any, *, shapes: tuple[Shape, ...]) -> Any:
+    """Copies of the parts of a vector, in ``shapes``; the inverse of pack. (n) -> (...), (...), ..."""
+    ends = offsets(shapes)
+    return tuple([x[a:b].copy().reshape(shape) for a, b, shape in zip(ends[:-1], ends[1:], shapes, strict=True)])
+
+
+def offsets(shapes: tuple[Shape, ...]) -> list[int]:
+    """Where the part of each shape begins in the vector, and where the last one ends."""
+    ends = [0]
+    for shape in shapes:
+        ends.append(ends[-1] + math.prod(shape))
+    return ends
+
+
+pack.vjp(xs=lambda g, xs_shape, index: unpack(g, shapes=tuple(map(tuple, xs_shape)))[index])
+unpack.vjp(x=lambda g: pack(*g))

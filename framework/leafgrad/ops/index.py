@@ -1,0 +1,176 @@
+"""Choosing and writing elements by integer arrays. Negative indices count from the end.
+
+``index`` takes one array per chosen dimension, ``gather`` one that says, for each element of the result, where along
+one dimension it comes from. Each has a transpose that sums into zeros, and a form that writes into a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from leafgrad.ops.convert import new_full
+from leafgrad.ops.define import op
+from leafgrad.ops.select import where
+
+Shape = tuple[int, ...]
+
+
+# ---- keys -----------------------------------------------------------------------------------------------------------
+
+
+def _chosen(ndim: int, at: Sequence[Any], dims: tuple[int, ...]) -> tuple[Any, ...]:
+    """The key of ``index``: arrays at ``dims``, everything elsewhere."""
+    key: list[Any] = [slice(None)] * ndim
+    for d, indices in zip(dims, at, strict=True):
+        key[d] = indices
+    return tuple(key)
+
+
+def _ladder(xp: Any, n: int, axis: int, ndim: int) -> Any:
+    """0, ..., n - 1 along one of ``ndim`` axes."""
+    return xp.arange(n, dtype="int64").reshape((1,) * axis + (n,) + (1,) * (ndim - axis - 1))
+
+
+def _along(xp: Any, at: Any, dim: int) -> tuple[Any, ...]:
+    """The key of ``gather``: ``at`` along ``dim``, each element's own place elsewhere."""
+    return tuple(at if d == dim else _ladder(xp, n, d, at.ndim) for d, n in enumerate(at.shape))
+
+
+@contextmanager
+def _bounds() -> Iterator[None]:
+    """An index out of range is a RuntimeError in gather and its kin, as in PyTorch."""
+    try:
+        yield
+    except IndexError as error:
+        raise ValueError(str(error)) from None
+
+
+def _spelled_out(xp: Any, shape: Shape, at: Sequence[Any], dims: tuple[int, ...]) -> tuple[Any, ...]:
+    """The key of ``index`` with an array for every dimension."""
+    width = max(a.ndim for a in at)
+    kept = [d for d in range(len(shape)) if d not in dims]
+    first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0  # chosen dimensions that are apart come first
+    ndim = width + len(kept)
+    key: list[Any] = [None] * len(shape)
+    for rank, d in enumerate(kept):
+        key[d] = _ladder(xp, shape[d], rank if rank < first else rank + width, ndim)
+    after = (1,) * (len(kept) - first)
+    for d, a in zip(dims, at, strict=True):
+        key[d] = a.reshape((1,) * (first + width - a.ndim) + a.shape + after)
+    return tuple(key)
+
+
+def _add_at(xp: Any, shape: Shape, key: tuple[Any, ...], values: Any) -> Any:
+    """Zeros of ``shape`` with ``values`` added at ``key``; through one flat index, for which ufunc.at is fast."""
+    out = xp.zeros(shape, dtype=values.dtype)
+    xp.broadcast_to(xp.zeros((), dtype="bool"), shape)[key]  # an IndexError if something is out of range
+    flat, stride = 0, 1
+    for n, k in zip(reversed(shape), reversed(key), strict=True):
+        k = k.astype("int64")
+        flat = flat + xp.where(k < 0, k + n, k) * stride
+        stride *= n
+    xp.add.at(out.reshape(-1), xp.broadcast_to(flat, values.shape).reshape(-1), values.reshape(-1))
+    return out
+
+
+# ---- one array per dimension --------------------------------------------------------------------------------------
+
+
+@op("linear", "any_dtype")
+def index(xp: Any, x: Any, *at: Any, dims: tuple[int, ...]) -> Any:
+    """The elements of x at integer arrays ``at``, one for each of ``dims`` (ascending), which broadcast together.
+
+    The dimensions of the arrays stand where ``dims`` stood, or first if ``dims`` are not next to each other.
+    """
+    return x[_chosen(x.ndim, at, dims)]
+
+
+@op("linear", "any_dtype")
+def index_sum(xp: Any, x: Any, *at: Any, shape: Shape, dims: tuple[int, ...]) -> Any:
+    """Zeros of ``shape`` with x added where ``index`` would read; the transpose of index."""
+    return _add_at(xp, shape, _spelled_out(xp, shape, at, dims), x)
+
+
+index.vjp(x=lambda g, x_shape, at, *, dims: index_sum(g, *at, shape=x_shape, dims=dims))
+index_sum.vjp(x=lambda g, at, *, dims: index(g, *at, dims=dims))
+
+
+@op("any_dtype")
+def index_put(xp: Any, x: Any, v: Any, *at: Any, dims: tuple[int, ...]) -> Any:
+    """x with v (an array that broadcasts, or a number) written where ``index`` would read."""
+    out = x.copy()
+    out[_chosen(x.ndim, at, dims)] = v
+    return out
+
+
+index_put.vjp(
+    x=lambda g, at, *, dims: index_put(g, 0, *at, dims=dims), v=lambda g, at, *, dims: index(g, *at, dims=dims)
+)
+
+
+# ---- along one dimension ------------------------------------------------------------------------------------------
+
+
+@op("any_dtype")
+def gather(xp: Any, x: Any, at: Any, *, dim: int) -> Any:
+    """out[i, j, k] = x[i, at[i, j, k], k] for dim = 1, and alike. ``at`` may be smaller than x. -> at.shape"""
+    with _bounds():
+        return x[_along(xp, at, dim)]
+
+
+@op("any_dtype")
+def gather_sum(xp: Any, x: Any, at: Any, *, shape: Shape, dim: int) -> Any:
+    """Zeros of ``shape`` with x added where ``gather`` would read; the transpose of gather."""
+    with _bounds():
+        return _add_at(xp, shape, _along(xp, at, dim), x)
+
+
+gather.vjp(x=lambda g, x_shape, at, *, dim: gather_sum(g, at, shape=x_shape, dim=dim))
+gather_sum.vjp(x=lambda g, at, *, dim: gather(g, at, dim=dim))
+
+
+@op("any_dtype")
+def scatter(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
+    """x with v (of at's shape, or a number) written where ``gather`` would read."""
+    out = x.copy()
+    with _bounds():
+        out[_along(xp, at, dim)] = v
+    return out
+
+
+scatter.vjp(x=lambda g, at, *, dim: scatter(g, at, 0, dim=dim), v=lambda g, at, *, dim: gather(g, at, dim=dim))
+
+
+@op("any_dtype")
+def scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) -> Any:
+    """The largest (smallest) of x and all of v that goes to the same place; equal ones share the gradient."""
+    out = x.copy()
+    with _bounds():
+        (xp.maximum if largest else xp.minimum).at(out, _along(xp, at, dim), v)
+    return out
+
+
+def _share(g: Any, out: Any, x: Any, at: Any, v: Any, dim: int) -> Any:
+    """The gradient divided by how many of x and v are equal to the result."""
+    one = new_full(g, shape=(), value=1)
+    hits = where(v == gather(out, at, dim=dim), one, 0)
+    return g / (where(x == out, one, 0) + gather_sum(hits, at, shape=tuple(out.shape), dim=dim))
+
+
+scatter_best.vjp(
+    x=lambda g, out, x, at, v, *, dim: where(x == out, _share(g, out, x, at, v, dim), 0),
+    v=lambda g, out, x, at, v, *, dim: where(
+        v == gather(out, at, dim=dim), gather(_share(g, out, x, at, v, dim), at, dim=dim), 0
+    ),
+)
+
+
+# ---- where something holds ----------------------------------------------------------------------------------------
+
+
+@op("nondifferentiable")
+def argwhere(xp: Any, x: Any) -> Any:
+    """The indices of the elements that are not zero, in order. -> (how many, x.ndim), int64; depends on values"""
+    return xp.argwhere(x)

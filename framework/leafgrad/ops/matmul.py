@@ -1,0 +1,127 @@
+"""Matrix products. Every one comes down to ``matmul``, and so do its gradients.
+
+Dimensions follow PyTorch's rules: vectors are rows on the left and columns on the right, and the result loses
+that dimension; leading dimensions are a batch and broadcast.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from leafgrad.ops.define import op
+from leafgrad.ops.shape import permute, reshape
+
+
+def swap(x: Any) -> Any:
+    """x with its last two dimensions exchanged. (..., n, m) -> (..., m, n)"""
+    k = len(x.shape)
+    return permute(x, dims=(1, 0) if k == 2 else (*range(k - 2), k - 1, k - 2))
+
+
+def rows(x: Any) -> Any:
+    """x as one matrix of all its last-dimension rows. (..., n) -> (m, n)"""
+    shape = x.shape
+    return x if len(shape) == 2 else reshape(x, shape=(math.prod(shape[:-1]), shape[-1]))
+
+
+@op("bilinear")
+def matmul(xp: Any, x: Any, y: Any) -> Any:
+    """Matrix product. (..., n, k), (..., k, m) -> (..., n, m); also of vectors, (k)."""
+    try:
+        same = x.dtype == y.dtype
+        fold = x.ndim > 2 and y.ndim == 2 and x.shape[-1] == y.shape[0]
+    except AttributeError:
+        raise RuntimeError("expected two tensors, got a number") from None
+    if not same:
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {x.dtype} != {y.dtype}; convert one with .to(dtype)"
+        )
+    if x.dtype.kind == "b":
+        raise NotImplementedError("not for bool; convert with .to(dtype), e.g. .float()")
+    try:
+        if fold:  # one large product, not many small ones
+            return (x.reshape(math.prod(x.shape[:-1]), x.shape[-1]) @ y).reshape(*x.shape[:-1], y.shape[1])
+        return x @ y
+    except ValueError:
+        raise RuntimeError(mismatch(x.shape, y.shape)) from None
+
+
+def mismatch(x: tuple[int, ...], y: tuple[int, ...]) -> str:
+    """Why matrices of shapes ``x`` and ``y`` have no product."""
+    if not x or not y:
+        return f"both arguments to matmul need to be at least 1D, but they are {len(x)}D and {len(y)}D"
+    sizes = "x".join(map(str, x[-2:])), "x".join(map(str, y[-2:]))
+    if x[-1] != y[-2 if len(y) > 1 else 0]:
+        return (
+            f"mat1 and mat2 shapes cannot be multiplied ({sizes[0]} and {sizes[1]}): expected as many columns in the "
+            "first as rows in the second; transpose one with .mT or reshape it"
+        )
+    return f"expected batch dimensions that broadcast, got {list(x[:-2])} and {list(y[:-2])}"
+
+
+def _matrix(g: Any, x: tuple[int, ...], y: tuple[int, ...]) -> Any:
+    """The gradient of a product with the dimensions that vectors lost put back, as 1."""
+    shape = tuple(g.shape)
+    if len(y) == 1:
+        shape = (*shape, 1)
+    if len(x) == 1:
+        shape = (*shape[:-1], 1, shape[-1])
+    return reshape(g, shape=shape)
+
+
+def _left(g: Any, y: Any, x_shape: tuple[int, ...]) -> Any:
+    if len(x_shape) == 2 == len(y.shape):
+        return g @ swap(y)
+    if len(x_shape) > 1 and len(y.shape) > 1:
+        return matmul(g, swap(y))
+    row = reshape(y, shape=(1, *y.shape)) if len(y.shape) == 1 else swap(y)
+    return matmul(_matrix(g, x_shape, y.shape), row)
+
+
+def _right(g: Any, x: Any, y_shape: tuple[int, ...]) -> Any:
+    if len(x.shape) == 2 == len(y_shape):
+        return swap(x) @ g
+    if len(x.shape) > 1 and len(y_shape) > 1:
+        return matmul(swap(rows(x)), rows(g)) if len(y_shape) == 2 else matmul(swap(x), g)
+    column = reshape(x, shape=(*x.shape, 1)) if len(x.shape) == 1 else swap(x)
+    product = matmul(column, _matrix(g, x.shape, y_shape))
+    return product if len(y_shape) > 1 else reshape(product, shape=product.shape[:-1])
+
+
+matmul.vjp(x=_left, y=_right)
+
+
+@op
+def linear(xp: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+    """x weight^T + bias, an affine layer. (..., n), (m, n), (m,) -> (..., m)"""
+    if weight.ndim != 2:
+        raise RuntimeError(f"expected weight to be a matrix (out_features, in_features), got {weight.shape}")
+    y = matmul.forward(xp, x, weight.T)
+    if bias is None:
+        return y
+    if bias.dtype != y.dtype:
+        raise RuntimeError(f"expected bias to be {y.dtype} like x, got {bias.dtype}; convert it with .to(dtype)")
+    try:
+        y += bias
+    except ValueError:
+        raise RuntimeError(f"expected bias of size ({weight.shape[0]},), got {bias.shape}") from None
+    return y
+
+
+linear.vjp(
+    x=lambda g, weight: g @ weight if len(g.shape) == 2 else matmul(g, weight),
+    weight=lambda g, x: swap(rows(g)) @ rows(x),
+    bias=lambda g: g,
+)
+
+
+@op("bilinear")
+def cross(xp: Any, x: Any, y: Any, *, dim: int) -> Any:
+    """Cross product along a dimension of size 3. (..., 3, ...), (..., 3, ...) -> (..., 3, ...)"""
+    return xp.cross(x, y, axis=dim)
+
+
+cross.vjp(x=lambda g, y, *, dim: cross(y, g, dim=dim), y=lambda g, x, *, dim: cross(g, x, dim=dim))
+
+matmul.label, linear.label = "MmBackward0", "AddmmBackward0"  # as PyTorch names their nodes

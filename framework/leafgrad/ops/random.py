@@ -1,0 +1,71 @@
+"""Random numbers. ``generator`` is a backend's stream of them; each call advances it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leafgrad.backends import Generator
+from leafgrad.ops.define import op
+
+Shape = tuple[int, ...]
+
+
+@op("random", "nondifferentiable")
+def uniform(xp: Any, *, generator: Generator, shape: Shape, dtype: str, low: float = 0.0, high: float = 1.0) -> Any:
+    """Numbers uniform in [low, high). -> shape"""
+    drawn = generator.uniform(shape, dtype)
+    return drawn if (low, high) == (0.0, 1.0) else drawn * (high - low) + low
+
+
+@op("random", "nondifferentiable")
+def normal(xp: Any, *, generator: Generator, shape: Shape, dtype: str, mean: float = 0.0, std: float = 1.0) -> Any:
+    """Normal numbers of the given mean and standard deviation. -> shape"""
+    drawn = generator.normal(shape, dtype)
+    return drawn if (mean, std) == (0.0, 1.0) else drawn * std + mean
+
+
+@op("random", "nondifferentiable")
+def exponential(xp: Any, *, generator: Generator, shape: Shape, dtype: str, rate: float) -> Any:
+    """Exponential numbers of the given rate. -> shape"""
+    return -xp.log1p(-generator.uniform(shape, dtype)) / rate
+
+
+@op("random", "nondifferentiable")
+def integers(xp: Any, *, generator: Generator, shape: Shape, dtype: str, low: int, high: int) -> Any:
+    """Integers uniform in [low, high). -> shape"""
+    return generator.integers(low, high, shape, dtype)
+
+
+@op("random", "nondifferentiable")
+def permutation(xp: Any, *, generator: Generator, count: int, dtype: str) -> Any:
+    """0, ..., count - 1 in random order. -> (count,)"""
+    return generator.permutation(count).astype(dtype)
+
+
+@op("random", "nondifferentiable")
+def coins(xp: Any, *, generator: Generator, shape: Shape, dtype: str, p: float) -> Any:
+    """Ones with probability p, zeros otherwise. -> shape"""
+    return generator.bernoulli(p, shape, dtype)
+
+
+@op("random", "any_dtype")
+def bernoulli(xp: Any, p: Any, *, generator: Generator) -> Any:
+    """Ones with the probabilities p, zeros otherwise, of p's dtype. (...) -> (...)"""
+    return generator.bernoulli(p, p.shape, p.dtype.name)
+
+
+bernoulli.vjp(p=lambda g: None)
+
+
+@op("random", "nondifferentiable")
+def multinomial(xp: Any, p: Any, *, generator: Generator, count: int, replacement: bool) -> Any:
+    """``count`` positions along the last dimension, drawn with weights p. (..., n) -> (..., count), int64
+
+    Without replacement these are the positions of the largest p**(1/u), u uniform (Efraimidis and Spirakis 2006).
+    """
+    if replacement:
+        edges = xp.cumsum(p.astype("float64"), axis=-1)
+        drawn = generator.uniform((*p.shape[:-1], count), "float64") * edges[..., -1:]
+        return (drawn[..., None] >= edges[..., None, :]).sum(axis=-1)
+    clock = xp.log(1 - generator.uniform(p.shape, "float64")) / p  # minus exponential waiting times; -inf at p = 0
+    return xp.argsort(-clock, axis=-1)[..., :count]

@@ -1,0 +1,134 @@
+"""Checks of arguments shared by the public functions, and the words of their errors."""
+
+from __future__ import annotations
+
+import itertools
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+from leafgrad import dtypes
+from leafgrad.ops.convert import to_dtype
+from leafgrad.ops.node import TensorBase
+
+Dim = int | Iterable[int] | None
+
+
+def expect_tensor(value: Any, name: str, function: str) -> Any:
+    """``value`` if it is a Tensor, else a TypeError."""
+    if not isinstance(value, TensorBase):
+        raise TypeError(
+            f"{function}(): argument {name!r} must be Tensor, not {type(value).__name__}; "
+            "make one with leafgrad.tensor(...)"
+        )
+    return value
+
+
+def integer(value: Any, name: str, function: str) -> int:
+    """``value`` as an int, else a TypeError. Tensors of one integer are taken, floats and bools are not."""
+    if type(value) is int:
+        return value
+    if isinstance(value, (bool, float)) or not hasattr(value, "__index__"):
+        raise TypeError(f"{function}(): argument {name!r} must be int, not {type(value).__name__}")
+    return int(value.__index__())
+
+
+def number(value: Any, name: str, function: str) -> Any:
+    """``value`` if it is a real number, else a TypeError."""
+    if isinstance(value, numbers.Real):
+        return value if isinstance(value, (bool, int)) else float(value)
+    raise TypeError(f"{function}(): argument {name!r} must be Number, not {type(value).__name__}")
+
+
+def flag(value: Any, function: str, name: str = "keepdim") -> bool:
+    """``value`` if it is True or False, else a TypeError."""
+    if value is True or value is False:
+        return bool(value)
+    raise TypeError(f"{function}(): argument {name!r} must be bool, not {type(value).__name__}")
+
+
+def one_dim(input: Any, dim: Any, function: str = "", *, name: str = "dim", extra: int = 0) -> int:
+    """``dim`` of ``input`` as a non-negative int. A 0-d tensor has one dimension for this purpose.
+
+    Args:
+        function: whose argument ``name`` it is, for the error.
+        extra: 1 where a dimension is inserted, so that ``dim`` may be one beyond the last.
+
+    Raises:
+        IndexError: ``dim`` is out of range. TypeError: it is not an int.
+    """
+    if type(dim) is not int:
+        dim = integer(dim, name, function or "dim")
+    ndim: int = (input._data.ndim + extra) or 1
+    if not -ndim <= dim < ndim:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})"
+            + (f", in {function}()" if function else "")
+        )
+    return dim + ndim if dim < 0 else dim
+
+
+def dims(input: Any, dim: Dim, function: str = "") -> tuple[int, ...]:
+    """The dimensions of ``input`` that ``dim`` names, non-negative and sorted; all for None and for ().
+
+    Raises:
+        IndexError: one is out of range. RuntimeError: one is named twice. TypeError: not ints.
+    """
+    ndim: int = input._data.ndim
+    if dim is None:
+        return tuple(range(ndim))
+    if type(dim) is int:
+        found = [one_dim(input, dim, function)]
+        return tuple(found) if ndim else ()
+    if not isinstance(dim, (tuple, list)):
+        return dims(input, integer(dim, "dim", function or "dim"), function)
+    found = sorted([one_dim(input, d, function) for d in dim])
+    for a, b in itertools.pairwise(found):
+        if a == b:
+            raise RuntimeError(f"dim {a} appears multiple times in the list of dims" + _inside(function))
+    if not ndim:
+        return ()
+    return tuple(found) or tuple(range(ndim))
+
+
+def _inside(function: str) -> str:
+    return f", in {function}()" if function else ""
+
+
+def shape(args: tuple[Any, ...], function: str = "size", name: str = "size") -> tuple[int, ...]:
+    """The sizes in ``f(2, 3)``, ``f((2, 3))`` or ``f([2, 3])`` as a tuple of ints. -1 is let through.
+
+    Raises:
+        TypeError: something is not an int.
+    """
+    if len(args) == 1 and isinstance(args[0], (tuple, list)):
+        args = tuple(args[0])
+    for a in args:
+        if type(a) is not int and (isinstance(a, (bool, float)) or not hasattr(a, "__index__")):
+            raise TypeError(f"{function}(): argument {name!r} must be tuple of ints, got {type(a).__name__} {a!r}")
+    return tuple([int(a.__index__()) for a in args])
+
+
+def cast(input: Any, dtype: Any) -> Any:
+    """``input`` converted to ``dtype``; unchanged if that is None or its own."""
+    if dtype is None:
+        return input
+    source, target = dtypes.of(input._data), dtypes.check(dtype)
+    return input if source is target else to_dtype(input, dtype=target.name, source=source.name)
+
+
+def widened(input: Any, dtype: Any) -> Any:
+    """``input`` as sums and products take it: in ``dtype`` if given, else integers and bools as int64."""
+    if dtype is None and not dtypes.of(input._data).is_floating_point:
+        dtype = dtypes.int64
+    return cast(input, dtype)
+
+
+def expect_floating(input: Any, function: str, error: type[Exception] = RuntimeError) -> Any:
+    """``input`` if its dtype is a floating one, else an ``error``."""
+    found = dtypes.of(expect_tensor(input, "input", function)._data)
+    if not found.is_floating_point:
+        raise error(
+            f"{function}(): input dtype: expected a floating point dtype, got {found}; convert it with .float()"
+        )
+    return input

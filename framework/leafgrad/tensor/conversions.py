@@ -1,0 +1,117 @@
+"""Conversions of dtype by name, and questions about dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leafgrad import dtypes
+from leafgrad.tensor import arguments
+from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["is_floating_point", "is_nonzero", "is_tensor"]
+
+_NAMES = {
+    "FloatTensor": dtypes.float32,
+    "DoubleTensor": dtypes.float64,
+    "HalfTensor": dtypes.float16,
+    "IntTensor": dtypes.int32,
+    "LongTensor": dtypes.int64,
+    "ShortTensor": dtypes.int16,
+    "CharTensor": dtypes.int8,
+    "ByteTensor": dtypes.uint8,
+    "BoolTensor": dtypes.bool_,
+}
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether ``obj`` is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+@method
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is float16, float32 or float64."""
+    return input.dtype.is_floating_point
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element is not zero. RuntimeError if there are more, or none."""
+    return bool(arguments.expect_tensor(input, "input", "is_nonzero"))
+
+
+@method
+def double(self: Tensor) -> Tensor:
+    """As float64."""
+    return self.to(dtypes.float64)
+
+
+@method
+def half(self: Tensor) -> Tensor:
+    """As float16."""
+    return self.to(dtypes.float16)
+
+
+@method
+def short(self: Tensor) -> Tensor:
+    """As int16."""
+    return self.to(dtypes.int16)
+
+
+@method
+def long(self: Tensor) -> Tensor:
+    """As int64."""
+    return self.to(dtypes.int64)
+
+
+@method
+def char(self: Tensor) -> Tensor:
+    """As int8."""
+    return self.to(dtypes.int8)
+
+
+@method
+def byte(self: Tensor) -> Tensor:
+    """As uint8."""
+    return self.to(dtypes.uint8)
+
+
+@method
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """As the dtype of ``other``, on its device."""
+    return self.to(arguments.expect_tensor(other, "other", "type_as"))
+
+
+def _type(self: Tensor, dtype: dtypes.dtype | str | None = None) -> Any:
+    """Converted to ``dtype``, given as such or by name ("leafgrad.FloatTensor"); without it, the name of its own."""
+    if dtype is None:
+        place = self.device.type
+        name = next(name for name, d in _NAMES.items() if d is self.dtype)
+        return f"leafgrad.{name}" if place == "cpu" else f"leafgrad.{place}.{name}"
+    if isinstance(dtype, str):
+        name = dtype.removeprefix("leafgrad.")
+        if name not in _NAMES:
+            raise ValueError(f"type: dtype: invalid type: {dtype!r}; expected one of {', '.join(_NAMES)}")
+        return self.to(_NAMES[name])
+    return self.to(dtypes.check(dtype))
+
+
+def _int(self: Tensor) -> Tensor:
+    """As int32."""
+    return self.to(dtypes.int32)
+
+
+def _float(self: Tensor) -> Tensor:
+    """As float32."""
+    return self.to(dtypes.float32)
+
+
+def _bool(self: Tensor) -> Tensor:
+    """As bool: whether each element is not zero."""
+    return self.to(dtypes.bool_)
+
+
+attach("type", _type)
+attach("int", _int)
+attach("float", _float)
+attach("bool", _bool)

@@ -1,0 +1,252 @@
+"""Tensors from data: Python numbers and sequences, NumPy arrays, other tensors, pickles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from leafgrad import backends, devices, dtypes, modes
+from leafgrad.backends.place import place as place_of
+from leafgrad.errors import TraceError
+from leafgrad.ops import carriers, create, messages
+from leafgrad.tensor.creation import DType, kind, sizes
+from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.size import Size
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = [
+    "BoolTensor",
+    "DoubleTensor",
+    "FloatTensor",
+    "HalfTensor",
+    "IntTensor",
+    "LongTensor",
+    "as_tensor",
+    "from_numpy",
+    "tensor",
+]
+
+COPY = (
+    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+    "sourceTensor.detach().clone().requires_grad_(True), rather than leafgrad.tensor(sourceTensor)."
+)
+
+
+def tensor(data: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A new leaf with a copy of ``data``.
+
+    Args:
+        data: a number, nested sequences of numbers (and of tensors of one element), a NumPy array, a tensor.
+        dtype: by default float32 (the default dtype) for Python floats, int64 for ints, bool for bools, and the
+            data's own for arrays and tensors.
+        device: by default the CPU, or the device of the tensor given.
+        requires_grad: record operations on it.
+
+    Raises:
+        ValueError: ragged sequences. TypeError, RuntimeError: something that is no number.
+    """
+    if isinstance(data, Tensor):
+        messages.warn(COPY)
+        out = data.detach().to(data.device if device is None else device, kind(dtype, data.dtype), copy=True)
+    else:
+        out = copied(data, dtype, device)
+    return out.requires_grad_() if requires_grad else out
+
+
+def copied(data: Any, dtype: DType, device: Any) -> Tensor:
+    """A tensor with a copy of data that is not a tensor."""
+    values, found = plain(data)
+    target = kind(dtype, found)
+    given = type(values) in backends.BACKENDS  # an array, else Python data
+    origin = place_of(values) if given else ("cpu", 0)
+    place = origin if device is None else devices.device(device).resolve()
+    flags = modes.get()
+    if flags & modes.TRACE:
+        if _has_arrays(values):
+            raise TraceError(
+                "leafgrad.tensor(array) inside a traced function would bake the array into the program, at "
+                f"{messages.user_line()}. Make the tensor outside and pass it in"
+            )
+        recorded: Tensor = carriers.create(create.constant, place, value=_frozen(values), dtype=target.name)
+        return recorded
+    source = backends.by_device_type(origin[0])
+    array = source.asarray(values, target.name, origin[1])
+    if place != origin:
+        array = backends.by_device_type(place[0]).from_host(source.to_host(array), place[1])
+    out: Tensor = carriers.alias(array.copy() if given and place == origin else array)
+    if flags & modes.INFERENCE:
+        out._version = carriers.INFERENCE_VERSION
+    return out
+
+
+def plain(data: Any, depth: int = 0) -> tuple[Any, dtypes.dtype | None]:
+    """``data`` with its tensors replaced by numbers, and the dtype in which its parts meet (None if it has none)."""
+    python = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.get_default_dtype()}
+    if type(data) in python:
+        return data, python[type(data)]
+    if isinstance(data, Tensor):
+        if data.numel() != 1:
+            raise ValueError(
+                "tensor: data: only one element tensors can be converted to Python scalars, got one of shape "
+                f"{tuple(data.shape)}; join tensors with leafgrad.stack"
+            )
+        return data.item(), data.dtype
+    if isinstance(data, (list, tuple, range)):
+        kinds = set(map(type, data))
+        if kinds <= python.keys():
+            return (list(data) if type(data) is range else data), _met([python[k] for k in kinds])
+        parts = [plain(part, depth + 1) for part in data]
+        return [values for values, _ in parts], _met([d for _, d in parts if d is not None])
+    if type(data) in backends.BACKENDS or hasattr(data, "dtype"):
+        return data, dtypes.of(data)
+    if hasattr(data, "__array__"):
+        return plain(data.__array__(), depth)
+    if isinstance(data, str):
+        error = ValueError if depth else TypeError
+        raise error(f"tensor: data: expected numbers or sequences of numbers, got the string {data!r}")
+    if isinstance(data, Sequence):
+        return plain(list(data), depth)
+    raise RuntimeError(f"tensor: data: Could not infer dtype of {type(data).__name__}; expected numbers or sequences")
+
+
+def _met(kinds: list[dtypes.dtype]) -> dtypes.dtype | None:
+    met: dtypes.dtype | None = None
+    for d in kinds:
+        met = d if met is None else dtypes.promote_types(met, d)
+    return met
+
+
+def _has_arrays(values: Any) -> bool:
+    return any(map(_has_arrays, values)) if isinstance(values, (list, tuple)) else hasattr(values, "dtype")
+
+
+def _frozen(values: Any) -> Any:
+    return tuple(map(_frozen, values)) if isinstance(values, (list, tuple)) else values
+
+
+def as_tensor(data: Any, dtype: DType = None, device: Any = None) -> Tensor:
+    """``data`` as a tensor, sharing memory and history where dtype and device allow; otherwise a copy."""
+    if isinstance(data, Tensor):
+        return data.to(data.device if device is None else device, kind(dtype, data.dtype))
+    if isinstance(data, backends.by_device_type("cpu").array_type) and not modes.get() & modes.TRACE:
+        shared = from_numpy(data)
+        return shared.to(shared.device if device is None else device, kind(dtype, shared.dtype))
+    return copied(data, dtype, device)
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor that shares the memory of a NumPy array: writes to one are seen by the other.
+
+    Raises:
+        TypeError: it is not a NumPy array, or of a dtype that tensors do not have.
+        ValueError: its bytes are in foreign order.
+    """
+    if not issubclass(type(ndarray), backends.by_device_type("cpu").array_type):
+        raise TypeError(f"from_numpy: expected np.ndarray, got {type(ndarray).__name__}; use leafgrad.tensor(...)")
+    if modes.get() & modes.TRACE:
+        raise TraceError(
+            f"leafgrad.from_numpy inside a traced function would bake the array into the program, at "
+            f"{messages.user_line()}. Make the tensor outside and pass it in"
+        )
+    dtypes.of(ndarray)
+    if not ndarray.dtype.isnative:
+        raise ValueError("from_numpy: expected native byte order; write array.astype(array.dtype.newbyteorder('='))")
+    if not ndarray.flags.writeable:
+        messages.warn(
+            "The given NumPy array is not writable, and a tensor that shares its memory cannot be written in place. "
+            "Copy the array, or use leafgrad.tensor(array)")
+    out: Tensor = carriers.alias(ndarray)
+    return out
+
+
+@method
+def new_tensor(
+    input: Tensor, data: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A copy of ``data`` as a leaf, of this tensor's dtype and device unless others are given."""
+    place = input.device if device is None else device
+    return tensor(data, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad)
+
+
+# ---- constructors of old ------------------------------------------------------------------------------------------
+
+
+def _typed(args: tuple[Any, ...], dtype: dtypes.dtype, device: Any = None) -> Tensor:
+    """Sizes make a tensor of arbitrary elements, one sequence or array makes its tensor, nothing an empty one."""
+    if len(args) == 1 and not isinstance(args[0], (int, Size)):
+        if isinstance(args[0], float):
+            raise TypeError(f"new(): data must be a sequence, got float; write leafgrad.tensor({args[0]})")
+        return copied(args[0], dtype, device)
+    place = devices.device("cpu" if device is None else device).resolve()
+    out: Tensor = carriers.create(create.empty, place, shape=sizes(args or (0,), "new"), dtype=dtype.name)
+    return out
+
+
+def FloatTensor(*args: Any) -> Tensor:
+    """A float32 tensor of a sequence, or of sizes with arbitrary elements."""
+    return _typed(args, dtypes.float32)
+
+
+def DoubleTensor(*args: Any) -> Tensor:
+    """A float64 tensor of a sequence, or of sizes with arbitrary elements."""
+    return _typed(args, dtypes.float64)
+
+
+def HalfTensor(*args: Any) -> Tensor:
+    """A float16 tensor of a sequence, or of sizes with arbitrary elements."""
+    return _typed(args, dtypes.float16)
+
+
+def IntTensor(*args: Any) -> Tensor:
+    """An int32 tensor of a sequence, or of sizes with arbitrary elements."""
+    return _typed(args, dtypes.int32)
+
+
+def LongTensor(*args: Any) -> Tensor:
+    """An int64 tensor of a sequence, or of sizes with arbitrary elements."""
+    return _typed(args, dtypes.int64)
+
+
+def BoolTensor(*args: Any) -> Tensor:
+    """A bool tensor of a sequence, or of sizes with arbitrary elements."""
+    return _typed(args, dtypes.bool_)
+
+
+def _construct(cls: type[Tensor], *args: Any, device: Any = None) -> Tensor:
+    """``Tensor(2, 3)`` has arbitrary elements, ``Tensor([2, 3])`` has these, both in the default dtype.
+
+    ``Tensor(other)`` shares the memory of another tensor.
+    """
+    shares = len(args) == 1 and isinstance(args[0], Tensor)
+    made = args[0].detach() if shares else _typed(args, dtypes.get_default_dtype(), device)
+    if cls is Tensor:
+        return made
+    out = object.__new__(cls)
+    out._data, out._version = made._data, made._version
+    out._node = out._leaf = None
+    return out
+
+
+attach("__new__", staticmethod(_construct))
+
+
+# ---- pickles ------------------------------------------------------------------------------------------------------
+
+
+def _reduce(self: Tensor) -> tuple[Any, ...]:
+    """For pickle and copy: class, elements as a NumPy array, device, requires_grad; then the attributes."""
+    self._refuse_trace("pickling")
+    host = backends.backend_of(self._data).to_host(self._data)
+    cls = type(self) if type(self).__module__ != "leafgrad.tensor.view" else Tensor
+    return _rebuild, (cls, host, str(self.device), self.requires_grad), self.__dict__ or None
+
+
+def _rebuild(cls: type[Tensor], array: Any, device: str, requires_grad: bool) -> Tensor:
+    made = carriers.alias(array) if device == "cpu" else copied(array, None, device)
+    out = object.__new__(cls)
+    out._data = made._data
+    out._node = out._leaf = out._version = None
+    return out.requires_grad_(requires_grad)
+
+
+attach("__reduce__", _reduce)

@@ -1,0 +1,293 @@
+"""The largest, the smallest, the middle, the commonest: along a dimension, over all, or so far; distinct elements."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from leafgrad import dtypes
+from leafgrad.ops import compare, cumulative, extremes, index, rounding, select
+from leafgrad.ops import reduce as ops
+from leafgrad.ops.convert import new_full
+from leafgrad.ops.shape import expand, permute, reshape
+from leafgrad.ops.sort import argsort
+from leafgrad.tensor.arguments import Dim, cast, dims, expect_tensor, flag, number, one_dim, widened
+from leafgrad.tensor.inplace import update
+from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = [
+    "amax", "amin", "aminmax", "argmax", "argmin", "cummax", "cummin", "cumprod", "cumsum", "max", "median", "min",
+    "mode", "quantile", "unique",
+]  # fmt: skip
+
+
+class Found(NamedTuple):
+    """Values along a dimension, and their indices (int64)."""
+
+    values: Tensor
+    indices: Tensor
+
+
+class MinMax(NamedTuple):
+    """The smallest and the largest."""
+
+    min: Tensor
+    max: Tensor
+
+
+# ---- largest and smallest -----------------------------------------------------------------------------------------
+
+
+def _nonempty(input: Tensor, over: tuple[int, ...], function: str) -> None:
+    """An IndexError if there is nothing to choose from."""
+    for d in over:
+        if not input.shape[d]:
+            raise IndexError(f"{function}(): Expected reduction dim {d} to have non-zero size.")
+
+
+@method
+def amax(input: Tensor, dim: Dim = (), keepdim: bool = False) -> Tensor:
+    """The largest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
+    over = dims(expect_tensor(input, "input", "amax"), dim, "amax")
+    _nonempty(input, over, "amax")
+    result: Tensor = ops.amax(input, dim=over, keepdim=flag(keepdim, "amax"))
+    return result
+
+
+@method
+def amin(input: Tensor, dim: Dim = (), keepdim: bool = False) -> Tensor:
+    """The smallest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
+    over = dims(expect_tensor(input, "input", "amin"), dim, "amin")
+    _nonempty(input, over, "amin")
+    result: Tensor = ops.amin(input, dim=over, keepdim=flag(keepdim, "amin"))
+    return result
+
+
+@method
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> MinMax:
+    """``amin`` and ``amax`` over one dimension or all, named ``min`` and ``max``."""
+    over = dims(expect_tensor(input, "input", "aminmax"), dim, "aminmax")
+    _nonempty(input, over, "aminmax")
+    keepdim = flag(keepdim, "aminmax")
+    return MinMax(ops.amin(input, dim=over, keepdim=keepdim), ops.amax(input, dim=over, keepdim=keepdim))
+
+
+@method
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Index of the largest element along ``dim``, or in the flattened tensor. int64"""
+    return _arg(extremes.argmax, input, dim, keepdim)
+
+
+@method
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Index of the smallest element along ``dim``, or in the flattened tensor. int64"""
+    return _arg(extremes.argmin, input, dim, keepdim)
+
+
+def _arg(op: Any, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+    expect_tensor(input, "input", op.name)
+    if dim is not None:
+        dim = one_dim(input, dim, op.name)
+        _nonempty(input, (dim,) if input.ndim else (), op.name)
+    elif not input._data.size:
+        raise IndexError(f"{op.name}(): Expected reduction dim to be specified for input.numel() == 0.")
+    result: Tensor = op(input, dim=dim, keepdim=flag(keepdim, op.name))
+    return result
+
+
+def _found(place: Tensor, input: Tensor, dim: int, keepdim: bool) -> Found:
+    """The elements of ``input`` at ``place``, whose ``dim`` has size 1, and the places."""
+    values = index.gather(input, place, dim=dim)
+    if not keepdim and input.ndim:
+        shape = input.shape[:dim] + input.shape[dim + 1 :]
+        values, place = reshape(values, shape=tuple(shape)), reshape(place, shape=tuple(shape))
+    return Found(values, place)
+
+
+def _extreme(name: str, whole: Any, pairwise: Any, place: Any, input: Tensor, dim: Any, keepdim: bool) -> Any:
+    expect_tensor(input, "input", name)
+    if isinstance(dim, Tensor):
+        return pairwise(input, dim)
+    keepdim = flag(keepdim, name)
+    if dim is None:
+        if not input._data.size:
+            raise RuntimeError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+                "with the 'dim' argument."
+            )
+        return whole(input, dim=dims(input, None), keepdim=False)
+    d = one_dim(input, dim, name)
+    _nonempty(input, (d,) if input.ndim else (), name)
+    return _found(place(input, dim=d, keepdim=True), input, d, keepdim)
+
+
+@method
+def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+    """The largest value; with ``dim``, (values, indices) along it; with a tensor, ``maximum(input, other)``.
+
+    Without ``dim`` equal values share the gradient; with it, it goes to the index given, the first of equal ones.
+
+    Raises:
+        IndexError, RuntimeError: there is nothing to choose from.
+    """
+    dim = other if other is not None else dim
+    return _extreme("max", ops.amax, select.maximum, extremes.argmax, input, dim, keepdim)
+
+
+@method
+def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+    """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``."""
+    dim = other if other is not None else dim
+    return _extreme("min", ops.amin, select.minimum, extremes.argmin, input, dim, keepdim)
+
+
+@method
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The lower median, nan if there is one; with ``dim``, (values, indices) along it.
+
+    Without ``dim`` equal values share the gradient; with it, it goes to the index given.
+    """
+    expect_tensor(input, "input", "median")
+    if dim is not None:
+        d = one_dim(input, dim, "median")
+        _nonempty(input, (d,) if input.ndim else (), "median")
+        return _found(extremes.argmedian(input, dim=d), input, d, flag(keepdim, "median"))
+    return extremes.median(input)
+
+
+@method
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Found:
+    """(values, indices) of the commonest value along ``dim``: the smallest of equally common, its last place."""
+    d = one_dim(expect_tensor(input, "input", "mode"), dim, "mode")
+    _nonempty(input, (d,) if input.ndim else (), "mode")
+    return _found(extremes.argmode(input, dim=d), input, d, flag(keepdim, "mode"))
+
+
+@method
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The distinct elements, or slices along ``dim``, in ascending order (also for ``sorted=False``).
+
+    Args:
+        return_inverse: give also, for each element (slice), its index in the result.
+        return_counts: give also how often each occurs.
+
+    Returns:
+        The values, or a tuple with what else was asked for. Their size depends on values, so a device is waited for.
+    """
+    expect_tensor(input, "input", "unique")
+    d = None if dim is None else one_dim(input, dim, "unique")
+    values, inverse, counts = extremes.unique(input, dim=d)
+    extra = ((inverse,) if return_inverse else ()) + ((counts,) if return_counts else ())
+    return (values, *extra) if extra else values
+
+
+@method
+def quantile(
+    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """The ``q``-quantiles along ``dim``, or of all elements; nan where there is a nan.
+
+    Args:
+        q: number in [0, 1], or a 1-d tensor of such, of the input's dtype; it then is the result's first dimension.
+        interpolation: between the two nearest elements: "linear", "lower", "higher", "midpoint" or "nearest".
+
+    Raises:
+        RuntimeError: the dtype is not float32 or float64, ``q`` is out of range, or an unknown interpolation.
+    """
+    expect_tensor(input, "input", "quantile")
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise RuntimeError(f"quantile() input tensor must be either float or double dtype, got {input.dtype}")
+    if interpolation not in _ROUNDINGS:
+        raise RuntimeError(f"quantile() interpolation must be one of {', '.join(_ROUNDINGS)}, but got {interpolation}")
+    at, scalar = _levels(input, q)
+    d = 0 if dim is None else one_dim(input, dim, "quantile")
+    x = reshape(input, shape=(-1,)) if dim is None or not input.ndim else permute(input, dims=_last(input.ndim, d))
+    n = x.shape[-1]
+    if not n:
+        raise RuntimeError("quantile() input tensor must be non-empty")
+    order = argsort(x, dim=x.ndim - 1, descending=False)
+    ranked = index.gather(x, order, dim=x.ndim - 1)
+    spoilt = ops.any(compare.isnan(x), dim=(x.ndim - 1,), keepdim=True)
+    place = _ROUNDINGS[interpolation](select.where(spoilt, float(n - 1), at * (n - 1)))  # nan is sorted last
+    below = rounding.floor(place)
+    shape = (*x.shape[:-1], at.shape[0])
+    low, high = (
+        index.gather(ranked, expand(cast(p, dtypes.int64), shape=shape), dim=x.ndim - 1)
+        for p in (below, rounding.ceil(place))
+    )
+    found = low + (high - low) * (place - below)  # (..., levels)
+    found = permute(found, dims=(x.ndim - 1, *range(x.ndim - 1)))
+    kept = tuple(1 if dim is None or i == d else m for i, m in enumerate(input.shape)) if keepdim else found.shape[1:]
+    result: Tensor = reshape(found, shape=(() if scalar else (at.shape[0],)) + tuple(kept))
+    return result
+
+
+_ROUNDINGS: dict[str, Any] = {
+    "linear": lambda place: place,
+    "lower": rounding.floor,
+    "higher": rounding.ceil,
+    "midpoint": lambda place: (rounding.floor(place) + rounding.ceil(place)) / 2,
+    "nearest": lambda place: rounding.round(place),
+}
+
+
+def _last(ndim: int, dim: int) -> tuple[int, ...]:
+    """The order of dimensions that puts ``dim`` last."""
+    return (*(i for i in range(ndim) if i != dim), dim)
+
+
+def _levels(input: Tensor, q: Any) -> tuple[Tensor, bool]:
+    """``q`` of ``quantile`` as a 1-d tensor, and whether it was 0-d."""
+    if isinstance(q, Tensor):
+        if q.dtype is not input.dtype:
+            raise RuntimeError(f"quantile() q tensor must be same dtype as the input tensor, got {q.dtype}")
+        if q.ndim > 1:
+            raise RuntimeError(f"quantile() q must be a scalar or 1D tensor, got {q.ndim}D")
+        return reshape(q, shape=(-1,)), not q.ndim
+    if not 0 <= number(q, "q", "quantile") <= 1:
+        raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q}")
+    at: Tensor = new_full(input, shape=(1,), value=q)
+    return at, True
+
+
+# ---- running ------------------------------------------------------------------------------------------------------
+
+
+@method
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Running sums along ``dim``; integers and bools are added up in int64. (...) -> (...)"""
+    x = widened(expect_tensor(input, "input", "cumsum"), dtype)
+    result: Tensor = cumulative.cumsum(x, dim=one_dim(x, dim, "cumsum"))
+    return result
+
+
+@method
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Running products along ``dim``; integers and bools are multiplied in int64. (...) -> (...)"""
+    x = widened(expect_tensor(input, "input", "cumprod"), dtype)
+    result: Tensor = cumulative.cumprod(x, dim=one_dim(x, dim, "cumprod"))
+    return result
+
+
+@method
+def cummax(input: Tensor, dim: int) -> Found:
+    """(values, indices) of the largest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
+    d = one_dim(expect_tensor(input, "input", "cummax"), dim, "cummax")
+    return _found(cumulative.cummax(input, dim=d), input, d, True)
+
+
+@method
+def cummin(input: Tensor, dim: int) -> Found:
+    """(values, indices) of the smallest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
+    d = one_dim(expect_tensor(input, "input", "cummin"), dim, "cummin")
+    return _found(cumulative.cummin(input, dim=d), input, d, True)
+
+
+attach("cumsum_", lambda self, dim, *, dtype=None: update(self, cumsum, dim, dtype=dtype))
+attach("cumprod_", lambda self, dim, *, dtype=None: update(self, cumprod, dim, dtype=dtype))

@@ -1,0 +1,163 @@
+"""Matrix factorisations of ``leafgrad.linalg``: Cholesky, QR, eigenvalues, singular values."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from leafgrad import dtypes
+from leafgrad.ops import linalg as ops
+from leafgrad.ops.convert import new_full
+from leafgrad.ops.matmul import matmul, swap
+from leafgrad.ops.shape import cat
+from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
+
+
+class QRResult(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
+
+class SVDResult(NamedTuple):
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+class EighResult(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+# ---- checks -------------------------------------------------------------------------------------------------------
+
+
+def check(A: Any, function: str, name: str = "A") -> None:
+    """A RuntimeError unless ``A`` holds matrices of a dtype that factorisations take; TypeError if no Tensor."""
+    expect_tensor(A, name, function)
+    if A.ndim < 2:
+        raise RuntimeError(
+            f"{function}: The input tensor {name} must have at least 2 dimensions, got size {list(A.shape)}"
+        )
+    check_floating(A, function, name)
+    if A.dtype is dtypes.float16:
+        raise RuntimeError(
+            f"{function}: Low precision dtypes not supported. Got {A.dtype} for {name}; convert it with .float()"
+        )
+
+
+def check_floating(A: Tensor, function: str, name: str = "A") -> None:
+    """A RuntimeError unless ``A`` is of a floating dtype."""
+    if not A.dtype.is_floating_point:
+        raise RuntimeError(
+            f"{function}: Expected a floating point tensor as {name}. Got {A.dtype}; convert it with .float()"
+        )
+
+
+def check_square(A: Any, function: str, name: str = "A") -> None:
+    """The same, and a RuntimeError unless the matrices are square."""
+    check(A, function, name)
+    m, n = A.shape[-2:]
+    if m != n:
+        raise RuntimeError(f"{function}: {name} must be batches of square matrices, but they are {m} by {n} matrices")
+
+
+# ---- factorisations -----------------------------------------------------------------------------------------------
+
+
+def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
+    """L with A = L L^T, lower triangular; or its transpose if ``upper``. (..., n, n) -> (..., n, n)
+
+    A is symmetric and positive-definite; only its lower triangle is read, and its gradient is symmetric.
+
+    Raises:
+        LinAlgError: a matrix is not positive-definite.
+    """
+    check_square(A, "linalg.cholesky")
+    factor: Tensor = ops.cholesky(A)
+    return swap(factor) if upper else factor
+
+
+def qr(A: Tensor, mode: str = "reduced") -> QRResult:
+    """Q and R with A = Q R, Q of orthonormal columns, R upper triangular.
+
+    Args:
+        A: (..., m, n).
+        mode: "reduced": Q is (..., m, k), R is (..., k, n) with k = min(m, n); "complete": k = m, whose gradient needs
+            m <= n; "r": Q is empty.
+    """
+    check(A, "linalg.qr")
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(
+            f"qr received unrecognized mode {mode!r} but expected one of 'reduced' (default), 'r', or 'complete'"
+        )
+    m, n = A.shape[-2:]
+    if m < n:  # the factors of the first m columns decide the rest
+        last = A.ndim - 1
+        q, r = ops.qr(ops.span(A, last, 0, m), mode="reduced")
+        r = cat(r, matmul(swap(q), ops.span(A, last, m, n)), dim=last)
+    else:
+        q, r = ops.qr(A, mode="complete" if mode == "complete" and m > n else "reduced")
+    return QRResult(new_full(A, shape=(0,), value=0) if mode == "r" else q, r)
+
+
+def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> SVDResult:
+    """U, S and Vh with A = U diag(S) Vh: singular values, descending, and orthonormal singular vectors.
+
+    Args:
+        A: (..., m, n).
+        full_matrices: U is (..., m, m) and Vh (..., n, n), else (..., m, k) and (..., k, n) with k = min(m, n).
+            The vectors beyond k are arbitrary and get no gradient.
+        driver: only None; others belong to cuSOLVER.
+
+    Gradients through U and Vh are those of functions that do not depend on the signs of the vectors, and exist only
+    where singular values are distinct.
+    """
+    check(A, "linalg.svd")
+    if driver is not None:
+        raise RuntimeError(f"linalg.svd: driver: expected None, got {driver!r}")
+    full = full_matrices and A.shape[-2] != A.shape[-1]
+    return SVDResult(*ops.svd(A, full=full))
+
+
+def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
+    """Singular values, descending. (..., m, n) -> (..., min(m, n))"""
+    return svd(A, full_matrices=False, driver=driver).S
+
+
+def eigh(A: Tensor, UPLO: str = "L") -> EighResult:
+    """Eigenvalues, ascending, and orthonormal eigenvectors, in columns, of symmetric matrices.
+
+    Args:
+        A: (..., n, n), symmetric.
+        UPLO: which triangle is read, "L" or "U". The gradient is symmetric all the same.
+
+    Gradients through the vectors are those of functions that do not depend on their signs, and exist only where
+    eigenvalues are distinct.
+    """
+    check_square(A, "linalg.eigh")
+    if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO!r}")
+    return EighResult(*ops.eigh(A, lower=UPLO.upper() == "L"))
+
+
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+    """Eigenvalues of symmetric matrices, ascending. (..., n, n) -> (..., n)"""
+    return eigh(A, UPLO).eigenvalues
+
+
+def eig(A: Tensor) -> Any:
+    """Not there: eigenvalues of a matrix that is not symmetric are complex, and leafgrad has no complex dtype.
+
+    Raises:
+        NotImplementedError: always.
+    """
+    raise NotImplementedError(
+        "linalg.eig and eigvals give complex numbers, for which leafgrad has no dtype; use linalg.eigh or eigvalsh "
+        "for a symmetric matrix"
+    )
+
+
+eigvals = eig

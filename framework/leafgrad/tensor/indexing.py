@@ -1,0 +1,203 @@
+"""``t[...]`` and ``t[...] = value``.
+
+Ints, slices, None and the ellipsis choose a view. Integer tensors (lists, arrays) then pick elements from it, and
+boolean masks stand for the integers where they hold: finding these waits for the device.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from leafgrad import backends, dtypes
+from leafgrad.ops import index as ops
+from leafgrad.ops.node import SymbolBase
+from leafgrad.ops.select import where
+from leafgrad.ops.shape import Index, part
+from leafgrad.tensor import arguments
+from leafgrad.tensor.data import copied
+from leafgrad.tensor.inplace import update
+from leafgrad.tensor.methods import attach
+from leafgrad.tensor.shapes import reshaped
+from leafgrad.tensor.sorting import nonzero
+from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.writes import copy_, fill_, value_for
+
+INTEGERS = (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8)
+
+
+class Plan:
+    """A key, taken apart: the basic index ``at`` (None if it chooses everything), then ``indices`` at ``dims``."""
+
+    __slots__ = ("at", "dims", "indices")
+
+    def __init__(self, x: Tensor, key: Any) -> None:
+        self.indices: list[Tensor] = []
+        self.dims: list[int] = []
+        at: list[Any] = []
+        shape = x._data.shape
+        d = out = used = 0  # the dimension of x, of the view that at chooses, and how much of at is not trivial
+        for k in _expanded(x, key):
+            if k is None:
+                at.append(None)
+                out += 1
+                used = len(at)
+            elif type(k) is int:
+                at.append(_position(k, d, shape[d]))
+                d += 1
+                used = len(at)
+            elif type(k) is slice:
+                n = shape[d]
+                at.append(_range(k, n))
+                if at[-1] != (0, n, 1):
+                    used = len(at)
+                d += 1
+                out += 1
+            else:
+                new = not k._data.ndim and k.dtype is dtypes.bool_  # chooses from a dimension of its own
+                for tensor in self._advanced(x, k, d):
+                    at.append(None if new else (0, shape[d], 1))
+                    self.indices.append(tensor)
+                    self.dims.append(out)
+                    d += not new
+                    out += 1
+                used = len(at) if new else used
+        self.at: Index | None = tuple(at[:used]) if used or not self.dims else None
+
+    def _advanced(self, x: Tensor, k: Tensor, d: int) -> tuple[Tensor, ...]:
+        """The integer tensors that ``k`` stands for, on x's device."""
+        if k.dtype is dtypes.bool_:
+            if k._data.shape != x._data.shape[d : d + k.ndim]:
+                raise IndexError(
+                    f"The shape of the mask {list(k.shape)} at index {d} does not match the shape of the indexed "
+                    f"tensor {list(x.shape)} at index {d}"
+                )
+            found: tuple[Tensor, ...] = nonzero(k, as_tuple=True)
+        elif k.dtype in INTEGERS:
+            found = (k,)
+        else:
+            raise IndexError(
+                f"tensors used as indices must be integers or bools, got {k.dtype}; convert it with .long() or .bool()"
+            )
+        return tuple(i.to(x.device) for i in found)
+
+    def view(self, x: Tensor) -> Tensor:
+        """The part of x that the basic index chooses."""
+        chosen: Tensor = x if self.at is None else part(x, at=self.at)
+        return chosen
+
+
+def _expanded(x: Tensor, key: Any) -> list[Any]:
+    """One entry per dimension, without ellipsis: int, slice, None or Tensor."""
+    entries = [_entry(x, k) for k in (key if type(key) is tuple else (key,))]
+    taken, dots = 0, None
+    for i, k in enumerate(entries):
+        if k is Ellipsis:
+            if dots is not None:
+                raise IndexError("an index can only have a single ellipsis ('...')")
+            dots = i
+        elif k is not None:
+            taken += k.ndim if isinstance(k, Tensor) and k.dtype is dtypes.bool_ else 1
+    ndim = x._data.ndim
+    if taken > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    rest: list[Any] = [slice(None)] * (ndim - taken)
+    return entries + rest if dots is None else entries[:dots] + rest + entries[dots + 1 :]
+
+
+def _entry(x: Tensor, k: Any) -> Any:
+    if k is None or k is Ellipsis or type(k) is int or type(k) is slice:
+        return k
+    if isinstance(k, bool):
+        k = copied(k, None, x.device)
+    elif isinstance(k, (list, tuple, range)) or type(k) in backends.BACKENDS:
+        k = copied(k, None, None)
+        if not k.numel() and k.dtype is not dtypes.bool_:
+            k = k.to(dtypes.int64)
+    if isinstance(k, Tensor):
+        single = not k._data.ndim and k.dtype in INTEGERS and not isinstance(k._data, SymbolBase)
+        return int(k.item()) if single else k
+    if hasattr(k, "__index__"):
+        return operator.index(k)
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), None and integer or bool tensors are valid indices, got "
+        f"{type(k).__name__}"
+    )
+
+
+def _position(i: int, d: int, n: int) -> int:
+    if not -n <= i < n:
+        raise IndexError(f"index {i} is out of bounds for dimension {d} with size {n}")
+    return i + n if i < 0 else i
+
+
+def _range(s: slice, n: int) -> tuple[int, int, int]:
+    if s.step is not None and operator.index(s.step) <= 0:
+        raise ValueError(f"step must be greater than zero, got {s.step}; use flip()")
+    start, stop, step = s.indices(n)
+    return start, max(start, stop), step
+
+
+def getitem(self: Tensor, key: Any) -> Tensor:
+    """A view for ints, slices, None and the ellipsis, a copy as soon as tensors, lists or masks choose elements."""
+    plan = Plan(self, key)
+    chosen = plan.view(self)
+    if not plan.dims:
+        return chosen
+    out: Tensor = ops.index(chosen, *plan.indices, dims=tuple(plan.dims))
+    return out
+
+
+def setitem(self: Tensor, key: Any, value: Any) -> None:
+    """Write ``value`` (a number, a tensor or data for one, which broadcasts) to what ``self[key]`` gives."""
+    value = _value(self, value)
+    if _is_mask(self, key) and (not isinstance(value, Tensor) or not value._data.ndim):
+        mask = reshaped(key, (*key._data.shape, *(1,) * (self._data.ndim - key._data.ndim)))
+        update(self, _where_mask, mask.to(self.device), value)
+        return
+    plan = Plan(self, key)
+    target = plan.view(self)
+    if plan.dims:
+        ndim = target._data.ndim - len(plan.dims) + max(i._data.ndim for i in plan.indices)
+        update(target, ops.index_put, _trimmed(value, ndim), *plan.indices, dims=tuple(plan.dims))
+    elif isinstance(value, Tensor):
+        copy_(target, _trimmed(value, target._data.ndim))
+    else:
+        fill_(target, value)
+
+
+def _where_mask(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+    out: Tensor = where(mask, value, x)
+    return out
+
+
+def _is_mask(x: Tensor, key: Any) -> bool:
+    return (
+        isinstance(key, Tensor)
+        and key.dtype is dtypes.bool_
+        and bool(key._data.ndim)
+        and key._data.shape == x._data.shape[: key._data.ndim]
+    )
+
+
+def _value(x: Tensor, value: Any) -> Any:
+    """A number, or a tensor of x's dtype on x's device."""
+    if isinstance(value, Tensor):
+        return arguments.cast(value.to(x.device) if not value._data.ndim else value, x.dtype)
+    if isinstance(value, (list, tuple)) or (type(value) in backends.BACKENDS and value.ndim):
+        return copied(value, x.dtype, x.device)
+    return value_for(x, value, "value")
+
+
+def _trimmed(value: Any, ndim: int) -> Any:
+    """``value`` without leading dimensions of size 1 beyond ``ndim`` dimensions."""
+    if not isinstance(value, Tensor):
+        return value
+    shape = tuple(value._data.shape)
+    while len(shape) > ndim and shape[0] == 1:
+        shape = shape[1:]
+    return value if len(shape) == value._data.ndim else reshaped(value, shape)
+
+
+attach("__getitem__", getitem)
+attach("__setitem__", setitem)

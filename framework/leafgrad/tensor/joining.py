@@ -1,0 +1,329 @@
+"""Tensors put together (cat, stack, meshgrid, …) and taken apart (split, chunk, unbind, …)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from leafgrad.ops import shape as ops
+from leafgrad.tensor import arguments
+from leafgrad.tensor.creation import new_zeros
+from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.shapes import atleast_1d, atleast_2d, atleast_3d, reshaped
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = [
+    "block_diag",
+    "cartesian_prod",
+    "cat",
+    "chunk",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "dsplit",
+    "dstack",
+    "hsplit",
+    "hstack",
+    "meshgrid",
+    "narrow",
+    "row_stack",
+    "select",
+    "split",
+    "stack",
+    "tensor_split",
+    "unbind",
+    "vsplit",
+    "vstack",
+]
+
+Tensors = Sequence[Tensor]
+
+
+def several(tensors: Any, function: str) -> list[Tensor]:
+    """A non-empty list of tensors, from a sequence of them."""
+    if isinstance(tensors, Tensor) or not isinstance(tensors, Sequence):
+        raise TypeError(
+            f"{function}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
+        )
+    if not tensors:
+        error = ValueError if function == "cat" else RuntimeError
+        raise error(f"{function}(): expected a non-empty list of Tensors")
+    return [arguments.expect_tensor(x, f"tensors[{i}]", function) for i, x in enumerate(tensors)]
+
+
+def cat(tensors: Tensors, dim: int = 0) -> Tensor:
+    """Tensors one after the other along ``dim``; in all other dimensions their sizes agree.
+
+    Tensors of shape (0,) are passed over. dtypes are promoted.
+
+    Raises:
+        ValueError: no tensors. RuntimeError: sizes differ, or a tensor has no dimensions.
+    """
+    every = several(tensors, "cat")
+    parts = [x for x in every if x._data.shape != (0,)]
+    if not parts:
+        parts = every[:1]
+    first = parts[0]._data.shape
+    if not first:
+        raise RuntimeError(f"zero-dimensional tensor (at position {every.index(parts[0])}) cannot be concatenated")
+    d = arguments.one_dim(parts[0], dim, "cat")
+    for i, x in enumerate(parts):
+        shape = x._data.shape
+        if len(shape) != len(first):
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}")
+        if shape[:d] != first[:d] or shape[d + 1 :] != first[d + 1 :]:
+            k = next(k for k in range(len(first)) if k != d and shape[k] != first[k])
+            raise RuntimeError(
+                f"Sizes of tensors must match except in dimension {dim}. Expected size {first[k]} but got size "
+                f"{shape[k]} for tensor number {i} in the list."
+            )
+    out: Tensor = ops.cat(*parts, dim=d)
+    return out
+
+
+concat = concatenate = cat
+
+
+def stack(tensors: Tensors, dim: int = 0) -> Tensor:
+    """Tensors of one shape along a new dimension, which is ``dim`` of the result."""
+    parts = several(tensors, "stack")
+    d = arguments.one_dim(parts[0], dim, "stack", extra=1)
+    shape = tuple(parts[0]._data.shape)
+    for i, x in enumerate(parts):
+        if tuple(x._data.shape) != shape:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
+                f"{list(x._data.shape)} at entry {i}"
+            )
+    inserted = (*shape[:d], 1, *shape[d:])
+    out: Tensor = ops.cat(*[reshaped(x, inserted) for x in parts], dim=d)
+    return out
+
+
+def hstack(tensors: Tensors) -> Tensor:
+    """Tensors side by side: along dimension 1, or 0 where they have one dimension."""
+    parts = atleast_1d(several(tensors, "hstack"))
+    return cat(parts, 0 if parts[0].ndim == 1 else 1)
+
+
+def vstack(tensors: Tensors) -> Tensor:
+    """Tensors below each other, (n,) as (1, n)."""
+    return cat(atleast_2d(several(tensors, "vstack")), 0)
+
+
+row_stack = vstack
+
+
+def dstack(tensors: Tensors) -> Tensor:
+    """Tensors behind each other, along dimension 2."""
+    return cat(atleast_3d(several(tensors, "dstack")), 2)
+
+
+def column_stack(tensors: Tensors) -> Tensor:
+    """Tensors side by side, (n,) as a column (n, 1)."""
+    return hstack([x.reshape(x.numel(), 1) if x.ndim < 2 else x for x in several(tensors, "column_stack")])
+
+
+def block_diag(*tensors: Tensor) -> Tensor:
+    """A matrix with the given ones along its diagonal and zeros elsewhere."""
+    blocks = atleast_2d(several(tensors, "block_diag"))
+    width = sum(b.shape[1] for b in blocks)
+    rows, left = [], 0
+    for b in blocks:
+        if b.ndim > 2:
+            raise RuntimeError(f"block_diag: Input tensors must have 2 or fewer dimensions, got {b.ndim}")
+        height, n = b.shape
+        rows.append(cat([new_zeros(b, height, left), b, new_zeros(b, height, width - left - n)], 1))
+        left += n
+    return cat(rows, 0)
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Each of n one-dimensional tensors expanded over the grid of all: element [i, j, …] of the first is its i-th.
+
+    Args:
+        indexing: "ij", or "xy", which exchanges the first two dimensions.
+    """
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    every = several(tuple(given), "meshgrid")
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(f'meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    for x in every:
+        if x.ndim > 1:
+            raise RuntimeError(f"meshgrid: Expected 0D or 1D tensor in the tensor list but got: {list(x.shape)}")
+    axes = list(range(len(every)))
+    if indexing == "xy" and len(axes) > 1:
+        axes[:2] = 1, 0
+    shape = [0] * len(every)
+    for axis, x in zip(axes, every, strict=True):
+        shape[axis] = x.numel()
+    return tuple(
+        reshaped(x, tuple(x.numel() if d == axis else 1 for d in range(len(every)))).expand(shape)
+        for axis, x in zip(axes, every, strict=True)
+    )
+
+
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All combinations of elements of one-dimensional tensors, the last one fastest. (number, len(tensors))"""
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([x.reshape(-1) for x in meshgrid(*tensors)], 1)
+
+
+# ---- parts --------------------------------------------------------------------------------------------------------
+
+
+def piece(input: Tensor, d: int, start: int, stop: int) -> Tensor:
+    """The range from ``start`` to ``stop`` of dimension ``d``, as a view."""
+    whole = tuple((0, n, 1) for n in input._data.shape[:d])
+    out: Tensor = ops.part(input, at=(*whole, (start, stop, 1)))
+    return out
+
+
+@method
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """``length`` elements of dimension ``dim`` from ``start`` on, as a view.
+
+    Raises:
+        IndexError: ``start`` is out of range. RuntimeError: ``length`` is negative or too long.
+    """
+    d = arguments.one_dim(input, dim, "narrow")
+    if not input._data.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    n, first = input._data.shape[d], arguments.integer(start, "start", "narrow")
+    if length < 0:
+        raise RuntimeError(f"narrow(): length must be non-negative, got {length}")
+    if not -n <= first <= n:
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
+    first += n if first < 0 else 0
+    if first + length > n:
+        raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({n}).")
+    return piece(input, d, first, first + length)
+
+
+@method
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """The slice at ``index`` of dimension ``dim``, which goes away; a view."""
+    if not input._data.ndim:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d, i = arguments.one_dim(input, dim, "select"), arguments.integer(index, "index", "select")
+    n = input._data.shape[d]
+    if not -n <= i < n:
+        raise IndexError(f"select(): index {i} out of range for tensor of size {list(input.shape)} at dimension {d}")
+    return _at(input, d, i % n)
+
+
+def _at(input: Tensor, d: int, i: int) -> Tensor:
+    whole = tuple((0, n, 1) for n in input._data.shape[:d])
+    out: Tensor = ops.part(input, at=(*whole, i))
+    return out
+
+
+def _cut(input: Tensor, d: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
+    """The pieces between consecutive ``edges``."""
+    return tuple(piece(input, d, start, max(start, stop)) for start, stop in itertools.pairwise(edges))
+
+
+@method
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The slices along ``dim``, which goes away; views."""
+    if not input._data.ndim:
+        raise RuntimeError("unbind: Dimension specified as 0 but tensor has no dimensions")
+    d = arguments.one_dim(input, dim, "unbind")
+    return tuple(_at(input, d, i) for i in range(input._data.shape[d]))
+
+
+@method
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces of ``split_size`` along ``dim``, the last one perhaps shorter, or of the sizes in a list; views.
+
+    Raises:
+        RuntimeError: a negative size, or sizes that do not add up to that of the dimension.
+    """
+    if not arguments.expect_tensor(tensor, "tensor", "split")._data.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    d = arguments.one_dim(tensor, dim, "split")
+    n = tensor._data.shape[d]
+    if isinstance(split_size_or_sections, int):
+        size = split_size_or_sections
+        if size < 0 or (size == 0 and n):
+            raise RuntimeError(
+                f"split expects split_size be non-negative, and positive here, but got split_size={size}"
+            )
+        count = max(1, -(-n // size)) if size else 1
+        return _cut(tensor, d, [min(i * size, n) for i in range(count + 1)])
+    sections = arguments.shape((split_size_or_sections,), "split", "split_size_or_sections")
+    if sum(sections) != n or (sections and min(sections) < 0):
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), "
+            f"but got split_sizes={list(sections)}"
+        )
+    return _cut(tensor, d, [sum(sections[:i]) for i in range(len(sections) + 1)])
+
+
+attach("split_with_sizes", split)
+
+
+@method
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most ``chunks`` pieces along ``dim``, of equal size but for the last; views."""
+    if not input._data.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    d = arguments.one_dim(input, dim, "chunk")
+    n = input._data.shape[d]
+    size = -(-n // chunks)
+    if not size:
+        return _cut(input, d, [0] * (chunks + 1))
+    return _cut(input, d, [min(i * size, n) for i in range(-(-n // size) + 1)])
+
+
+@method
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """That many pieces along ``dim``, of sizes that differ by one at most, or pieces cut at given places; views."""
+    if not input._data.ndim:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    d = arguments.one_dim(input, dim, "tensor_split")
+    n, given = int(input._data.shape[d]), indices_or_sections
+    if isinstance(given, Tensor):
+        given = given.tolist()
+    if isinstance(given, int):
+        if given <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {given}")
+        return _cut(input, d, [i * (n // given) + min(i, n % given) for i in range(given + 1)])
+    inner = [min(max(i + n if i < 0 else i, 0), n) for i in arguments.shape((given,), "tensor_split", "indices")]
+    return _cut(input, d, [0, *inner, n])
+
+
+@method
+def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Split along dimension 1, or 0 of a one-dimensional tensor."""
+    return _even_split("hsplit", input, indices_or_sections, 0 if input.ndim == 1 else 1, 1)
+
+
+@method
+def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Split along dimension 0."""
+    return _even_split("vsplit", input, indices_or_sections, 0, 2)
+
+
+@method
+def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Split along dimension 2."""
+    return _even_split("dsplit", input, indices_or_sections, 2, 3)
+
+
+def _even_split(function: str, input: Tensor, given: Any, d: int, least: int) -> tuple[Tensor, ...]:
+    if input.ndim < least:
+        raise RuntimeError(
+            f"{function} requires a tensor with at least {least} dimension, but got a tensor with "
+            f"{input.ndim} dimensions!"
+        )
+    if isinstance(given, int) and (given <= 0 or input.shape[d] % given):
+        raise RuntimeError(
+            f"{function} attempted to split along dimension {d}, but the size of the dimension {input.shape[d]} is not "
+            f"divisible by the split_size {given}!"
+        )
+    return tensor_split(input, given, d)

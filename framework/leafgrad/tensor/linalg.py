@@ -1,0 +1,267 @@
+"""Determinants, inverses, powers and systems of equations of ``leafgrad.linalg``, with PyTorch's names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from leafgrad.ops import linalg as ops
+from leafgrad.ops.convert import new_full
+from leafgrad.ops.linalg import column
+from leafgrad.ops.matmul import matmul, swap
+from leafgrad.ops.matrix_exp import matrix_exp as exp_op
+from leafgrad.ops.reduce import sum as sum_over
+from leafgrad.ops.shape import expand, permute, reshape, tril, triu
+from leafgrad.tensor.arguments import expect_tensor, integer, one_dim
+from leafgrad.tensor.factorizations import check, check_square, svdvals
+from leafgrad.tensor.norms import rank, tolerances
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = [
+    "det", "inv", "lstsq", "matrix_exp", "matrix_power", "pinv", "slogdet", "solve", "solve_triangular", "tensorinv",
+    "tensorsolve",
+]  # fmt: skip
+
+
+class SlogdetResult(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
+
+
+class LstsqResult(NamedTuple):
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+# ---- determinants, inverses, powers -------------------------------------------------------------------------------
+
+
+def det(A: Tensor) -> Tensor:
+    """Determinant. (..., n, n) -> (...). The gradient of singular matrices is right too, but only the first one."""
+    check_square(A, "linalg.det")
+    result: Tensor = ops.det(A)
+    return result
+
+
+def slogdet(A: Tensor) -> SlogdetResult:
+    """Sign and natural logarithm of the absolute value of the determinant. (..., n, n) -> (...), (...)"""
+    check_square(A, "linalg.slogdet")
+    return SlogdetResult(*ops.slogdet(A))
+
+
+def inv(A: Tensor) -> Tensor:
+    """Inverse. (..., n, n) -> (..., n, n)
+
+    Raises:
+        LinAlgError: a matrix is singular.
+    """
+    check_square(A, "linalg.inv")
+    result: Tensor = ops.inv(A)
+    return result
+
+
+def pinv(
+    A: Tensor, rcond: float | None = None, hermitian: bool = False, *, atol: float | None = None,
+    rtol: float | None = None,
+) -> Tensor:  # fmt: skip
+    """Moore-Penrose inverse. (..., m, n) -> (..., n, m)
+
+    Args:
+        atol, rtol: singular values up to ``max(atol, rtol * largest)`` count as zero. By default atol is 0 and rtol
+            is max(m, n) times the dtype's eps, or 0 if atol is given. ``rcond`` is an older name of rtol.
+        hermitian: the matrices are symmetric. It changes nothing but the check that they are square.
+    """
+    (check_square if hermitian else check)(A, "linalg.pinv")
+    a, r = tolerances(A, atol, rtol if rcond is None else rcond, "linalg.pinv")
+    result: Tensor = ops.pinv(A, atol=a, rtol=r)
+    return result
+
+
+def matrix_power(A: Tensor, n: int) -> Tensor:
+    """The n-th power by repeated squaring; of the inverse if n < 0. (..., n, n) -> (..., n, n)"""
+    expect_tensor(A, "A", "linalg.matrix_power")
+    n = integer(n, "n", "linalg.matrix_power")
+    check_square(A, "linalg.matrix_power")
+    if n == 0:
+        return _identity(A)
+    base, result = A if n > 0 else inv(A), None
+    n = abs(n)
+    while True:
+        if n % 2:
+            result = base if result is None else matmul(result, base)
+        n //= 2
+        if not n:
+            assert result is not None
+            return result
+        base = matmul(base, base)
+
+
+def _identity(A: Tensor) -> Tensor:
+    """Identity matrices of the shape of ``A``."""
+    ones = new_full(A, shape=tuple(A.shape), value=1)
+    result: Tensor = tril(triu(ones, diagonal=0), diagonal=0)
+    return result
+
+
+def matrix_exp(A: Tensor) -> Tensor:
+    """Matrix exponential, the sum of A^k / k!. (..., n, n) -> (..., n, n)"""
+    check_square(A, "linalg.matrix_exp")
+    result: Tensor = exp_op(A)
+    return result
+
+
+# ---- systems ------------------------------------------------------------------------------------------------------
+
+
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    """X with A X = B, or X A = B if not ``left``.
+
+    Args:
+        A: (..., n, n).
+        B: (..., n, k), or (..., k, n) if not left; a vector (n), or vectors (..., n) with the batch of A, are columns.
+
+    Raises:
+        LinAlgError: a matrix is singular. RuntimeError: sizes do not fit.
+    """
+    check_square(A, "linalg.solve")
+    expect_tensor(B, "B", "linalg.solve")
+    vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
+    x = _solve(A, column(B) if vector else B, left, "linalg.solve")
+    result: Tensor = reshape(x, shape=tuple(x.shape[:-1])) if vector else x
+    return result
+
+
+def _solve(A: Tensor, B: Tensor, left: bool, function: str) -> Tensor:
+    check(B, function, "B")
+    if A.dtype is not B.dtype:
+        raise RuntimeError(
+            f"{function}: Expected A and B to have the same dtype, but found A of type {A.dtype} and B of type "
+            f"{B.dtype} instead"
+        )
+    if A.shape[-1] != B.shape[-2 if left else -1]:
+        sizes = f"({A.shape[-2]}x{A.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})"
+        raise RuntimeError(
+            f"{function}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} {sizes}"
+        )
+    A, B = _one_batch(A, B, function)
+    x: Tensor = ops.solve(A, B) if left else swap(ops.solve(swap(A), swap(B)))
+    return x
+
+
+def _one_batch(A: Tensor, B: Tensor, function: str) -> tuple[Tensor, Tensor]:
+    """Both with the batch dimensions that theirs broadcast to."""
+    a, b = tuple(A.shape[:-2]), tuple(B.shape[:-2])
+    if a == b:
+        return A, B
+    n = max(len(a), len(b))
+    batch = []
+    for p, q in zip((1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b, strict=True):
+        if p != q and 1 not in (p, q):
+            raise RuntimeError(
+                f"{function}: expected batch dimensions of A and B that broadcast, got {list(a)} and {list(b)}"
+            )
+        batch.append(q if p == 1 else p)
+    return expand(A, shape=(*batch, *A.shape[-2:])), expand(B, shape=(*batch, *B.shape[-2:]))
+
+
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+    """X with A X = B, or X A = B if not ``left``, where only one triangle of A counts.
+
+    Args:
+        A: (..., n, n). B: (..., n, k), or (..., k, n) if not left.
+        upper: which triangle. unitriangular: take the diagonal to be ones.
+    """
+    check_square(A, "linalg.solve_triangular")
+    off = (triu if upper else tril)(A, diagonal=(1 if upper else -1) if unitriangular else 0)
+    return _solve(off + _identity(A) if unitriangular else off, B, left, "linalg.solve_triangular")
+
+
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:
+    """X that minimises the Frobenius norm of A X - B, the smallest one if there are many.
+
+    Args:
+        A: (..., m, n).
+        B: (..., m, k), or vectors (..., m) with the batch of A.
+        rcond: singular values up to rcond times the largest count as zero; max(m, n) times the dtype's eps by default.
+        driver: one of LAPACK's, "gelsy" by default. All are served by the singular value decomposition; "gels"
+            leaves out the rank, and only "gelsd" and "gelss" return singular values, as in PyTorch.
+
+    Returns:
+        solution, (..., n, k); residuals, the squared norms of the columns of A X - B, (..., k), empty unless m > n;
+        rank, (...); singular_values. Where A has not full rank, PyTorch leaves the residuals out.
+    """
+    check(A, "linalg.lstsq")
+    expect_tensor(B, "B", "linalg.lstsq")
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError(f"linalg.lstsq: driver: expected one of gels, gelsy, gelsd, gelss, got {driver!r}")
+    vector = A.ndim - 1 == B.ndim and B.shape == A.shape[:-1]
+    if vector:
+        B = column(B)
+    check(B, "linalg.lstsq", "B")
+    if A.dtype is not B.dtype or A.shape[-2] != B.shape[-2]:
+        raise RuntimeError(
+            f"linalg.lstsq: expected A and B of one dtype and as many rows, got A: {A.dtype} {list(A.shape)}, "
+            f"B: {B.dtype} {list(B.shape)}"
+        )
+    _, r = tolerances(A, None, rcond, "linalg.lstsq")
+    solution = matmul(ops.pinv(A, atol=0.0, rtol=r), B)
+    empty = new_full(A, shape=(0,), value=0)
+    residuals = empty
+    if A.shape[-2] > A.shape[-1]:
+        miss = matmul(A, solution) - B
+        residuals = sum_over(miss * miss, dim=(miss.ndim - 2,))
+    s = svdvals(A).detach()
+    ranks = new_full(A, shape=(0,), value=0, dtype="int64") if driver == "gels" else rank(s, 0.0, r)
+    if vector:
+        solution = reshape(solution, shape=tuple(solution.shape[:-1]))
+        residuals = residuals if residuals is empty else reshape(residuals, shape=tuple(residuals.shape[:-1]))
+    return LstsqResult(solution, residuals, ranks, s if driver in ("gelsd", "gelss") else empty)
+
+
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+    """The inverse of ``tensordot(A, ., ind)``: A as a matrix of its first ``ind`` by its other dimensions, inverted.
+
+    Raises:
+        RuntimeError: that matrix is not square, or ``ind`` is not positive. LinAlgError: it is singular.
+    """
+    expect_tensor(A, "A", "linalg.tensorinv")
+    if integer(ind, "ind", "linalg.tensorinv") < 1:
+        raise RuntimeError(f"linalg.tensorinv: Expected a strictly positive integer for 'ind', got {ind}")
+    first, last = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    n = math.prod(first)
+    if n != math.prod(last):
+        raise RuntimeError(
+            "linalg.tensorinv: Expected self to satisfy the requirement prod(self.shape[ind:]) == "
+            f"prod(self.shape[:ind]), but got {math.prod(last)} != {n}"
+        )
+    result: Tensor = reshape(inv(reshape(A, shape=(n, n))), shape=(*last, *first))
+    return result
+
+
+def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
+    """X with ``tensordot(A, X, X.ndim) == B``.
+
+    Args:
+        A: of shape B.shape + X.shape, after ``dims`` are moved to the end.
+
+    Raises:
+        RuntimeError: sizes do not fit. LinAlgError: there is no unique solution.
+    """
+    expect_tensor(A, "A", "linalg.tensorsolve")
+    expect_tensor(B, "B", "linalg.tensorsolve")
+    if dims is not None:
+        moved = tuple(one_dim(A, d, "linalg.tensorsolve") for d in dims)
+        A = permute(A, dims=(*(d for d in range(A.ndim) if d not in moved), *moved))
+    shape = tuple(A.shape[B.ndim :])
+    n = math.prod(shape)
+    if math.prod(B.shape) != n or math.prod(A.shape) != n * n:
+        raise RuntimeError(
+            "linalg.tensorsolve: Expected A to satisfy the requirement prod(A.shape[B.ndim:]) == "
+            f"prod(A.shape[:B.ndim]) == B.numel(), got A of size {list(A.shape)} and B of size {list(B.shape)}"
+        )
+    x = solve(reshape(A, shape=(n, n)), reshape(B, shape=(n,)))
+    result: Tensor = reshape(x, shape=shape)
+    return result

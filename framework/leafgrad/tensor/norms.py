@@ -1,0 +1,187 @@
+"""Norms of vectors and matrices, and what is measured by singular values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from leafgrad import dtypes
+from leafgrad.ops import reduce
+from leafgrad.ops.compare import gt, ne
+from leafgrad.ops.convert import to_dtype
+from leafgrad.ops.elementwise import abs as magnitude
+from leafgrad.ops.linalg import inv
+from leafgrad.ops.select import maximum
+from leafgrad.ops.shape import permute, reshape
+from leafgrad.tensor.arguments import cast, dims, expect_tensor, one_dim
+from leafgrad.tensor.factorizations import check, check_floating, check_square, svdvals
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
+
+Dim = int | Sequence[int] | None
+Order = float | str | None
+EPS = {"float32": 2.0**-23, "float64": 2.0**-52}
+
+
+def vector_norm(
+    x: Tensor, ord: float = 2, dim: Dim = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
+) -> Tensor:
+    """(sum of |x|^ord)^(1/ord) over ``dim``, all dimensions by default.
+
+    Args:
+        ord: any number; inf takes the largest magnitude, -inf the smallest, 0 counts what is not zero.
+        dtype: convert x to it first.
+    """
+    expect_tensor(x, "x", "linalg.vector_norm")
+    if not isinstance(ord, (int, float)):
+        raise TypeError(f"linalg.vector_norm(): argument 'ord' must be Number, not {type(ord).__name__}")
+    x = cast(x, dtype)
+    check_floating(x, "linalg.vector_norm", "x")
+    over = dims(x, dim, "linalg.vector_norm")
+    result: Tensor
+    if ord == 0:
+        result = reduce.sum(cast(ne(x, 0), x.dtype), dim=over, keepdim=keepdim)
+    elif math.isinf(ord):
+        if not math.prod(x.shape):
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {ord} norm of an empty tensor, got size {list(x.shape)}"
+            )
+        result = (reduce.amax if ord > 0 else reduce.amin)(magnitude(x), dim=over, keepdim=keepdim)
+    else:
+        result = reduce.norm(x, p=float(ord), dim=over, keepdim=keepdim)
+    return result
+
+
+def matrix_norm(
+    A: Tensor, ord: float | str = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *,
+    dtype: dtypes.dtype | None = None,
+) -> Tensor:  # fmt: skip
+    """Norm of the matrices in the two dimensions ``dim``.
+
+    Args:
+        ord: "fro", root of the sum of squares; "nuc", sum of the singular values; 2 and -2, the largest and smallest
+            singular value; 1 and -1, the largest and smallest sum of magnitudes of a column; inf and -inf, of a row.
+        dtype: convert A to it first.
+    """
+    expect_tensor(A, "A", "linalg.matrix_norm")
+    A = cast(A, dtype)
+    if A.ndim < 2:
+        raise RuntimeError(
+            f"linalg.matrix_norm: The input tensor A must have at least 2 dimensions, got size {list(A.shape)}"
+        )
+    check_floating(A, "linalg.matrix_norm")
+    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
+        kind = RuntimeError if isinstance(dim, (tuple, list)) else TypeError
+        raise kind(f"linalg.matrix_norm: dim must be a 2-tuple, got {dim!r}")
+    i, j = (one_dim(A, d, "linalg.matrix_norm") for d in dim)
+    if i == j:
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different, got ({i}, {j})")
+    if ord == "fro":
+        return vector_norm(A, 2, (i, j), keepdim)
+    if ord not in ("nuc", 2, -2, 1, -1, math.inf, -math.inf):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    others = tuple(d for d in range(A.ndim) if d not in (i, j))
+    A = permute(A, dims=(*others, i, j))
+    last = len(others)
+    value: Any
+    if ord in ("nuc", 2, -2):
+        check(A, "linalg.matrix_norm")
+        value = svdvals(A)
+    else:
+        value = reduce.sum(magnitude(A), dim=(last if ord in (1, -1) else last + 1,))
+    pick = reduce.sum if ord == "nuc" else reduce.amax if float(ord) > 0 else reduce.amin
+    value = pick(value, dim=(last,))
+    if keepdim:
+        value = reshape(value, shape=tuple(1 if d in (i, j) else n for d, n in enumerate(_unpermuted(A, i, j))))
+    return value
+
+
+def _unpermuted(A: Tensor, i: int, j: int) -> list[int]:
+    """The sizes of ``A`` before its dimensions i and j were moved to the end."""
+    sizes = list(A.shape[:-2])
+    for d in sorted((i, j)):
+        sizes.insert(d, 1)
+    return sizes
+
+
+def norm(
+    A: Tensor, ord: Order = None, dim: Dim = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
+) -> Tensor:
+    """Norm of vectors or matrices.
+
+    Args:
+        ord: as in ``vector_norm`` if ``dim`` is one dimension (or A has one), as in ``matrix_norm`` if two; by
+            default the root of the sum of squares.
+        dim: one or two dimensions; by default all.
+
+    Raises:
+        RuntimeError: ``ord`` is given without ``dim``, and A has not 1 or 2 dimensions.
+    """
+    expect_tensor(A, "A", "linalg.norm")
+    if ord is None:
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype)
+    if dim is None:
+        if A.ndim not in (1, 2):
+            raise RuntimeError(
+                f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D; pass dim."
+            )
+        dim = tuple(range(A.ndim))
+    pair = not isinstance(dim, int) and len(dim) == 2
+    if isinstance(ord, str) or pair:
+        return matrix_norm(A, ord, dim if isinstance(dim, Sequence) else (dim,), keepdim, dtype=dtype)
+    return vector_norm(A, ord, dim, keepdim, dtype=dtype)
+
+
+def cond(A: Tensor, p: Order = None) -> Tensor:
+    """Condition number, the norm of A times the norm of its inverse. (..., n, n) -> (...)
+
+    Args:
+        p: an order of ``matrix_norm``; by default 2, for which A need not be square.
+
+    Raises:
+        LinAlgError: a matrix is singular, and p is not 2 or -2.
+    """
+    if p in (None, 2, -2):
+        check(A, "linalg.cond")
+        s = svdvals(A)
+        last = s.ndim - 1
+        ratio: Tensor = reduce.amax(s, dim=(last,)) / reduce.amin(s, dim=(last,))
+        return 1 / ratio if p == -2 else ratio
+    check_square(A, "linalg.cond")
+    assert p is not None
+    return matrix_norm(A, p) * matrix_norm(inv(A), p)
+
+
+def matrix_rank(
+    A: Tensor, tol: float | None = None, hermitian: bool = False, *, atol: float | None = None,
+    rtol: float | None = None,
+) -> Tensor:  # fmt: skip
+    """How many singular values exceed ``max(atol, rtol * largest)``, as int64. (..., m, n) -> (...)
+
+    Args:
+        atol, rtol: as in ``pinv``. ``tol`` is an older name of atol.
+        hermitian: the matrices are symmetric; it changes nothing but the check that they are square.
+    """
+    (check_square if hermitian else check)(A, "linalg.matrix_rank")
+    return rank(svdvals(A.detach()), *tolerances(A, atol if tol is None else tol, rtol, "linalg.matrix_rank"))
+
+
+def rank(s: Tensor, atol: float, rtol: float) -> Tensor:
+    """The number of singular values above the tolerance."""
+    over = (s.ndim - 1,)
+    if s.shape[-1]:
+        atol = maximum(reduce.amax(s, dim=over, keepdim=True) * rtol, atol)
+    result: Tensor = reduce.sum(to_dtype(gt(s, atol), dtype="int64", source="bool"), dim=over)
+    return result
+
+
+def tolerances(A: Tensor, atol: Any, rtol: Any, function: str) -> tuple[float, float]:
+    """Both tolerances as floats, with PyTorch's defaults."""
+    for name, value in (("atol", atol), ("rtol", rtol)):
+        if value is not None and not isinstance(value, (int, float)):
+            raise TypeError(f"{function}: {name}: expected a number or None, got {type(value).__name__}")
+    if rtol is None:
+        rtol = 0.0 if atol else max(A.shape[-2:]) * EPS[A.dtype.name]
+    return float(atol or 0.0), float(rtol)

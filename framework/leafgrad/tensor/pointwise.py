@@ -1,0 +1,406 @@
+"""Functions that work element by element. Arguments broadcast; dtypes are promoted as in PyTorch."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+from leafgrad import dtypes
+from leafgrad.ops import activation, compare, exponential, reduce, rounding, select, special, trigonometric
+from leafgrad.ops import elementwise as ew
+from leafgrad.ops.convert import new_full
+from leafgrad.ops.promotion import result_type
+from leafgrad.tensor.arguments import cast, expect_tensor, integer, number
+from leafgrad.tensor.inplace import update
+from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.sorting import nonzero
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = [
+    "abs", "absolute", "acos", "acosh", "add", "addcdiv", "addcmul", "allclose", "arccos", "arccosh", "arcsin",
+    "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
+    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "celu",
+    "clamp", "clamp_max", "clamp_min", "clip", "copysign", "cos", "cosh", "deg2rad", "div", "divide", "eq",
+    "equal", "erf", "exp", "exp2", "expm1", "fix", "float_power", "floor", "floor_divide", "fmax", "fmin",
+    "fmod", "frac", "ge", "greater", "greater_equal", "gt", "heaviside", "hypot", "isclose", "isfinite",
+    "isinf", "isnan", "le", "lerp", "less", "less_equal", "log", "log1p", "log2", "log10", "logaddexp",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum", "minimum", "mul", "multiply",
+    "nan_to_num", "ne", "neg", "negative", "not_equal", "pow", "rad2deg", "reciprocal", "relu", "remainder",
+    "round", "rsqrt", "rsub", "selu", "sgn", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "sqrt",
+    "square", "sub", "subtract", "tan", "tanh", "true_divide", "trunc", "where", "xlogy",
+]  # fmt: skip
+
+# ---- ops that are public functions and methods as they are --------------------------------------------------------
+
+abs, copysign, heaviside, hypot, mul, neg = ew.abs, ew.copysign, ew.heaviside, ew.hypot, ew.mul, ew.neg
+pow, reciprocal, rsqrt, sign, sqrt, square = ew.pow, ew.reciprocal, ew.rsqrt, ew.sign, ew.sqrt, ew.square
+exp, exp2, expm1, logaddexp = exponential.exp, exponential.exp2, exponential.expm1, exponential.logaddexp
+log, log10, log1p, log2 = exponential.log, exponential.log10, exponential.log1p, exponential.log2
+acos, acosh, asin, asinh = trigonometric.acos, trigonometric.acosh, trigonometric.asin, trigonometric.asinh
+atan, atan2, atanh = trigonometric.atan, trigonometric.atan2, trigonometric.atanh
+cos, cosh, sin, sinh = trigonometric.cos, trigonometric.cosh, trigonometric.sin, trigonometric.sinh
+tan, tanh = trigonometric.tan, trigonometric.tanh
+erf, relu, sigmoid = special.erf, activation.relu, exponential.sigmoid
+ceil, floor, frac, trunc = rounding.ceil, rounding.floor, rounding.frac, rounding.trunc
+floor_divide, fmod, remainder = rounding.floor_divide, rounding.fmod, rounding.remainder
+fmax, fmin, maximum, minimum = select.fmax, select.fmin, select.maximum, select.minimum
+eq, ge, gt, le, lt, ne = compare.eq, compare.ge, compare.gt, compare.le, compare.lt, compare.ne
+isfinite, isinf, isnan, signbit = compare.isfinite, compare.isinf, compare.isnan, compare.signbit
+logical_and, logical_not = compare.logical_and, compare.logical_not
+logical_or, logical_xor = compare.logical_or, compare.logical_xor
+bitwise_and, bitwise_not = compare.bitwise_and, compare.bitwise_not
+bitwise_or, bitwise_xor = compare.bitwise_or, compare.bitwise_xor
+bitwise_left_shift, bitwise_right_shift = compare.bitwise_left_shift, compare.bitwise_right_shift
+
+_METHODS = [
+    abs, acos, acosh, asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or,
+    bitwise_right_shift, bitwise_xor, ceil, copysign, cos, cosh, eq, erf, exp, exp2, expm1, floor, floor_divide, fmax,
+    fmin, fmod, frac, ge, gt, heaviside, hypot, isfinite, isinf, isnan, le, log, log10, log1p, log2, logaddexp,
+    logical_and, logical_not, logical_or, logical_xor, lt, maximum, minimum, mul, ne, neg, pow, reciprocal, relu,
+    remainder, rsqrt, sigmoid, sign, signbit, sin, sinh, sqrt, square, tan, tanh, trunc,
+]  # fmt: skip
+
+for _op in _METHODS:
+    attach(_op.name, _op.function)
+
+# ---- arithmetic with parameters -----------------------------------------------------------------------------------
+
+
+@method
+def add(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
+    """``input + alpha * other``. (...), (...) -> (...)
+
+    Raises:
+        RuntimeError: shapes do not broadcast, or a float ``alpha`` with integer tensors.
+    """
+    result: Tensor = ew.add(input, other if alpha == 1 else _scaled(input, other, alpha))
+    return result
+
+
+@method
+def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
+    """``input - alpha * other``. (...), (...) -> (...). RuntimeError as for ``add``, and for two bool tensors."""
+    result: Tensor = ew.sub(input, other if alpha == 1 else _scaled(input, other, alpha))
+    return result
+
+
+@method
+def rsub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
+    """``other - alpha * input``. (...), (...) -> (...)"""
+    return sub(other, input, alpha=alpha)
+
+
+def _scaled(input: Any, other: Any, alpha: float) -> Any:
+    if isinstance(alpha, float) and not result_type((input, other)).is_floating_point:
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    return other * alpha
+
+
+@method
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """``input / other``. (...), (...) -> (...)
+
+    Args:
+        rounding_mode: None divides truly, integers as floats; ``"trunc"`` rounds towards zero, ``"floor"`` down,
+            and both keep integers and have zero gradients.
+
+    Raises:
+        RuntimeError: shapes do not broadcast, another ``rounding_mode``, or integers divided by the number 0.
+    """
+    modes = {None: ew.div, "trunc": rounding.div_trunc, "floor": rounding.div_floor}
+    if rounding_mode not in modes:
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}"
+        )
+    result: Tensor = modes[rounding_mode](input, other)
+    return result
+
+
+@method
+def true_divide(input: Any, other: Any) -> Tensor:
+    """``input / other``, integers as floats. (...), (...) -> (...)"""
+    result: Tensor = ew.div(input, other)
+    return result
+
+
+@method
+def float_power(input: Any, exponent: Any) -> Tensor:
+    """``input ** exponent`` computed in float64. (...), (...) -> (...) float64"""
+    double = [cast(a, dtypes.float64) if isinstance(a, Tensor) else float(a) for a in (input, exponent)]
+    result: Tensor = ew.pow(*double)
+    return result
+
+
+@method
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
+    """``input + value * tensor1 * tensor2``. All broadcast."""
+    for name, t in (("input", input), ("tensor1", tensor1), ("tensor2", tensor2)):
+        expect_tensor(t, name, "addcmul")
+    product = tensor1 * tensor2
+    result: Tensor = input + (product if value == 1 else product * value)
+    return result
+
+
+@method
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
+    """``input + value * tensor1 / tensor2``. All broadcast. RuntimeError if both are integers."""
+    for name, t in (("input", input), ("tensor1", tensor1), ("tensor2", tensor2)):
+        expect_tensor(t, name, "addcdiv")
+    if not (tensor1.dtype.is_floating_point or tensor2.dtype.is_floating_point):
+        raise RuntimeError(
+            "addcdiv: Integer division with addcdiv is no longer supported; expected floating tensors, got "
+            f"{tensor1.dtype} and {tensor2.dtype}; convert one with .float()"
+        )
+    quotient = tensor1 / tensor2
+    result: Tensor = input + (quotient if value == 1 else quotient * value)
+    return result
+
+
+@method
+def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
+    """``input + weight * (end - input)``, exact at both ends. ``weight``: a number or a tensor. All broadcast."""
+    if expect_tensor(input, "input", "lerp").dtype is not expect_tensor(end, "end", "lerp").dtype:
+        raise RuntimeError(f"lerp: end: expected dtype {input.dtype}, like input's, got {end.dtype}")
+    way = end - input
+    if not isinstance(weight, Tensor):
+        from_start: Tensor = input + way * weight if weight < 0.5 else end - way * (1 - weight)
+        return from_start
+    result: Tensor = select.where(weight < 0.5, input + way * weight, end - way * (1 - weight))
+    return result
+
+
+@method
+def deg2rad(input: Tensor) -> Tensor:
+    """Degrees to radians. (...) -> (...)"""
+    result: Tensor = expect_tensor(input, "input", "deg2rad") * (math.pi / 180)
+    return result
+
+
+@method
+def rad2deg(input: Tensor) -> Tensor:
+    """Radians to degrees. (...) -> (...)"""
+    result: Tensor = expect_tensor(input, "input", "rad2deg") * (180 / math.pi)
+    return result
+
+
+@method
+def sinc(input: Tensor) -> Tensor:
+    """sin(pi x) / (pi x), and 1 at 0. (...) -> (...)"""
+    result: Tensor = special.sinc(expect_tensor(input, "input", "sinc"))
+    return result
+
+
+@method
+def xlogy(input: Any, other: Any) -> Tensor:
+    """``input * log(other)``, and 0 where ``input`` is 0 unless ``other`` is nan. (...), (...) -> (...)"""
+    result: Tensor = exponential.xlogy(*_both_tensors(input, other, "xlogy"))
+    return result
+
+
+def _both_tensors(x: Any, y: Any, function: str) -> tuple[Any, Any]:
+    """Numbers as 0-d tensors of the dtype that they and the other make."""
+    if isinstance(x, Tensor) and isinstance(y, Tensor):
+        return x, y
+    like = x if isinstance(x, Tensor) else expect_tensor(y, "other", function)
+    kind = result_type((x, y))
+    x, y = (
+        a if isinstance(a, Tensor) else new_full(like, shape=(), value=number(a, "other", function), dtype=kind.name)
+        for a in (x, y)
+    )
+    return x, y
+
+
+# ---- choosing and rounding ----------------------------------------------------------------------------------------
+
+
+@method
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """``input``, but at least ``min`` and at most ``max``. (...) -> (...)
+
+    Args:
+        min, max: numbers, tensors that broadcast, or None for no bound; not both None. If min > max, max wins.
+
+    Raises:
+        RuntimeError: both bounds are None.
+    """
+    expect_tensor(input, "input", "clamp")
+    if min is None and max is None:
+        raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
+    result: Tensor = select.clamp(input, min, max)
+    return result
+
+
+@method
+def clamp_min(input: Tensor, min: Any) -> Tensor:
+    """``input``, but at least ``min``, a number or a tensor. (...) -> (...)"""
+    return clamp(input, min)
+
+
+@method
+def clamp_max(input: Tensor, max: Any) -> Tensor:
+    """``input``, but at most ``max``, a number or a tensor. (...) -> (...)"""
+    return clamp(input, None, max)
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """``input`` where ``condition`` holds, else ``other``. All broadcast.
+
+    Args:
+        condition: bool tensor.
+        input, other: tensors or numbers. Without both, ``where(condition)`` is ``nonzero(condition, as_tuple=True)``.
+
+    Raises:
+        RuntimeError: ``condition`` is not bool, or shapes do not broadcast. TypeError: one of the two is missing.
+    """
+    if (input is None) != (other is None):
+        raise TypeError("where(): expected where(condition) or where(condition, input, other), got two arguments")
+    if input is None:
+        return nonzero(condition, as_tuple=True)
+    if expect_tensor(condition, "condition", "where").dtype is not dtypes.bool_:
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}; "
+            "compare it, e.g. condition != 0"
+        )
+    kind = result_type((input, other))
+    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
+        input = new_full(condition, shape=(), value=input, dtype=kind.name)
+    x, y = (cast(a, kind) if isinstance(a, Tensor) else a for a in (input, other))
+    return select.where(condition, x, y)
+
+
+attach("where", lambda self, condition, other: where(condition, self, other))
+
+
+@method
+def round(input: Tensor, *, decimals: int = 0) -> Tensor:
+    """``input`` rounded to ``decimals`` places, halves to the even neighbour. (...) -> (...)"""
+    decimals = integer(decimals, "decimals", "round")
+    result: Tensor = rounding.round(expect_tensor(input, "input", "round"), decimals=decimals)
+    return result
+
+
+@method
+def nan_to_num(
+    input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """``input`` with nan and infinities replaced. (...) -> (...)
+
+    Args:
+        nan: in place of nan; 0 by default.
+        posinf, neginf: in place of inf and -inf; by default the largest and smallest number of the dtype.
+    """
+    expect_tensor(input, "input", "nan_to_num")
+    result: Tensor = select.nan_to_num(input, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
+    return result
+
+
+# ---- activations that PyTorch has at the top; the others are in nn.functional -------------------------------------
+
+
+def selu(input: Tensor) -> Tensor:
+    """Scaled elu of self-normalising networks (Klambauer et al. 2017). (...) -> (...)"""
+    alpha, scale = 1.6732632423543772, 1.0507009873554805
+    result: Tensor = activation.elu(expect_tensor(input, "input", "selu"), alpha=alpha, scale=scale)
+    return result
+
+
+def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """max(x, 0) + min(alpha expm1(x / alpha), 0), smooth at 0. (...) -> (...)"""
+    if not alpha:
+        raise RuntimeError("ZeroDivisionError: celu(): alpha: expected a number other than 0")
+    result: Tensor = activation.elu(
+        expect_tensor(input, "input", "celu"), alpha=alpha, scale=1.0, input_scale=1 / alpha
+    )
+    return result
+
+
+# ---- comparisons of whole tensors ---------------------------------------------------------------------------------
+
+
+@method
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether ``abs(input - other) <= atol + rtol * abs(other)``. (...), (...) -> (...) bool
+
+    Raises:
+        RuntimeError: the dtypes differ, or a tolerance is negative.
+    """
+    if expect_tensor(input, "input", "isclose").dtype is not expect_tensor(other, "other", "isclose").dtype:
+        raise RuntimeError(f"isclose: {input.dtype} did not match {other.dtype}; convert one with .to(dtype)")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if tolerance < 0:
+            raise RuntimeError(f"isclose: {name}: expected a tolerance of at least 0, got {tolerance}")
+    result: Tensor = compare.isclose(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    return result
+
+
+@method
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether ``isclose`` holds for all elements, as a Python bool."""
+    return _holds(isclose(input, other, rtol, atol, equal_nan))
+
+
+def _holds(condition: Tensor) -> bool:
+    return bool(reduce.all(condition, dim=tuple(range(condition.ndim))))
+
+
+@method
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether both have the same size and elements, as a Python bool. nan is not equal to nan."""
+    if expect_tensor(input, "input", "equal").shape != expect_tensor(other, "other", "equal").shape:
+        return False
+    return _holds(compare.eq(input, other))
+
+
+# ---- other names, and in-place variants ---------------------------------------------------------------------------
+
+_ALIASES: dict[str, Any] = {
+    "absolute": abs, "arccos": acos, "arccosh": acosh, "arcsin": asin, "arcsinh": asinh, "arctan": atan,
+    "arctan2": atan2, "arctanh": atanh, "clip": clamp, "divide": div, "fix": trunc, "greater": gt,
+    "greater_equal": ge, "less": lt, "less_equal": le, "multiply": mul, "negative": neg, "not_equal": ne,
+    "sgn": sign, "subtract": sub,
+}  # fmt: skip
+absolute, arccos, arccosh, arcsin, arcsinh = abs, acos, acosh, asin, asinh
+arctan, arctan2, arctanh = atan, atan2, atanh
+clip, divide, fix, greater, greater_equal, less, less_equal = clamp, div, trunc, gt, ge, lt, le
+multiply, negative, not_equal, sgn, subtract = mul, neg, ne, sign, sub
+
+for _name, _function in _ALIASES.items():
+    attach(_name, getattr(_function, "function", _function))
+
+_IN_PLACE = """
+    abs absolute acos acosh add addcdiv addcmul arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan
+    atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp
+    clamp_max clamp_min clip copysign cos cosh deg2rad div divide eq erf exp exp2 expm1 fix float_power floor
+    floor_divide fmod frac ge greater greater_equal gt heaviside hypot le lerp less less_equal log log10 log1p log2
+    logical_and logical_not logical_or logical_xor lt mul multiply nan_to_num ne neg negative not_equal pow rad2deg
+    reciprocal relu remainder round rsqrt sgn sigmoid sign sin sinc sinh sqrt square sub subtract tan tanh
+    true_divide trunc xlogy
+""".split()
+
+
+def in_place(function: Any, name: str) -> Callable[..., Any]:
+    """The method ``name``, which writes the result of ``function`` into the tensor and returns that."""
+
+    def write(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return update(self, function, *args, **kwargs)
+
+    if inspect.isfunction(function):
+        functools.update_wrapper(write, function)
+    write.__name__ = write.__qualname__ = name
+    write.__doc__ = f"``{name.rstrip('_')}`` in place; returns the tensor."
+    return write
+
+
+for _name in _IN_PLACE:
+    attach(_name + "_", in_place(globals()[_name], _name + "_"))
+
+_OPERATORS: dict[str, Any] = {
+    "__iadd__": ew.add, "__isub__": ew.sub, "__imul__": mul, "__itruediv__": ew.div, "__ifloordiv__": floor_divide,
+    "__imod__": remainder, "__ipow__": pow, "__iand__": bitwise_and, "__ior__": bitwise_or, "__ixor__": bitwise_xor,
+    "__ilshift__": bitwise_left_shift, "__irshift__": bitwise_right_shift,
+}  # fmt: skip
+for _name, _op in _OPERATORS.items():
+    attach(_name, in_place(_op, _name))

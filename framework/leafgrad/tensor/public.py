@@ -1,0 +1,155 @@
+"""The door between a caller and a public function: where a call fails, its annotations say which argument is wrong.
+
+The check runs only after something went wrong, so a good call pays for none of it; and it reads what the function
+declares, so no function repeats it. Inside the package functions call one another without passing the door.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import numbers
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from leafgrad.errors import TraceError
+from leafgrad.ops.node import TensorBase
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def publish(namespace: dict[str, Any]) -> None:
+    """Put the functions of a module's ``namespace`` behind the door: those in ``__all__``, or all public ones."""
+    for name in namespace.get("__all__") or list(namespace):
+        value = namespace[name]
+        if isinstance(value, types.FunctionType) and not name.startswith("_"):
+            namespace[name] = public(value)
+            if namespace[name] is not value:
+                namespace[name].__module__, namespace[name].__qualname__ = namespace["__name__"], name
+
+
+def public(function: F, *, bound: bool = False) -> F:
+    """``function``, which blames the first argument that is not what its annotation says when a call fails.
+
+    Args:
+        bound: whether the first argument is the tensor whose method this is.
+    """
+    kinds = [a for n, a in getattr(inspect.unwrap(function), "__annotations__", {}).items() if n != "return"]
+    if all(kind in ("Any", Any) for kind in kinds[bound:]):
+        return function
+
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except TraceError:
+            raise
+        except Exception:
+            wrong = _wrong_argument(function, args, kwargs)
+            if wrong is None:
+                raise
+        raise wrong
+
+    return typing.cast(F, checked)
+
+
+def _wrong_argument(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError | None:
+    """A TypeError about the first argument that its annotation does not allow, or None."""
+    try:
+        signature = inspect.signature(function, eval_str=True)
+        given = signature.bind(*args, **kwargs).arguments
+    except (TypeError, NameError):
+        return None
+    for position, (name, value) in enumerate(given.items(), 1):
+        parameter = signature.parameters[name]
+        star = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            continue
+        for item in value if star else [value]:
+            if not allows(parameter.annotation, item) and not (item is None and parameter.default is None):
+                return TypeError(
+                    f"{function.__name__}(): argument {name!r} (position {position}) must be "
+                    f"{spelled(parameter.annotation)}, not {_got(parameter.annotation, item)}"
+                    + ("; make one with leafgrad.tensor(...)" if _is_tensor(parameter.annotation) else "")
+                )
+    return None
+
+
+def _is_tensor(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, TensorBase)
+
+
+def _got(hint: Any, value: Any) -> str:
+    if isinstance(value, (tuple, list)) and _is_sequence(hint):
+        wrong = [type(item).__name__ for item in value if not _allows_item(hint, item)]
+        return f"{type(value).__name__} with {wrong[0]}" if wrong else type(value).__name__
+    return type(value).__name__
+
+
+def _is_sequence(hint: Any) -> bool:
+    hints = typing.get_args(hint) if _is_union(hint) else (hint,)
+    return any(isinstance(o := typing.get_origin(h), type) and issubclass(o, Iterable) for h in hints)
+
+
+def _is_union(hint: Any) -> bool:
+    return typing.get_origin(hint) in (typing.Union, types.UnionType)
+
+
+def _allows_item(hint: Any, item: Any) -> bool:
+    if _is_union(hint):
+        return any(_is_sequence(h) and _allows_item(h, item) for h in typing.get_args(hint))
+    inner = [a for a in typing.get_args(hint) if a is not Ellipsis]
+    return not inner or any(allows(a, item) for a in inner)
+
+
+def allows(hint: Any, value: Any) -> bool:
+    """Whether ``value`` may be an argument annotated ``hint``. Numbers may be NumPy's or tensors of one element."""
+    if hint in (Any, inspect.Parameter.empty, object) or isinstance(hint, TypeVar):
+        return True
+    if _is_union(hint):
+        return any(allows(h, value) for h in typing.get_args(hint))
+    if hint is None or hint is type(None):
+        return value is None
+    if typing.get_origin(hint) is typing.Literal:
+        return value in typing.get_args(hint)
+    if hint in (int, float):
+        return _is_number(hint, value)
+    origin = typing.get_origin(hint) or hint
+    if origin is Callable:
+        return callable(value)
+    if not isinstance(origin, type):
+        return True
+    if isinstance(value, (str, Mapping)) and origin is not type(value) and _is_sequence(hint):
+        return False
+    if not isinstance(value, origin):
+        return origin is tuple and isinstance(value, list) and all(_allows_item(hint, item) for item in value)
+    return not isinstance(value, (tuple, list)) or all(_allows_item(hint, item) for item in value)
+
+
+def _is_number(hint: type, value: Any) -> bool:
+    if isinstance(value, TensorBase):
+        return int(value._data.size) == 1
+    return isinstance(value, numbers.Integral if hint is int else numbers.Real) and not (
+        hint is int and isinstance(value, bool)
+    )
+
+
+def spelled(hint: Any) -> str:
+    """A type in an error's words: ``int``, ``Tensor or None``, ``tuple of ints``."""
+    if _is_union(hint):
+        return " or ".join(dict.fromkeys(map(spelled, typing.get_args(hint))))
+    if hint is None or hint is type(None):
+        return "None"
+    if typing.get_origin(hint) is typing.Literal:
+        return " or ".join(map(repr, typing.get_args(hint)))
+    origin = typing.get_origin(hint) or hint
+    if origin is Callable:
+        return "a function"
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return "dict"
+    if _is_sequence(hint):
+        inner = list(dict.fromkeys(spelled(a) + "s" for a in typing.get_args(hint) if a not in (Ellipsis, Any)))
+        return "tuple" + (f" of {' or '.join(inner)}" if inner else "")
+    return str(getattr(hint, "__name__", hint))

@@ -1,0 +1,329 @@
+"""Random tensors and the generators they are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from leafgrad import backends, devices, dtypes
+from leafgrad.ops import carriers
+from leafgrad.ops import random as ops
+from leafgrad.tensor import arguments
+from leafgrad.tensor.creation import DType, kind, sizes
+from leafgrad.tensor.methods import method
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = [
+    "Generator",
+    "bernoulli",
+    "default_generator",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "multinomial",
+    "normal",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "seed",
+    "set_rng_state",
+]
+
+
+class Generator:
+    """A stream of random numbers on one device, from which the random functions draw if it is passed to them.
+
+    Args:
+        device: where its numbers are made; tensors drawn from it must be on the same one.
+    """
+
+    def __init__(self, device: Any = "cpu") -> None:
+        self._place = devices.device(device).resolve()
+        self._stream = backends.by_device_type(self._place[0]).generator(self._place[1])
+
+    @property
+    def device(self) -> devices.device:
+        """Where its numbers are made."""
+        name, index = self._place
+        return devices.device("cpu") if name == "cpu" else devices.device(name, index)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Restart the stream from ``seed``, an int in [-2**63, 2**64); returns the generator."""
+        self._stream.manual_seed(arguments.integer(seed, "seed", "manual_seed"))
+        return self
+
+    def seed(self) -> int:
+        """Restart the stream from the operating system's entropy; returns the seed taken."""
+        return self._stream.seed()
+
+    def initial_seed(self) -> int:
+        """The seed that the stream was last started from."""
+        return self._stream.initial_seed()
+
+    def get_state(self) -> Tensor:
+        """The whole state, as a uint8 tensor on the CPU."""
+        state: Tensor = carriers.alias(self._stream.get_state())
+        return state
+
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Take over a state from ``get_state``; returns the generator.
+
+        Raises:
+            RuntimeError: it is not the state of such a generator.
+        """
+        self._stream.set_state(arguments.expect_tensor(new_state, "new_state", "set_state").cpu().numpy())
+        return self
+
+    def __repr__(self) -> str:
+        return f"<leafgrad.Generator on {self.device}, initial seed {self.initial_seed()}>"
+
+
+# ---- the generators that are used when none is passed ---------------------------------------------------------------
+
+default_generator = Generator()
+_defaults: dict[tuple[str, int], Generator] = {("cpu", 0): default_generator}
+_seed: int | None = None  # what generators of devices not used yet start from
+
+
+def generator_of(place: tuple[str, int]) -> Generator:
+    """The default generator of a device."""
+    found = _defaults.get(place)
+    if found is None:
+        found = _defaults[place] = Generator(devices.device(*place))
+        if _seed is not None:
+            found.manual_seed(_seed)
+    return found
+
+
+def manual_seed(seed: int) -> Generator:
+    """Restart the default generators of all devices from ``seed``; returns that of the CPU."""
+    global _seed
+    for generator in _defaults.values():
+        generator.manual_seed(seed)
+    _seed = seed
+    return default_generator
+
+
+def seed() -> int:
+    """Restart the default generators of all devices from the operating system's entropy; returns the seed taken."""
+    taken = default_generator.seed()
+    manual_seed(taken)
+    return taken
+
+
+def initial_seed() -> int:
+    """The seed that the CPU's default generator was last started from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the CPU's default generator, as a uint8 tensor."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Put the CPU's default generator into a state from ``get_rng_state``."""
+    default_generator.set_state(new_state)
+
+
+def stream(generator: Generator | None, place: tuple[str, int], function: str) -> Any:
+    """The backend's generator to draw from on a device."""
+    if generator is None:
+        return generator_of(place)._stream
+    if not isinstance(generator, Generator):
+        raise TypeError(f"{function}: generator: expected a Generator, got {type(generator).__name__}")
+    if generator._place != place:
+        expected = devices.device(*place) if place[0] != "cpu" else "cpu"
+        raise RuntimeError(
+            f"{function}: Expected a '{expected}' device type for generator but found '{generator.device}'; "
+            f"make it with leafgrad.Generator('{expected}')"
+        )
+    return generator._stream
+
+
+def draw(op: Any, function: str, generator: Any, device: Any, dtype: dtypes.dtype, **params: Any) -> Tensor:
+    """Run a random op that takes no arrays."""
+    place = devices.device("cpu" if device is None else device).resolve()
+    out: Tensor = carriers.create(op, place, generator=stream(generator, place, function), dtype=dtype.name, **params)
+    return out
+
+
+# ---- random tensors -----------------------------------------------------------------------------------------------
+
+
+def floating(dtype: DType, function: str) -> dtypes.dtype:
+    """The floating dtype asked for, or the default."""
+    found = kind(dtype)
+    if not found.is_floating_point:
+        raise NotImplementedError(f'"{function}" not implemented for {found}; expected a floating point dtype')
+    return found
+
+
+def rand(
+    *size: Any, generator: Generator | None = None, dtype: DType = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Numbers uniform in [0, 1), of shape ``size``."""
+    target = floating(dtype, "rand")
+    out = draw(ops.uniform, "rand", generator, device, target, shape=sizes(size, "rand"))
+    return out.requires_grad_(requires_grad)
+
+
+def randn(
+    *size: Any, generator: Generator | None = None, dtype: DType = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Standard normal numbers, of shape ``size``."""
+    target = floating(dtype, "randn")
+    out = draw(ops.normal, "randn", generator, device, target, shape=sizes(size, "randn"))
+    return out.requires_grad_(requires_grad)
+
+
+def randint(
+    low: int,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: DType = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Integers uniform in [low, high), of shape ``size``; ``randint(high, size)`` starts at 0. int64 by default."""
+    if size is None:
+        low, high, size = 0, low, high
+    if size is None or isinstance(size, int):
+        raise TypeError(f"randint(): argument 'size' must be tuple of ints, got {size}")
+    first, end = arguments.integer(low, "low", "randint"), arguments.integer(high, "high", "randint")
+    target = kind(dtype, dtypes.int64)
+    shape = sizes((size,), "randint")
+    out = draw(ops.integers, "randint", generator, device, target, shape=shape, low=first, high=end)
+    return out.requires_grad_(requires_grad)
+
+
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    dtype: DType = dtypes.int64,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """0, …, n - 1 in random order. (n,)"""
+    if arguments.integer(n, "n", "randperm") < 0:
+        raise RuntimeError(f"randperm: n must be non-negative, got {n}")
+    out = draw(ops.permutation, "randperm", generator, device, kind(dtype, dtypes.int64), count=n)
+    return out.requires_grad_(requires_grad)
+
+
+def rand_like(input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Numbers uniform in [0, 1), in the shape, dtype and device of ``input``."""
+    return _like(rand, input, dtype, device, requires_grad)
+
+
+def randn_like(input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Standard normal numbers, in the shape, dtype and device of ``input``."""
+    return _like(randn, input, dtype, device, requires_grad)
+
+
+def _like(function: Callable[..., Tensor], input: Tensor, dtype: DType, device: Any, requires_grad: bool) -> Tensor:
+    arguments.expect_tensor(input, "input", f"{function.__name__}_like")
+    place = input.device if device is None else device
+    return function(input.shape, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad)
+
+
+def randint_like(
+    input: Tensor,
+    low: int,
+    high: int | None = None,
+    *,
+    dtype: DType = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Integers uniform in [low, high), in the shape, dtype and device of ``input``."""
+    arguments.expect_tensor(input, "input", "randint_like")
+    first, end = (0, low) if high is None else (low, high)
+    place = input.device if device is None else device
+    return randint(first, end, input.shape, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad)
+
+
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: DType = None,
+    device: Any = None,
+) -> Tensor:
+    """Normal numbers: of shape ``size`` if mean and std are numbers, else of the shape in which the two meet.
+
+    Raises:
+        RuntimeError: ``std`` is negative. TypeError: numbers without ``size``, or tensors with it.
+    """
+    mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
+    tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
+    if not isinstance(std, Tensor) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    if not tensors:
+        if size is None:
+            raise TypeError("normal(): with numbers for mean and std, argument 'size' must be given")
+        target, shape = floating(dtype, "normal"), sizes((size,), "normal")
+        return draw(ops.normal, "normal", generator, device, target, shape=shape, mean=float(mean), std=float(std))
+    if size is not None:
+        raise TypeError("normal(): expected no 'size' where mean or std is a tensor; its shape decides")
+    shape = (tensors[0] + tensors[-1]).shape
+    drawn = draw(ops.normal, "normal", generator, tensors[0].device, tensors[0].dtype, shape=tuple(shape))
+    out: Tensor = drawn * std + mean
+    return out
+
+
+@method
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """Ones with the probabilities in ``input`` (or ``p`` everywhere), zeros otherwise, of its shape and dtype."""
+    arguments.expect_tensor(input, "input", "bernoulli")
+    place = input.device.resolve()
+    if p is not None:
+        shape = tuple(input.shape)
+        return draw(
+            ops.coins, "bernoulli", generator, input.device, input.dtype, shape=shape, p=probability(p, "bernoulli")
+        )
+    arguments.expect_floating(input, "bernoulli")
+    out: Tensor = ops.bernoulli(input, generator=stream(generator, place, "bernoulli"))
+    return out
+
+
+def probability(p: float, function: str) -> float:
+    """``p`` if it is in [0, 1]."""
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"{function}: expected p to be in [0, 1], but got p={p}")
+    return float(p)
+
+
+@method
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """``num_samples`` positions along the last dimension, drawn with the weights in ``input``.
+
+    (n,) or (m, n) -> (num_samples,) or (m, num_samples), int64
+
+    Raises:
+        RuntimeError: wrong number of dimensions or samples.
+    """
+    arguments.expect_floating(input, "multinomial")
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"prob_dist must be 1 or 2 dim, got {input.ndim}")
+    if num_samples <= 0:
+        raise RuntimeError(f"cannot sample n_sample <= 0 samples, got {num_samples}")
+    if not replacement and num_samples > input.shape[-1]:
+        raise RuntimeError(
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement, got "
+            f"{num_samples} and {input.shape[-1]}"
+        )
+    source = stream(generator, input.device.resolve(), "multinomial")
+    out: Tensor = ops.multinomial(input, generator=source, count=num_samples, replacement=replacement)
+    return out

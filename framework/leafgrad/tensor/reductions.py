@@ -1,0 +1,258 @@
+"""Reductions: sums, means, spread, norms, softmax, logic and counts.
+
+``dim`` is an int, or several where PyTorch allows it; None reduces all. ``keepdim=True`` keeps what was reduced at
+size 1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from leafgrad import dtypes
+from leafgrad.ops import compare, messages
+from leafgrad.ops import elementwise as ew
+from leafgrad.ops import reduce as ops
+from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, one_dim, widened
+from leafgrad.tensor.methods import method
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = [
+    "all", "any", "count_nonzero", "dist", "log_softmax", "logsumexp", "mean", "nanmean", "nansum", "norm", "prod",
+    "softmax", "std", "std_mean", "sum", "var", "var_mean",
+]  # fmt: skip
+
+
+# ---- sums, products, means ----------------------------------------------------------------------------------------
+
+
+@method
+def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Sum over ``dim``; integers and bools are added up in int64.
+
+    Args:
+        dtype: the input is converted to it first.
+
+    Raises:
+        IndexError: ``dim`` is out of range. RuntimeError: a dimension is named twice.
+    """
+    x = widened(expect_tensor(input, "input", "sum"), dtype)
+    result: Tensor = ops.sum(x, dim=dims(x, dim, "sum"), keepdim=flag(keepdim, "sum"))
+    return result
+
+
+@method
+def nansum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Sum over ``dim`` of what is not nan."""
+    x = widened(expect_tensor(input, "input", "nansum"), dtype)
+    result: Tensor = ops.nansum(x, dim=dims(x, dim, "nansum"), keepdim=flag(keepdim, "nansum"))
+    return result
+
+
+@method
+def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Mean over ``dim``. RuntimeError for integers, unless ``dtype`` says how to take them."""
+    x = cast(expect_tensor(input, "input", "mean"), dtype)
+    if not x.dtype.is_floating_point:
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+            f"Got: {x.dtype}; convert it with .float(), or pass dtype"
+        )
+    result: Tensor = ops.mean(x, dim=dims(x, dim, "mean"), keepdim=flag(keepdim, "mean"))
+    return result
+
+
+@method
+def nanmean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Mean over ``dim`` of what is not nan. RuntimeError for integers."""
+    x = cast(expect_tensor(input, "input", "nanmean"), dtype)
+    expect_floating(x, "nanmean")
+    over, keepdim = dims(x, dim, "nanmean"), flag(keepdim, "nanmean")
+    number = ops.sum(cast(compare.logical_not(compare.isnan(x)), x.dtype), dim=over, keepdim=keepdim)
+    result: Tensor = ops.nansum(x, dim=over, keepdim=keepdim) / number
+    return result
+
+
+@method
+def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Product over ``dim``, one dimension or all; integers and bools are multiplied in int64."""
+    x = widened(expect_tensor(input, "input", "prod"), dtype)
+    over = dims(x, None if dim is None else one_dim(x, dim, "prod"), "prod")
+    result: Tensor = ops.prod(x, dim=over, keepdim=flag(keepdim, "prod"))
+    return result
+
+
+# ---- spread -------------------------------------------------------------------------------------------------------
+
+
+def _spread_arguments(
+    input: Tensor, dim: Any, unbiased: Any, correction: Any, function: str
+) -> tuple[tuple[int, ...], float]:
+    """``dim`` and ``correction`` of var and std, in any of PyTorch's forms: var(x, unbiased), var(x, dim, unbiased)."""
+    if not expect_tensor(input, "input", function).dtype.is_floating_point:
+        raise RuntimeError(f"{function}: std and var only support floating point dtypes, got {input.dtype}")
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is not None and unbiased is not None:
+        raise TypeError(f"{function}(): expected one of unbiased and correction, got both")
+    correction = (1 if unbiased in (None, True) else 0) if correction is None else correction
+    over = dims(input, dim, function)
+    if ops.count(tuple(input.shape), over) - correction <= 0:
+        messages.warn(
+            f"{function}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+            "(input numel divided by output numel).")
+    return over, correction
+
+
+@method
+def var(
+    input: Tensor,
+    dim: Dim = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """Variance over ``dim``: squared deviations from the mean, summed, over n - ``correction``.
+
+    Args:
+        unbiased: True is ``correction=1``, the default; False is ``correction=0``.
+
+    Raises:
+        RuntimeError: the dtype is not a floating one. TypeError: both ``unbiased`` and ``correction``.
+    """
+    over, left = _spread_arguments(input, dim, unbiased, correction, "var")
+    result: Tensor = ops.var(input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
+    return result
+
+
+@method
+def std(
+    input: Tensor,
+    dim: Dim = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """Standard deviation over ``dim``, the square root of ``var``; arguments as there."""
+    over, left = _spread_arguments(input, dim, unbiased, correction, "std")
+    result: Tensor = ops.std(input, dim=over, correction=left, keepdim=flag(keepdim, "std"))
+    return result
+
+
+def var_mean(
+    input: Tensor,
+    dim: Dim = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """``var`` and ``mean`` over ``dim``."""
+    over, left = _spread_arguments(input, dim, unbiased, correction, "var_mean")
+    keepdim = flag(keepdim, "var_mean")
+    return ops.var(input, dim=over, correction=left, keepdim=keepdim), ops.mean(input, dim=over, keepdim=keepdim)
+
+
+def std_mean(
+    input: Tensor,
+    dim: Dim = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """``std`` and ``mean`` over ``dim``."""
+    over, left = _spread_arguments(input, dim, unbiased, correction, "std_mean")
+    keepdim = flag(keepdim, "std_mean")
+    return ops.std(input, dim=over, correction=left, keepdim=keepdim), ops.mean(input, dim=over, keepdim=keepdim)
+
+
+@method
+def norm(input: Tensor, p: Any = "fro", dim: Dim = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """The p-norm of the elements over ``dim``, ``(sum of abs(x)**p) ** (1/p)``.
+
+    Args:
+        p: a number, ``inf``, ``-inf``, 0 (the count of nonzero elements), or ``"fro"``, which is 2.
+
+    Raises:
+        RuntimeError: the dtype is not a floating one.
+    """
+    x = expect_floating(cast(expect_tensor(input, "input", "norm"), dtype), "norm")
+    over, keepdim = dims(x, dim, "norm"), flag(keepdim, "norm")
+    if p in ("fro", None):
+        p = 2.0
+    if isinstance(p, str):
+        raise RuntimeError(f"norm(): p: expected a number or 'fro', got {p!r}; 'nuc' is in leafgrad.linalg.matrix_norm")
+    result: Tensor
+    if math.isinf(p):
+        result = (ops.amax if p > 0 else ops.amin)(ew.abs(x), dim=over, keepdim=keepdim)
+    elif p == 0:
+        result = ops.sum(ew.abs(ew.sign(x)), dim=over, keepdim=keepdim)
+    else:
+        result = ops.norm(x, p=float(p), dim=over, keepdim=keepdim)
+    return result
+
+
+@method
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of ``input - other``."""
+    return norm(expect_tensor(input, "input", "dist") - expect_tensor(other, "other", "dist"), p)
+
+
+# ---- exponential --------------------------------------------------------------------------------------------------
+
+
+@method
+def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
+    """log of the sum of exp over ``dim``, without overflow."""
+    over = dims(expect_tensor(input, "input", "logsumexp"), dim, "logsumexp")
+    result: Tensor = ops.logsumexp(input, dim=over, keepdim=flag(keepdim, "logsumexp"))
+    return result
+
+
+@method
+def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """exp over its sum along ``dim``. (...) -> (...). RuntimeError for integers, unless ``dtype`` is given."""
+    x = expect_floating(cast(expect_tensor(input, "input", "softmax"), dtype), "softmax", NotImplementedError)
+    result: Tensor = ops.softmax(x, dim=one_dim(x, dim, "softmax"))
+    return result
+
+
+@method
+def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """log of ``softmax``, without overflow. (...) -> (...)"""
+    x = expect_floating(cast(expect_tensor(input, "input", "log_softmax"), dtype), "log_softmax", NotImplementedError)
+    result: Tensor = ops.log_softmax(x, dim=one_dim(x, dim, "log_softmax"))
+    return result
+
+
+# ---- logic and counts ---------------------------------------------------------------------------------------------
+
+
+@method
+def any(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
+    """Whether some element over ``dim`` is nonzero. bool, but uint8 for uint8"""
+    return _logic(ops.any, input, dim, keepdim)
+
+
+@method
+def all(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
+    """Whether no element over ``dim`` is zero. bool, but uint8 for uint8"""
+    return _logic(ops.all, input, dim, keepdim)
+
+
+def _logic(op: Any, input: Tensor, dim: Dim, keepdim: bool) -> Tensor:
+    expect_tensor(input, "input", op.name)
+    over = () if dim == () else dims(input, dim, op.name)
+    result: Tensor = op(input, dim=over, keepdim=flag(keepdim, op.name))
+    return cast(result, dtypes.uint8) if input.dtype is dtypes.uint8 else result
+
+
+@method
+def count_nonzero(input: Tensor, dim: Dim = None) -> Tensor:
+    """How many elements over ``dim`` are nonzero. int64"""
+    over = dims(expect_tensor(input, "input", "count_nonzero"), dim, "count_nonzero")
+    result: Tensor = ops.count_nonzero(input, dim=over)
+    return result

@@ -1,0 +1,412 @@
+"""Shapes and strides, and views that rearrange dimensions: reshape, transpose, expand, squeeze, …"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+from leafgrad.ops import shape as ops
+from leafgrad.ops.convert import clone
+from leafgrad.ops.node import SymbolBase
+from leafgrad.tensor import arguments
+from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.size import Size
+from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import View
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_shapes",
+    "broadcast_tensors",
+    "broadcast_to",
+    "flatten",
+    "moveaxis",
+    "movedim",
+    "numel",
+    "permute",
+    "ravel",
+    "reshape",
+    "squeeze",
+    "swapaxes",
+    "swapdims",
+    "t",
+    "transpose",
+    "unflatten",
+    "unsqueeze",
+]
+
+Shape = tuple[int, ...]
+
+
+# ---- size and layout ----------------------------------------------------------------------------------------------
+
+
+@method
+def size(input: Tensor, dim: int | None = None) -> Any:
+    """The shape, or the size of one dimension."""
+    shape = input._data.shape
+    if dim is None:
+        return Size(shape)
+    if not shape:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return int(shape[arguments.one_dim(input, dim, "size")])
+
+
+@method
+def dim(input: Tensor) -> int:
+    """The number of dimensions."""
+    return int(input._data.ndim)
+
+
+attach("ndimension", dim)
+
+
+@method
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return math.prod(input._data.shape)
+
+
+attach("nelement", numel)
+
+
+@method
+def element_size(input: Tensor) -> int:
+    """Bytes of one element."""
+    return input.dtype.itemsize
+
+
+@method
+def stride(input: Tensor, dim: int | None = None) -> Any:
+    """How many elements to step in memory from one to the next along each dimension, or along one."""
+    data = input._data
+    if not hasattr(data, "strides"):  # a program's values have no layout; they behave as contiguous ones
+        steps = tuple(math.prod(data.shape[d + 1 :]) for d in range(len(data.shape)))
+    else:
+        steps = tuple(s // data.itemsize for s in data.strides)
+    return steps if dim is None else steps[arguments.one_dim(input, dim, "stride")]
+
+
+@method
+def is_contiguous(input: Tensor) -> bool:
+    """Whether the elements lie in memory in order and without gaps."""
+    return isinstance(input._data, SymbolBase) or bool(input._data.flags.c_contiguous)
+
+
+@method
+def contiguous(input: Tensor) -> Tensor:
+    """The tensor itself if it is contiguous, else a contiguous copy."""
+    return input if input.is_contiguous() else clone(input)
+
+
+# ---- reshape ------------------------------------------------------------------------------------------------------
+
+
+def resolved(input: Tensor, shape: Shape) -> Shape:
+    """``shape`` with -1 replaced by the size that fits; a RuntimeError if none does."""
+    count = math.prod(input._data.shape)
+    if -1 in shape:
+        known = -math.prod(shape)
+        if shape.count(-1) > 1:
+            raise RuntimeError(f"only one dimension can be inferred, got shape {list(shape)}")
+        if known == 0:
+            raise RuntimeError(
+                f"cannot reshape tensor of {count} elements into shape {list(shape)} because the unspecified "
+                "dimension size -1 can be any value and is ambiguous"
+            )
+        if known > 0 and count % known == 0:
+            return tuple(count // known if n == -1 else n for n in shape)
+    elif math.prod(shape) == count and (not shape or min(shape) >= 0):
+        return shape
+    if shape and min(shape) < -1:
+        raise RuntimeError(f"invalid shape dimension {min(shape)}, got shape {list(shape)}")
+    raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {count}")
+
+
+def reshaped(input: Tensor, shape: Shape) -> Tensor:
+    """The op, with a shape that is known to fit."""
+    out: Tensor = ops.reshape(input, shape=shape)
+    return out
+
+
+def reshape(input: Tensor, shape: Any) -> Tensor:
+    """The elements, in order, in another shape, in which one size may be -1; a view where strides allow.
+
+    Raises:
+        RuntimeError: the shape does not fit the number of elements.
+    """
+    arguments.expect_tensor(input, "input", "reshape")
+    return reshaped(input, resolved(input, arguments.shape((shape,), "reshape", "shape")))
+
+
+attach("reshape", lambda self, *shape: reshaped(self, resolved(self, arguments.shape(shape, "reshape", "shape"))))
+
+
+@method
+def view(self: Tensor, *shape: Any) -> Tensor:
+    """The same memory in another shape, in which one size may be -1.
+
+    Raises:
+        RuntimeError: the shape does not fit, or the strides do not allow it without a copy.
+    """
+    out = reshaped(self, resolved(self, arguments.shape(shape, "view")))
+    if isinstance(out, View) or isinstance(out._data, SymbolBase) or not out.numel():
+        return out
+    raise RuntimeError(
+        "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+        f"contiguous subspaces): size {list(self.shape)}, stride {self.stride()}, view {list(out.shape)}. "
+        "Use .reshape(...) instead."
+    )
+
+
+@method
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """``self.view(other.shape)``"""
+    return self.view(arguments.expect_tensor(other, "other", "view_as").shape)
+
+
+@method
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """``self.reshape(other.shape)``"""
+    return self.reshape(arguments.expect_tensor(other, "other", "reshape_as").shape)
+
+
+@method
+def ravel(input: Tensor) -> Tensor:
+    """The elements in one dimension, a view where strides allow. (...) -> (n,)"""
+    return reshaped(input, (input.numel(),))
+
+
+@method
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The dimensions from ``start_dim`` to ``end_dim``, both included, made one."""
+    first = arguments.one_dim(input, start_dim, "flatten", name="start_dim")
+    last = arguments.one_dim(input, end_dim, "flatten", name="end_dim")
+    if first > last:
+        raise RuntimeError(f"flatten() has invalid args: start_dim cannot come after end_dim, got {first} and {last}")
+    shape = tuple(input._data.shape)
+    if not shape:
+        return reshaped(input, (1,))
+    return (
+        input
+        if first == last
+        else reshaped(input, (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
+    )
+
+
+@method
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """One dimension made several, of ``sizes``, in which one may be -1."""
+    d = arguments.one_dim(input, dim, "unflatten")
+    shape, parts = tuple(input._data.shape), arguments.shape((sizes,), "unflatten", "sizes")
+    if not parts:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    known = math.prod(n for n in parts if n != -1)
+    if shape[d] % known if known and -1 in parts else shape[d] != known:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(parts)} don't multiply up to the size of dim {d} ({shape[d]}) in the "
+            "input tensor"
+        )
+    return reshaped(input, resolved(input, (*shape[:d], *parts, *shape[d + 1 :])))
+
+
+@method
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """Without the dimensions of size 1, or without those among ``dim`` (an int or several)."""
+    shape = tuple(input._data.shape)
+    chosen = range(len(shape)) if dim is None else arguments.dims(input, dim, "squeeze") if dim != () else ()
+    return reshaped(input, tuple(n for d, n in enumerate(shape) if n != 1 or d not in chosen))
+
+
+@method
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """With a dimension of size 1 inserted so that it is ``dim`` of the result."""
+    d = arguments.one_dim(input, dim, "unsqueeze", extra=1)
+    shape = tuple(input._data.shape)
+    return reshaped(input, (*shape[:d], 1, *shape[d:]))
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """Each tensor with at least one dimension; a tuple if several (or a sequence) are given."""
+    return _each(tensors, lambda x: x.reshape(1) if not x.ndim else x)
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """Each tensor with at least two dimensions, (n,) as (1, n)."""
+    return _each(tensors, lambda x: x.reshape(1, -1) if x.ndim < 2 else x)
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """Each tensor with at least three dimensions, (n,) as (1, n, 1) and (m, n) as (m, n, 1)."""
+    return _each(tensors, lambda x: x.unsqueeze(-1) if x.ndim == 2 else x.reshape(1, -1, 1) if x.ndim < 2 else x)
+
+
+def _each(tensors: tuple[Any, ...], function: Any) -> Any:
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        return tuple(map(function, tensors[0]))
+    return function(tensors[0]) if len(tensors) == 1 else tuple(map(function, tensors))
+
+
+# ---- order of dimensions ------------------------------------------------------------------------------------------
+
+
+def permute(input: Tensor, dims: Any) -> Tensor:
+    """The dimensions in another order: dimension i of the result is dimension ``dims[i]`` of ``input``.
+
+    Raises:
+        RuntimeError: not one entry for each dimension, or one twice.
+    """
+    arguments.expect_tensor(input, "input", "permute")
+    order = tuple(arguments.one_dim(input, d, "permute") for d in arguments.shape((dims,), "permute", "dims"))
+    if len(order) != input._data.ndim:
+        raise RuntimeError(
+            f"permute: number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(order)}"
+        )
+    if len(set(order)) != len(order):
+        raise RuntimeError(f"permute(): duplicate dims are not allowed, got {dims}")
+    return permuted(input, order)
+
+
+def permuted(input: Tensor, order: Shape) -> Tensor:
+    """The op, with an order that is known to be one."""
+    out: Tensor = ops.permute(input, dims=order)
+    return out
+
+
+attach("permute", lambda self, *dims: permute(self, arguments.shape(dims, "permute", "dims")))
+
+
+@method
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """With two dimensions exchanged."""
+    a = arguments.one_dim(input, dim0, "transpose", name="dim0")
+    b = arguments.one_dim(input, dim1, "transpose", name="dim1")
+    order = list(range(input._data.ndim))
+    if order:
+        order[a], order[b] = b, a
+    return permuted(input, tuple(order))
+
+
+swapaxes = swapdims = transpose
+attach("swapaxes", transpose)
+attach("swapdims", transpose)
+
+
+@method
+def t(input: Tensor) -> Tensor:
+    """The transposed matrix; tensors of fewer dimensions as they are. (m, n) -> (n, m)"""
+    if arguments.expect_tensor(input, "self", "t")._data.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D; use transpose()")
+    return _reversed(input)
+
+
+def _reversed(input: Tensor) -> Tensor:
+    return permuted(input, tuple(range(input._data.ndim - 1, -1, -1)))
+
+
+def _mT(input: Tensor) -> Tensor:
+    if input._data.ndim < 2:
+        raise RuntimeError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor."
+        )
+    return input.transpose(-2, -1)
+
+
+attach("T", property(_reversed, doc="All dimensions in reverse order."))
+attach("mT", property(_mT, doc="The last two dimensions exchanged. (..., m, n) -> (..., n, m)"))
+
+
+@method
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """The dimensions ``source`` (an int or several) moved to the places ``destination``, the others in order."""
+    sources = [source] if isinstance(source, int) else list(source)
+    targets = [destination] if isinstance(destination, int) else list(destination)
+    if len(sources) != len(targets):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({sources} dims) should contain the same number of "
+            f"dims as destination ({targets} dims)"
+        )
+    origin = [arguments.one_dim(input, d, "movedim", name="source") for d in sources]
+    place = [arguments.one_dim(input, d, "movedim", name="destination") for d in targets]
+    for name, found in (("source", origin), ("destination", place)):
+        if len(set(found)) != len(found):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({found})")
+    rest = iter([d for d in range(input._data.ndim) if d not in origin])
+    moved = dict(zip(place, origin, strict=True))
+    return permuted(input, tuple(moved[d] if d in moved else next(rest) for d in range(input._data.ndim)))
+
+
+moveaxis = movedim
+attach("moveaxis", movedim)
+
+
+# ---- broadcasting -------------------------------------------------------------------------------------------------
+
+
+@method
+def expand(self: Tensor, *sizes: Any) -> Tensor:
+    """Dimensions of size 1 repeated to ``sizes`` without a copy; -1 leaves one as it is. New ones come first.
+
+    Raises:
+        RuntimeError: a size other than 1 would change.
+    """
+    shape, want = tuple(self._data.shape), arguments.shape(sizes, "expand")
+    new = len(want) - len(shape)
+    if new < 0:
+        raise RuntimeError(
+            f"expand: the number of sizes provided ({len(want)}) must be greater or equal to the number of dimensions "
+            f"in the tensor ({len(shape)})"
+        )
+    full = list(want)
+    for d, (have, n) in enumerate(itertools.zip_longest((None,) * new + shape, want)):
+        if n == -1 and have is not None:
+            full[d] = have
+        elif n < 0 or have not in (None, 1, n):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton "
+                f"dimension {d}.  Target sizes: {list(want)}.  Tensor sizes: {list(shape)}"
+            )
+    out: Tensor = ops.expand(self, shape=tuple(full))
+    return out
+
+
+@method
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """``self.expand(other.shape)``"""
+    return self.expand(arguments.expect_tensor(other, "other", "expand_as").shape)
+
+
+@method
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """``input.expand(size)``"""
+    return input.expand(size)
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape to which tensors of these shapes broadcast together.
+
+    Raises:
+        RuntimeError: they do not.
+    """
+    every = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    result: list[int] = []
+    for column in itertools.zip_longest(*[reversed(s) for s in every], fillvalue=1):
+        found = {n for n in column if n != 1} or {1}
+        if len(found) > 1:
+            raise RuntimeError(
+                "Shape mismatch: objects cannot be broadcast to a single shape, got "
+                + " and ".join(str(list(s)) for s in every)
+            )
+        result.append(found.pop())
+    return Size(reversed(result))
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors expanded to one shape."""
+    every = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    shape = broadcast_shapes(*[x.shape for x in every])
+    return tuple(x.expand(shape) for x in every)

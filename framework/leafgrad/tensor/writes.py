@@ -1,0 +1,155 @@
+"""In-place writes of values and random numbers: copy_, fill_, zero_, normal_, uniform_, …"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from leafgrad import dtypes
+from leafgrad.ops import carriers, create
+from leafgrad.ops import random as random_ops
+from leafgrad.ops.convert import to_device
+from leafgrad.tensor import arguments
+from leafgrad.tensor.creation import number
+from leafgrad.tensor.inplace import check, update, write
+from leafgrad.tensor.methods import method
+from leafgrad.tensor.random import Generator, draw, probability, stream
+from leafgrad.tensor.rearranging import diagonal, tril, triu
+from leafgrad.tensor.tensor import Tensor
+
+Shape = tuple[int, ...]
+
+
+def value_for(x: Tensor, value: Any, argument: str) -> bool | int | float:
+    """``value`` as a Python number of x's category."""
+    plain = number(value, argument)
+    if x.dtype.is_floating_point:
+        return float(plain)
+    if isinstance(plain, float) and not math.isfinite(plain):
+        raise RuntimeError(f"{argument}: value cannot be converted to type {x.dtype} without overflow, got {plain}")
+    return bool(plain) if x.dtype is dtypes.bool_ else int(plain)
+
+
+@method
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Write the elements of ``src``, broadcast and converted to this dtype and device; gradients flow to ``src``."""
+    check(self, "copy")
+    new = arguments.expect_tensor(src, "src", "copy_")
+    target, source = self.device.resolve(), new.device.resolve()
+    if target != source:
+        new = to_device(new, device=target, source=source)
+    out: Tensor = write(self, arguments.cast(new, self.dtype))
+    return out
+
+
+@method
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one number, or the element of a tensor without dimensions, everywhere."""
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
+        return copy_(self, value)
+    check(self, "fill")
+    plain = value_for(self, value, "fill_: value")
+    out: Tensor = write(
+        self, carriers.create(create.full, self.device.resolve(), shape=(), value=plain, dtype=self.dtype.name)
+    )
+    return out
+
+
+@method
+def zero_(self: Tensor) -> Tensor:
+    """Write zero everywhere."""
+    return fill_(self, 0)
+
+
+@method
+def fill_diagonal_(self: Tensor, fill_value: Any) -> Tensor:
+    """Write one number to the elements [i, i] of a matrix."""
+    if self.ndim != 2:
+        raise RuntimeError(f"fill_diagonal_: expected a matrix, got {self.ndim} dimensions")
+    fill_(diagonal(self), fill_value)
+    return self
+
+
+@method
+def tril_(self: Tensor, diagonal: int = 0) -> Tensor:
+    """Write zeros above a diagonal of the last two dimensions."""
+    out: Tensor = update(self, tril, diagonal)
+    return out
+
+
+@method
+def triu_(self: Tensor, diagonal: int = 0) -> Tensor:
+    """Write zeros below a diagonal of the last two dimensions."""
+    out: Tensor = update(self, triu, diagonal)
+    return out
+
+
+# ---- random -------------------------------------------------------------------------------------------------------
+
+
+def _drawn(self: Tensor, name: str, op: Any, generator: Generator | None, **params: Any) -> Tensor:
+    check(self, name)
+    shape = tuple(self._data.shape)
+    out: Tensor = write(self, draw(op, f"{name}_", generator, self.device, self.dtype, shape=shape, **params))
+    return out
+
+
+@method
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Write normal numbers of this mean and standard deviation."""
+    if std < 0:
+        raise RuntimeError(f"normal_ expects std >= 0.0, but found std {std}")
+    arguments.expect_floating(self, "normal_")
+    return _drawn(self, "normal", random_ops.normal, generator, mean=float(mean), std=float(std))
+
+
+@method
+def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Write numbers uniform in [a, b).
+
+    Raises:
+        RuntimeError: a > b.
+    """
+    if a > b:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
+    arguments.expect_floating(self, "uniform_")
+    return _drawn(self, "uniform", random_ops.uniform, generator, low=float(a), high=float(b))
+
+
+@method
+def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
+    """Write integers uniform in [low, high); ``random_(high)`` starts at 0.
+
+    Without bounds, up to the largest integer of the dtype (for floats: up to which all integers are exact).
+    """
+    if high is None and low:
+        low, high = 0, low
+    kind = self.dtype
+    if high is None:
+        bits = {dtypes.float16: 11, dtypes.float32: 24, dtypes.float64: 53, dtypes.bool_: 1, dtypes.uint8: 8}
+        high = 2 ** bits.get(kind, 8 * kind.itemsize - 1) + kind.is_floating_point
+    return _drawn(self, "random", random_ops.integers, generator, low=low, high=high)
+
+
+@method
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Write ones with probability p (a number, or a tensor that broadcasts), zeros otherwise."""
+    if not isinstance(p, Tensor):
+        return _drawn(self, "bernoulli", random_ops.coins, generator, p=probability(p, "bernoulli_"))
+    check(self, "bernoulli")
+    source = stream(generator, self.device.resolve(), "bernoulli_")
+    out: Tensor = write(self, arguments.cast(random_ops.bernoulli(p.expand(self.shape), generator=source), self.dtype))
+    return out
+
+
+@method
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Write exponential numbers of rate ``lambd``."""
+    if lambd <= 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    arguments.expect_floating(self, "exponential_")
+    return _drawn(self, "exponential", random_ops.exponential, generator, rate=float(lambd))

@@ -1,0 +1,170 @@
+"""Writes `leafgrad/tensor/methods.pyi`, which tells editors and type checkers what is attached to Tensor.
+
+python -m leafgrad.testing.stubs
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import textwrap
+import types
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, get_overloads
+
+from leafgrad.tensor import methods
+from leafgrad.tensor.methods import Methods
+
+PATH: Final = Path(methods.__file__).with_suffix(".pyi")
+WIDTH: Final = 120
+HEADER: Final = '''"""The methods that functions give to Tensor. Written by `python -m leafgrad.testing.stubs`; do not edit."""
+'''
+REST: Final = """
+F = TypeVar("F", bound=Callable[..., Any])
+
+def method(function: F) -> F: ...
+def attach(name: str, function: Callable[..., Any] | property) -> None: ...
+
+class Methods:
+"""
+Imports = defaultdict[str, set[str]]
+
+
+def stub() -> str:
+    """The text that `methods.pyi` should have."""
+    import_module("leafgrad")  # which attaches the methods
+    imports: Imports = defaultdict(set, {"collections.abc": {"Callable"}, "typing": {"Any", "TypeVar"}})
+    blocks = []
+    attached = vars(Methods)
+    for name, value in sorted(attached.items()):
+        if isinstance(value, property):
+            getter: Any = value.fget
+            blocks.append(f"@property\n{definition(name, getter, imports)}")
+        elif isinstance(value, types.FunctionType):
+            versions = get_overloads(value) or [value]
+            if len(versions) > 1:
+                imports["typing"].add("overload")
+            mark = "@overload\n" if len(versions) > 1 else ""
+            blocks += [mark + definition(name, version, imports) for version in versions]
+    body = "\n".join(textwrap.indent(block, "    ") for block in blocks)
+    return f"{HEADER}\n{import_lines(imports)}{REST}{body}\n"
+
+
+def import_lines(imports: Imports) -> str:
+    """Import statements in isort's order: the standard library, then leafgrad."""
+    ours = {module: names for module, names in imports.items() if module.startswith("leafgrad")}
+    standard = {module: names for module, names in imports.items() if module not in ours}
+    groups = []
+    for group, plain in ((standard, ["import builtins"]), (ours, [])):
+        lines = [
+            f"from {module} import {', '.join(sorted(names, key=lambda n: (n[0].islower(), n.lower())))}"
+            for module, names in sorted(group.items())
+        ]
+        groups.append("\n".join(plain + lines) + "\n")
+    return "\n".join(groups)
+
+
+def definition(name: str, function: Callable[..., Any], imports: Imports) -> str:
+    """`def name(self, ...) -> ...:` with the first line of the docstring."""
+    shown = shown_as(name, function)
+    signature = inspect.signature(shown)
+    first, *others = signature.parameters.values()
+    bare = shown.__module__ == "leafgrad.ops.fast"  # an op itself: untyped, its arguments called x and y
+    if bare or shown is not function:
+        imports["leafgrad.tensor.tensor"].add("Tensor")
+        result = "Tensor"
+    else:
+        result = annotation(signature.return_annotation, function, imports)
+    if bare:
+        written = [f"other: Any{default(p)}" for p in others]
+    else:
+        written = list(parameters([first, *others] if first.kind is first.VAR_POSITIONAL else others, shown, imports))
+    head = layout(name, ["self", *written], result)
+    summary = shorten((inspect.getdoc(function) or "").partition("\n")[0])
+    return f'{head}\n    """{summary}"""' if summary else f"{head} ..."
+
+
+def shown_as(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function whose parameters to show: an in-place method that passes on anything has those of the plain one."""
+    plain: Callable[..., Any] | None = vars(Methods).get(name.removesuffix("_"))
+    passes_on = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(function).parameters.values())
+    return plain if passes_on and plain is not None else function
+
+
+def parameters(found: list[inspect.Parameter], function: Callable[..., Any], imports: Imports) -> Iterator[str]:
+    """Each as it is written, with a bare star where the keyword-only ones begin."""
+    star = False
+    for p in found:
+        if p.kind is p.KEYWORD_ONLY and not star:
+            yield "*"
+        star = star or p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
+        prefix = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
+        yield f"{prefix}{p.name}: {annotation(p.annotation, function, imports)}{default(p)}"
+
+
+def default(parameter: inspect.Parameter) -> str:
+    """` = 1` for what is a literal, ` = ...` for an object."""
+    value = parameter.default
+    if value is parameter.empty:
+        return ""
+    if isinstance(value, str):
+        return f' = "{value}"'
+    return f" = {value!r}" if value is None or isinstance(value, bool | int | float | tuple) else " = ..."
+
+
+def shorten(summary: str) -> str:
+    return textwrap.shorten(summary, WIDTH - 14, placeholder=" ...")
+
+
+def annotation(text: Any, function: Callable[..., Any], imports: Imports) -> str:
+    """An annotation in names that the stub imports."""
+    if text is inspect.Parameter.empty:
+        return "Any"
+    source = text if isinstance(text, str) else inspect.formatannotation(text)
+    return spelled(source, inspect.unwrap(function).__globals__, imports)
+
+
+def spelled(source: str, known: dict[str, Any], imports: Imports) -> str:
+    return ast.unparse(Spelling(known, imports).visit(ast.parse(source, mode="eval")))
+
+
+class Spelling(ast.NodeTransformer):
+    """Imports what an annotation names, writes aliases out, and calls `int` builtins.int, since a method hides it."""
+
+    def __init__(self, known: dict[str, Any], imports: Imports) -> None:
+        self.known, self.imports = known, imports
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        path = ast.unparse(node)
+        root = self.known.get(path.partition(".")[0])
+        module, _, name = path.rpartition(".")
+        self.imports[root.__name__ if isinstance(root, types.ModuleType) else module].add(name)
+        return ast.Name(name)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        value = self.known.get(node.id)
+        if value is None or value is getattr(builtins, node.id, None):
+            return ast.Name(f"builtins.{node.id}" if hasattr(builtins, node.id) else node.id)
+        if getattr(value, "__name__", None) != node.id:  # an alias such as `Dim = int | None`
+            return ast.parse(spelled(str(value), {}, self.imports), mode="eval").body
+        self.imports[value.__module__].add(node.id)
+        return node
+
+
+def layout(name: str, written: list[str], result: str) -> str:
+    """The head of a function as the formatter breaks it: on one line, on three, or a line for each parameter."""
+    room = WIDTH - 4
+    inner = ", ".join(written)
+    if len(one := f"def {name}({inner}) -> {result}:") <= room:
+        return one
+    if len(inner) + 4 > room:
+        inner = ",\n    ".join(written) + ","
+    return f"def {name}(\n    {inner}\n) -> {result}:"
+
+
+if __name__ == "__main__":
+    PATH.write_text(stub(), encoding="utf-8")

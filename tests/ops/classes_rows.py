@@ -1,0 +1,66 @@
+"""Reading and writing one class of many."""
+
+from __future__ import annotations
+
+import numpy as np
+from op_table import FLOATS, Row
+
+from leafgrad.ops import classes
+
+# Size of the scores, and the dimension of the classes.
+CASES = [((4,), 0), ((5, 3), 1), ((2, 3, 2, 2), 1), ((0, 3), 1)]
+
+
+def without(shape, dim):
+    return shape[:dim] + shape[dim + 1 :]
+
+
+def targets(rng, shape, dim, ignore):
+    """Classes, and ``ignore`` among them."""
+    target = rng.integers(0, shape[dim], without(shape, dim))
+    return np.where(rng.random(target.shape) < 0.3, ignore, target)
+
+
+def pick(x, target, dim, ignore):
+    out = np.zeros(target.shape, x.dtype)
+    for place in np.ndindex(target.shape):
+        if target[place] != ignore:
+            out[place] = x[(*place[:dim], target[place], *place[dim:])]
+    return out
+
+
+def place(v, target, shape, dim, ignore):
+    out = np.zeros(shape, v.dtype)
+    for i in np.ndindex(target.shape):
+        if target[i] != ignore:
+            out[(*i[:dim], target[i], *i[dim:])] = v[i]
+    return out
+
+
+def scores(rng, dtype):
+    return [
+        ((rng.normal(size=shape).astype(dtype), targets(rng, shape, dim, ignore)), {"dim": dim, "ignore": ignore})
+        for shape, dim in CASES
+        for ignore in (-100, 1)
+    ]
+
+
+def values(rng, dtype):
+    return [
+        (
+            (rng.normal(size=without(shape, dim)).astype(dtype), targets(rng, shape, dim, -100)),
+            {"shape": shape, "dim": dim, "ignore": -100},
+        )
+        for shape, dim in CASES
+    ]
+
+
+OUTSIDE = [
+    ((np.ones((2, 3)), np.array([0, wrong])), {"dim": 1, "ignore": -100}, IndexError, "out of bounds")
+    for wrong in (3, -1)
+]  # fmt: skip
+
+ROWS = [
+    Row(classes.pick, pick, samples=scores, order=2, dtypes=FLOATS, integers=False, errors=OUTSIDE),
+    Row(classes.place, place, samples=values, order=2, dtypes=FLOATS, integers=False),
+]

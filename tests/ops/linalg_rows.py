@@ -1,0 +1,197 @@
+"""Rows of the op table: matrix products, inverses, determinants and factorisations."""
+
+from __future__ import annotations
+
+import numpy as np
+from op_table import Row, uniform
+
+from leafgrad.errors import LinAlgError
+from leafgrad.ops import linalg, matmul, matrix_exp
+from leafgrad.ops.elementwise import abs as magnitude
+
+WIDE = ("float64", "float32")
+
+
+def matrices(*shapes, params=({},)):
+    """Samples of matrices far from singular, and of whatever else."""
+
+    def samples(rng, dtype):
+        return [(tuple(regular(rng, dtype, s) for s in case), p) for case in shapes for p in params]
+
+    return samples
+
+
+def regular(rng, dtype, shape):
+    x = uniform(rng, dtype, shape, -0.5, 0.5)
+    return (x + 2 * np.eye(shape[-1])).astype(dtype) if len(shape) > 1 and shape[-1] == shape[-2] else x
+
+
+def symmetrised(op):
+    """``op`` of a symmetric matrix: a step in one element is then a step in its mirror image too."""
+
+    def function(x):
+        return op(x + linalg.swap(x) if not isinstance(x, np.ndarray) else x + x.swapaxes(-1, -2))
+
+    return function
+
+
+def without_signs(op):
+    """``op`` without the signs of singular vectors, which are arbitrary."""
+    return lambda *args, **params: tuple(
+        magnitude(o) if not isinstance(o, np.ndarray) else np.abs(o) for o in op(*args, **params)
+    )
+
+
+def np_pinv(x, atol, rtol):
+    return np.linalg.pinv(x, rtol)
+
+
+def np_exp(x):
+    w, v = np.linalg.eig(x)
+    return (v * np.exp(w)[..., None, :] @ np.linalg.inv(v)).real
+
+
+def np_svd(x, full=False):
+    return tuple(np.linalg.svd(x, full))
+
+
+ROWS = [
+    Row(
+        matmul.matmul,
+        np.matmul,
+        [
+            ((3, 4), (4, 2)),
+            ((4,), (4,)),
+            ((3, 4), (4,)),
+            ((4,), (4, 2)),
+            ((2, 3, 4), (4, 2)),
+            ((2, 3, 4), (4,)),
+            ((4,), (2, 4, 3)),
+            ((3, 4), (2, 4, 3)),
+            ((2, 1, 3, 4), (3, 4, 2)),
+            ((0, 4), (4, 2)),
+            ((3, 0), (0, 2)),
+        ],
+        errors=[
+            ((np.ones((3, 4)), np.ones((5, 6))), {}, RuntimeError, r"cannot be multiplied \(3x4 and 5x6\)"),
+            ((np.ones((3, 4)), np.ones(())), {}, RuntimeError, "at least 1D, but they are 2D and 0D"),
+            ((np.ones((2, 3, 4)), np.ones((3, 4, 2))), {}, RuntimeError, r"broadcast, got \[2\] and \[3\]"),
+            ((np.ones((3, 4)), np.ones((4, 2), int)), {}, RuntimeError, "got: float64 != int64"),
+            ((np.ones((3, 4)), np.ones((4, 2), "float32")), {}, RuntimeError, "same dtype"),
+            ((np.ones((3, 4), bool), np.ones((4, 2), bool)), {}, NotImplementedError, "not for bool"),
+            ((np.ones((3, 4)), 2.0), {}, RuntimeError, "expected two tensors, got a number"),
+        ],
+    ),
+    Row(
+        matmul.linear,
+        lambda x, weight, bias=0.0: x @ weight.T + bias,
+        [
+            ((3, 4), (2, 4), (2,)),
+            ((3, 4), (2, 4)),
+            ((4,), (2, 4), (2,)),
+            ((2, 3, 4), (2, 4), (2,)),
+            ((2, 3, 4), (2, 4)),
+            ((0, 4), (2, 4), (2,)),
+        ],
+        errors=[
+            ((np.ones((3, 4)), np.ones((2, 5))), {}, RuntimeError, r"cannot be multiplied \(3x4 and 5x2\)"),
+            ((np.ones((3, 4)), np.ones(4)), {}, RuntimeError, "expected weight to be a matrix"),
+            ((np.ones((3, 4)), np.ones((2, 4)), np.ones(2, int)), {}, RuntimeError, "expected bias to be float64"),
+            ((np.ones((3, 4)), np.ones((2, 4)), np.ones(3)), {}, RuntimeError, "expected bias of size"),
+        ],
+    ),
+    Row(matmul.cross, lambda x, y, dim: np.cross(x, y, axis=dim), [((4, 3), (4, 3)), ((1, 3), (2, 3))], [{"dim": 1}]),
+    Row(
+        linalg.inv,
+        np.linalg.inv,
+        samples=matrices([(3, 3)], [(2, 2, 2)], [(0, 0)]),
+        order=3,
+        dtypes=WIDE,
+        errors=[((np.zeros((2, 2)),), {}, LinAlgError, "singular")],
+    ),
+    Row(
+        linalg.solve,
+        np.linalg.solve,
+        samples=matrices([(3, 3), (3, 2)], [(2, 2, 2), (2, 2, 1)]),
+        order=3,
+        dtypes=WIDE,
+        errors=[((np.zeros((2, 2)), np.ones((2, 1))), {}, LinAlgError, "singular")],
+    ),
+    Row(
+        linalg.pinv,
+        np_pinv,
+        samples=matrices([(3, 2)], [(2, 2, 3)], [(2, 2)], params=[{"atol": 0.0, "rtol": 1e-6}]),
+        order=2,
+        dtypes=WIDE,
+    ),
+    Row(linalg.det, np.linalg.det, samples=matrices([(3, 3)], [(2, 2, 2)], [(1, 1)]), dtypes=WIDE),
+    Row(
+        linalg.cofactor,
+        lambda x: np.linalg.det(x)[..., None, None] * np.linalg.inv(x).swapaxes(-1, -2),
+        samples=matrices([(3, 3)], [(2, 2, 2)]),
+        order=3,
+        dtypes=WIDE,
+    ),
+    Row(
+        linalg.slogdet,
+        lambda x: tuple(np.linalg.slogdet(x)),
+        samples=matrices([(3, 3)], [(2, 2, 2)]),
+        order=3,
+        dtypes=WIDE,
+    ),
+    Row(
+        linalg.cholesky,
+        np.linalg.cholesky,
+        samples=matrices([(3, 3)], [(2, 2, 2)]),
+        order=0,
+        dtypes=WIDE,
+        errors=[((-np.eye(2),), {}, LinAlgError, "not positive-definite")],
+    ),
+    Row(
+        symmetrised(linalg.cholesky),
+        symmetrised(np.linalg.cholesky),
+        samples=matrices([(3, 3)], [(2, 2, 2)]),
+        order=3,
+        dtypes=WIDE,
+        name="cholesky of a symmetric matrix",
+    ),
+    Row(
+        linalg.qr,
+        lambda x, mode: tuple(np.linalg.qr(x, mode)),
+        samples=matrices([(3, 3)], [(2, 4, 2)], params=[{"mode": "reduced"}]),
+        order=3,
+        dtypes=WIDE,
+    ),
+    Row(
+        linalg.eigh,
+        lambda x: tuple(np.linalg.eigh(x)),
+        samples=matrices([(3, 3)], [(2, 2, 2)]),
+        order=0,
+        dtypes=("float64",),
+    ),
+    Row(
+        symmetrised(without_signs(linalg.eigh)),
+        symmetrised(without_signs(np.linalg.eigh)),
+        samples=matrices([(3, 3)], [(2, 2, 2)]),
+        order=2,
+        dtypes=("float64",),
+        name="eigh of a symmetric matrix",
+    ),
+    Row(
+        linalg.svd,
+        np_svd,
+        samples=matrices([(3, 3)], [(2, 3, 2)], [(2, 3)], params=[{"full": False}, {"full": True}]),
+        order=0,
+        dtypes=("float64",),
+        errors=[((np.full((2, 2), np.nan),), {}, LinAlgError, "did not converge")],
+    ),
+    Row(
+        without_signs(linalg.svd),
+        without_signs(np_svd),
+        samples=matrices([(3, 3)], [(2, 3, 2)], [(2, 3)]),
+        order=2,
+        dtypes=("float64",),
+        name="svd without signs",
+    ),
+    Row(matrix_exp.matrix_exp, np_exp, samples=matrices([(3, 3)], [(2, 2, 2)], [(0, 0)]), order=2, dtypes=WIDE),
+]

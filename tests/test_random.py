@@ -1,0 +1,154 @@
+"""Random tensors: distributions, generators and their states."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import leafgrad
+from leafgrad.ops import random as ops
+
+MANY = 20_000
+
+# name, draw(generator, device), mean, standard deviation
+DISTRIBUTIONS = [
+    ("uniform", lambda g, d: leafgrad.rand(MANY, generator=g, device=d), 0.5, 12**-0.5),
+    ("normal", lambda g, d: leafgrad.randn(MANY, generator=g, device=d), 0, 1),
+    ("normal f64", lambda g, d: leafgrad.randn(MANY, generator=g, device=d, dtype=leafgrad.float64), 0, 1),
+    ("normal f16", lambda g, d: leafgrad.randn(MANY, generator=g, device=d, dtype=leafgrad.float16), 0, 1),
+    ("normal(3, 2)", lambda g, d: leafgrad.normal(3.0, 2.0, (MANY,), generator=g, device=d), 3, 2),
+    ("normal(tensor)", lambda g, d: leafgrad.normal(leafgrad.full((MANY,), 3.0, device=d), 2, generator=g), 3, 2),
+    ("integers", lambda g, d: leafgrad.randint(-2, 3, (MANY,), generator=g, device=d), 0, 2**0.5),
+    ("permutation", lambda g, d: leafgrad.randperm(MANY, generator=g, device=d), (MANY - 1) / 2, MANY / 12**0.5),
+    ("bernoulli", lambda g, d: leafgrad.bernoulli(leafgrad.full((MANY,), 0.3, device=d), generator=g), 0.3, 0.21**0.5),
+    ("coins", lambda g, d: leafgrad.zeros(MANY, device=d).bernoulli(0.3, generator=g), 0.3, 0.21**0.5),
+    ("normal_", lambda g, d: leafgrad.zeros(MANY, device=d).normal_(1, 3, generator=g), 1, 3),
+    ("uniform_", lambda g, d: leafgrad.zeros(MANY, device=d).uniform_(-1, 3, generator=g), 1, 4 / 12**0.5),
+    ("exponential", lambda g, d: leafgrad.zeros(MANY, device=d).exponential_(2, generator=g), 0.5, 0.5),
+    ("bernoulli_", lambda g, d: leafgrad.zeros(MANY, device=d).bernoulli_(0.3, generator=g), 0.3, 0.21**0.5),
+    (
+        "bernoulli_(tensor)",
+        lambda g, d: leafgrad.zeros(MANY, device=d).bernoulli_(leafgrad.tensor(0.3, device=d), generator=g),
+        0.3,
+        0.21**0.5,
+    ),
+    ("random_", lambda g, d: leafgrad.zeros(MANY, device=d).random_(0, 10, generator=g), 4.5, (99 / 12) ** 0.5),
+    (
+        "multinomial",
+        lambda g, d: leafgrad.multinomial(leafgrad.tensor([1.0, 0.0, 1.0], device=d), MANY, True, generator=g),
+        1,
+        1,
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "draw", "mean", "std"), DISTRIBUTIONS, ids=[d[0] for d in DISTRIBUTIONS])
+def test_moments_and_repetition(name, draw, mean, std, device):
+    generator = leafgrad.Generator(device).manual_seed(11)
+    t = draw(generator, device)
+    assert t.device == device
+    values = t.cpu().to(leafgrad.float64).numpy()
+    assert abs(values.mean() - mean) < 5 * std / math.sqrt(MANY)
+    assert abs(values.std() / std - 1) < 0.05
+    assert draw(generator, device).tolist() != t.tolist()
+    assert draw(generator.manual_seed(11), device).tolist() == t.tolist()
+
+
+def test_ranges(device):
+    assert set(leafgrad.randint(3, (200,), device=device).tolist()) == {0, 1, 2}
+    assert sorted(leafgrad.randperm(50, device=device).tolist()) == list(range(50))
+    u = leafgrad.rand(5000, dtype=leafgrad.float16, device=device).cpu().numpy()
+    assert u.min() >= 0
+    assert u.max() < 1
+    assert leafgrad.randint(2, 3, (2, 2), dtype=leafgrad.float32, device=device).tolist() == [[2, 2], [2, 2]]
+    assert leafgrad.zeros(100, dtype=leafgrad.uint8).random_().numpy().max() > 127
+    assert leafgrad.rand_like(leafgrad.zeros(2, 3, dtype=leafgrad.float64, device=device)).dtype is leafgrad.float64
+    assert leafgrad.randn_like(leafgrad.zeros(2, 3, device=device)).shape == (2, 3)
+    assert leafgrad.randint_like(leafgrad.zeros(4, device=device), 1, 2).tolist() == [1, 1, 1, 1]
+    assert leafgrad.randn(2, requires_grad=True).requires_grad
+
+
+def test_multinomial_without_replacement_draws_each_place_once_and_none_of_weight_zero(device):
+    weights = leafgrad.tensor([[0.1, 0.0, 5.0, 1.0], [1.0, 1.0, 1.0, 0.0]], device=device)
+    counts = np.zeros((2, 4))
+    for _ in range(300):
+        chosen = leafgrad.multinomial(weights, 2).tolist()
+        for row, (a, b) in enumerate(chosen):
+            assert a != b
+            counts[row, [a, b]] += 1
+    assert counts[0, 1] == counts[1, 3] == 0
+    assert counts[0, 2] > counts[0, 3] > counts[0, 0]
+
+
+def test_manual_seed_restarts_all_devices_also_those_not_used_yet(device):
+    leafgrad.manual_seed(5)
+    first = leafgrad.rand(3, device=device)
+    leafgrad.manual_seed(5)
+    assert leafgrad.rand(3, device=device).tolist() == first.tolist()
+    assert leafgrad.initial_seed() == 5
+    taken = leafgrad.seed()
+    assert leafgrad.initial_seed() == taken
+    assert leafgrad.rand(3, device=device).tolist() != first.tolist()
+
+
+def test_states_are_restored():
+    state = leafgrad.get_rng_state()
+    assert (state.dtype, state.device.type) == (leafgrad.uint8, "cpu")
+    first = leafgrad.randn(4)
+    leafgrad.set_rng_state(state)
+    assert leafgrad.randn(4).tolist() == first.tolist()
+    generator, other = leafgrad.Generator().manual_seed(1), leafgrad.Generator()
+    other.set_state(generator.get_state())
+    assert leafgrad.rand(2, generator=other).tolist() == leafgrad.rand(2, generator=generator).tolist()
+    assert other.initial_seed() == 1
+    assert str(generator.device) == "cpu"
+    assert generator.seed() == generator.initial_seed()
+    assert "initial seed" in repr(generator)
+    with pytest.raises(RuntimeError, match="generator state"):
+        generator.set_state(leafgrad.zeros(3, dtype=leafgrad.uint8))
+
+
+def test_gradients_pass_bernoulli_as_zero():
+    p = leafgrad.tensor([0.5, 0.5], requires_grad=True)
+    (leafgrad.bernoulli(p) * p).sum().backward()
+    assert set(p.grad.tolist()) <= {0.0, 1.0}
+    assert ops.bernoulli.differentiable
+
+
+@pytest.mark.parametrize(
+    ("draw", "error", "match"),
+    [
+        (lambda: leafgrad.rand(2, dtype=leafgrad.int64), NotImplementedError, "floating point"),
+        (lambda: leafgrad.randint(3, 3, (2,)), RuntimeError, "low"),
+        (lambda: leafgrad.randint(3, 5), TypeError, "size"),
+        (lambda: leafgrad.randint(0, 5, 3), TypeError, "tuple of ints"),
+        (lambda: leafgrad.randperm(-1), RuntimeError, "non-negative"),
+        (lambda: leafgrad.normal(0.0, -1.0, (2,)), RuntimeError, "std >= 0"),
+        (lambda: leafgrad.normal(0.0, 1.0), TypeError, "size"),
+        (lambda: leafgrad.normal(leafgrad.zeros(2), 1.0, (2,)), TypeError, "size"),
+        (lambda: leafgrad.bernoulli(leafgrad.zeros(2), 1.5), RuntimeError, r"in \[0, 1\]"),
+        (lambda: leafgrad.bernoulli(leafgrad.zeros(2, dtype=leafgrad.int64)), RuntimeError, "floating point"),
+        (lambda: leafgrad.multinomial(leafgrad.ones(3), 4), RuntimeError, "without replacement"),
+        (lambda: leafgrad.multinomial(leafgrad.ones(3), 0), RuntimeError, "n_sample <= 0"),
+        (lambda: leafgrad.multinomial(leafgrad.ones(1, 2, 3), 1), RuntimeError, "1 or 2 dim"),
+        (lambda: leafgrad.rand(2, generator=3), TypeError, "expected a Generator"),
+        (lambda: leafgrad.zeros(2).uniform_(3, 1), RuntimeError, "from=3 > to=1"),
+        (lambda: leafgrad.zeros(2).normal_(0, -1), RuntimeError, "std >= 0"),
+        (lambda: leafgrad.zeros(2).exponential_(0), RuntimeError, "lambda"),
+        (lambda: leafgrad.zeros(2, dtype=leafgrad.int64).normal_(), RuntimeError, "floating point"),
+        (lambda: leafgrad.Generator().manual_seed(2**64), RuntimeError, "seed"),
+        (lambda: leafgrad.manual_seed(1.5), TypeError, "must be int"),
+    ],
+)
+def test_wrong_arguments(draw, error, match):
+    with pytest.raises(error, match=match):
+        draw()
+
+
+def test_a_generator_of_another_device_is_refused(device):
+    if device.type != "cpu":
+        with pytest.raises(RuntimeError, match="device type for generator"):
+            leafgrad.rand(2, generator=leafgrad.Generator(), device=device)
+    assert leafgrad.rand(2, generator=leafgrad.Generator(device), device=device).device == device
