@@ -1,0 +1,14 @@
+"""Neural networks: modules, and the layers and losses built on them."""
+
+from leafgrad.nn import functional as functional
+from leafgrad.nn import init as init
+from leafgrad.nn import utils as utils
+from leafgrad.nn.activation import *
+from leafgrad.nn.containers import *
+from leafgrad.nn.dropout import *
+from leafgrad.nn.embedding import *
+from leafgrad.nn.linear import *
+from leafgrad.nn.loss import *
+from leafgrad.nn.module import *
+from leafgrad.nn.normalization import *
+from leafgrad.nn.parameter import *

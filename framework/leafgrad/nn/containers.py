@@ -1,0 +1,274 @@
+"""Modules that hold modules, or parameters: Sequential, ModuleList, ModuleDict, ParameterList."""
+
+from __future__ import annotations
+
+import operator
+from collections import OrderedDict
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from typing import Any, NoReturn, Self
+
+from leafgrad.nn.module import Module, indent, layout
+from leafgrad.nn.parameter import Parameter
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["ModuleDict", "ModuleList", "ParameterList", "Sequential"]
+
+
+class Numbered(Module):
+    """Modules in order, named by their positions. The base of Sequential and ModuleList."""
+
+    def _position(self, index: Any, end: int) -> int:
+        """``index`` counted from the front; an IndexError unless it is in [-len, end)."""
+        index = operator.index(index)
+        if not -len(self) <= index < end:
+            raise IndexError(f"index {index} is out of range for {len(self)} modules")
+        return index if index >= 0 else index + len(self)
+
+    def _renumber(self, modules: Iterable[Any]) -> None:
+        self._modules.clear()
+        for i, module in enumerate(modules):
+            self.add_module(str(i), module)
+
+    def _key(self, index: Any) -> str:
+        return list(self._modules)[self._position(index, len(self))]
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return self._slice(index)
+        return self._modules[self._key(index)]
+
+    def _slice(self, index: slice) -> Self:
+        raise NotImplementedError
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        setattr(self, self._key(index), module)
+
+    def __delitem__(self, index: int | slice) -> None:
+        modules = list(self._modules.values())
+        if not isinstance(index, slice):
+            index = self._position(index, len(self))
+        del modules[index]
+        self._renumber(modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules.values())
+
+    def append(self, module: Module) -> Self:
+        """Add a module at the end; returns self."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def extend(self, modules: Iterable[Module]) -> Self:
+        """Add modules at the end; returns self."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(
+                f"{type(self).__name__}.extend: expected an iterable of modules, got {type(modules).__name__}"
+            )
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def insert(self, index: int, module: Module) -> Self:
+        """Put a module before the one at ``index``; returns self."""
+        if not isinstance(module, Module):
+            raise TypeError(f"insert: module: expected a Module, got {type(module).__name__}")
+        modules = list(self._modules.values())
+        modules.insert(self._position(index, len(self) + 1), module)
+        self._renumber(modules)
+        return self
+
+    def pop(self, index: int | slice) -> Any:
+        """Remove the module at ``index`` and return it."""
+        found = self[index]
+        del self[index]
+        return found
+
+    def __iadd__(self, modules: Iterable[Module]) -> Self:
+        return self.extend(modules)
+
+
+class Sequential(Numbered):
+    """Calls its modules one after another, each on the result of the one before.
+
+    Args:
+        *args: the modules, or one OrderedDict of names and modules.
+
+    Example:
+        >>> from leafgrad import nn
+        >>> nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+        Sequential(
+          (0): Linear(in_features=2, out_features=8, bias=True)
+          (1): Tanh()
+          (2): Linear(in_features=8, out_features=1, bias=True)
+        )
+    """
+
+    def __init__(self, *args: Module | OrderedDict[str, Module]) -> None:
+        super().__init__()
+        if len(args) == 1 and isinstance(args[0], OrderedDict):
+            for name, module in args[0].items():
+                self.add_module(name, module)
+        else:
+            self._renumber(args)
+
+    def _slice(self, index: slice) -> Self:
+        return type(self)(OrderedDict(list(self._modules.items())[index]))
+
+    def __add__(self, other: Sequential) -> Sequential:
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+        return Sequential(*self, *other)
+
+    def forward(self, input: Any) -> Any:
+        """The result of the last module."""
+        for module in self._modules.values():
+            input = module(input)
+        return input
+
+
+class ModuleList(Numbered):
+    """A list of modules, registered. It cannot be called."""
+
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
+        super().__init__()
+        if modules is not None:
+            self.extend(modules)
+
+    def _slice(self, index: slice) -> Self:
+        return type(self)(list(self._modules.values())[index])
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+    def __repr__(self) -> str:
+        """Runs of modules with equal reprs are printed once."""
+        runs: list[list[Any]] = []  # first position, last position, repr
+        for i, text in enumerate(map(repr, self)):
+            if runs and runs[-1][2] == text:
+                runs[-1][1] = i
+            else:
+                runs.append([i, i, text])
+        lines = [
+            indent(f"({a}): {text}" if a == b else f"({a}-{b}): {b - a + 1} x {text}") for a, b, text in runs
+        ]  # fmt: skip
+        return layout(type(self).__name__, [], lines)
+
+
+class ModuleDict(Module):
+    """A dict of modules, registered, in order of insertion. It cannot be called.
+
+    Args:
+        modules: a mapping, or an iterable of pairs, of names and modules.
+    """
+
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._modules[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.add_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._modules
+
+    def clear(self) -> None:
+        """Remove all modules."""
+        self._modules.clear()
+
+    def pop(self, key: str) -> Any:
+        """Remove the module ``key`` and return it."""
+        return self._modules.pop(key)
+
+    def keys(self) -> KeysView[str]:
+        """The names."""
+        return self._modules.keys()
+
+    def values(self) -> ValuesView[Any]:
+        """The modules."""
+        return self._modules.values()
+
+    def items(self) -> ItemsView[str, Any]:
+        """The names with the modules."""
+        return self._modules.items()
+
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+        """Add modules, and replace those whose names are there."""
+        if not isinstance(modules, (Mapping, ModuleDict, Iterable)):
+            raise TypeError(
+                f"ModuleDict.update: expected a mapping or an iterable of pairs, got {type(modules).__name__}"
+            )
+        pairs = modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules
+        for key, module in pairs:
+            self[key] = module
+
+
+class ParameterList(Module):
+    """A list of parameters, registered. Plain tensors become parameters. It cannot be called."""
+
+    def __init__(self, values: Iterable[Tensor] | None = None) -> None:
+        super().__init__()
+        if values is not None:
+            self.extend(values)
+
+    def _position(self, index: Any) -> int:
+        index = operator.index(index)
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"index {index} is out of range for {len(self)} parameters")
+        return index if index >= 0 else index + len(self)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return type(self)(list(self)[index])
+        return self._parameters[str(self._position(index))]
+
+    def __setitem__(self, index: int, param: Tensor) -> None:
+        setattr(self, str(self._position(index)), param if isinstance(param, Parameter) else Parameter(param))
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(list(self._parameters.values()))
+
+    def append(self, value: Tensor) -> Self:
+        """Add a parameter at the end; returns self."""
+        self.register_parameter(str(len(self)), value if isinstance(value, Parameter) else Parameter(value))
+        return self
+
+    def extend(self, values: Iterable[Tensor]) -> Self:
+        """Add parameters at the end; returns self."""
+        if not isinstance(values, Iterable) or isinstance(values, Tensor):
+            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
+        for value in list(values):
+            self.append(value)
+        return self
+
+    def __iadd__(self, values: Iterable[Tensor]) -> Self:
+        return self.extend(values)
+
+    def extra_repr(self) -> str:
+        lines = []
+        for i, p in enumerate(self):
+            size = "x".join(map(str, p.shape))
+            where = "" if p.device.type == "cpu" else f" ({p.device})"
+            lines.append(f"  ({i}): Parameter containing: [{p.dtype} of size {size}{where}]")
+        return "\n".join(lines)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError("ParameterList should not be called.")

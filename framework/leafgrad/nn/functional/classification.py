@@ -1,0 +1,142 @@
+"""Losses of class scores: negative log-likelihood and cross-entropy."""
+
+from __future__ import annotations
+
+from leafgrad.dtypes import int64
+from leafgrad.ops.classes import pick
+from leafgrad.ops.select import where
+from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.creation import ones_like
+from leafgrad.tensor.reductions import log_softmax
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["cross_entropy", "nll_loss"]
+
+
+def reduced(loss: Tensor, reduction: str) -> Tensor:
+    """``loss`` under "mean", "sum" or "none"."""
+    if reduction == "mean":
+        return loss.mean()
+    if reduction == "sum":
+        return loss.sum()
+    if reduction == "none":
+        return loss
+    raise ValueError(f"{reduction} is not a valid value for reduction; expected 'mean', 'sum' or 'none'")
+
+
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: int = -100, reduction: str = "mean"
+) -> Tensor:
+    """-input at the class that ``target`` names. (classes,) and (), or (batch, classes, ...) and (batch, ...)
+
+    Args:
+        input: logarithms of probabilities.
+        target: class numbers, int64.
+        weight: a factor for each class. (classes,)
+        ignore_index: a target of this value counts for nothing.
+        reduction: "mean" divides by the sum of the weights that counted.
+
+    Raises:
+        ValueError, RuntimeError: shapes or dtypes do not fit. IndexError: a target is not a class.
+    """
+    _check(input, target, weight, "nll_loss")
+    loss, counted = _picked(input, target, weight, ignore_index)
+    return loss.sum() / counted.sum() if reduction == "mean" else reduced(loss, reduction)
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """The cross-entropy of ``softmax(input)`` and ``target``. (classes,), or (batch, classes, ...)
+
+    Args:
+        input: logits.
+        target: class numbers, int64, of the shape of ``input`` without classes; or probabilities, of its whole shape.
+        weight: a factor for each class. (classes,)
+        ignore_index: a target class of this value counts for nothing.
+        reduction: "mean" divides by the sum of the weights that counted; for probabilities by the number of targets.
+        label_smoothing: how much of each target is spread evenly over all classes, in [0, 1].
+
+    Raises:
+        ValueError, RuntimeError: shapes or dtypes do not fit. IndexError: a target is not a class.
+    """
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    expect_tensor(input, "input", "cross_entropy")
+    probabilities = expect_tensor(target, "target", "cross_entropy").shape == input.shape and input.ndim > 0
+    if probabilities and not target.dtype.is_floating_point:
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
+    if not probabilities:
+        _check(input, target, weight, "cross_entropy")
+    dim = _class_dim(input)
+    classes = input.shape[dim]
+    logarithms = log_softmax(input, dim)
+    if probabilities:
+        if label_smoothing:
+            target = target * (1 - label_smoothing) + label_smoothing / classes
+        loss = -(target * _weighted(logarithms, weight, dim)).sum(dim)
+        return reduced(loss, reduction)
+    loss, counted = _picked(logarithms, target, weight, ignore_index)
+    if label_smoothing:
+        even = -_weighted(logarithms, weight, dim).sum(dim)
+        even = where(target != ignore_index, even, 0.0)
+        loss = loss * (1 - label_smoothing) + even * (label_smoothing / classes)
+    return loss.sum() / counted.sum() if reduction == "mean" else reduced(loss, reduction)
+
+
+def _class_dim(input: Tensor) -> int:
+    return 0 if input.ndim == 1 else 1
+
+
+def _weighted(x: Tensor, weight: Tensor | None, dim: int) -> Tensor:
+    if weight is None:
+        return x
+    return x * weight.reshape((-1,) + (1,) * (x.ndim - dim - 1))
+
+
+def _check(input: Tensor, target: Tensor, weight: Tensor | None, function: str) -> None:
+    expect_tensor(input, "input", function)
+    expect_tensor(target, "target", function)
+    if not input.ndim:
+        raise ValueError(f"{function}: input: expected at least 1 dimension (the classes), got a 0-d tensor")
+    dim = _class_dim(input)
+    expected = input.shape[:dim] + input.shape[dim + 1 :]
+    if input.ndim > 1 and target.ndim and input.shape[0] != target.shape[0]:
+        raise ValueError(
+            f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})."
+        )
+    if tuple(target.shape) != tuple(expected):
+        raise RuntimeError(
+            f"{function}: target: expected size {list(expected)} for an input of size {list(input.shape)}, got "
+            f"{list(target.shape)}"
+        )
+    if target.dtype is not int64:
+        raise RuntimeError(
+            f"{function}: target: expected class numbers of dtype int64, got {target.dtype}; convert with .long()"
+        )
+    if weight is not None and tuple(weight.shape) != (input.shape[dim],):
+        raise RuntimeError(
+            f"{function}: weight tensor should be defined either for all {input.shape[dim]} classes or no classes but "
+            f"got weight tensor of shape: {list(weight.shape)}"
+        )
+
+
+def _picked(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Tensor, Tensor]:
+    """-input at the target classes times their weights, and these weights; both 0 where ignored."""
+    dim = _class_dim(input)
+    try:
+        loss = -pick(_weighted(input, weight, dim), target, dim=dim, ignore=ignore_index)
+    except IndexError as error:
+        raise IndexError(
+            f"target is out of bounds: expected classes from 0 to {input.shape[dim] - 1}, or ignore_index="
+            f"{ignore_index}"
+        ) from error
+    if weight is None:
+        return loss, (target != ignore_index).to(input.dtype)
+    return loss, pick(_weighted(ones_like(input), weight, dim), target, dim=dim, ignore=ignore_index)

@@ -1,0 +1,1 @@
+"""What surrounds training: data loading and checkpoints."""
