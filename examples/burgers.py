@@ -86,8 +86,7 @@ class Burgers(nn.Module):
             nn.init.xavier_uniform_(p) if p.ndim == 2 else nn.init.zeros_(p)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
-        mirrored = leafgrad.cat([leafgrad.cat([STRETCH * x, t], 1), leafgrad.cat([-STRETCH * x, t], 1)])
-        right, left = self.net(mirrored).split(len(x))
+        right, left = (self.net(leafgrad.cat([side * STRETCH * x, t], 1)) for side in (1, -1))
         u: Tensor = -leafgrad.sin(np.pi * x) + t * (1 - x * x) * (right - left)
         return u
 

@@ -238,3 +238,11 @@ def test_expanded_tensors_are_not_written():
         x.expand(3).fill_(2)
     x.expand(1, 1).fill_(2)
     assert x.item() == 2
+
+
+def test_empty_tensors_are_written(device):
+    x = leafgrad.zeros(2, 0, 3, device=device)
+    x.fill_(1)
+    x[:, 0:0] = leafgrad.ones(2, 0, 3, device=device)
+    x[[0, 0]] = 2.0
+    assert x.shape == (2, 0, 3)

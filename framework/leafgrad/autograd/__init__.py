@@ -6,6 +6,7 @@ from leafgrad.autograd.api import backward, grad
 from leafgrad.autograd.function import Function
 from leafgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from leafgrad.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
+from leafgrad.tensor.public import publish
 
 __all__ = [
     "Function",
@@ -24,3 +25,5 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
 ]
+
+publish(globals())

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import modes
 from leafgrad.autograd import engine
-from leafgrad.ops import carriers
+from leafgrad.ops import carriers, messages
 from leafgrad.ops.convert import clone, new_full
 from leafgrad.ops.elementwise import add
 from leafgrad.ops.node import GraphNode, Leaf, SymbolBase
@@ -56,7 +55,7 @@ def backward(
         for t in chosen:
             t.retain_grad()  # a leaf does so anyway
     if create_graph:
-        warnings.warn(CYCLE, UserWarning, stacklevel=3)
+        messages.warn(CYCLE)
     found: list[tuple[Leaf, Any]] = []
 
     def arrived(node: GraphNode, g: Any) -> None:

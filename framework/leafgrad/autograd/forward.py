@@ -18,6 +18,7 @@ from leafgrad.ops.convert import clone, new_full
 from leafgrad.ops.node import GraphNode, Node, Output
 from leafgrad.ops.op import Op
 from leafgrad.ops.shape import expand
+from leafgrad.tensor.public import publish
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["jvp", "push"]
@@ -211,3 +212,5 @@ def output_shapes(node: Any) -> list[Any]:
     if isinstance(node.op, Op):
         return [tuple(s) for s in node.shape]
     return [None if o is None or not o[1].startswith("float") else o[0] for o in node.outputs]
+
+publish(globals())

@@ -15,6 +15,7 @@ from leafgrad.ops import carriers, create
 from leafgrad.ops.convert import clone, new_full
 from leafgrad.ops.shape import reshape
 from leafgrad.tensor.joining import stack
+from leafgrad.tensor.public import publish
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -282,3 +283,5 @@ def hvp(
         v = direction(v, at.inputs, at.one_input, TAKES, "hvp")
         pushed = forward.push(twice_differentiable(at, at.gradient()), at.inputs, v, create_graph)
     return at.like_outputs(at.outputs), at.like_inputs(pushed)
+
+publish(globals())

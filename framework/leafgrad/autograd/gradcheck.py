@@ -6,13 +6,12 @@ the derivative of output element j with respect to input element i, as PyTorch p
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from leafgrad import backends, dtypes
 from leafgrad.autograd import api, forward
-from leafgrad.ops import carriers
+from leafgrad.ops import carriers, messages
 from leafgrad.tensor.inplace import write
 from leafgrad.tensor.tensor import Tensor
 
@@ -135,12 +134,9 @@ def check_inputs(point: tuple[Any, ...]) -> None:
         )
     for i, x in tracked:
         if x.dtype is not dtypes.float64:
-            warnings.warn(
+            messages.warn(
                 f"Input #{i} requires gradient and is not a double precision floating point (got {x.dtype}). "
-                "Finite differences will likely fail: pass tensors of dtype float64",
-                UserWarning,
-                stacklevel=3,
-            )
+                "Finite differences will likely fail: pass tensors of dtype float64")
 
 
 # ---- arrays on the host -----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 from leafgrad.compile.buffers import Allocator
 from leafgrad.compile.graph import Equation, Graph, Value
-from leafgrad.compile.program import Form, Program, Scratch
+from leafgrad.compile.scratch import Form, Program, Scratch
 from leafgrad.compile.schedule import Loop, Schedule, Stage, Whole
 
 # Ops whose forward is one ufunc of the array namespace, which can write into a given array.

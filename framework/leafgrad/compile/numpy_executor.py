@@ -14,7 +14,7 @@ from typing import Any
 from leafgrad import backends
 from leafgrad.compile.emit import emit
 from leafgrad.compile.graph import Graph
-from leafgrad.compile.program import Program
+from leafgrad.compile.scratch import Program
 from leafgrad.compile.schedule import Loop, Schedule, schedule
 
 CACHE_BYTES = 4 << 20  # what the buffers of a chunk should fit into: a core's share of the last-level cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leafgrad import devices
+from leafgrad import devices, modes
 from leafgrad.compile.graph import Value
 from leafgrad.errors import TraceError
 from leafgrad.ops import messages
@@ -57,7 +57,16 @@ class Symbol(Operators, SymbolBase):
         return devices.of(self.array)
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        if modes.TRACER.get(None) is not self.tracer:
+            raise TraceError(
+                f"{op.name}: a tensor that was made while tracing was kept and is used outside, at "
+                f"{messages.user_line()}; return it from the traced function instead of storing it"
+            )
         return self.tracer.bind(op, args, params)
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.value.place
 
     def __bool__(self) -> bool:
         raise TraceError(

@@ -91,7 +91,8 @@ def unary(op: UnaryOp) -> Callable[[Any], Any]:
                 node.version = out._version = Version()
         return out
 
-    function.__name__, function.__doc__ = op.name, op.__doc__
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = op.__doc__
     return function
 
 
@@ -106,10 +107,8 @@ def binary(op: BinaryOp) -> Callable[[Any, Any], Any]:
             return Op.__call__(op, x, y)
         ex = ey = None
         if isinstance(x, TensorBase):
-            a = x._data
-            dtype = a.dtype
-            kind = type(a)
-            ex = x._node
+            a, ex = x._data, x._node
+            dtype, kind = a.dtype, type(a)
             if isinstance(y, TensorBase):
                 b = y._data
                 ey = y._node
@@ -155,5 +154,6 @@ def binary(op: BinaryOp) -> Callable[[Any, Any], Any]:
                 node.version = out._version = Version()
         return out
 
-    function.__name__, function.__doc__ = op.name, op.__doc__
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = op.__doc__
     return function

@@ -11,7 +11,7 @@ from leafgrad.errors import MissingGradientError
 from leafgrad.modes import ANOMALY, GRAD, INFERENCE, TRACE, TRACER
 from leafgrad.ops import carriers, messages, promotion
 from leafgrad.ops.node import FREED, SEQ, GraphNode, Node, Output, SymbolBase, TensorBase, Version
-from leafgrad.ops.pull import compile_pull, compile_rule
+from leafgrad.ops.pull import Call, compile_pull, compile_rule
 from leafgrad.ops.signature import Signature, read_rule
 
 BACKENDS = backends.BACKENDS
@@ -48,7 +48,7 @@ class Op:
         self.__doc__ = forward.__doc__
         self.kernels: dict[str, Forward] = {}
         self.table: dict[type, tuple[Forward, Any]] = {}
-        self.calls: list[tuple[Any, str]] = [(self.missing(a), "") for a in self.signature.arguments]
+        self.calls: list[Call] = [(self.missing(a), ()) for a in self.signature.arguments]
         self.arity = 0 if self.signature.variadic else len(self.signature.arguments)
         self.differentiable = "nondifferentiable" not in traits
         self.uses: tuple[frozenset[str], ...] = (frozenset(),) * len(self.signature.arguments)
@@ -246,7 +246,7 @@ class Op:
     @functools.cached_property
     def rules(self) -> tuple[Callable[..., Any], ...]:
         """The rule of each argument as ``f(g, args, out, shapes, params, index)``."""
-        return tuple([compile_rule(rule, call) for rule, call in self.calls])
+        return tuple([compile_rule(call) for call in self.calls])
 
     def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> Pulled:
         """The same with Tensors, connected to the graph that made the saved values."""

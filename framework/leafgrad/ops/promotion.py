@@ -100,6 +100,10 @@ def result_type(args: tuple[Any, ...]) -> dtypes.dtype:
         elif a is None:
             continue
         else:
+            if type(a) not in _CATEGORY:
+                raise TypeError(
+                    f"expected a Tensor or a real number, got {type(a).__name__}; convert it with leafgrad.tensor(...)"
+                )
             level, d = 2, (dtypes.bool_, dtypes.int64, dtypes.get_default_dtype())[_CATEGORY[type(a)]]
         found = best[level]
         best[level] = d if found is None else dtypes.promote_types(found, d)

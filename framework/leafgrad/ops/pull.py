@@ -12,6 +12,9 @@ from typing import Any
 from leafgrad.ops import messages
 from leafgrad.ops.node import FREED, TensorBase
 
+# A rule, and what to call it with: sources in terms of g, args, out, shapes, params and index.
+Call = tuple[Callable[..., Any], tuple[str, ...]]
+
 HEAD = """
 def pull(node, g, needed):
     saved = node.saved
@@ -30,36 +33,34 @@ MIDDLE = """
     out = node.out
     if out is not None and node.version is not None and node.version.seq > seq:
         raise messages.modified(node, out, node.version)
-    args, shapes, params, edges, pulled = ({names}), node.shapes, node.params, node.edges, []
+    shapes, params, edges, pulled = node.shapes, node.params, node.edges, []
 """
 RULE = """
-    index, edge = {index}, edges[{index}]
+    edge = edges[{i}]
     if edge is not None and (needed is None or edge in needed):
-        pulled.append((edge, rule{index}({call})))
+        pulled.append((edge, rule{i}({call})))
 """
 
 
-def compile_rule(rule: Callable[..., Any], call: str) -> Callable[..., Any]:
-    """A rule in the one form ``f(g, args, out, shapes, params, index)``; ``call`` says what it is called with."""
-    text = f"lambda rule: lambda g, args, out, shapes, params, index: rule({call})"
+def compile_rule(call: Call) -> Callable[..., Any]:
+    """A rule in the one form ``f(g, args, out, shapes, params, index)``."""
+    rule, sources = call
+    text = f"lambda rule: lambda g, args, out, shapes, params, index: rule({', '.join(sources)})"
     made: Callable[..., Any] = eval(compile(text, __file__, "eval"))(rule)
     return made
 
 
-def compile_pull(rules: list[tuple[Callable[..., Any], str]]) -> Callable[..., Any]:
-    """``Op.pull`` for an op with a fixed number of arguments.
-
-    Args:
-        rules: for each argument its rule, and what to call it with, in terms of g, args, out, shapes and params.
-    """
-    names = [f"x{i}" for i in range(len(rules))]
-    joined = ", ".join(names) + ","
-    text = HEAD.format(names=joined)
-    text += "".join(ARGUMENT.format(name=name) for name in names)
-    text += MIDDLE.format(names=joined)
-    text += "".join(RULE.format(index=i, call=call) for i, (_, call) in enumerate(rules))
-    scope: dict[str, Any] = {f"rule{i}": rule for i, (rule, _) in enumerate(rules)}
-    scope |= {"FREED": FREED, "TensorBase": TensorBase, "messages": messages, "nothing": (None,) * len(rules)}
+def compile_pull(calls: list[Call]) -> Callable[..., Any]:
+    """``Op.pull`` for an op with a fixed number of arguments, one call for each."""
+    names = [f"x{i}" for i in range(len(calls))]
+    text = HEAD.format(names=", ".join(names) + ",")
+    text += "".join([ARGUMENT.format(name=name) for name in names]) + MIDDLE
+    here = {f"args[{i}]": name for i, name in enumerate(names)}
+    for i, (_, sources) in enumerate(calls):
+        call = ", ".join([str(i) if source == "index" else here.get(source, source) for source in sources])
+        text += RULE.format(i=i, call=call)
+    scope: dict[str, Any] = {f"rule{i}": rule for i, (rule, _) in enumerate(calls)}
+    scope |= {"FREED": FREED, "TensorBase": TensorBase, "messages": messages, "nothing": (None,) * len(calls)}
     exec(compile(text + "    return pulled\n", __file__, "exec"), scope)
     pull: Callable[..., Any] = scope["pull"]
     return pull

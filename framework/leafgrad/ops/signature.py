@@ -72,10 +72,10 @@ class Signature:
             )
 
 
-def read_rule(rule: Callable[..., Any], argument: str, signature: Signature) -> tuple[frozenset[str], str]:
+def read_rule(rule: Callable[..., Any], argument: str, signature: Signature) -> tuple[frozenset[str], tuple[str, ...]]:
     """The names that a rule reads, and what to call it with, in terms of g, args, out, shapes, params and index.
 
-    As a line of source, this costs one call at each node instead of an argument list: see ``ops/pull.py``.
+    As source, this costs one call at each node instead of an argument list: see ``ops/pull.py``.
     """
     if not callable(rule):
         raise messages.definition(signature.name, f"vjp rule for {argument!r}: expected a function, got {rule!r}")
@@ -97,7 +97,7 @@ def read_rule(rule: Callable[..., Any], argument: str, signature: Signature) -> 
             uses.add(p.name)
         else:
             raise messages.definition(signature.name, f"vjp rule for {argument!r}: name each value instead of *, **")
-    return frozenset(uses), ", ".join(actual)
+    return frozenset(uses), tuple(actual)
 
 
 def _source(name: str, argument: str, signature: Signature) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import numbers
+import operator
 from collections.abc import Iterable
 from typing import Any
 
 from leafgrad import dtypes
 from leafgrad.ops.convert import to_dtype
+from leafgrad.ops.messages import describe
 from leafgrad.ops.node import TensorBase
 
 Dim = int | Iterable[int] | None
@@ -28,9 +30,12 @@ def integer(value: Any, name: str, function: str) -> int:
     """``value`` as an int, else a TypeError. Tensors of one integer are taken, floats and bools are not."""
     if type(value) is int:
         return value
-    if isinstance(value, (bool, float)) or not hasattr(value, "__index__"):
-        raise TypeError(f"{function}(): argument {name!r} must be int, not {type(value).__name__}")
-    return int(value.__index__())
+    if not isinstance(value, bool) and hasattr(type(value), "__index__"):
+        try:
+            return operator.index(value)
+        except TypeError:
+            pass
+    raise TypeError(f"{function}(): argument {name!r} must be int, not {type(value).__name__}")
 
 
 def number(value: Any, name: str, function: str) -> Any:
@@ -103,10 +108,13 @@ def shape(args: tuple[Any, ...], function: str = "size", name: str = "size") -> 
     """
     if len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = tuple(args[0])
-    for a in args:
-        if type(a) is not int and (isinstance(a, (bool, float)) or not hasattr(a, "__index__")):
-            raise TypeError(f"{function}(): argument {name!r} must be tuple of ints, got {type(a).__name__} {a!r}")
-    return tuple([int(a.__index__()) for a in args])
+    try:
+        return tuple([a if type(a) is int else integer(a, name, function) for a in args])
+    except TypeError:
+        wrong = next(a for a in args if isinstance(a, bool) or not hasattr(type(a), "__index__") or hasattr(a, "ndim"))
+        raise TypeError(
+            f"{function}(): argument {name!r} must be tuple of ints, got {describe(wrong)} ({type(wrong).__name__})"
+        ) from None
 
 
 def cast(input: Any, dtype: Any) -> Any:

@@ -154,7 +154,8 @@ def from_numpy(ndarray: Any) -> Tensor:
     if not ndarray.flags.writeable:
         messages.warn(
             "The given NumPy array is not writable, and a tensor that shares its memory cannot be written in place. "
-            "Copy the array, or use leafgrad.tensor(array)")
+            "Copy the array, or use leafgrad.tensor(array)"
+        )
     out: Tensor = carriers.alias(ndarray)
     return out
 

@@ -39,7 +39,7 @@ def update(x: Any, function: Any, *others: Any, **params: Any) -> Any:
     check(x, name)
     flags = modes.get()
     if flags <= GRAD and not (flags and (x._node is not None or any(_requires(o) for o in others))):
-        if not params and name in _RAW and _plain(x, others):
+        if len(others) == 1 and not params and name in _RAW and _plain(x, others):
             x._data = _RAW[name](x._data, _raw(others[0]))
             version(x).bump()
             return x
@@ -99,7 +99,7 @@ def check(x: Any, name: str) -> None:
 
 def overlaps(data: Any) -> bool:
     """Whether elements share memory, as those of an expanded array do."""
-    return any(step == 0 and n > 1 for step, n in zip(data.strides, data.shape, strict=True))
+    return data.size > 0 and any(step == 0 and n > 1 for step, n in zip(data.strides, data.shape, strict=True))
 
 
 def write(x: Any, new: Any) -> Any:

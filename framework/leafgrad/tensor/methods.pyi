@@ -1,4 +1,4 @@
-"""The methods that functions give to Tensor. Written by `python -m leafgrad.testing.stubs`; do not edit."""
+"""What functions give to Tensor. Written by `python -m leafgrad.testing.stubs`; do not edit."""
 
 import builtins
 from collections.abc import Callable, Iterable, Sequence
@@ -20,30 +20,30 @@ class Methods:
     def T(self) -> Tensor: ...
     def __getitem__(self, key: Any) -> Tensor:
         """A view for ints, slices, None and the ellipsis, a copy as soon as tensors, lists or masks choose elements."""
-    def __iadd__(self, *args: Any, **kwargs: Any) -> Any:
-        """``__iadd`` in place; returns the tensor."""
-    def __iand__(self, *args: Any, **kwargs: Any) -> Any:
-        """``__iand`` in place; returns the tensor."""
-    def __ifloordiv__(self, *args: Any, **kwargs: Any) -> Any:
-        """``__ifloordiv`` in place; returns the tensor."""
-    def __ilshift__(self, *args: Any, **kwargs: Any) -> Any:
-        """``__ilshift`` in place; returns the tensor."""
-    def __imod__(self, *args: Any, **kwargs: Any) -> Any:
-        """``__imod`` in place; returns the tensor."""
-    def __imul__(self, *args: Any, **kwargs: Any) -> Any:
-        """``__imul`` in place; returns the tensor."""
-    def __ior__(self, *args: Any, **kwargs: Any) -> Any:
-        """``__ior`` in place; returns the tensor."""
-    def __ipow__(self, *args: Any, **kwargs: Any) -> Any:
-        """``__ipow`` in place; returns the tensor."""
-    def __irshift__(self, *args: Any, **kwargs: Any) -> Any:
-        """``__irshift`` in place; returns the tensor."""
-    def __isub__(self, *args: Any, **kwargs: Any) -> Any:
-        """``__isub`` in place; returns the tensor."""
-    def __itruediv__(self, *args: Any, **kwargs: Any) -> Any:
-        """``__itruediv`` in place; returns the tensor."""
-    def __ixor__(self, *args: Any, **kwargs: Any) -> Any:
-        """``__ixor`` in place; returns the tensor."""
+    def __iadd__(self, other: Any) -> Tensor:
+        """``add`` in place; returns the tensor."""
+    def __iand__(self, other: Any) -> Tensor:
+        """``bitwise_and`` in place; returns the tensor."""
+    def __ifloordiv__(self, other: Any) -> Tensor:
+        """``floor_divide`` in place; returns the tensor."""
+    def __ilshift__(self, other: Any) -> Tensor:
+        """``bitwise_left_shift`` in place; returns the tensor."""
+    def __imod__(self, other: Any) -> Tensor:
+        """``remainder`` in place; returns the tensor."""
+    def __imul__(self, other: Any) -> Tensor:
+        """``mul`` in place; returns the tensor."""
+    def __ior__(self, other: Any) -> Tensor:
+        """``bitwise_or`` in place; returns the tensor."""
+    def __ipow__(self, other: Any) -> Tensor:
+        """``pow`` in place; returns the tensor."""
+    def __irshift__(self, other: Any) -> Tensor:
+        """``bitwise_right_shift`` in place; returns the tensor."""
+    def __isub__(self, other: Any) -> Tensor:
+        """``sub`` in place; returns the tensor."""
+    def __itruediv__(self, other: Any) -> Tensor:
+        """``div`` in place; returns the tensor."""
+    def __ixor__(self, other: Any) -> Tensor:
+        """``bitwise_xor`` in place; returns the tensor."""
     def __reduce__(self) -> builtins.tuple[Any, ...]:
         """For pickle and copy: class, elements as a NumPy array, device, requires_grad; then the attributes."""
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -55,7 +55,7 @@ class Methods:
     def absolute(self) -> Tensor:
         """Absolute value. Its derivative at 0 is taken as 0. (...) -> (...)"""
     def absolute_(self) -> Tensor:
-        """``absolute`` in place; returns the tensor."""
+        """``abs`` in place; returns the tensor."""
     def acos(self) -> Tensor:
         """Arccosine, in [0, pi]; nan beyond [-1, 1]. (...) -> (...)"""
     def acos_(self) -> Tensor:
@@ -113,31 +113,31 @@ class Methods:
     def arccos(self) -> Tensor:
         """Arccosine, in [0, pi]; nan beyond [-1, 1]. (...) -> (...)"""
     def arccos_(self) -> Tensor:
-        """``arccos`` in place; returns the tensor."""
+        """``acos`` in place; returns the tensor."""
     def arccosh(self) -> Tensor:
         """Inverse hyperbolic cosine; nan below 1. (...) -> (...)"""
     def arccosh_(self) -> Tensor:
-        """``arccosh`` in place; returns the tensor."""
+        """``acosh`` in place; returns the tensor."""
     def arcsin(self) -> Tensor:
         """Arcsine, in [-pi/2, pi/2]; nan beyond [-1, 1]. (...) -> (...)"""
     def arcsin_(self) -> Tensor:
-        """``arcsin`` in place; returns the tensor."""
+        """``asin`` in place; returns the tensor."""
     def arcsinh(self) -> Tensor:
         """Inverse hyperbolic sine. (...) -> (...)"""
     def arcsinh_(self) -> Tensor:
-        """``arcsinh`` in place; returns the tensor."""
+        """``asinh`` in place; returns the tensor."""
     def arctan(self) -> Tensor:
         """Arctangent, in (-pi/2, pi/2). (...) -> (...)"""
     def arctan2(self, other: Any) -> Tensor:
         """Angle of the point with ordinate x and abscissa y, in [-pi, pi]. (...), (...) -> (...)"""
     def arctan2_(self, other: Any) -> Tensor:
-        """``arctan2`` in place; returns the tensor."""
+        """``atan2`` in place; returns the tensor."""
     def arctan_(self) -> Tensor:
-        """``arctan`` in place; returns the tensor."""
+        """``atan`` in place; returns the tensor."""
     def arctanh(self) -> Tensor:
         """Inverse hyperbolic tangent; nan beyond [-1, 1]. (...) -> (...)"""
     def arctanh_(self) -> Tensor:
-        """``arctanh`` in place; returns the tensor."""
+        """``atanh`` in place; returns the tensor."""
     def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
         """Index of the largest element along ``dim``, or in the flattened tensor. int64"""
     def argmin(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
@@ -239,7 +239,7 @@ class Methods:
     def clip(self, min: Any = None, max: Any = None) -> Tensor:
         """``input``, but at least ``min`` and at most ``max``. (...) -> (...)"""
     def clip_(self, min: Any = None, max: Any = None) -> Tensor:
-        """``clip`` in place; returns the tensor."""
+        """``clamp`` in place; returns the tensor."""
     def contiguous(self) -> Tensor:
         """The tensor itself if it is contiguous, else a contiguous copy."""
     def copy_(self, src: Tensor, non_blocking: builtins.bool = False) -> Tensor:
@@ -295,7 +295,7 @@ class Methods:
     def divide(self, other: Any, *, rounding_mode: builtins.str | None = None) -> Tensor:
         """``input / other``. (...), (...) -> (...)"""
     def divide_(self, other: Any, *, rounding_mode: builtins.str | None = None) -> Tensor:
-        """``divide`` in place; returns the tensor."""
+        """``div`` in place; returns the tensor."""
     def dot(self, tensor: Tensor) -> Tensor:
         """Inner product of two vectors. (n), (n) -> ()"""
     def double(self) -> Tensor:
@@ -339,7 +339,7 @@ class Methods:
     def fix(self) -> Tensor:
         """x without its decimals. (...) -> (...)"""
     def fix_(self) -> Tensor:
-        """``fix`` in place; returns the tensor."""
+        """``trunc`` in place; returns the tensor."""
     def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
         """The dimensions from ``start_dim`` to ``end_dim``, both included, made one."""
     def flip(self, *dims: Any) -> Any: ...
@@ -384,11 +384,11 @@ class Methods:
     def greater(self, other: Any) -> Tensor:
         """Whether x is above y. (...), (...) -> (...) bool"""
     def greater_(self, other: Any) -> Tensor:
-        """``greater`` in place; returns the tensor."""
+        """``gt`` in place; returns the tensor."""
     def greater_equal(self, other: Any) -> Tensor:
         """Whether x is y or above. (...), (...) -> (...) bool"""
     def greater_equal_(self, other: Any) -> Tensor:
-        """``greater_equal`` in place; returns the tensor."""
+        """``ge`` in place; returns the tensor."""
     def gt(self, other: Any) -> Tensor:
         """Whether x is above y. (...), (...) -> (...) bool"""
     def gt_(self, other: Any) -> Tensor:
@@ -462,11 +462,11 @@ class Methods:
     def less(self, other: Any) -> Tensor:
         """Whether x is below y. (...), (...) -> (...) bool"""
     def less_(self, other: Any) -> Tensor:
-        """``less`` in place; returns the tensor."""
+        """``lt`` in place; returns the tensor."""
     def less_equal(self, other: Any) -> Tensor:
         """Whether x is y or below. (...), (...) -> (...) bool"""
     def less_equal_(self, other: Any) -> Tensor:
-        """``less_equal`` in place; returns the tensor."""
+        """``le`` in place; returns the tensor."""
     def log(self) -> Tensor:
         """Natural logarithm; -inf at 0, nan below. (...) -> (...)"""
     def log10(self) -> Tensor:
@@ -570,7 +570,7 @@ class Methods:
     def multiply(self, other: Any) -> Tensor:
         """Product of x and y, broadcast. (...), (...) -> (...)"""
     def multiply_(self, other: Any) -> Tensor:
-        """``multiply`` in place; returns the tensor."""
+        """``mul`` in place; returns the tensor."""
     def mv(self, vec: Tensor) -> Tensor:
         """Product of a matrix and a vector. (n, k), (k) -> (n)"""
     def nan_to_num(
@@ -618,7 +618,7 @@ class Methods:
     def negative(self) -> Tensor:
         """Minus x. (...) -> (...)"""
     def negative_(self) -> Tensor:
-        """``negative`` in place; returns the tensor."""
+        """``neg`` in place; returns the tensor."""
     def nelement(self) -> builtins.int:
         """The number of elements."""
     def new_empty(
@@ -664,7 +664,7 @@ class Methods:
     def not_equal(self, other: Any) -> Tensor:
         """Whether x differs from y. (...), (...) -> (...) bool"""
     def not_equal_(self, other: Any) -> Tensor:
-        """``not_equal`` in place; returns the tensor."""
+        """``ne`` in place; returns the tensor."""
     def numel(self) -> builtins.int:
         """The number of elements."""
     def outer(self, vec2: Tensor) -> Tensor:
@@ -769,7 +769,7 @@ class Methods:
     def sgn(self) -> Tensor:
         """-1, 0 or 1. (...) -> (...)"""
     def sgn_(self) -> Tensor:
-        """``sgn`` in place; returns the tensor."""
+        """``sign`` in place; returns the tensor."""
     def short(self) -> Tensor:
         """As int16."""
     def sigmoid(self) -> Tensor:
@@ -834,7 +834,7 @@ class Methods:
     def subtract(self, other: Any, *, alpha: builtins.float = 1) -> Tensor:
         """``input - alpha * other``. (...), (...) -> (...). RuntimeError as for ``add``, and for two bool tensors."""
     def subtract_(self, other: Any, *, alpha: builtins.float = 1) -> Tensor:
-        """``subtract`` in place; returns the tensor."""
+        """``sub`` in place; returns the tensor."""
     def sum(
         self,
         dim: builtins.int | Iterable[builtins.int] | None = None,

@@ -129,7 +129,10 @@ def true_divide(input: Any, other: Any) -> Tensor:
 @method
 def float_power(input: Any, exponent: Any) -> Tensor:
     """``input ** exponent`` computed in float64. (...), (...) -> (...) float64"""
-    double = [cast(a, dtypes.float64) if isinstance(a, Tensor) else float(a) for a in (input, exponent)]
+    double = [
+        cast(a, dtypes.float64) if isinstance(a, Tensor) else float(number(a, name, "float_power"))
+        for a, name in ((input, "input"), (exponent, "exponent"))
+    ]
     result: Tensor = ew.pow(*double)
     return result
 
@@ -384,13 +387,15 @@ _IN_PLACE = """
 def in_place(function: Any, name: str) -> Callable[..., Any]:
     """The method ``name``, which writes the result of ``function`` into the tensor and returns that."""
 
+    function = getattr(function, "function", function)
+
     def write(self: Any, *args: Any, **kwargs: Any) -> Any:
         return update(self, function, *args, **kwargs)
 
     if inspect.isfunction(function):
         functools.update_wrapper(write, function)
     write.__name__ = write.__qualname__ = name
-    write.__doc__ = f"``{name.rstrip('_')}`` in place; returns the tensor."
+    write.__doc__ = f"``{function.__name__}`` in place; returns the tensor."
     return write
 
 

@@ -48,11 +48,16 @@ def set_printoptions(
     global _options
     base = _options
     if profile is not None:
-        if profile not in PROFILES:
+        if not isinstance(profile, str) or profile not in PROFILES:
             raise ValueError(f"set_printoptions: profile: expected one of {', '.join(PROFILES)}, got {profile!r}")
         base = PROFILES[profile]
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    for name, value in changes.items():
+        if not isinstance(value, (int, float) if name == "threshold" else int) or value < 0:
+            raise ValueError(f"set_printoptions: {name}: expected a number of at least 0, got {value!r}")
+    if sci_mode not in (None, True, False):
+        raise ValueError(f"set_printoptions: sci_mode: expected True, False or None, got {sci_mode!r}")
     _options = replace(base, sci_mode=sci_mode, **changes)
 
 

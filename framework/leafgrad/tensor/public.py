@@ -21,20 +21,23 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def publish(namespace: dict[str, Any]) -> None:
-    """Put the functions of a module's ``namespace`` behind the door: those in ``__all__``, or all public ones."""
-    for name in namespace.get("__all__") or list(namespace):
-        value = namespace[name]
-        if isinstance(value, types.FunctionType) and not name.startswith("_"):
+    """Put functions and constructors of a module's ``namespace`` behind the door: ``__all__``, or all public ones."""
+    for name in namespace.get("__all__") or [name for name in namespace if not name.startswith("_")]:
+        value: Any = namespace[name]
+        if isinstance(value, types.FunctionType):
             namespace[name] = public(value)
             if namespace[name] is not value:
                 namespace[name].__module__, namespace[name].__qualname__ = namespace["__name__"], name
+        elif isinstance(value, type) and isinstance(vars(value).get("__init__"), types.FunctionType):
+            value.__init__ = public(vars(value)["__init__"], bound=True, name=name)
 
 
-def public(function: F, *, bound: bool = False) -> F:
+def public(function: F, *, bound: bool = False, name: str = "") -> F:
     """``function``, which blames the first argument that is not what its annotation says when a call fails.
 
     Args:
-        bound: whether the first argument is the tensor whose method this is.
+        bound: whether the first argument is the object whose method this is.
+        name: what errors call it, if not by its own name.
     """
     kinds = [a for n, a in getattr(inspect.unwrap(function), "__annotations__", {}).items() if n != "return"]
     if all(kind in ("Any", Any) for kind in kinds[bound:]):
@@ -47,7 +50,7 @@ def public(function: F, *, bound: bool = False) -> F:
         except TraceError:
             raise
         except Exception:
-            wrong = _wrong_argument(function, args, kwargs)
+            wrong = _wrong_argument(function, args, kwargs, bound, name)
             if wrong is None:
                 raise
         raise wrong
@@ -55,14 +58,16 @@ def public(function: F, *, bound: bool = False) -> F:
     return typing.cast(F, checked)
 
 
-def _wrong_argument(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError | None:
+def _wrong_argument(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, called: str
+) -> TypeError | None:
     """A TypeError about the first argument that its annotation does not allow, or None."""
     try:
         signature = inspect.signature(function, eval_str=True)
-        given = signature.bind(*args, **kwargs).arguments
+        given = list(signature.bind(*args, **kwargs).arguments.items())[bound:]
     except (TypeError, NameError):
         return None
-    for position, (name, value) in enumerate(given.items(), 1):
+    for position, (name, value) in enumerate(given, 1):
         parameter = signature.parameters[name]
         star = parameter.kind is inspect.Parameter.VAR_POSITIONAL
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
@@ -70,7 +75,7 @@ def _wrong_argument(function: Callable[..., Any], args: tuple[Any, ...], kwargs:
         for item in value if star else [value]:
             if not allows(parameter.annotation, item) and not (item is None and parameter.default is None):
                 return TypeError(
-                    f"{function.__name__}(): argument {name!r} (position {position}) must be "
+                    f"{called or function.__name__}(): argument {name!r} (position {position}) must be "
                     f"{spelled(parameter.annotation)}, not {_got(parameter.annotation, item)}"
                     + ("; make one with leafgrad.tensor(...)" if _is_tensor(parameter.annotation) else "")
                 )
@@ -121,8 +126,8 @@ def allows(hint: Any, value: Any) -> bool:
         return callable(value)
     if not isinstance(origin, type):
         return True
-    if isinstance(value, (str, Mapping)) and origin is not type(value) and _is_sequence(hint):
-        return False
+    if _is_sequence(hint) and (isinstance(value, (str, Mapping)) or hasattr(value, "ndim")):
+        return isinstance(value, Mapping) and issubclass(origin, Mapping)
     if not isinstance(value, origin):
         return origin is tuple and isinstance(value, list) and all(_allows_item(hint, item) for item in value)
     return not isinstance(value, (tuple, list)) or all(_allows_item(hint, item) for item in value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from leafgrad.ops import index as index_ops
@@ -64,10 +65,10 @@ def flipud(input: Tensor) -> Tensor:
 
 
 @method
-def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
     """Elements shifted by ``shifts`` along ``dims``, coming in again at the other end; flattened without ``dims``."""
     by = arguments.shape((shifts,), "roll", "shifts")
-    if dims is None or dims == ():
+    if dims is None or (isinstance(dims, tuple) and not dims):
         if len(by) != 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(by)}, dims:0")
         flat: Tensor = ops.roll(reshaped(input, (input.numel(),)), shifts=by, dims=(0,))
@@ -80,8 +81,10 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 
 
 @method
-def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """Rotated by k * 90 degrees in the plane of ``dims``, from the first towards the second."""
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     a, b = (arguments.one_dim(input, d, "rot90", name="dims") for d in dims)
     if a == b:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
@@ -132,7 +135,7 @@ attach("tile", lambda self, *dims: tile(self, arguments.shape(dims, "tile", "dim
 
 
 @method
-def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+def repeat_interleave(input: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Each slice along ``dim`` repeated ``repeats`` times (an int, or a tensor with one for each), in place.
 
     Without ``dim`` of the flattened tensor. A tensor of repeats is read on the host.

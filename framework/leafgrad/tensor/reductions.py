@@ -100,7 +100,8 @@ def _spread_arguments(
     if ops.count(tuple(input.shape), over) - correction <= 0:
         messages.warn(
             f"{function}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
-            "(input numel divided by output numel).")
+            "(input numel divided by output numel)."
+        )
     return over, correction
 
 
@@ -170,7 +171,7 @@ def std_mean(
 
 
 @method
-def norm(input: Tensor, p: Any = "fro", dim: Dim = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+def norm(input: Tensor, p: float | str | None = "fro", dim: Dim = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The p-norm of the elements over ``dim``, ``(sum of abs(x)**p) ** (1/p)``.
 
     Args:
@@ -245,7 +246,7 @@ def all(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
 
 def _logic(op: Any, input: Tensor, dim: Dim, keepdim: bool) -> Tensor:
     expect_tensor(input, "input", op.name)
-    over = () if dim == () else dims(input, dim, op.name)
+    over = () if isinstance(dim, tuple) and not dim else dims(input, dim, op.name)
     result: Tensor = op(input, dim=over, keepdim=flag(keepdim, op.name))
     return cast(result, dtypes.uint8) if input.dtype is dtypes.uint8 else result
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from leafgrad.ops import shape as ops
@@ -214,7 +215,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 
 @method
-def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+def squeeze(input: Tensor, dim: arguments.Dim = None) -> Tensor:
     """Without the dimensions of size 1, or without those among ``dim`` (an int or several)."""
     shape = tuple(input._data.shape)
     chosen = range(len(shape)) if dim is None else arguments.dims(input, dim, "squeeze") if dim != () else ()
@@ -231,23 +232,28 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 def atleast_1d(*tensors: Any) -> Any:
     """Each tensor with at least one dimension; a tuple if several (or a sequence) are given."""
-    return _each(tensors, lambda x: x.reshape(1) if not x.ndim else x)
+    return _each("atleast_1d", tensors, lambda x: x.reshape(1) if not x.ndim else x)
 
 
 def atleast_2d(*tensors: Any) -> Any:
     """Each tensor with at least two dimensions, (n,) as (1, n)."""
-    return _each(tensors, lambda x: x.reshape(1, -1) if x.ndim < 2 else x)
+    return _each("atleast_2d", tensors, lambda x: x.reshape(1, -1) if x.ndim < 2 else x)
 
 
 def atleast_3d(*tensors: Any) -> Any:
     """Each tensor with at least three dimensions, (n,) as (1, n, 1) and (m, n) as (m, n, 1)."""
-    return _each(tensors, lambda x: x.unsqueeze(-1) if x.ndim == 2 else x.reshape(1, -1, 1) if x.ndim < 2 else x)
+    return _each(
+        "atleast_3d",
+        tensors,
+        lambda x: x.unsqueeze(-1) if x.ndim == 2 else x.reshape(1, -1, 1) if x.ndim < 2 else x,
+    )
 
 
-def _each(tensors: tuple[Any, ...], function: Any) -> Any:
-    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        return tuple(map(function, tensors[0]))
-    return function(tensors[0]) if len(tensors) == 1 else tuple(map(function, tensors))
+def _each(name: str, tensors: tuple[Any, ...], change: Any) -> Any:
+    listed = len(tensors) == 1 and isinstance(tensors[0], (tuple, list))
+    every = tensors[0] if listed else tensors
+    changed = tuple([change(arguments.expect_tensor(x, f"tensors[{i}]", name)) for i, x in enumerate(every)])
+    return changed[0] if len(tensors) == 1 and not listed else changed
 
 
 # ---- order of dimensions ------------------------------------------------------------------------------------------
@@ -321,7 +327,7 @@ attach("mT", property(_mT, doc="The last two dimensions exchanged. (..., m, n) -
 
 
 @method
-def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """The dimensions ``source`` (an int or several) moved to the places ``destination``, the others in order."""
     sources = [source] if isinstance(source, int) else list(source)
     targets = [destination] if isinstance(destination, int) else list(destination)
@@ -392,7 +398,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
     Raises:
         RuntimeError: they do not.
     """
-    every = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    every = [arguments.shape((s,), "broadcast_shapes", "shapes") for s in shapes]
     result: list[int] = []
     for column in itertools.zip_longest(*[reversed(s) for s in every], fillvalue=1):
         found = {n for n in column if n != 1} or {1}
@@ -408,5 +414,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors expanded to one shape."""
     every = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    for i, x in enumerate(every):
+        arguments.expect_tensor(x, f"tensors[{i}]", "broadcast_tensors")
     shape = broadcast_shapes(*[x.shape for x in every])
     return tuple(x.expand(shape) for x in every)

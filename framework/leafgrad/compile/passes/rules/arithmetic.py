@@ -12,6 +12,7 @@ from leafgrad.ops.convert import clone, to_dtype
 from leafgrad.ops.elementwise import add, div, mul, neg, pow, reciprocal, sqrt, square, sub
 from leafgrad.ops.op import Op
 from leafgrad.ops.shape import expand
+from leafgrad.ops.trigonometric import tanh_slope
 
 SAFE = 2.0**40  # factors between 1 / SAFE and SAFE are regrouped: far from overflow and underflow
 
@@ -168,6 +169,12 @@ def to_dtype_rule(r: Rewriter, e: Equation) -> Value | None:
     return same(r, e, e.inputs[0])
 
 
+def tanh_slope_rule(r: Rewriter, e: Equation) -> Value | None:
+    """Spelled out: 1 - y**2 is shared by all who need the slope."""
+    x, y = e.inputs
+    return r.emit(mul, x, r.emit(sub, 1, r.emit(mul, y, y)))
+
+
 RULES: dict[Op, tuple[Rule, ...]] = {
     add: (add_rule,),
     sub: (sub_rule,),
@@ -178,4 +185,5 @@ RULES: dict[Op, tuple[Rule, ...]] = {
     square: (square_rule,),
     clone: (clone_rule,),
     to_dtype: (to_dtype_rule,),
+    tanh_slope: (tanh_slope_rule,),
 }

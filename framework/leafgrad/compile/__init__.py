@@ -1,0 +1,5 @@
+"""compile: whole functions as programs, with their derivatives inside."""
+
+from leafgrad.compile.compiled import compile, trace
+
+__all__ = ["compile", "trace"]

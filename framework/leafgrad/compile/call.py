@@ -1,0 +1,173 @@
+"""A traced call that can be repeated: arrays gathered, the program run, effects applied, results wrapped."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from leafgrad import backends, modes
+from leafgrad.compile import executor
+from leafgrad.compile.backward import Backward, Saved
+from leafgrad.compile.graph import Argument, Captured, Effect, Grad, Graph, Live, SetGrad, Source, Value, Write
+from leafgrad.compile.guards import Guards
+from leafgrad.compile.passes import optimize
+from leafgrad.compile.trace import Slot, Traced
+from leafgrad.compile.tree import unflatten
+from leafgrad.ops import carriers
+from leafgrad.tensor import inplace
+from leafgrad.tensor.tensor import Tensor
+
+Leaves = Sequence[Any]
+
+
+class Runner:
+    """An optimized graph with the executor's program for it. One call runs at a time."""
+
+    def __init__(self, graph: Graph, name: str | None) -> None:
+        self.name = name
+        self.before = len(graph)
+        self.graph = optimize(graph)
+        self.program = executor.build(self.graph, name)
+        self.lock = threading.Lock()
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        """The arrays of results and effects' values."""
+        with self.lock:
+            try:
+                return self.program(inputs)
+            except Exception as error:
+                raise executor.explain_failure(self.name, self.graph, inputs, error) from error
+
+
+class Call:
+    """One program of a compiled function.
+
+    Attributes:
+        guards: when it may be run.
+        runner: what runs it.
+        backward: how its results are differentiated; None if none requires grad.
+        hits: how often it was run.
+    """
+
+    def __init__(self, traced: Traced, guards: Guards, tensors: Sequence[int], name: str | None) -> None:
+        self.guards = guards
+        self.outputs = traced.outputs
+        self.structure = traced.structure
+        self.targets = traced.targets
+        self.differentiable = traced.differentiable
+        self.tensors = list(tensors)  # the place among the leaves of each tensor argument
+        self.hits = 0
+        self.runner = Runner(in_order(traced.graph), name)
+        graph = self.runner.graph
+        sources = list(graph.inputs.values())
+        self.arguments = [self.tensors[s.index] for s in sources if isinstance(s, Argument)]
+        self.captured = [s.tensor for s in sources if isinstance(s, Captured)]
+        self.grads = [s.of for s in sources if isinstance(s, Grad)]
+        self.lives = [s.read for s in sources if isinstance(s, Live)]
+        self.count = len({o.index for o in traced.outputs if isinstance(o, Slot) and o.index >= 0})
+        self.effects = plan_effects(graph)
+        self.backward = Backward(traced, lambda graph: Runner(graph, name)) if traced.differentiable else None
+        self.saved = plan_saved(traced, list(graph.inputs), self.count)
+
+    def __call__(self, leaves: Leaves) -> Any:
+        """What the function would return, with everything done that it would do."""
+        self.hits += 1
+        inputs = self.gather(leaves)
+        arrays = self.runner(inputs)
+        early = {o.source: self.tensor(o.source, leaves) for o in self.outputs if is_early(o)}
+        made = [carriers.alias(a) for a in arrays[: self.count]]
+        node = None if self.backward is None else self.backward.node(self.save(leaves, inputs, arrays))
+        for effect, k in self.effects:
+            self.apply(effect, None if k is None else arrays[k], leaves)
+        if self.backward is not None and node is not None:
+            node.edges = tuple([self.owner(source, leaves)._node for source in self.targets])
+            self.backward.attach(node, [made[i] for i in self.differentiable])
+        if self.guards.flags & modes.INFERENCE:
+            for t in made:
+                t._version = carriers.INFERENCE_VERSION
+        results: list[Any] = []
+        for o in self.outputs:
+            if not isinstance(o, Slot):
+                results.append(o)
+            elif o.source is None:
+                results.append(made[o.index])
+            else:
+                results.append(self.tensor(o.source, leaves) if o.late else early[o.source])
+        return unflatten(self.structure, iter(results))
+
+    def gather(self, leaves: Leaves) -> list[Any]:
+        """The arrays of the graph's inputs, as they are now."""
+        found = [leaves[i]._data for i in self.arguments]
+        found += [t._data for t in self.captured]
+        found += [self.owner(of, leaves)._leaf.grad._data for of in self.grads]
+        if self.lives:
+            number = backends.by_device_type("cpu").asarray
+            found += [number(float(read()), "float64", 0) for read in self.lives]
+        return found
+
+    def owner(self, source: Argument | Captured, leaves: Leaves) -> Any:
+        """The tensor that a source stands for."""
+        return source.tensor if isinstance(source, Captured) else leaves[self.tensors[source.index]]
+
+    def tensor(self, source: Source | None, leaves: Leaves) -> Any:
+        """The tensor, or gradient, that a source stands for; None for a Python number."""
+        if isinstance(source, Grad):
+            return self.owner(source.of, leaves)._leaf.grad
+        return self.owner(source, leaves) if isinstance(source, (Argument, Captured)) else None
+
+    def save(self, leaves: Leaves, inputs: list[Any], arrays: list[Any]) -> list[Saved]:
+        """What the backward program is given, with the tensors that must not be written until then."""
+        return [
+            (arrays[k], None) if source is None else (inputs[k], self.tensor(source, leaves))
+            for source, k in self.saved
+        ]
+
+    def apply(self, effect: Effect, array: Any, leaves: Leaves) -> None:
+        """Do to a tensor what the function did."""
+        target = self.tensor(effect.source, leaves)
+        if isinstance(effect, Write):
+            target._data[...] = array
+            if target._version is not carriers.INFERENCE_VERSION:
+                inplace.version(target).bump()
+        elif isinstance(effect, SetGrad):
+            if array is not None:
+                target._accumulator().grad = carriers.alias(array)
+            elif target._leaf is not None:
+                target._leaf.grad = None
+        else:
+            target.requires_grad_()
+
+
+def in_order(graph: Graph) -> Graph:
+    """The graph with its inputs sorted: arguments, captured tensors, gradients, numbers."""
+    rank: dict[type, int] = {Argument: 0, Captured: 1, Grad: 2, Live: 3}
+    return replace(graph, inputs=dict(sorted(graph.inputs.items(), key=lambda item: rank[type(item[1])])))
+
+
+def is_early(output: Any) -> bool:
+    return isinstance(output, Slot) and output.source is not None and not output.late
+
+
+def plan_effects(graph: Graph) -> list[tuple[Effect, int | None]]:
+    """Each effect with the number of its array among what the program returns."""
+    found: list[tuple[Effect, int | None]] = []
+    k = len(graph.results)
+    for effect in graph.effects:
+        found.append((effect, None if effect.value is None else k))
+        k += effect.value is not None
+    return found
+
+
+def plan_saved(traced: Traced, inputs: list[Value], count: int) -> list[tuple[Source | None, int]]:
+    """For each saved value the input's source and number, or None and the number of the result."""
+    found: list[tuple[Source | None, int]] = []
+    k = count
+    for value in traced.saved:
+        if value in traced.graph.inputs:
+            found.append((traced.graph.inputs[value], inputs.index(value)))
+        else:
+            found.append((None, k))
+            k += 1
+    return found

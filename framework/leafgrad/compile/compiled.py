@@ -1,0 +1,321 @@
+"""``compile`` and ``trace``: what the user calls."""
+
+from __future__ import annotations
+
+import copy
+import os
+import threading
+import time
+import types
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, overload
+
+from leafgrad import modes
+from leafgrad.compile import explain
+from leafgrad.compile.environment import Codes, Environment, look, watching
+from leafgrad.compile.graph import Captured, Grad, Graph, Live, Value
+from leafgrad.compile.guards import Guards, brief, facts
+from leafgrad.compile.log import log
+from leafgrad.compile.paths import paths_of
+from leafgrad.compile.call import Call
+from leafgrad.compile.symbol import Symbol
+from leafgrad.compile.trace import Traced, check_leaks, trace_call
+from leafgrad.compile.tree import flatten
+from leafgrad.errors import TraceError
+from leafgrad.tensor.matrices import trace as matrix_trace
+from leafgrad.tensor.tensor import Tensor
+
+PATIENCE = 8  # retraces before a warning
+KEPT = 32  # programs of one function
+
+
+@overload
+def compile(function: None = None, *, executor: str | None = None) -> Callable[[Callable[..., Any]], Compiled]: ...
+@overload
+def compile(function: Callable[..., Any], *, executor: str | None = None) -> Compiled: ...
+def compile(function: Callable[..., Any] | None = None, *, executor: str | None = None) -> Any:
+    """Make a function run as a compiled program: whole training steps too, with derivatives of any order inside.
+
+    The first call runs as it is, so that what is made once, such as an optimizer's state, exists. The second is
+    traced into a program, which later calls repeat as long as its guards hold: shapes, dtypes, devices, flags, Python
+    values and everything the function read from outside are as they were. Otherwise it is traced anew;
+    ``explain()`` says why. With ``LEAFGRAD_COMPILE=0`` in the environment every call runs as it is.
+
+    Args:
+        function: a function, a method, or an object that is called, such as an ``nn.Module``. Without it, the result
+            is a decorator.
+        executor: the name of the executor, from the plugin hook ``leafgrad_executors``; by default ``"numpy"`` on the
+            CPU and ``"replay"`` elsewhere.
+
+    Raises:
+        TypeError: ``function`` is a class or cannot be called.
+        TraceError: at a call, where the function needs values or does what a program cannot repeat.
+    """
+    if function is None:
+        return lambda given: compile(given, executor=executor)
+    if isinstance(function, type) or not callable(function):
+        kind = f"the class {function.__name__}" if isinstance(function, type) else f"a {type(function).__name__}"
+        raise TypeError(f"compile: function: expected a function, a method or a Module, got {kind}")
+    if isinstance(function, Compiled):
+        function = function.function
+    plain = isinstance(function, (types.FunctionType, types.MethodType, types.BuiltinFunctionType))
+    return (Compiled if plain else CompiledObject)(function, executor)
+
+
+def trace(fn: Any, *args: Any, **kwargs: Any) -> Any:
+    """The program of ``fn(*args, **kwargs)``, as recorded, before any pass: a Graph; ``print`` it to read it.
+
+    Nothing is changed by it: tensors, gradients and random generators are as before. With a matrix instead of a
+    function it is PyTorch's ``trace``, the sum of the diagonal.
+
+    Raises:
+        TraceError: the function needs values or does what a program cannot repeat.
+    """
+    if isinstance(fn, Tensor) or not callable(fn):
+        return matrix_trace(fn, *args, **kwargs)
+    function = fn.function if isinstance(fn, Compiled) else fn
+    leaves, _ = flatten((args, kwargs))
+    paths = paths_of(function, args, kwargs)
+    traced, environment = trace_watched(function, args, kwargs, leaves, paths)
+    check_leaks(traced)
+    name_inputs(traced, leaves, paths, environment)
+    return traced.graph
+
+
+class Compiled:
+    """A compiled function. Calling it runs the function, or a program that does the same.
+
+    Attributes:
+        function: the function itself.
+        executor: the name of the executor that was asked for, or None.
+    """
+
+    _live = frozenset({"_calls", "_environment", "_lock", "_misses", "_retraces"})
+
+    def __init__(self, function: Callable[..., Any], executor: str | None = None) -> None:
+        vars(self).update(
+            function=function,
+            executor=executor,
+            __wrapped__=function,
+            __name__=getattr(function, "__name__", type(function).__name__),
+            __qualname__=getattr(function, "__qualname__", type(function).__qualname__),
+            __doc__=function.__doc__,
+            __module__=function.__module__,
+            _calls=[],
+            _environment=None,
+            _lock=threading.RLock(),
+            _misses=[],
+            _retraces=0,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        flags = modes.get()
+        if flags & (modes.TRACE | modes.ANOMALY) or os.environ.get("LEAFGRAD_COMPILE") == "0":
+            return self.function(*args, **kwargs)
+        leaves, structure = flatten((args, kwargs))
+        calls = self._calls
+        for call in calls:
+            if call.guards.match(flags, structure, leaves):
+                if call is not calls[0]:
+                    self._calls = [call, *(c for c in calls if c is not call)]
+                return call(leaves)
+        with self._lock:
+            return self._missed(flags, structure, leaves, args, kwargs)
+
+    def _missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """No program serves this call: the first one runs as it is, later ones are traced."""
+        paths = paths_of(self.function, args, kwargs)
+        if self._environment is None:
+            codes: Codes = {}
+            with watching(codes):
+                result = self.function(*args, **kwargs)
+            self._environment = look(self._roots(leaves, paths), codes)
+            return result
+        for call in self._calls:  # another thread may have traced meanwhile
+            if call.guards.match(flags, structure, leaves):
+                return call(leaves)
+        if self._calls:
+            self._note_miss(self._calls[0].guards.miss(flags, structure, leaves))
+        call = self._trace(flags, structure, leaves, paths, args, kwargs)
+        self._calls = [call, *self._calls][:KEPT]
+        return call(leaves)
+
+    def _trace(self, flags: int, structure: Any, leaves: list[Any], paths: list[str], args: Any, kwargs: Any) -> Call:
+        start = time.perf_counter()
+        with unchanged(self._environment, self.__qualname__):
+            traced, environment = trace_watched(self.function, args, kwargs, leaves, paths)
+        check_leaks(traced)
+        self._environment = environment
+        name_inputs(traced, leaves, paths, environment)
+        captured = traced.captured
+        guards = Guards(flags, structure, leaves, paths, captured, traced.views, traced.touched, environment)
+        tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+        call = Call(traced, guards, tensors, self.executor)
+        seconds = time.perf_counter() - start
+        log(
+            f"{self.__qualname__}: traced in {1000 * seconds:.0f} ms: {call.runner.before} equations, "
+            f"{len(call.runner.graph)} after the passes, {len(guards.conditions)} guards"
+        )
+        return call
+
+    def _roots(self, leaves: Sequence[Any], paths: Sequence[str]) -> list[tuple[Any, str]]:
+        return roots(self.function, leaves, paths)
+
+    def _note_miss(self, miss: tuple[str, str, str]) -> None:
+        path, before, now = miss
+        self._misses.append(miss)
+        vars(self)["_retraces"] += 1
+        log(f"{self.__qualname__}: traced again, since {path} was {before} and is {now}")
+        if self._retraces == PATIENCE:
+            often = max((m[0] for m in self._misses), key=[m[0] for m in self._misses].count)
+            warnings.warn(
+                f"{self.__qualname__} has been traced again {PATIENCE} times, mostly because of {often} (last: {path} "
+                f"was {before}, is {now}). Tracing costs far more than a call: pass a number that changes as a tensor, "
+                "keep shapes fixed, and keep what changes from call to call out of the function; explain() lists all",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    # ---- looking inside ---------------------------------------------------------------------------------------
+
+    def explain(self) -> str:
+        """What was traced and why, the guards, and how the programs run, as text."""
+        return explain.text(self.__qualname__, self._calls, self._misses, self._environment is not None)
+
+    @property
+    def graph(self) -> Graph:
+        """The optimized program that ran last."""
+        return self._last().runner.graph
+
+    def source(self) -> str:
+        """The generated source of the program that ran last."""
+        return self._last().runner.program.source()
+
+    def _last(self) -> Call:
+        if not self._calls:
+            raise RuntimeError(
+                f"{self.__qualname__} has not been traced yet: its first call runs as it is, the second is traced"
+            )
+        call: Call = self._calls[0]
+        return call
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.__qualname__}>"
+
+    # ---- methods and copies -----------------------------------------------------------------------------------
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """As an attribute of a class: a compiled method, one for each instance."""
+        if instance is None:
+            return self
+        try:
+            own = vars(instance)
+        except TypeError:
+            raise TypeError(
+                f"compile: {type(instance).__name__} has __slots__ and cannot keep its compiled method "
+                f"{self.__name__!r}; compile the bound method instead: leafgrad.compile(object.{self.__name__})"
+            ) from None
+        bound = type(self)(types.MethodType(self.function, instance), self.executor)
+        return own.setdefault(self.__name__, bound)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        return type(self)(copy.deepcopy(self.function, memo), self.executor)
+
+
+class CompiledObject(Compiled):
+    """A compiled object, such as an ``nn.Module``; its attributes are the object's."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["function"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in vars(self):
+            vars(self)[name] = value
+        else:
+            setattr(self.function, name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self.function)})
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.function!r}>"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self
+
+
+# ---- tracing ----------------------------------------------------------------------------------------------------
+
+
+def roots(function: Any, leaves: Sequence[Any], paths: Sequence[str]) -> list[tuple[Any, str]]:
+    """Where a function may begin to read: itself, and objects among its arguments."""
+    name = "self" if not hasattr(function, "__name__") else function.__name__
+    objects = [(leaf, path) for leaf, path in zip(leaves, paths, strict=True) if not isinstance(leaf, Tensor)]
+    return [(function, name), *objects]
+
+
+def trace_watched(
+    function: Any, args: Any, kwargs: Any, leaves: Sequence[Any], paths: Sequence[str]
+) -> tuple[Traced, Environment]:
+    """The trace, and what the function read."""
+    codes: Codes = {}
+    with watching(codes):
+        traced = trace_call(function, args, kwargs)
+    starts = roots(function, leaves, paths)
+    environment = look(starts, codes)
+    lost = [t for t in traced.captured if id(t) not in environment.tensors]
+    if lost:
+        environment = look(starts, codes, everything=True)
+        lost = [t for t in lost if id(t) not in environment.tensors]
+    if lost:
+        value = next((v for v, s in traced.graph.inputs.items() if isinstance(s, Captured) and s.tensor is lost[0]), None)
+        line = next((e.line for e in traced.graph.equations if value in e.inputs), None)
+        raise TraceError(
+            f"a traced function uses a tensor, {facts(lost[0])}{f', at {line}' if line else ''}, that is reached neither "
+            "through its arguments nor through variables, attributes, lists or dicts; whether it is still the same at "
+            "later calls could not be checked. Pass it as an argument"
+        )
+    return traced, environment
+
+
+@contextmanager
+def unchanged(environment: Environment, name: str) -> Iterator[None]:
+    """Put back what the function writes outside while it is traced, and say that a program would not write it."""
+    before = environment.snapshot()
+    try:
+        yield
+    except BaseException:
+        for place, old, _ in environment.changed(before):
+            place.put(old)
+        raise
+    changed = environment.changed(before)
+    for place, old, _ in changed:
+        place.put(old)
+    for place, old, new in changed:
+        if isinstance(new, Tensor) and isinstance(new._data, Symbol):
+            raise TraceError(
+                f"{name} puts a tensor into {place.path}; the program would not, so at later calls nothing would be put "
+                "there. Return it, or write into a tensor that is there already with copy_()"
+            )
+        raise TraceError(
+            f"{name} changes {place.path} from {brief(old)} to {brief(new)}; the program would not, so later calls would "
+            "leave it as it is. Change it outside of the compiled function, or keep it in a tensor and write in place"
+        )
+
+
+def name_inputs(traced: Traced, leaves: Sequence[Any], paths: Sequence[str], environment: Environment) -> None:
+    """Name the graph's inputs after where they come from."""
+    arguments = [path for leaf, path in zip(leaves, paths, strict=True) if isinstance(leaf, Tensor)]
+
+    def name(source: Any) -> str:
+        if isinstance(source, Grad):
+            return f"{name(source.of)}.grad"
+        if isinstance(source, Captured):
+            return environment.tensors.get(id(source.tensor), "captured")
+        return arguments[source.index]
+
+    names: dict[Value, str] = traced.graph.names
+    for value, source in traced.graph.inputs.items():
+        names[value] = f"number{len(names)}" if isinstance(source, Live) else name(source)

@@ -1,0 +1,129 @@
+"""What runs a graph: the contract of executors, the choice of one, and errors that name the culprit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, cast
+
+from leafgrad import plugins
+from leafgrad.compile.graph import Equation, Graph
+from leafgrad.errors import CompileError, TraceError
+
+
+class Program(Protocol):
+    """A graph that is ready to run. It is never called twice at once."""
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        """Run on the arrays of ``graph.inputs``, in their order, which it does not change.
+
+        Returns:
+            The arrays of ``graph.results`` and then of the effects that have a value, each in memory of its own.
+        """
+
+    def source(self) -> str:
+        """The program as readable text: generated code, where there is any."""
+
+    def explain(self) -> list[str]:
+        """A few lines on how it runs."""
+
+
+class Executor(Protocol):
+    """A way to run graphs, listed by the plugin hook ``leafgrad_executors``; its class is called without arguments.
+
+    Attributes:
+        name: as in ``compile(step, executor=name)``.
+        device_type: the device type whose graphs it runs; None if it runs all.
+    """
+
+    name: str
+    device_type: str | None
+
+    def compile(self, graph: Graph) -> Program:
+        """The program that runs ``graph``.
+
+        Raises:
+            CompileError: it cannot.
+        """
+
+
+def find(name: str | None, graph: Graph) -> Executor:
+    """The executor of that name; by default ``"numpy"`` for a graph that lies on the CPU, ``"replay"`` for others.
+
+    Raises:
+        UnknownNameError: no plugin lists it. CompileError: it does not run graphs of these devices.
+    """
+    types = {v.place[0] for v in graph.inputs} | {v.place[0] for e in graph.equations for v in e.outputs}
+    if name is None:
+        name = "numpy" if types <= {"cpu"} else "replay"
+    executor = cast(Executor, plugins.resolve(plugins.executor(name).target)())
+    wanted = executor.device_type
+    if wanted is not None and types - {wanted}:
+        raise CompileError(
+            f"executor {name!r} runs programs on {wanted!r}, but this one has arrays on {', '.join(sorted(types))}; "
+            "leave executor out, or move all tensors there"
+        )
+    return executor
+
+
+def build(graph: Graph, name: str | None) -> Program:
+    """The program of ``graph``; where the executor fails, a CompileError that names the equation."""
+    executor = find(name, graph)
+    try:
+        return executor.compile(graph)
+    except (CompileError, TraceError):
+        raise
+    except Exception as error:
+        raise blame(executor, graph, error, executor.compile) from error
+
+
+def explain_failure(name: str | None, graph: Graph, inputs: Sequence[Any], error: Exception) -> Exception:
+    """What to raise when a program failed while it ran: the op's own error as eager gives it, else a CompileError."""
+    from leafgrad.compile.replay import ReplayProgram
+
+    try:
+        ReplayProgram(graph)(inputs)
+    except Exception as own:
+        return own
+    executor = find(name, graph)
+    return blame(executor, graph, error, lambda part: executor.compile(part)(inputs))
+
+
+def blame(executor: Executor, graph: Graph, error: Exception, attempt: Callable[[Graph], Any]) -> CompileError:
+    """The error that names the first equation with which ``attempt`` fails."""
+    found = culprit(graph, attempt)
+    where = f"{found.name}, from {found.line}" if found is not None else f"a program of {len(graph)} equations"
+    return CompileError(
+        f"executor {executor.name!r} failed on {where}: {type(error).__name__}: {error}. "
+        "compile(..., executor='replay') runs equations one by one"
+    )
+
+
+def culprit(graph: Graph, attempt: Callable[[Graph], Any]) -> Equation | None:
+    """The last equation of the shortest prefix on which ``attempt`` fails; None if only the whole graph fails."""
+    low, high = 0, len(graph)
+    if succeeds(attempt, prefix(graph, high)) or not succeeds(attempt, prefix(graph, 0)):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if succeeds(attempt, prefix(graph, middle)):
+            low = middle
+        else:
+            high = middle
+    return graph.equations[high - 1]
+
+
+def prefix(graph: Graph, count: int) -> Graph:
+    """The first equations of a graph, whose results are what nothing reads any more."""
+    equations = graph.equations[:count]
+    read = {v for e in equations for v in e.values}
+    ends = tuple(v for e in equations for v in e.outputs if v not in read)
+    return replace(graph, equations=equations, results=ends, effects=())
+
+
+def succeeds(attempt: Callable[[Graph], Any], graph: Graph) -> bool:
+    try:
+        attempt(graph)
+    except Exception:
+        return False
+    return True

@@ -1,0 +1,62 @@
+"""What a compiled function has done so far, as text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from leafgrad.compile.guards import Guards, mode_name
+from leafgrad.compile.call import Call
+
+SHOWN = 40  # guards on what is not an argument
+
+
+def text(name: str, calls: Sequence[Call], misses: Sequence[tuple[str, str, str]], started: bool) -> str:
+    """Programs, guards, retraces with their reasons, and what the executors say."""
+    if not calls:
+        state = "ran once as it is; the next call is traced" if started else "has not been called"
+        return f"{name}: {state}"
+    plural = "program" if len(calls) == 1 else "programs"
+    lines = [f"{name}: {len(calls)} {plural}, traced again {len(misses)} times"]
+    lines += [f"  {path} was {before} and became {now}" for path, before, now in misses]
+    lines += advice(misses)
+    for i, call in enumerate(calls):
+        lines += ["", f"program {i + 1}, run {call.hits} times"]
+        lines += [f"  {line}" for line in [*program(call), *guards(call.guards)]]
+    return "\n".join(lines)
+
+
+def advice(misses: Sequence[tuple[str, str, str]]) -> list[str]:
+    """What to do about a value that keeps changing."""
+    counts = Counter(path for path, _, _ in misses)
+    return [
+        f"  {path} changed {count} times: pass a number that changes as a tensor"
+        for path, count in counts.items()
+        if count > 1
+    ]
+
+
+def program(call: Call) -> list[str]:
+    """Size, effects and the executor's own words."""
+    runner = call.runner
+    graph = runner.graph
+    kinds = Counter(type(e).__name__ for e in graph.effects)
+    words = {"Write": "tensors written in place", "SetGrad": "gradients set", "SetRequiresGrad": "requires_grad set"}
+    lines = [f"{runner.before} equations traced, {len(graph)} after the passes; {len(graph.inputs)} inputs"]
+    lines += [f"effects: {', '.join(f'{n} {words[k]}' for k, n in kinds.items())}"] if kinds else []
+    lines += runner.program.explain()
+    backward: Any = call.backward
+    if backward is not None:
+        state = "refused" if backward.graph is None else "compiled" if backward.run is not None else "traced"
+        lines.append(f"results require grad; their backward pass: {state}")
+    return lines
+
+
+def guards(found: Guards) -> list[str]:
+    """The conditions in a reader's words."""
+    lines = [f"guards: {mode_name(found.flags)}; {len(found.conditions)} conditions"]
+    lines += [f"  {c.path}: {c.expected}" for c in found.conditions[:SHOWN]]
+    if len(found.conditions) > SHOWN:
+        lines.append(f"  and {len(found.conditions) - SHOWN} more")
+    return lines

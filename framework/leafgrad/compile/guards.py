@@ -1,0 +1,263 @@
+"""Guards: under which conditions a program stands for the function it was traced from.
+
+Every condition is one expression; all of them together are compiled into one function, since they run at each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leafgrad import devices, dtypes, modes
+from leafgrad.compile.environment import GONE, SCALARS, Environment, Place, now
+from leafgrad.compile.graph import Argument, Captured
+from leafgrad.ops import messages
+from leafgrad.ops.node import Leaf
+from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import View
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """One condition.
+
+    Attributes:
+        test: a Python expression in the names of the guards' scope; ``a0``, ``a1``, … are the leaves of the arguments.
+        path: what it looks at, in a reader's words.
+        expected: what that was when the function was traced.
+        now: what it is for the given leaves.
+    """
+
+    test: str
+    path: str
+    expected: str
+    now: Callable[[Sequence[Any]], str]
+
+
+def brief(value: Any) -> str:
+    """A value in a few words."""
+    if isinstance(value, Tensor):
+        return facts(value)
+    if value is GONE:
+        return GONE
+    if isinstance(value, SCALARS):
+        return messages.describe(value)
+    name = getattr(value, "__qualname__", None)
+    return f"the {type(value).__name__} {name}" if name else f"a {type(value).__name__} at {id(value):#x}"
+
+
+def facts(t: Tensor) -> str:
+    """What matters of a tensor: ``float32 (3,) on cpu, requires grad``."""
+    history = "" if t._node is None else ", requires grad" if t.is_leaf else ", computed with grad"
+    return f"{messages.describe(t)} on {devices.of(t._data)}{history}"
+
+
+class Guards:
+    """The conditions under which one program may be run.
+
+    Args:
+        flags: the mode.
+        structure: of the arguments.
+        leaves: the arguments, flat, with ``paths``.
+        captured: tensors reached from outside.
+        views: captured views.
+        touched: whose ``.grad`` was looked at, and whether it was None.
+        environment: what else was read.
+    """
+
+    def __init__(
+        self,
+        flags: int,
+        structure: Any,
+        leaves: Sequence[Any],
+        paths: Sequence[str],
+        captured: Sequence[Tensor],
+        views: Sequence[View],
+        touched: Sequence[tuple[Argument | Captured, bool]],
+        environment: Environment,
+    ) -> None:
+        self.flags = flags
+        self.default = dtypes.get_default_dtype()
+        self.structure = structure
+        self.paths = list(paths)
+        self.scope: dict[str, Any] = {"Leaf": Leaf, "type": type, "len": len, "id": id}
+        self.names: dict[int, str] = {}
+        self.conditions: list[Condition] = []
+        tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+        for i, leaf in enumerate(leaves):
+            self.argument(i, leaf)
+        self.distinct(tensors, leaves, captured)
+        for t in captured:
+            self.captured(t, environment.tensors.get(id(t), "a captured tensor"))
+        for view in views:
+            name, path = self.name(view), environment.tensors.get(id(view), "a captured view")
+            self.add(f"{name}._root is {name}._base._data", path, "a view of its base", lambda _: "a view of other memory")
+        for source, was_none in touched:
+            self.gradient(source, was_none, tensors, leaves, environment)
+        for place in environment.places:
+            self.place(place)
+        self.accepts = compiled(self.conditions, len(leaves), self.scope)
+
+    # ---- the conditions ---------------------------------------------------------------------------------------
+
+    def add(self, test: str, path: str, expected: str, now: Callable[[Sequence[Any]], str]) -> None:
+        self.conditions.append(Condition(test, path, expected, now))
+
+    def name(self, value: Any) -> str:
+        """The name of an object in the scope."""
+        name = self.names.get(id(value))
+        if name is None:
+            name = self.names[id(value)] = f"k{len(self.names)}"
+            self.scope[name] = value
+        return name
+
+    def argument(self, i: int, leaf: Any) -> None:
+        at = f"a{i}"
+        if isinstance(leaf, Tensor):
+            test = f"type({at}) is {self.name(type(leaf))} and {self.tensor(at, leaf)}"
+        else:
+            test = self.same(at, leaf)
+        self.add(test, self.paths[i], brief(leaf), lambda leaves: brief(leaves[i]))
+
+    def captured(self, t: Tensor, path: str) -> None:
+        self.add(self.tensor(self.name(t), t), path, facts(t), lambda _: facts(t))
+
+    def tensor(self, at: str, t: Tensor) -> str:
+        """That a tensor is as ``t`` is now: array class, shape, dtype, device, place in the graph, no hooks."""
+        data, node = t._data, t._node
+        parts = [
+            f"type(d := {at}._data) is {self.name(type(data))}",
+            f"d.shape == {tuple(data.shape)!r}",
+            f"d.dtype == {self.name(data.dtype)}",
+        ]
+        place = devices.of(data)
+        if place.type != "cpu":
+            self.scope["of"] = devices.of
+            parts.append(f"of(d) == {self.name(place)}")
+        if node is None:
+            parts.append(f"{at}._node is None")
+        elif type(node) is Leaf:
+            hooks = tuple(node.hooks.functions.values()) if node.hooks is not None else ()
+            parts.append(f"type(n := {at}._node) is Leaf")
+            if hooks:
+                parts.append(f"n.hooks is not None and tuple(n.hooks.functions.values()) == {self.name(hooks)}")
+            else:
+                parts.append("(n.hooks is None or not n.hooks.functions)")
+        else:
+            parts.append(f"{at}._node is not None and type({at}._node) is not Leaf")
+        return " and ".join(parts)
+
+    def same(self, at: str, value: Any) -> str:
+        """That a value is this object, or an equal number or string."""
+        if value is None or value is True or value is False:
+            return f"{at} is {value!r}"
+        if isinstance(value, SCALARS):
+            name = self.name(value)
+            return f"((x := {at}) is {name} or type(x) is {type(value).__name__} and x == {name})"
+        return f"{at} is {self.name(value)}"
+
+    def distinct(self, tensors: list[int], leaves: Sequence[Any], captured: Sequence[Tensor]) -> None:
+        """That the same arguments are one tensor as were, and none of them is a captured one."""
+        first: dict[int, int] = {}
+        for i in tensors:
+            k = first.setdefault(id(leaves[i]), i)
+            if k != i:
+                paths = self.paths[k], self.paths[i]
+                self.add(f"a{k} is a{i}", " and ".join(paths), "one tensor", lambda _: "two tensors")
+        if len(first) > 1:
+            ids = ", ".join(f"id(a{i})" for i in first.values())
+            paths = [self.paths[i] for i in first.values()]
+            self.add(f"len({{{ids}}}) == {len(first)}", " and ".join(paths), "different tensors", lambda _: "one tensor twice")
+        if first and captured:
+            self.scope["outside"] = frozenset(map(id, captured))
+            ids = ", ".join(f"id(a{i})" for i in first.values())
+            path = ", ".join(self.paths[i] for i in first.values())
+            self.add(f"outside.isdisjoint(({ids},))", path, "passed as an argument only", lambda _: "captured as well")
+
+    def gradient(
+        self, source: Argument | Captured, was_none: bool, tensors: list[int], leaves: Sequence[Any], env: Environment
+    ) -> None:
+        """That a tensor has, or has not, a gradient, which does not require grad."""
+        if isinstance(source, Argument):
+            i = tensors[source.index]
+            at, path, owner = f"a{i}", self.paths[i], lambda leaves: leaves[i]
+        else:
+            t = source.tensor
+            at, path, owner = self.name(t), env.tensors.get(id(t), "a captured tensor"), lambda _: t
+        if was_none:
+            test = f"({at}._leaf is None or {at}._leaf.grad is None)"
+        else:
+            test = f"({at}._leaf is not None and (g := {at}._leaf.grad) is not None and g._node is None)"
+        expected = "None" if was_none else "a gradient"
+        self.add(test, f"{path}.grad", expected, lambda leaves: gradient_of(owner(leaves)))
+
+    def place(self, place: Place) -> None:
+        at = self.name(place.container)
+        match place.kind:
+            case "item":
+                test = self.same(f"{at}[{self.key(place.key)}]", place.value)
+            case "attribute":
+                found = f"{at}.{place.key}" if place.key.isidentifier() else f"getattr({at}, {place.key!r})"
+                test = self.same(found, place.value)
+            case "cell":
+                test = self.same(f"{at}.cell_contents", place.value)
+            case "length":
+                test = f"len({at}) == {place.value}"
+            case _:
+                test = f"{at} == {self.name(place.value)}"
+        self.add(test, place.path, brief(place.value), lambda _: brief(now(place)))
+
+    def key(self, key: Any) -> str:
+        return repr(key) if type(key) in (str, int) else self.name(key)
+
+    # ---- asking -----------------------------------------------------------------------------------------------
+
+    def match(self, flags: int, structure: Any, leaves: Sequence[Any]) -> bool:
+        """Whether the program may be run."""
+        return (
+            flags == self.flags
+            and structure == self.structure
+            and dtypes.get_default_dtype() is self.default
+            and self.accepts(leaves)
+        )
+
+    def miss(self, flags: int, structure: Any, leaves: Sequence[Any]) -> tuple[str, str, str]:
+        """The first condition that fails: what it looks at, what that was, and what it is."""
+        if flags != self.flags:
+            return "the mode", mode_name(self.flags), mode_name(flags)
+        if structure != self.structure:
+            return "the arguments", "of another number, nesting or set of keys", "of these"
+        if dtypes.get_default_dtype() is not self.default:
+            return "the default dtype", repr(self.default), repr(dtypes.get_default_dtype())
+        for condition in self.conditions:
+            if not compiled([condition], len(leaves), self.scope)(leaves):
+                return condition.path, condition.expected, condition.now(leaves)
+        return "nothing", "as it was", "as it was"
+
+
+def compiled(conditions: Sequence[Condition], count: int, scope: dict[str, Any]) -> Callable[[Sequence[Any]], bool]:
+    """A function of ``count`` leaves: whether all conditions hold. What is gone altogether does not."""
+    tests = "\n            and ".join(c.test for c in conditions) or "True"
+    unpack = f"    {''.join(f'a{i}, ' for i in range(count))}= leaves\n" if count else ""
+    source = (
+        f"def accepts(leaves):\n{unpack}    try:\n        return (\n            {tests}\n        )\n"
+        "    except (LookupError, AttributeError, ValueError):\n        return False\n"
+    )
+    space = dict(scope)
+    exec(compile(source, "<leafgrad guards>", "exec"), space)
+    accepts: Callable[[Sequence[Any]], bool] = space["accepts"]
+    return accepts
+
+
+def gradient_of(t: Tensor) -> str:
+    if t._leaf is None or t._leaf.grad is None:
+        return "None"
+    return "a gradient" if t._leaf.grad._node is None else "a gradient that requires grad"
+
+
+def mode_name(flags: int) -> str:
+    """The mode in words."""
+    parts = ["gradients on" if flags & modes.GRAD else "gradients off"]
+    parts += ["inference mode"] * bool(flags & modes.INFERENCE) + ["anomaly detection"] * bool(flags & modes.ANOMALY)
+    return ", ".join(parts)

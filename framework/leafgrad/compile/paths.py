@@ -1,0 +1,44 @@
+"""What the parts of a call's arguments are called: ``x``, ``batch.u``, ``pairs[0]``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+
+def paths_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    """A name for each leaf of ``flatten((args, kwargs))``, in its order."""
+    found: list[str] = []
+    for name, value in zip(positional(function, len(args)), args, strict=True):
+        walk(value, name, found)
+    for name, value in kwargs.items():
+        walk(value, name, found)
+    return found
+
+
+def positional(function: Callable[..., Any], count: int) -> list[str]:
+    """The names of the first ``count`` positional arguments of a function."""
+    try:
+        parameters = list(inspect.signature(getattr(function, "forward", function)).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [p.name for p in parameters if p.kind in kinds][:count]
+    rest = next((p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL), "argument")
+    return names + [f"{rest}[{i}]" for i in range(count - len(names))]
+
+
+def walk(value: Any, path: str, found: list[str]) -> None:
+    if type(value) is dict:
+        for key, part in value.items():
+            plain = isinstance(key, str) and key.isidentifier()
+            walk(part, f"{path}.{key}" if plain else f"{path}[{key!r}]", found)
+    elif type(value) in (tuple, list):
+        for i, part in enumerate(value):
+            walk(part, f"{path}[{i}]", found)
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        for name, part in zip(value._fields, value, strict=True):
+            walk(part, f"{path}.{name}", found)
+    else:
+        found.append(path)
