@@ -1,64 +1,69 @@
-"""leafgrad: PyTorch's autograd semantics on pluggable array backends."""
+"""leafgrad: PyTorch's autograd semantics on pluggable array backends, and whole training steps compiled."""
 
-from leafgrad import autograd as autograd
-from leafgrad import nn as nn
-from leafgrad import optim as optim
-from leafgrad.autograd import forward as func
-from leafgrad.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from leafgrad import linalg as linalg
-from leafgrad.compile import compile, trace
-from leafgrad.devices import device
-from leafgrad.dtypes import bool_ as bool
+from leafgrad import autograd as autograd, linalg as linalg, nn as nn, optim as optim
+from leafgrad.autograd import forward
+from leafgrad.autograd.anomaly import (
+    is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
+    is_anomaly_enabled as is_anomaly_enabled,
+)
+from leafgrad.compile import compile as compile, trace as trace
+from leafgrad.devices import device as device
 from leafgrad.dtypes import (
-    double,
-    dtype,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    half,
-    int8,
-    int16,
-    int32,
-    int64,
-    long,
-    promote_types,
-    set_default_dtype,
-    short,
-    uint8,
+    bool_,
+    double as double,
+    dtype as dtype,
+    float16 as float16,
+    float32 as float32,
+    float64 as float64,
+    float_,
+    get_default_dtype as get_default_dtype,
+    half as half,
+    int8 as int8,
+    int16 as int16,
+    int32 as int32,
+    int64 as int64,
+    int_,
+    long as long,
+    promote_types as promote_types,
+    set_default_dtype as set_default_dtype,
+    short as short,
+    uint8 as uint8,
 )
-from leafgrad.dtypes import float_ as float
-from leafgrad.dtypes import int_ as int
 from leafgrad.modes import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
+    enable_grad as enable_grad,
+    inference_mode as inference_mode,
+    is_grad_enabled as is_grad_enabled,
+    is_inference_mode_enabled as is_inference_mode_enabled,
+    no_grad as no_grad,
+    set_grad_enabled as set_grad_enabled,
 )
-from leafgrad.ops.define import op
-from leafgrad.tensor import view as _view
+from leafgrad.ops.define import op as op
+from leafgrad.tensor.conversions import *
 from leafgrad.tensor.creation import *
 from leafgrad.tensor.data import *
 from leafgrad.tensor.einsum import *
+from leafgrad.tensor.extremes import *
+from leafgrad.tensor.gathering import *
+from leafgrad.tensor.indexing import *
+from leafgrad.tensor.joining import *
 from leafgrad.tensor.matmul import *
 from leafgrad.tensor.matrices import *
-from leafgrad.tensor.extremes import *
 from leafgrad.tensor.pointwise import *
 from leafgrad.tensor.printing import *
 from leafgrad.tensor.public import publish as _publish
 from leafgrad.tensor.random import *
+from leafgrad.tensor.rearranging import *
 from leafgrad.tensor.reductions import *
 from leafgrad.tensor.shapes import *
-from leafgrad.tensor.joining import *
-from leafgrad.tensor.rearranging import *
+from leafgrad.tensor.size import Size as Size
 from leafgrad.tensor.sorting import *
-from leafgrad.tensor import indexing as _indexing
-from leafgrad.tensor.gathering import *
-from leafgrad.tensor.conversions import *
-from leafgrad.tensor.size import Size
-from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.tensor import Tensor as Tensor
+from leafgrad.tensor.view import *
 from leafgrad.utils.checkpoint import *
+
+__version__ = "0.1.0"
+
+bool, float, int = bool_, float_, int_
+func = forward
 
 _publish(globals())

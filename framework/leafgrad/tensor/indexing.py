@@ -23,6 +23,8 @@ from leafgrad.tensor.sorting import nonzero
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.writes import copy_, fill_, value_for
 
+__all__: list[str] = []  # what it adds are methods
+
 INTEGERS = (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8)
 
 
@@ -117,7 +119,7 @@ def _entry(x: Tensor, k: Any) -> Any:
     if isinstance(k, Tensor):
         single = not k._data.ndim and k.dtype in INTEGERS and not isinstance(k._data, SymbolBase)
         return int(k.item()) if single else k
-    if hasattr(k, "__index__"):
+    if hasattr(type(k), "__index__"):
         return operator.index(k)
     raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and integer or bool tensors are valid indices, got "

@@ -17,6 +17,8 @@ from leafgrad.ops.define import op
 from leafgrad.ops.node import SymbolBase, Version, hand_over
 from leafgrad.tensor.tensor import Tensor
 
+__all__: list[str] = []  # Tensor finds it through the dispatch
+
 Step = tuple[Any, dict[str, Any]]
 
 
