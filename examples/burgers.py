@@ -126,6 +126,7 @@ class Training:
         self.seconds = 0.0
         self.evaluate = loss_and_gradients(self.model)
         self.begin_round()
+        self.evaluate(*self.points)  # the first call runs eagerly; all that count, resumed or not, run compiled
         self.saved = self.state()
 
     def begin_round(self) -> None:

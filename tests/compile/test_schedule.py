@@ -182,3 +182,28 @@ def test_source_is_readable_python():
     assert "for lo, hi" in source
     compile(source, "step", "exec")
     assert schedule(graph).stages
+
+
+def test_tuning_measures_and_remembers(monkeypatch):
+    def step(x):
+        return leafgrad.tanh(x * 2 + x).sum(dim=0), (x @ x.T[:, :3]).sum()
+
+    x = normal(4096, 3)
+    graph = optimize(trace_call(step, (x,), {}).graph)
+    monkeypatch.setenv("LEAFGRAD_TUNE", "1")
+    first = NumpyProgram(graph)
+    expected = first(inputs(graph, (x,)))
+    assert first.tuned
+    second = NumpyProgram(graph)
+    assert second.chunk == first.chunk
+    for a, b in zip(expected, second(inputs(graph, (x,))), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_chunks_follow_from_the_model_alone():
+    def step(x):
+        return leafgrad.tanh(x * 2 + x).sum(dim=0)
+
+    graph = optimize(trace_call(step, (normal(4096, 3),), {}).graph)
+    assert NumpyProgram(graph).tuned
+    assert NumpyProgram(graph).chunk == NumpyProgram(graph).chunk

@@ -3,10 +3,14 @@
 Stages follow one another in one generated function. A loop takes its chunks from a list of (start, stop, arrays),
 where the arrays are the scratch buffers seen in every shape that the chunk needs; every elementwise op and
 matrix product writes into one of them, so that a chunk allocates nothing.
+
+The length of chunks follows from a model, so that results are the same to the last bit at each run: sums over the
+batch depend on where it is cut. ``LEAFGRAD_TUNE=1`` measures instead, once per program and process.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,7 +21,7 @@ from leafgrad.compile.graph import Graph
 from leafgrad.compile.scratch import Program
 from leafgrad.compile.schedule import Loop, Schedule, schedule
 
-CACHE_BYTES = 4 << 20  # what the buffers of a chunk should fit into: a core's share of the last-level cache
+CACHE_BYTES = 8 << 20  # what the buffers of a chunk should fit into: a core's share of the last-level cache
 CANDIDATES = (0.25, 0.5, 1.0, 1.5, 2.0)  # multiples of the model's chunk that are tried
 _MEASURED: dict[tuple[int, ...], int] = {}
 
@@ -27,7 +31,7 @@ class NumpyProgram:
 
     Args:
         graph: what to run.
-        rows: rows per chunk of every loop; measured on the first inputs if None.
+        rows: rows per chunk of every loop; None leaves them to the model, or to a measurement under LEAFGRAD_TUNE=1.
 
     Attributes:
         schedule: the stages.
@@ -42,7 +46,7 @@ class NumpyProgram:
         self.loops = [s for s in self.schedule.stages if isinstance(s, Loop)]
         self.chunk = [self.model(loop, i) if rows is None else rows for i, loop in enumerate(self.loops)]
         random = any("random" in e.op.traits for e in graph.equations)  # trying would draw numbers
-        self.tuned = not self.loops or random or rows is not None
+        self.tuned = not self.loops or random or rows is not None or os.environ.get("LEAFGRAD_TUNE") != "1"
         self.function: Callable[..., list[Any]] = self.program.compile(self.xp)
         self.scratch = self.allocate()
 

@@ -45,6 +45,8 @@ def op(*arguments: Any, name: str | None = None) -> Any:
     """
     if len(arguments) == 1 and callable(arguments[0]):
         return _make(arguments[0], name, frozenset())
+    if not all(isinstance(trait, str) for trait in arguments):
+        raise messages.definition(name or "op", f"expected a function or names of traits, got {arguments!r}")
     traits = frozenset(arguments)
     return lambda forward: _make(forward, name, traits)
 
@@ -72,8 +74,8 @@ def _make(forward: Forward, name: str | None, traits: frozenset[Any]) -> Op:
 _quieted: set[str] = set()
 
 
-def _quiet(module: str) -> None:
+def _quiet(module: str | None) -> None:
     """inf and nan come without a warning, as in PyTorch: silence NumPy's in modules that define ops, there alone."""
-    if module not in _quieted:
+    if module and module not in _quieted:
         _quieted.add(module)
         warnings.filterwarnings("ignore", category=RuntimeWarning, module=re.escape(module) + "$")

@@ -28,8 +28,8 @@ class UnaryOp(Op):
         super().__init__(forward, name, traits)
         self.function: Any = unary(self)
 
-    def __call__(self, x: Any) -> Any:
-        return self.function(x)
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        return self.function(*args, **params)
 
 
 class BinaryOp(Op):
@@ -41,8 +41,8 @@ class BinaryOp(Op):
         self.function: Any = binary(self)
         self.reflected: Any = lambda y, x: self.function(x, y)
 
-    def __call__(self, x: Any, y: Any) -> Any:
-        return self.function(x, y)
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        return self.function(*args, **params)
 
     def vjp(self, **rules: Callable[..., Any]) -> Op:
         super().vjp(**rules)
@@ -56,11 +56,11 @@ def unary(op: UnaryOp) -> Callable[[Any], Any]:
     table, plan, differentiable, keeps_dtype = op.table, op.plan, op.differentiable, op.keeps_dtype
     get_mode, new, apply, step = modes.get, object.__new__, op.apply, SEQ.__next__
 
-    def function(x: Any) -> Any:
+    def function(input: Any) -> Any:
         flags = get_mode()
-        if not isinstance(x, TensorBase) or flags > GRAD:
-            return Op.__call__(op, x)
-        a = x._data
+        if not isinstance(input, TensorBase) or flags > GRAD:
+            return Op.__call__(op, input)
+        a = input._data
         kind = type(a)
         try:
             forward, xp = table[kind]
@@ -68,13 +68,13 @@ def unary(op: UnaryOp) -> Callable[[Any], Any]:
             if type(r) is not kind:
                 r = BACKENDS[kind].wrap(r)
             if keeps_dtype and r.dtype is not a.dtype:
-                return apply((x,), EMPTY)
+                return apply((input,), EMPTY)
         except Exception:
-            return apply((x,), EMPTY)
+            return apply((input,), EMPTY)
         out = new(carriers.TENSOR)
         out._data = r
         out._node = out._leaf = out._version = None
-        edge = x._node
+        edge = input._node
         if edge is not None and flags and differentiable:
             keep, keep_out, keep_shapes = plan((True,))
             out._node = node = Node()
@@ -83,7 +83,7 @@ def unary(op: UnaryOp) -> Callable[[Any], Any]:
             node.edges = (edge,)
             node.seq = step()
             node.shape = r.shape
-            node.saved = (x,) if keep else ()
+            node.saved = (input,) if keep else ()
             node.hooks = node.out = node.version = None
             node.shapes = (a.shape,) if keep_shapes else None
             if keep_out:
@@ -101,52 +101,52 @@ def binary(op: BinaryOp) -> Callable[[Any, Any], Any]:
     table, plans, differentiable, keeps_dtype = op.table, op.pair_plans, op.differentiable, op.keeps_dtype
     get_mode, new, apply, step = modes.get, object.__new__, op.apply, SEQ.__next__
 
-    def function(x: Any, y: Any) -> Any:
+    def function(input: Any, other: Any) -> Any:
         flags = get_mode()
         if flags > GRAD:
-            return Op.__call__(op, x, y)
+            return Op.__call__(op, input, other)
         ex = ey = None
-        if isinstance(x, TensorBase):
-            a, ex = x._data, x._node
+        if isinstance(input, TensorBase):
+            a, ex = input._data, input._node
             dtype, kind = a.dtype, type(a)
-            if isinstance(y, TensorBase):
-                b = y._data
-                ey = y._node
+            if isinstance(other, TensorBase):
+                b = other._data
+                ey = other._node
                 if b.dtype is not dtype:
-                    return apply((x, y), EMPTY)
-            elif type(y) is float or type(y) is int:
-                b = y
+                    return apply((input, other), EMPTY)
+            elif type(other) is float or type(other) is int:
+                b = other
             else:
-                return apply((x, y), EMPTY)
-        elif isinstance(y, TensorBase) and (type(x) is float or type(x) is int):
-            a = x
-            b = y._data
+                return apply((input, other), EMPTY)
+        elif isinstance(other, TensorBase) and (type(input) is float or type(input) is int):
+            a = input
+            b = other._data
             dtype = b.dtype
             kind = type(b)
-            ey = y._node
+            ey = other._node
         else:
-            return Op.__call__(op, x, y)
+            return Op.__call__(op, input, other)
         try:
             forward, xp = table[kind]
             r = forward(xp, a, b)
             if type(r) is not kind:
                 r = BACKENDS[kind].wrap(r)
             if keeps_dtype and r.dtype is not dtype:
-                return apply((x, y), EMPTY)
+                return apply((input, other), EMPTY)
         except Exception:
-            return apply((x, y), EMPTY)
+            return apply((input, other), EMPTY)
         out = new(carriers.TENSOR)
         out._data = r
         out._node = out._leaf = out._version = None
         if (ex is not None or ey is not None) and flags and differentiable:
-            outside = y if ey is None else x if ex is None else None
+            outside = other if ey is None else input if ex is None else None
             if isinstance(outside, TensorBase) and outside._version is INFERENCE_VERSION:
-                return apply((x, y), EMPTY)
+                return apply((input, other), EMPTY)
             keep_x, keep_y, keep_out, keep_shapes = plans[0 if ey is None else 1 if ex is None else 2]
             out._node = node = Node()
             node.op, node.params, node.edges = op, EMPTY, (ex, ey)
             node.seq, node.shape = step(), r.shape
-            node.saved = (x if keep_x else None, y if keep_y else None) if keep_x or keep_y else ()
+            node.saved = (input if keep_x else None, other if keep_y else None) if keep_x or keep_y else ()
             node.hooks = node.out = node.version = None
             node.shapes = (getattr(a, "shape", ()), getattr(b, "shape", ())) if keep_shapes else None
             if keep_out:

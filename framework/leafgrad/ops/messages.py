@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -80,25 +82,30 @@ def failed(op: Any, args: tuple[Any, ...], params: dict[str, Any], error: Except
     if unknown:
         return TypeError(f"{op.name}: unexpected parameter {sorted(unknown)[0]!r}; expected {op.name}({op.signature})")
     if isinstance(error, (IndexError, LinAlgError, NotImplementedError, MemoryError)):
-        return type(error)(f"{call(op, args, params)}: {error}")
-    mismatch = _broadcast_mismatch(args) if "elementwise" in op.traits else None
+        return type(error)(f"{call(op, args, params)}: {_dimension(error)}")
+    mismatch = _broadcast_mismatch(args) if op.traits & {"elementwise", "promote"} else None
     if mismatch:
         return RuntimeError(f"{mismatch}, in {call(op, args, params)}")
-    return RuntimeError(f"{call(op, args, params)}: {error}")
+    if isinstance(error, TypeError) and any(getattr(getattr(a, "_data", a), "dtype", None) == bool for a in args):
+        error = RuntimeError("not defined for bool; use the logical or bitwise ops, or convert with .to(dtype)")
+    return RuntimeError(f"{call(op, args, params)}: {_dimension(error)}")
+
+
+def _dimension(error: Exception) -> str:
+    """An array library's words, which speak of axes."""
+    return re.sub(r"out of bounds for axis (\d+) with", r"out of bounds for dimension \1 with", str(error))
 
 
 def _broadcast_mismatch(args: tuple[Any, ...]) -> str | None:
-    shapes = [(i, tuple(a.shape)) for i, a in enumerate(args) if hasattr(a, "shape")]
-    if len(shapes) < 2:
-        return None
-    (_, a), (_, b) = shapes[:2]
-    for k in range(1, min(len(a), len(b)) + 1):
-        if a[-k] != b[-k] and 1 not in (a[-k], b[-k]):
-            at = max(len(a), len(b)) - k
-            return (
-                f"The size of tensor a ({a[-k]}) must match the size of tensor b ({b[-k]}) at non-singleton "
-                f"dimension {at}; reshape or expand one of them"
-            )
+    shapes = [tuple(a.shape) for a in args if hasattr(a, "shape")]
+    for a, b in itertools.combinations(shapes, 2):
+        for k in range(1, min(len(a), len(b)) + 1):
+            if a[-k] != b[-k] and 1 not in (a[-k], b[-k]):
+                at = max(len(a), len(b)) - k
+                return (
+                    f"The size of tensor a ({a[-k]}) must match the size of tensor b ({b[-k]}) at non-singleton "
+                    f"dimension {at}; reshape or expand one of them"
+                )
     return None
 
 
@@ -109,12 +116,12 @@ def no_array(op: Any, args: tuple[Any, ...]) -> TypeError:
     )
 
 
-def bad_argument(op: Any, i: int, value: Any) -> TypeError:
+def bad_argument(op: Any, i: int, value: Any, expected: str = "a Tensor or a number") -> TypeError:
     name = op.signature.arguments[op.signature.slot(i)] if op.signature.arguments else "argument"
     hint = "convert it with leafgrad.tensor(...)"
     if type(value) in backends.BACKENDS:
         hint = "convert it with leafgrad.from_numpy(...) or leafgrad.tensor(...)"
-    return TypeError(f"{op.name}(): {name}: expected a Tensor or a number, got {type(value).__name__}; {hint}")
+    return TypeError(f"{op.name}(): {name}: expected {expected}, got {type(value).__name__}; {hint}")
 
 
 def devices(op: Any, found: list[str]) -> RuntimeError:
@@ -125,8 +132,13 @@ def devices(op: Any, found: list[str]) -> RuntimeError:
 
 
 def dtypes_differ(op: Any, args: tuple[Any, ...]) -> RuntimeError:
+    found = [(op.signature.arguments[op.signature.slot(i)], a.dtype) for i, a in enumerate(args) if hasattr(a, "dtype")]
+    names, kinds = zip(*found, strict=True)
+    if "bilinear" in op.traits:
+        names = ("m1", "m2")  # PyTorch's words
     return RuntimeError(
-        f"{call(op, args, {})}: expected tensors of the same dtype; convert one with .to(dtype), e.g. .float()"
+        f"{call(op, args, {})}: expected {' and '.join(names)} to have the same dtype, but got: "
+        f"{' != '.join(str(kind).removeprefix('leafgrad.') for kind in kinds)}; convert one with .to(dtype), e.g. .float()"
     )
 
 

@@ -31,6 +31,10 @@ def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     args = tuple([a if isinstance(a, TensorBase) else _number(op, i, a) for i, a in enumerate(args)])
     args = _same_device(op, args)
     traits = op.traits
+    if "bilinear" in traits and "elementwise" not in traits:
+        for i, a in enumerate(args):
+            if not isinstance(a, TensorBase):
+                raise messages.bad_argument(op, i, a, "a Tensor")
     if "any_dtype" in traits:
         return args
     if "elementwise" in traits or "promote" in traits:
@@ -65,10 +69,10 @@ def alike(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
                 if backend is None or (op.converts_integers and not dtypes.of(data).is_floating_point):
                     return None
                 index = backend.device_index(data)
-            elif type(data) is not kind or (data.dtype is not dtype and not op.mixes_dtypes):
-                return None
-            elif backend.device_index(data) != index:
-                return None
+            else:
+                mixed = data.dtype is not dtype and not op.mixes_dtypes
+                if mixed or type(data) is not kind or backend.device_index(data) != index:
+                    return None
             raw.append(data)
         elif a is None and i >= op.signature.required:
             raw.append(None)

@@ -1,0 +1,271 @@
+"""Optimizer: parameter groups, state, hooks, and the step that its subclasses fill in."""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from typing import Any
+
+from leafgrad import modes
+from leafgrad.optim.bucket import Bucket, Buckets, exact
+from leafgrad.tensor.data import tensor
+from leafgrad.tensor.handle import RemovableHandle
+from leafgrad.tensor.tensor import Tensor
+
+Group = dict[str, Any]
+Params = Iterable[Tensor] | Iterable[Group] | Iterable[tuple[str, Tensor]]
+Closure = Callable[[], Any]
+
+
+def hooked(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A ``step`` that calls the optimizer's hooks, and counts."""
+
+    @functools.wraps(step)
+    def wrapper(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        before, after = self._hooks
+        for hook in list(before.values()):
+            result = hook(self, args, kwargs)
+            if result is None:
+                continue
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise RuntimeError(f"step pre hook: expected None or a tuple (args, kwargs), got {result!r}")
+            args, kwargs = result
+        out = step(self, *args, **kwargs)
+        self._steps += 1
+        for hook in list(after.values()):
+            hook(self, args, kwargs)
+        return out
+
+    return wrapper
+
+
+class Optimizer:
+    """Base of all optimizers. A subclass defines ``update``, for parameters taken together, or ``step`` itself.
+
+    Args:
+        params: tensors, pairs (name, tensor), or groups: dicts with ``"params"`` and options of their own.
+        defaults: options of groups that do not give them.
+
+    Attributes:
+        param_groups: a list of dicts: ``"params"`` and the options. Options may be changed between steps.
+        state: what is remembered for each parameter.
+
+    Raises:
+        TypeError: something that is no tensor, or without order. ValueError: no parameters, a tensor that is not a
+            leaf, or one in two groups.
+    """
+
+    slots: tuple[str, ...] = ()  # the names of states that have their parameter's shape
+
+    # Options that change without changing what a step does: it reads them through tensor.live.
+    _live = frozenset({"_steps", "betas", "dampening", "eps", "lr"})
+
+    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got a Tensor; "
+                "put it in a list"
+            )
+        self.defaults = defaults
+        self.state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[Group] = []
+        self._hooks: tuple[dict[int, Any], dict[int, Any]] = ({}, {})  # before and after a step
+        self._buckets = Buckets(self.state)
+        self._steps = 0
+        groups: list[Any] = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list; pass model.parameters() of a model that has some")
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name in {"step"} & vars(cls).keys():
+            setattr(cls, name, hooked(vars(cls)[name]))
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Optimize more parameters: a dict with ``"params"`` and options; the defaults serve for the others."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group).__name__}")
+        if "params" not in param_group:
+            raise KeyError("param_group: expected a key 'params', a list of tensors")
+        params = param_group["params"]
+        params = [params] if isinstance(params, Tensor) else _ordered(params)
+        group = {**self.defaults, **param_group, "params": params}
+        if any(isinstance(p, tuple) for p in params):
+            if not all(isinstance(p, tuple) for p in params):
+                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+            group["param_names"] = [name for name, _ in params]
+            group["params"] = params = [p for _, p in params]
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+            if not (p.is_leaf or p.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor; optimize the leaves that it was computed from")
+        if len(set(params)) < len(params):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; list each parameter once",
+                UserWarning,
+                stacklevel=3,
+            )
+            group["params"] = list(dict.fromkeys(params))
+        if any(("param_names" in group) != ("param_names" in other) for other in self.param_groups):
+            raise ValueError("all optimizer param groups should be with/without names")
+        if not {p for other in self.param_groups for p in other["params"]}.isdisjoint(params):
+            raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append(group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Reset the gradients of all parameters: to None, or to zero in place."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p.grad = None
+                elif p.grad is not None:
+                    p.grad.detach_()
+                    p.grad.zero_()
+
+    # ---- a step -----------------------------------------------------------------------------------------------
+
+    @hooked
+    def step(self, closure: Closure | None = None) -> Any:
+        """Change the parameters that have a gradient, once.
+
+        Args:
+            closure: computes the loss anew, with gradients, and returns it; called first, with recording on.
+
+        Returns:
+            What the closure returned, or None.
+        """
+        loss = None
+        if closure is not None:
+            with modes.enable_grad():
+                loss = closure()
+        with modes.no_grad():
+            for group in self.param_groups:
+                for bucket in self._buckets.of(group):
+                    self.update(group, bucket)
+        return loss
+
+    def update(self, group: Group, bucket: Bucket) -> None:
+        """Change the parameters in ``bucket``, all of which have a gradient, once. Recording is off."""
+        raise NotImplementedError(f"{type(self).__name__}: define update(group, bucket) or step(closure)")
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` before each step; it may return new ``(args, kwargs)`` for it."""
+        return RemovableHandle(self._hooks[0], hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` after each step."""
+        return RemovableHandle(self._hooks[1], hook)
+
+    # ---- saving and printing ----------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state as PyTorch lays it out: parameters are numbers, counted through all groups.
+
+        Returns:
+            ``{"state": {number: {name: value}}, "param_groups": [{option: value, "params": [number]}]}``.
+        """
+        number = {p: i for i, p in enumerate(p for group in self.param_groups for p in group["params"])}
+        groups = [{**group, "params": [number[p] for p in group["params"]]} for group in self.param_groups]
+        return {"state": {number.get(p, p): entry for p, entry in self.state.items() if entry}, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over a state, as a copy; tensors move to the parameters' dtype and device. All of it or nothing.
+
+        Raises:
+            ValueError: other groups, numbers of parameters or shapes than this optimizer has.
+        """
+        saved = state_dict["param_groups"]
+        if len(saved) != len(self.param_groups):
+            raise ValueError(
+                f"loaded state dict has a different number of parameter groups: expected {len(self.param_groups)}, "
+                f"got {len(saved)}"
+            )
+        params: dict[Any, Tensor] = {}
+        for i, (ours, theirs) in enumerate(zip(self.param_groups, saved, strict=True)):
+            if len(ours["params"]) != len(theirs["params"]):
+                raise ValueError(
+                    "loaded state dict contains a parameter group that doesn't match the size of optimizer's group: "
+                    f"group {i}: expected {len(ours['params'])} parameters, got {len(theirs['params'])}"
+                )
+            params.update(zip(theirs["params"], ours["params"], strict=True))
+        steps: dict[Any, Tensor] = {}
+        state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
+        for key, entry in state_dict["state"].items():
+            if key in params:
+                state[params[key]] = self._restored(key, params[key], entry, steps)
+            else:
+                state[key] = deepcopy(entry)
+        groups = [
+            {**ours, **deepcopy({k: v for k, v in theirs.items() if k != "params"}), "params": ours["params"]}
+            for ours, theirs in zip(self.param_groups, saved, strict=True)
+        ]
+        self.__setstate__({"state": state, "param_groups": groups})
+
+    def _restored(self, key: Any, p: Tensor, entry: dict[str, Any], steps: dict[Any, Tensor]) -> dict[str, Any]:
+        """A copy of the saved state of one parameter. Parameters with the same count share one ``step``."""
+        restored = {}
+        for name, value in entry.items():
+            if name == "step":
+                count, kind = float(value), exact(p.dtype)
+                if (count, kind, p.device) not in steps:
+                    steps[count, kind, p.device] = tensor(count, dtype=kind, device=p.device)
+                restored[name] = steps[count, kind, p.device]
+            elif value is not None:
+                if name in self.slots and tuple(value.shape) != tuple(p.shape):
+                    raise ValueError(
+                        f"state {name!r} of parameter {key}: expected shape {list(p.shape)}, got {list(value.shape)}"
+                    )
+                restored[name] = _copied(value, p)
+        return restored
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__dict__.setdefault("_hooks", ({}, {}))
+        self.__dict__.setdefault("_steps", 0)
+        self._buckets = Buckets(self.state)
+
+    def __repr__(self) -> str:
+        text = f"{type(self).__name__} ("
+        for i, group in enumerate(self.param_groups):
+            text += f"\nParameter Group {i}\n"
+            text += "".join(f"    {k}: {group[k]}\n" for k in sorted(group) if k not in ("params", "param_names"))
+        return text + ")"
+
+
+def _copied(value: Any, like: Tensor) -> Any:
+    """A copy of a saved value, with the dtype and device of ``like`` wherever it holds tensors."""
+    if isinstance(value, Tensor):
+        floating = value.dtype.is_floating_point and like.dtype.is_floating_point
+        return value.detach().to(like.device, like.dtype if floating else value.dtype, copy=True)
+    if isinstance(value, (list, tuple)):
+        return type(value)([_copied(v, like) for v in value])
+    if isinstance(value, dict):
+        return {k: _copied(v, like) for k, v in value.items()}
+    return deepcopy(value)
+
+
+def _ordered(params: Any) -> list[Any]:
+    """``params`` as a list, from any iterable with an order."""
+    if isinstance(params, (set, frozenset)):
+        raise TypeError(
+            "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
+            "will change between runs. Please use a list instead."
+        )
+    return list(params)
+
+
+def check_range(name: str, value: Any, low: float, below: float = math.inf) -> None:
+    """A ValueError unless ``low <= value < below``; ``name`` is what PyTorch calls it in "Invalid <name>: ..."."""
+    if not low <= value < below:
+        within = f"at least {low}" if below == math.inf else f"in [{low}, {below})"
+        raise ValueError(f"Invalid {name}: {value}; expected it to be {within}")

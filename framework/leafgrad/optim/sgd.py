@@ -1,0 +1,76 @@
+"""Stochastic gradient descent, with momentum."""
+
+from __future__ import annotations
+
+from leafgrad.optim.bucket import Bucket
+from leafgrad.optim.optimizer import Group, Optimizer, Params, check_range
+from leafgrad.tensor.live import live
+
+__all__ = ["SGD"]
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent: ``p -= lr * v`` with ``v = momentum * v + (1 - dampening) * g``.
+
+    The first step takes ``v = g``. Source: Sutskever et al. (2013), "On the importance of initialization and
+    momentum in deep learning", in PyTorch's form, where ``lr`` multiplies the velocity.
+
+    Args:
+        params: tensors, (name, tensor) pairs or groups.
+        lr: step size.
+        momentum: share of the velocity that is kept.
+        dampening: share of the gradient that is held back from the velocity.
+        weight_decay: adds ``weight_decay * p`` to the gradient (an L2 penalty).
+        nesterov: look ahead: step along ``g + momentum * v``.
+        maximize: go up instead of down.
+
+    Raises:
+        ValueError: a negative ``lr``, ``momentum`` or ``weight_decay``; ``nesterov`` without momentum, or with
+            dampening.
+    """
+
+    slots = ("momentum_buffer",)
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        check_range("learning rate", lr, 0)
+        check_range("momentum value", momentum, 0)
+        check_range("weight_decay value", weight_decay, 0)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError(
+                f"Nesterov momentum requires a momentum and zero dampening, got momentum {momentum} and dampening "
+                f"{dampening}"
+            )
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+        }
+        super().__init__(params, defaults)
+
+    def update(self, group: Group, bucket: Bucket) -> None:
+        """One step of the parameters in ``bucket``."""
+        g = -bucket.gradient() if group["maximize"] else bucket.gradient()
+        if group["weight_decay"]:
+            g = g + bucket.values() * live(lambda: group["weight_decay"])
+        if group["momentum"]:
+            momentum = live(lambda: group["momentum"])
+            v = bucket.flats.get("momentum_buffer")
+            if v is None:
+                v = bucket.keep("momentum_buffer", g.clone())
+            else:
+                v.mul_(momentum).add_(g * live(lambda: 1 - group["dampening"]))
+            g = g + v * momentum if group["nesterov"] else v
+        bucket.add(g * live(lambda: -group["lr"]))
