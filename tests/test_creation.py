@@ -163,7 +163,7 @@ def test_like_and_new_keep_dtype_and_device(device):
         (lambda: leafgrad.zeros(True), TypeError, "tuple of ints"),
         (lambda: leafgrad.zeros(2, None), TypeError, "tuple of ints"),
         (lambda: leafgrad.zeros(), TypeError, "missing"),
-        (lambda: leafgrad.zeros(2, dtype="float32"), TypeError, "must be dtype"),
+        (lambda: leafgrad.zeros(2, dtype="float32"), TypeError, "expected a leafgrad dtype"),
         (lambda: leafgrad.full(2, 1), TypeError, "tuple of ints"),
         (lambda: leafgrad.full((2,), "a"), TypeError, "expected a number"),
         (lambda: leafgrad.eye(-1), RuntimeError, "greater or equal to 0"),

@@ -223,7 +223,7 @@ ERRORS = [
     (lambda: v.repeat_interleave(-1), RuntimeError, "negative"),
     (lambda: leafgrad.cat([]), ValueError, "non-empty"),
     (lambda: leafgrad.cat(x), TypeError, "tuple of Tensors"),
-    (lambda: leafgrad.cat([x, 1]), TypeError, "tuple of Tensors, not list with int"),
+    (lambda: leafgrad.cat([x, 1]), TypeError, r"'tensors\[1\]' must be Tensor, not int"),
     (lambda: leafgrad.cat([x, v]), RuntimeError, "same number of dimensions"),
     (lambda: leafgrad.cat([x[:, 1:], x]), RuntimeError, "Expected size 3 but got size 4 for tensor number 1"),
     (lambda: leafgrad.cat([x[0, 0, 0]]), RuntimeError, "zero-dimensional"),

@@ -185,7 +185,7 @@ def test_modes(mode):
         assert out.requires_grad == (mode is leafgrad.enable_grad)
         close(out, net(x))
     if mode is leafgrad.inference_mode:
-        with pytest.raises(RuntimeError, match="[Ii]nference"):
+        with pytest.raises(RuntimeError, match=r"[Ii]nference"):
             out.mul_(leafgrad.ones(3, requires_grad=True))
 
 
@@ -237,6 +237,35 @@ def test_methods_are_compiled_for_each_instance():
         assert three(x).tolist() == [10, 10]
         assert two(x).tolist() == [2, 2]
     assert "traced again 0 times" in two.forward.explain()
+
+
+def test_methods_under_other_names_and_of_classes():
+    class Model:
+        factor = 2.0
+
+        def plain(self, x):
+            return x * self.factor
+
+        fast = leafgrad.compile(plain)
+
+        @classmethod
+        @leafgrad.compile
+        def of_class(cls, x):
+            return x * cls.factor
+
+        @staticmethod
+        @leafgrad.compile
+        def of_none(x):
+            return x * 3
+
+    model = Model()
+    x = leafgrad.ones(1)
+    for _ in range(3):
+        assert model.fast(x).item() == Model.of_class(x).item() == model.of_class(x).item() == 2
+        assert model.of_none(x).item() == 3
+    assert not isinstance(model.plain, type(model.fast))
+    Model.factor = 5.0
+    assert model.fast(x).item() == Model.of_class(x).item() == 5
 
 
 def test_modules_keep_their_attributes():

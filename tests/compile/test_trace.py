@@ -43,7 +43,11 @@ def test_changes_nothing():
         optimizer.step()
 
     step()
-    before = [p.detach().clone() for p in net.parameters()], [p.grad for p in net.parameters()], leafgrad.get_rng_state()
+    before = (
+        [p.detach().clone() for p in net.parameters()],
+        [p.grad for p in net.parameters()],
+        leafgrad.get_rng_state(),
+    )
     graph = leafgrad.trace(step)
     assert len(graph.effects) == 4
     assert all((p.detach() == old).all() for p, old in zip(net.parameters(), before[0], strict=True))

@@ -55,6 +55,32 @@ def values(rng, dtype):
     ]
 
 
+def filled(rng, dtype):
+    """Scores, and targets that are not all ignored."""
+    samples = []
+    for shape, dim in CASES[1:3]:
+        target = targets(rng, shape, dim, -100)
+        target.flat[0] = 1
+        samples.append(((rng.normal(size=shape).astype(dtype), target), {"dim": dim, "ignore": -100}))
+    return samples
+
+
+def cross_entropy(x, target, dim, ignore):
+    logarithms = x - np.log(np.exp(x).sum(axis=dim, keepdims=True))
+    return -pick(logarithms, target, dim, ignore).sum() / (target != ignore).sum()
+
+
+def cross_entropy_slope(x, target, dim, ignore):
+    probabilities = np.exp(x) / np.exp(x).sum(axis=dim, keepdims=True)
+    ones = np.ones(target.shape, x.dtype)
+    return shares(x, target, dim, ignore) * (probabilities - place(ones, target, x.shape, dim, ignore))
+
+
+def shares(x, target, dim, ignore):
+    kept = target != ignore
+    return np.expand_dims(kept / kept.sum(), dim).astype(x.dtype)
+
+
 OUTSIDE = [
     ((np.ones((2, 3)), np.array([0, wrong])), {"dim": 1, "ignore": -100}, IndexError, "out of bounds")
     for wrong in (3, -1)
@@ -63,4 +89,7 @@ OUTSIDE = [
 ROWS = [
     Row(classes.pick, pick, samples=scores, order=2, dtypes=FLOATS, integers=False, errors=OUTSIDE),
     Row(classes.place, place, samples=values, order=2, dtypes=FLOATS, integers=False),
+    Row(classes.cross_entropy, cross_entropy, samples=filled, dtypes=FLOATS, integers=False, errors=OUTSIDE),
+    Row(classes.cross_entropy_slope, cross_entropy_slope, samples=filled, dtypes=FLOATS, integers=False),
+    Row(classes.shares, shares, samples=filled, dtypes=FLOATS, integers=False),
 ]

@@ -79,7 +79,7 @@ ROWS = [
             ((np.ones((3, 4)), np.ones((4, 2), int)), {}, RuntimeError, "got: float64 != int64"),
             ((np.ones((3, 4)), np.ones((4, 2), "float32")), {}, RuntimeError, "same dtype"),
             ((np.ones((3, 4), bool), np.ones((4, 2), bool)), {}, NotImplementedError, "not for bool"),
-            ((np.ones((3, 4)), 2.0), {}, RuntimeError, "expected two tensors, got a number"),
+            ((np.ones((3, 4)), 2.0), {}, TypeError, "expected a Tensor, got float"),
         ],
     ),
     Row(

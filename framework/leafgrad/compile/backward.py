@@ -43,7 +43,8 @@ class Backward:
         node.edges = ()
         node.seq = next(SEQ)
         several = len(self.values) > 1
-        node.shape = (None,) * len(self.values) if several else self.values[0].shape
+        shape: Any = (None,) * len(self.values) if several else self.values[0].shape  # None: pull fills the gaps
+        node.shape = shape
         node.hooks = node.out = node.version = node.shapes = None
         node.saved = tuple(saved)
         node.ends = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,6 @@ from leafgrad.compile.trace import Slot, Traced
 from leafgrad.compile.tree import unflatten
 from leafgrad.ops import carriers
 from leafgrad.tensor import inplace
-from leafgrad.tensor.tensor import Tensor
 
 Leaves = Sequence[Any]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import os
 import threading
 import time
@@ -14,12 +15,13 @@ from typing import Any, overload
 
 from leafgrad import modes
 from leafgrad.compile import explain
-from leafgrad.compile.environment import Codes, Environment, look, watching
-from leafgrad.compile.graph import Captured, Grad, Graph, Live, Value
-from leafgrad.compile.guards import Guards, brief, facts
-from leafgrad.compile.log import log
-from leafgrad.compile.paths import paths_of
 from leafgrad.compile.call import Call
+from leafgrad.compile.environment import Codes, Environment, look, watching
+from leafgrad.compile.graph import Argument, Captured, Grad, Graph, Live, Value, Write
+from leafgrad.compile.guards import Guards, Miss, brief, facts
+from leafgrad.compile.log import log
+from leafgrad.compile.memory import Apart
+from leafgrad.compile.paths import paths_of
 from leafgrad.compile.symbol import Symbol
 from leafgrad.compile.trace import Traced, check_leaks, trace_call
 from leafgrad.compile.tree import flatten
@@ -94,6 +96,17 @@ class Compiled:
 
     _live = frozenset({"_calls", "_environment", "_lock", "_misses", "_retraces"})
 
+    function: Callable[..., Any]
+    executor: str | None
+    __name__: str
+    __qualname__: str
+    _attribute: str  # its name in a class
+    _calls: list[Call]
+    _environment: Environment | None
+    _lock: threading.RLock
+    _misses: list[Miss]
+    _retraces: int
+
     def __init__(self, function: Callable[..., Any], executor: str | None = None) -> None:
         vars(self).update(
             function=function,
@@ -103,6 +116,7 @@ class Compiled:
             __qualname__=getattr(function, "__qualname__", type(function).__qualname__),
             __doc__=function.__doc__,
             __module__=function.__module__,
+            _attribute=getattr(function, "__name__", ""),
             _calls=[],
             _environment=None,
             _lock=threading.RLock(),
@@ -131,27 +145,30 @@ class Compiled:
             codes: Codes = {}
             with watching(codes):
                 result = self.function(*args, **kwargs)
-            self._environment = look(self._roots(leaves, paths), codes)
+            self._environment = look(roots(self.function, leaves, paths), codes)
             return result
         for call in self._calls:  # another thread may have traced meanwhile
             if call.guards.match(flags, structure, leaves):
                 return call(leaves)
-        if self._calls:
-            self._note_miss(self._calls[0].guards.miss(flags, structure, leaves))
+        if self._calls:  # the program that came closest tells why
+            misses = [call.guards.miss(flags, structure, leaves) for call in self._calls]
+            self._note_miss(max(misses, key=lambda miss: miss.held))
         call = self._trace(flags, structure, leaves, paths, args, kwargs)
         self._calls = [call, *self._calls][:KEPT]
         return call(leaves)
 
     def _trace(self, flags: int, structure: Any, leaves: list[Any], paths: list[str], args: Any, kwargs: Any) -> Call:
         start = time.perf_counter()
+        assert self._environment is not None
         with unchanged(self._environment, self.__qualname__):
             traced, environment = trace_watched(self.function, args, kwargs, leaves, paths)
         check_leaks(traced)
         self._environment = environment
         name_inputs(traced, leaves, paths, environment)
         captured = traced.captured
-        guards = Guards(flags, structure, leaves, paths, captured, traced.views, traced.touched, environment)
         tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+        apart = apart_of(traced.graph, tensors)
+        guards = Guards(flags, structure, leaves, paths, captured, traced.views, traced.touched, environment, apart)
         call = Call(traced, guards, tensors, self.executor)
         seconds = time.perf_counter() - start
         log(
@@ -160,16 +177,14 @@ class Compiled:
         )
         return call
 
-    def _roots(self, leaves: Sequence[Any], paths: Sequence[str]) -> list[tuple[Any, str]]:
-        return roots(self.function, leaves, paths)
-
-    def _note_miss(self, miss: tuple[str, str, str]) -> None:
-        path, before, now = miss
+    def _note_miss(self, miss: Miss) -> None:
+        path, before, now = miss.path, miss.before, miss.now
         self._misses.append(miss)
         vars(self)["_retraces"] += 1
         log(f"{self.__qualname__}: traced again, since {path} was {before} and is {now}")
         if self._retraces == PATIENCE:
-            often = max((m[0] for m in self._misses), key=[m[0] for m in self._misses].count)
+            paths = [m.path for m in self._misses]
+            often = max(paths, key=paths.count)
             warnings.warn(
                 f"{self.__qualname__} has been traced again {PATIENCE} times, mostly because of {often} (last: {path} "
                 f"was {before}, is {now}). Tracing costs far more than a call: pass a number that changes as a tensor, "
@@ -198,8 +213,7 @@ class Compiled:
             raise RuntimeError(
                 f"{self.__qualname__} has not been traced yet: its first call runs as it is, the second is traced"
             )
-        call: Call = self._calls[0]
-        return call
+        return self._calls[0]
 
     def __repr__(self) -> str:
         return f"<compiled {self.__qualname__}>"
@@ -210,6 +224,8 @@ class Compiled:
         """As an attribute of a class: a compiled method, one for each instance."""
         if instance is None:
             return self
+        if isinstance(instance, type):  # a class method
+            return types.MethodType(self, instance)
         try:
             own = vars(instance)
         except TypeError:
@@ -218,7 +234,10 @@ class Compiled:
                 f"{self.__name__!r}; compile the bound method instead: leafgrad.compile(object.{self.__name__})"
             ) from None
         bound = type(self)(types.MethodType(self.function, instance), self.executor)
-        return own.setdefault(self.__name__, bound)
+        return own.setdefault(self._attribute, bound)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._attribute = name
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         return type(self)(copy.deepcopy(self.function, memo), self.executor)
@@ -270,11 +289,13 @@ def trace_watched(
         environment = look(starts, codes, everything=True)
         lost = [t for t in lost if id(t) not in environment.tensors]
     if lost:
-        value = next((v for v, s in traced.graph.inputs.items() if isinstance(s, Captured) and s.tensor is lost[0]), None)
+        value = next(
+            (v for v, s in traced.graph.inputs.items() if isinstance(s, Captured) and s.tensor is lost[0]), None
+        )
         line = next((e.line for e in traced.graph.equations if value in e.inputs), None)
         raise TraceError(
-            f"a traced function uses a tensor, {facts(lost[0])}{f', at {line}' if line else ''}, that is reached neither "
-            "through its arguments nor through variables, attributes, lists or dicts; whether it is still the same at "
+            f"a traced function uses a tensor, {facts(lost[0])}{f', at {line}' if line else ''}, that is reached "
+            "neither through its arguments nor through variables, attributes, lists or dicts; whether it is still the same at "
             "later calls could not be checked. Pass it as an argument"
         )
     return traced, environment
@@ -296,13 +317,39 @@ def unchanged(environment: Environment, name: str) -> Iterator[None]:
     for place, old, new in changed:
         if isinstance(new, Tensor) and isinstance(new._data, Symbol):
             raise TraceError(
-                f"{name} puts a tensor into {place.path}; the program would not, so at later calls nothing would be put "
-                "there. Return it, or write into a tensor that is there already with copy_()"
+                f"{name} puts a tensor into {place.path}; the program would not, so at later calls nothing would be "
+                "put there. Return it, or write into a tensor that is there already with copy_()"
             )
         raise TraceError(
-            f"{name} changes {place.path} from {brief(old)} to {brief(new)}; the program would not, so later calls would "
-            "leave it as it is. Change it outside of the compiled function, or keep it in a tensor and write in place"
+            f"{name} changes {place.path} from {brief(old)} to {brief(new)}; the program would not, so later calls "
+            "would leave it as it is. Change it outside of the compiled function, or keep it in a tensor and write in place"
         )
+
+
+def apart_of(graph: Graph, tensors: Sequence[int]) -> Apart | None:
+    """A check for a program that writes: which of its tensors are captured, given or gradients, and which written."""
+    written = {id(e.source) for e in graph.effects if isinstance(e, Write)}
+    if not written:
+        return None
+    captured, given = [], []
+    for source in graph.inputs.values():
+        mark = id(source) in written
+        if isinstance(source, Captured):
+            captured.append((source.tensor, mark))
+        elif isinstance(source, Argument):
+            given.append((operator.itemgetter(tensors[source.index]), mark))
+        elif isinstance(source, Grad):
+            given.append((gradient(source.of, tensors), mark))
+    return Apart(captured, given)
+
+
+def gradient(of: Argument | Captured, tensors: Sequence[int]) -> Callable[[Sequence[Any]], Any]:
+    """The function that gives the ``.grad`` of a source's tensor."""
+    if isinstance(of, Captured):
+        tensor = of.tensor
+        return lambda _: tensor._leaf.grad
+    i = tensors[of.index]
+    return lambda leaves: leaves[i]._leaf.grad
 
 
 def name_inputs(traced: Traced, leaves: Sequence[Any], paths: Sequence[str], environment: Environment) -> None:

@@ -77,7 +77,7 @@ class Writer:
     def text(self, equation: Equation, i: int) -> str:
         """The source of the i-th input."""
         v = equation.inputs[i]
-        return self.local(equation, i, v) if isinstance(v, Value) else repr(v)
+        return self.local(equation, i, v) if isinstance(v, Value) else self.constant(v)
 
     def local(self, equation: Equation, i: int, value: Value) -> str:
         return self.names[value]
@@ -131,6 +131,8 @@ class Writer:
 
     def ufunc(self, equation: Equation, target: str) -> None:
         arguments = [self.text(equation, i) for i in range(len(equation.inputs))]
+        if equation.name in ("maximum", "minimum"):  # NumPy wants no third position in these
+            target = f"out={target}"
         self.add(f"{UFUNCS[equation.name]}({', '.join([*arguments, target])})")
 
     def fits_ufunc(self, equation: Equation) -> bool:

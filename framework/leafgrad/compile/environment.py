@@ -59,7 +59,7 @@ class Place:
     Attributes:
         path: what a reader calls it, e.g. ``"net.0.training"``.
         kind: how it is read: an ``"item"`` or ``"attribute"`` of ``container``, a ``"cell"``, the ``"length"`` of a
-            container, or the whole of one (``"all"``).
+            container, the ``"keys"`` of a dict, or the whole of a set (``"all"``).
     """
 
     path: str
@@ -79,6 +79,8 @@ class Place:
                 return self.container.cell_contents
             case "length":
                 return len(self.container)
+            case "keys":
+                return Keys.of(self.container)
         return type(self.container)(self.container)
 
     def put(self, value: Any) -> None:
@@ -92,21 +94,26 @@ class Place:
                 self.container.cell_contents = value
             case "length" if isinstance(self.container, list):
                 del self.container[value:]
-
-    def holds(self, value: Any) -> bool:
-        """Whether it holds ``value`` now: the same object, or an equal number or string."""
-        try:
-            return alike(self.now(), value)
-        except (LookupError, AttributeError, ValueError):
-            return False
+            case "keys":
+                for key in [k for k in self.container if k not in value and id(k) not in value]:
+                    del self.container[key]
 
 
 GONE = "nothing"
 
 
+class Keys(tuple[Any, ...]):
+    """The keys of a dict in order: strings themselves, or the ids of all."""
+
+    @classmethod
+    def of(cls, container: dict[Any, Any]) -> Keys:
+        keys = [*container]
+        return cls(keys if all([type(key) is str for key in keys]) else map(id, keys))
+
+
 def alike(a: Any, b: Any) -> bool:
     """Whether two values are the same to the program: one object, or equal numbers, strings or sets of one type."""
-    return a is b or (type(a) is type(b) and isinstance(a, (*SCALARS, set, frozenset)) and a == b)
+    return a is b or (type(a) is type(b) and isinstance(a, (*SCALARS, set, frozenset, Keys)) and a == b)
 
 
 @dataclass
@@ -149,6 +156,7 @@ def words(code: types.CodeType) -> frozenset[str]:
     return frozenset((*code.co_names, *filter(str.isidentifier, strings)))
 
 
+ANY_NAME = frozenset({"__dict__", "getattr", "vars"})  # code with these may read an attribute of any name
 # Rooms whose code is handed tensors, arrays and programs, and never reads an attribute of anything else.
 BELOW = tuple(os.path.join(messages.PACKAGE, room) for room in ("backends", "compile", "ops", "plugins"))
 STDLIB = os.path.dirname(os.__file__) + os.sep
@@ -169,6 +177,12 @@ def is_library(file: str) -> bool:
     return is_ours(file) or python or file.startswith(("<frozen ", *folders))
 
 
+def source_of(code: types.CodeType, scope: dict[str, Any]) -> str:
+    """The file that executed code belongs to; generated code belongs to the module whose globals it has."""
+    file = code.co_filename
+    return str(scope.get("__file__") or file) if file.startswith("<") and not is_ours(file) else file
+
+
 def file_of(kind: type | types.ModuleType) -> str:
     """The source file of a module or a class; without one it is Python's own or typed in by the user."""
     name = kind.__name__ if isinstance(kind, types.ModuleType) else kind.__module__
@@ -182,16 +196,16 @@ class Names:
         self.users: set[str] = set()
         self.ours: set[str] = set()
         self.by_file: dict[str, set[str]] = {}
-        users = [c for c in codes if not is_library(c.co_filename)]
-        for code in users:
-            self.users |= words(code)
-        for code in codes:
-            if is_ours(code.co_filename) and not code.co_filename.startswith(BELOW):
-                self.ours |= words(code)
-                self.by_file.setdefault(code.co_filename, set()).update(words(code))
-        by_any_name = {"getattr", "vars", "__dict__"}
-        self.any_name = any(by_any_name.intersection(c.co_names) for c in users)
+        self.any_name = False
         self.everything = everything
+        for code, scope in codes.items():
+            file = source_of(code, scope)
+            if not is_library(file):
+                self.users |= words(code)
+                self.any_name |= not ANY_NAME.isdisjoint(code.co_names)
+            elif is_ours(file) and not file.startswith(BELOW):
+                self.ours |= words(code)
+                self.by_file.setdefault(file, set()).update(words(code))
         self.known: dict[type, set[str] | None] = {}
 
     def of(self, kind: type) -> set[str] | None:
@@ -221,7 +235,7 @@ def look(roots: Iterable[tuple[Any, str]], codes: Codes, everything: bool = Fals
     for value, path in roots:
         walker.push(value, path, frozenset())
     for code, scope in codes.items():
-        if not is_library(code.co_filename):
+        if not is_library(source_of(code, scope)):
             walker.globals(code, scope)
     walker.run()
     return walker.found
@@ -296,13 +310,22 @@ class Walker:
                 self.instance(value, path, live)
 
     def items(self, container: Any, keys: Iterable[Any], path: str, live: frozenset[str]) -> None:
-        self.found.places.append(Place(f"len({path})", "length", container, None, len(container)))
+        if isinstance(container, dict) and len(container) > 1:
+            self.found.places.append(Place(f"the keys of {path}", "keys", container, None, Keys.of(container)))
+        else:
+            self.found.places.append(Place(f"len({path})", "length", container, None, len(container)))
         dotted = path.rpartition(".")[2] in TABLES
         for key in list(keys):
-            if isinstance(key, str) and key in live and key not in self.names.users:
+            if isinstance(key, str) and self.is_live(key, live, container[key]):
                 continue
             name = repr(key) if isinstance(key, SCALARS) else f"<{type(key).__name__}>"
-            self.visit("item", container, key, f"{path.rpartition('.')[0]}.{key}" if dotted else f"{path}[{name}]", live)
+            self.visit(
+                "item", container, key, f"{path.rpartition('.')[0]}.{key}" if dotted else f"{path}[{name}]", live
+            )
+
+    def is_live(self, name: str, live: frozenset[str], value: Any) -> bool:
+        """Whether programs read this number anew at each call; not if the user's own code reads it."""
+        return name in live and name not in self.names.users and not isinstance(value, Tensor)
 
     def function(self, value: types.FunctionType, path: str, live: frozenset[str]) -> None:
         if value.__code__ not in self.codes:
@@ -327,10 +350,14 @@ class Walker:
         self.attributes(value, kind.__mro__, path, live, self.names.of(kind))
         for base in kind.__mro__:
             if not is_library(file_of(base)):
-                for method in vars(base).values():
+                for name, method in list(vars(base).items()):
                     plain = getattr(method, "__func__", None) or getattr(method, "fget", None) or method
-                    if isinstance(plain, types.FunctionType):
-                        self.push(plain, f"{path}.{plain.__name__}", live)
+                    if isinstance(plain, types.FunctionType) and plain.__code__ in self.codes:
+                        self.visit("item", vars(base), name, f"{base.__name__}.{name}", live)
+                        self.push(plain, f"{path}.{name}", live)
+        wrapped = getattr(value, "__wrapped__", None)
+        if wrapped is not None:
+            self.push(wrapped, path, live)
 
     def attributes(
         self, value: Any, classes: Iterable[type], path: str, live: frozenset[str], names: set[str] | None
@@ -348,6 +375,6 @@ class Walker:
     def attribute(self, value: Any, name: str, path: str, live: frozenset[str], names: set[str] | None) -> None:
         if names is not None and name not in names:
             return
-        if name == "_live" or (name in live and name not in self.names.users):
+        if name == "_live" or self.is_live(name, live, getattr(value, name, None)):
             return
         self.visit("attribute", value, name, f"{path}.{name}" if path else name, live)

@@ -6,20 +6,20 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from leafgrad.compile.guards import Guards, mode_name
 from leafgrad.compile.call import Call
+from leafgrad.compile.guards import Guards, Miss, mode_name
 
 SHOWN = 40  # guards on what is not an argument
 
 
-def text(name: str, calls: Sequence[Call], misses: Sequence[tuple[str, str, str]], started: bool) -> str:
+def text(name: str, calls: Sequence[Call], misses: Sequence[Miss], started: bool) -> str:
     """Programs, guards, retraces with their reasons, and what the executors say."""
     if not calls:
         state = "ran once as it is; the next call is traced" if started else "has not been called"
         return f"{name}: {state}"
     plural = "program" if len(calls) == 1 else "programs"
     lines = [f"{name}: {len(calls)} {plural}, traced again {len(misses)} times"]
-    lines += [f"  {path} was {before} and became {now}" for path, before, now in misses]
+    lines += [f"  {m.path} was {m.before} and became {m.now}" for m in misses]
     lines += advice(misses)
     for i, call in enumerate(calls):
         lines += ["", f"program {i + 1}, run {call.hits} times"]
@@ -27,9 +27,9 @@ def text(name: str, calls: Sequence[Call], misses: Sequence[tuple[str, str, str]
     return "\n".join(lines)
 
 
-def advice(misses: Sequence[tuple[str, str, str]]) -> list[str]:
+def advice(misses: Sequence[Miss]) -> list[str]:
     """What to do about a value that keeps changing."""
-    counts = Counter(path for path, _, _ in misses)
+    counts = Counter(m.path for m in misses)
     return [
         f"  {path} changed {count} times: pass a number that changes as a tensor"
         for path, count in counts.items()

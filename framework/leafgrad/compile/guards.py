@@ -12,6 +12,7 @@ from typing import Any
 from leafgrad import devices, dtypes, modes
 from leafgrad.compile.environment import GONE, SCALARS, Environment, Place, now
 from leafgrad.compile.graph import Argument, Captured
+from leafgrad.compile.memory import Apart
 from leafgrad.ops import messages
 from leafgrad.ops.node import Leaf
 from leafgrad.tensor.tensor import Tensor
@@ -33,6 +34,16 @@ class Condition:
     path: str
     expected: str
     now: Callable[[Sequence[Any]], str]
+
+
+@dataclass(frozen=True)
+class Miss:
+    """The condition that failed: how many held before it, what it looks at, what that was and what it is."""
+
+    held: int
+    path: str
+    before: str
+    now: str
 
 
 def brief(value: Any) -> str:
@@ -64,6 +75,7 @@ class Guards:
         views: captured views.
         touched: whose ``.grad`` was looked at, and whether it was None.
         environment: what else was read.
+        apart: a check of what memory is written; None if none is.
     """
 
     def __init__(
@@ -76,12 +88,14 @@ class Guards:
         views: Sequence[View],
         touched: Sequence[tuple[Argument | Captured, bool]],
         environment: Environment,
+        apart: Apart | None,
     ) -> None:
+        self.apart = apart
         self.flags = flags
         self.default = dtypes.get_default_dtype()
         self.structure = structure
         self.paths = list(paths)
-        self.scope: dict[str, Any] = {"Leaf": Leaf, "type": type, "len": len, "id": id}
+        self.scope: dict[str, Any] = {"Leaf": Leaf}
         self.names: dict[int, str] = {}
         self.conditions: list[Condition] = []
         tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
@@ -92,7 +106,9 @@ class Guards:
             self.captured(t, environment.tensors.get(id(t), "a captured tensor"))
         for view in views:
             name, path = self.name(view), environment.tensors.get(id(view), "a captured view")
-            self.add(f"{name}._root is {name}._base._data", path, "a view of its base", lambda _: "a view of other memory")
+            self.add(
+                f"{name}._root is {name}._base._data", path, "a view of its base", lambda _: "a view of other memory"
+            )
         for source, was_none in touched:
             self.gradient(source, was_none, tensors, leaves, environment)
         for place in environment.places:
@@ -154,7 +170,7 @@ class Guards:
             return f"{at} is {value!r}"
         if isinstance(value, SCALARS):
             name = self.name(value)
-            return f"((x := {at}) is {name} or type(x) is {type(value).__name__} and x == {name})"
+            return f"((x := {at}) is {name} or type(x) is {self.name(type(value))} and x == {name})"
         return f"{at} is {self.name(value)}"
 
     def distinct(self, tensors: list[int], leaves: Sequence[Any], captured: Sequence[Tensor]) -> None:
@@ -163,12 +179,17 @@ class Guards:
         for i in tensors:
             k = first.setdefault(id(leaves[i]), i)
             if k != i:
-                paths = self.paths[k], self.paths[i]
-                self.add(f"a{k} is a{i}", " and ".join(paths), "one tensor", lambda _: "two tensors")
+                both = f"{self.paths[k]} and {self.paths[i]}"
+                self.add(f"a{k} is a{i}", both, "one tensor", lambda _: "two tensors")
         if len(first) > 1:
             ids = ", ".join(f"id(a{i})" for i in first.values())
             paths = [self.paths[i] for i in first.values()]
-            self.add(f"len({{{ids}}}) == {len(first)}", " and ".join(paths), "different tensors", lambda _: "one tensor twice")
+            self.add(
+                f"len({{{ids}}}) == {len(first)}",
+                " and ".join(paths),
+                "different tensors",
+                lambda _: "one tensor twice",
+            )
         if first and captured:
             self.scope["outside"] = frozenset(map(id, captured))
             ids = ", ".join(f"id(a{i})" for i in first.values())
@@ -204,6 +225,9 @@ class Guards:
                 test = self.same(f"{at}.cell_contents", place.value)
             case "length":
                 test = f"len({at}) == {place.value}"
+            case "keys":
+                names = all(type(k) is str for k in place.value)
+                test = f"[{'*' if names else '*map(id, '}{at}{'' if names else ')'}] == {self.name(list(place.value))}"
             case _:
                 test = f"{at} == {self.name(place.value)}"
         self.add(test, place.path, brief(place.value), lambda _: brief(now(place)))
@@ -220,20 +244,21 @@ class Guards:
             and structure == self.structure
             and dtypes.get_default_dtype() is self.default
             and self.accepts(leaves)
+            and (self.apart is None or self.apart.holds(leaves))
         )
 
-    def miss(self, flags: int, structure: Any, leaves: Sequence[Any]) -> tuple[str, str, str]:
-        """The first condition that fails: what it looks at, what that was, and what it is."""
+    def miss(self, flags: int, structure: Any, leaves: Sequence[Any]) -> Miss:
+        """The first condition that fails."""
         if flags != self.flags:
-            return "the mode", mode_name(self.flags), mode_name(flags)
+            return Miss(0, "the mode", mode_name(self.flags), mode_name(flags))
         if structure != self.structure:
-            return "the arguments", "of another number, nesting or set of keys", "of these"
+            return Miss(1, "the arguments", "of another number, nesting or set of keys", "as they are now")
         if dtypes.get_default_dtype() is not self.default:
-            return "the default dtype", repr(self.default), repr(dtypes.get_default_dtype())
-        for condition in self.conditions:
+            return Miss(2, "the default dtype", repr(self.default), repr(dtypes.get_default_dtype()))
+        for i, condition in enumerate(self.conditions):
             if not compiled([condition], len(leaves), self.scope)(leaves):
-                return condition.path, condition.expected, condition.now(leaves)
-        return "nothing", "as it was", "as it was"
+                return Miss(3 + i, condition.path, condition.expected, condition.now(leaves))
+        return Miss(3 + len(self.conditions), "memory that is written", "one tensor's", "shared with another tensor")
 
 
 def compiled(conditions: Sequence[Condition], count: int, scope: dict[str, Any]) -> Callable[[Sequence[Any]], bool]:

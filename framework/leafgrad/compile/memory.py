@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import backends
@@ -32,3 +33,48 @@ def separate(arrays: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
         taken.add(id(owner(a)))
         found.append(a)
     return found
+
+
+class Apart:
+    """Checks that memory which a program writes is reached through one tensor only.
+
+    Args:
+        captured: tensors from outside, each with whether it is written.
+        given: functions of a call's leaves that give further tensors, each with whether that one is written.
+    """
+
+    def __init__(
+        self, captured: Sequence[tuple[Any, bool]], given: Sequence[tuple[Callable[[Sequence[Any]], Any], bool]]
+    ) -> None:
+        self.tensors = [t for t, _ in captured]
+        self.written = [w for _, w in captured]
+        self.given = list(given)
+        self.arrays: list[Any] = []
+        self.owned: dict[int, list[tuple[Any, bool]]] = {}
+
+    def holds(self, leaves: Sequence[Any]) -> bool:
+        """Whether it is so now."""
+        arrays = [t._data for t in self.tensors]
+        if len(self.arrays) != len(arrays) or not all(map(operator.is_, arrays, self.arrays)):
+            self.arrays, self.owned = arrays, {}
+            if not all([self.enter(self.owned, a, w) for a, w in zip(arrays, self.written, strict=True)]):
+                self.arrays = []
+                return False
+        own: dict[int, list[tuple[Any, bool]]] = {}
+        return all([
+            self.enter(own, a, w) and free(self.owned, a, w)
+            for a, w in [(tensor(leaves)._data, w) for tensor, w in self.given]
+        ])  # fmt: skip
+
+    @staticmethod
+    def enter(owned: dict[int, list[tuple[Any, bool]]], array: Any, written: bool) -> bool:
+        """Add an array to those known; False if it meets one of them where either is written."""
+        found = free(owned, array, written)
+        owned.setdefault(id(owner(array)), []).append((array, written))
+        return found
+
+
+def free(owned: dict[int, list[tuple[Any, bool]]], array: Any, written: bool) -> bool:
+    """Whether no array of ``owned``, by owner, meets ``array`` where either is written."""
+    group = owned.get(id(owner(array)))
+    return group is None or not any((written or w) and overlap(array, other) for other, w in group)

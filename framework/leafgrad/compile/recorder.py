@@ -204,12 +204,16 @@ class Recorder:
         if owner is not None and self.is_outside(owner):
             found = self.sources.get(id(owner)) or self.source(owner)
             if isinstance(found, Grad):
-                raise TraceError(f"the .grad of a .grad cannot be traced, at {messages.user_line()}; detach() the gradient")
+                raise TraceError(
+                    f"the .grad of a .grad cannot be traced, at {messages.user_line()}; detach() the gradient"
+                )
             source = self.sources[id(owner)] = found
             self.borrow(owner)
         self.touched[leaf] = source, leaf.grad
 
-    def record(self, op: Any, operands: tuple[Any, ...], params: dict[str, Any], result: Any, weak: bool = False) -> Any:
+    def record(
+        self, op: Any, operands: tuple[Any, ...], params: dict[str, Any], result: Any, weak: bool = False
+    ) -> Any:
         several = type(result) is tuple
         arrays = result if several else (result,)
         values = tuple(Value(tuple(a.shape), a.dtype.name, place(a)) for a in arrays)
@@ -234,8 +238,8 @@ class Recorder:
                 continue
             if after is not None and after._node is not None:
                 raise TraceError(
-                    "backward(create_graph=True) inside a traced function would leave .grad in a graph that exists only "
-                    "while tracing; use leafgrad.autograd.grad(..., create_graph=True) instead"
+                    "backward(create_graph=True) inside a traced function would leave .grad in a graph that exists "
+                    "only while tracing; use leafgrad.autograd.grad(..., create_graph=True) instead"
                 )
             if after is not None and self.is_outside(after):
                 raise TraceError("a traced function put a tensor from outside into .grad; put a clone() of it there")
@@ -257,12 +261,16 @@ class Recorder:
             if isinstance(symbol, Symbol) and inputs.get(id(source)) is not symbol.value:
                 found.append(Write(source, symbol.value))
             node = b.tensor._node
-            if node is b.state or node in self.cuts or (b.state is None and isinstance(source, Argument) and type(node) is Leaf):
+            if (
+                node is b.state
+                or node in self.cuts
+                or (b.state is None and isinstance(source, Argument) and type(node) is Leaf)
+            ):
                 continue
             raise TraceError(
-                f"a traced function changed whether or how a tensor from outside, {messages.describe(b.tensor)}, requires "
-                "grad: by writing into it with recording on, detach_() or requires_grad_(). Do that outside, or compute "
-                "a new tensor"
+                f"a traced function changed whether or how a tensor from outside, {messages.describe(b.tensor)}, "
+                "requires grad: by writing into it with recording on, detach_() or requires_grad_(). Do that outside, "
+                "or compute a new tensor"
             )
         self.check_overlap(found)
         return found

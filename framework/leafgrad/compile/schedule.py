@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from leafgrad.compile.axes import Carried, carried
-from leafgrad.compile.graph import Argument, Captured, Equation, Graph, Value
+from leafgrad.compile.graph import Argument, Captured, Equation, Graph, Value, Write
 
 SMALLEST_BATCH = 64
 
@@ -65,10 +65,16 @@ def schedule(graph: Graph) -> Schedule:
     return Scheduler(graph).run()
 
 
+def batches(graph: Graph) -> set[Value]:
+    """The inputs whose first axis may be a batch: those that the program does not write, as it does weights."""
+    written = {e.source for e in graph.effects if isinstance(e, Write)}
+    return {v for v, s in graph.inputs.items() if v.ndim and s not in written}
+
+
 def batch_lengths(graph: Graph) -> list[int]:
     """Lengths of the first axis of inputs that are worth a loop, by the size of what carries them."""
     weight: Counter[int] = Counter()
-    seen = {v.shape[0] for v, s in graph.inputs.items() if isinstance(s, (Argument, Captured)) and v.ndim}
+    seen = {v.shape[0] for v in batches(graph) if isinstance(graph.inputs[v], (Argument, Captured))}
     for equation in graph.equations:
         for v in equation.outputs:
             for n in set(v.shape) & seen:
@@ -82,6 +88,7 @@ class Scheduler:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.lengths = batch_lengths(graph)
+        self.batches = batches(graph)
         self.rank: dict[Value, int] = dict.fromkeys(graph.inputs, 0)  # whole values: before which loops they exist
         self.home: dict[Value, Loop] = {}  # batch values: the loop that makes them
         self.loops: dict[tuple[int, int], Loop] = {}
@@ -117,7 +124,7 @@ class Scheduler:
                     rank = max(rank, home.rank + 1)
                 else:
                     rank = max(rank, self.rank[v])
-                    if v in self.graph.inputs and v.ndim and v.shape[0] == length:
+                    if v in self.batches and v.shape[0] == length:
                         axis = 0
             axes.append(axis)
         if all(a is None for a in axes):

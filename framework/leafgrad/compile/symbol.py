@@ -57,7 +57,7 @@ class Symbol(Operators, SymbolBase):
         return devices.of(self.array)
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        if modes.TRACER.get(None) is not self.tracer:
+        if not modes.get() & modes.TRACE or modes.TRACER.get() is not self.tracer:
             raise TraceError(
                 f"{op.name}: a tensor that was made while tracing was kept and is used outside, at "
                 f"{messages.user_line()}; return it from the traced function instead of storing it"

@@ -31,7 +31,7 @@ class Traced:
         outputs: the function's result, with each tensor replaced by a ``Slot``.
         structure: how to rebuild the result from its leaves.
         backward: the program of the backward pass of the results; None if none requires grad, or ``refused``.
-        saved: the values of ``graph`` that ``backward`` is given, in order: inputs, or results at the end of its results.
+        saved: the values of ``graph`` that ``backward`` is given, in order: inputs, or results after all others.
         targets: the sources whose gradients ``backward`` gives, in order.
         differentiable: which results require grad.
         refused: what to raise when the results are differentiated after all.
@@ -131,8 +131,8 @@ def check_leaks(traced: Traced) -> None:
         if not collected:
             gc.collect()
     raise TraceError(
-        f"a tensor made while tracing, at {alive[-1]}, was kept outside of the function; at later calls nothing would be "
-        "put there. Return it instead. State that is made at a first call, such as an optimizer's, has to exist before "
+        f"a tensor made while tracing, at {alive[-1]}, was kept outside of the function; at later calls nothing would "
+        "be put there. Return it instead. State that is made at a first call, such as an optimizer's, has to exist before "
         "the function is traced"
     )
 

@@ -12,3 +12,6 @@ from leafgrad.nn.loss import *
 from leafgrad.nn.module import *
 from leafgrad.nn.normalization import *
 from leafgrad.nn.parameter import *
+from leafgrad.tensor.public import publish as _publish
+
+_publish(globals())

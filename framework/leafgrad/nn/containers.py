@@ -214,8 +214,10 @@ class ModuleDict(Module):
                 f"ModuleDict.update: expected a mapping or an iterable of pairs, got {type(modules).__name__}"
             )
         pairs = modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules
-        for key, module in pairs:
-            self[key] = module
+        for pair in pairs:
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise TypeError(f"ModuleDict.update: expected pairs of a name and a module, got {pair!r}")
+            self[pair[0]] = pair[1]
 
 
 class ParameterList(Module):

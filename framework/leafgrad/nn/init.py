@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from leafgrad import modes
+from leafgrad.ops import messages
 from leafgrad.tensor.creation import empty_like, eye
 from leafgrad.tensor.factorizations import qr
 from leafgrad.tensor.public import publish
@@ -75,6 +76,8 @@ def trunc_normal_(
     Raises:
         ValueError: a is not below b.
     """
+    if not std > 0:
+        raise ValueError(f"trunc_normal_: std: expected a number greater than 0, got {std}")
     if not a < b:
         raise ValueError(f"trunc_normal_: expected a < b, got a={a}, b={b}")
     low, high = ((edge - mean) / (std * math.sqrt(2)) for edge in (a, b))
@@ -131,13 +134,21 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Uniform over ±gain sqrt(6 / (fan_in + fan_out)): Glorot and Bengio (2010), equation 16."""
-    bound = gain * math.sqrt(6.0 / sum(fans(tensor)))
+    bound = gain * math.sqrt(6.0 / (sum(fans(tensor)) or 1))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Normal with the standard deviation gain sqrt(2 / (fan_in + fan_out)): Glorot and Bengio (2010)."""
-    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor))), generator)
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / (sum(fans(tensor)) or 1)), generator)
+
+
+def _empty(tensor: Tensor) -> bool:
+    """Whether there is nothing to draw; warns."""
+    if 0 in tensor.shape:
+        messages.warn("Initializing zero-element tensors is a no-op")
+        return True
+    return False
 
 
 def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
@@ -156,6 +167,8 @@ def kaiming_uniform_(
         a: the negative slope of ``"leaky_relu"``.
         mode: ``"fan_in"`` keeps the spread of activations, ``"fan_out"`` that of gradients.
     """
+    if _empty(tensor):
+        return tensor
     bound = math.sqrt(3.0) * _kaiming(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
 
@@ -164,6 +177,8 @@ def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
     """Normal with the standard deviation gain / sqrt(fan): He et al. (2015), equation 14. As ``kaiming_uniform_``."""
+    if _empty(tensor):
+        return tensor
     return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity), generator)
 
 

@@ -9,6 +9,7 @@ from leafgrad.nn import init
 from leafgrad.nn.functional import bilinear, linear
 from leafgrad.nn.module import Module
 from leafgrad.nn.parameter import Parameter
+from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import empty
 from leafgrad.tensor.tensor import Tensor
 
@@ -127,7 +128,7 @@ class Flatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """(batch, ...) -> (batch, n), with the default dimensions."""
-        return input.flatten(self.start_dim, self.end_dim)
+        return expect_tensor(input, "input", "Flatten").flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
@@ -143,7 +144,7 @@ class Unflatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """(..., n, ...) -> (..., *unflattened_size, ...)"""
-        return input.unflatten(self.dim, self.unflattened_size)
+        return expect_tensor(input, "input", "Unflatten").unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

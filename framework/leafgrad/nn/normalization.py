@@ -10,6 +10,7 @@ from leafgrad.nn import functional as F
 from leafgrad.nn import init
 from leafgrad.nn.module import Module
 from leafgrad.nn.parameter import Parameter
+from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import empty, ones, zeros
 from leafgrad.tensor.tensor import Tensor
 
@@ -89,7 +90,7 @@ class BatchNorm1d(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """(N, C) or (N, C, L) -> the same"""
-        if input.ndim not in (2, 3):
+        if expect_tensor(input, "input", "BatchNorm1d").ndim not in (2, 3):
             raise ValueError(f"expected 2D or 3D input (got {input.ndim}D input)")
         if input.shape[1] != self.num_features:
             raise RuntimeError(f"input: expected {self.num_features} channels in dimension 1, got {input.shape[1]}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad.ops.define import op
+from leafgrad.ops.reduce import log_softmax, softmax, sum
 
 POSITIVE = (1 << 62) - 1
 
@@ -43,3 +44,43 @@ pick.vjp(
     x=lambda g, target, x_shape, *, dim, ignore: place(g, target, shape=x_shape, dim=dim, ignore=ignore),
 )  # fmt: skip
 place.vjp(v=lambda g, target, *, dim, ignore: pick(g, target, dim=dim, ignore=ignore))
+
+
+# ---- the mean cross-entropy, whole --------------------------------------------------------------------------------
+
+
+@op("any_dtype")
+def cross_entropy(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
+    """Mean of -log(softmax(x)) at the target classes that are not ``ignore``; nan if all are. (n, c, ...) -> ()
+
+    What ``log_softmax``, ``pick`` and a mean do, as one op: classifiers spend much of a small step here.
+    """
+    kept, key = _key(xp, x.shape, target, dim, ignore)
+    picked = log_softmax.forward(xp, x, dim=dim)[key]
+    return -xp.where(kept, picked, 0).sum() / kept.sum().astype(x.dtype)
+
+
+@op("any_dtype")
+def cross_entropy_slope(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
+    """The derivative of ``cross_entropy`` by x: softmax(x) less one at the target class, over the count."""
+    kept, key = _key(xp, x.shape, target, dim, ignore)
+    out = softmax.forward(xp, x, dim=dim)
+    out[key] -= 1
+    out *= xp.expand_dims(kept / kept.sum(), dim).astype(x.dtype)
+    return out
+
+
+@op("any_dtype", "nondifferentiable")
+def shares(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
+    """1 over the count of targets that are not ``ignore``, 0 for the others. (n, c, ...) -> (n, 1, ...)"""
+    kept = target != ignore
+    return xp.expand_dims(kept / kept.sum(), dim).astype(x.dtype)
+
+
+def _softmax_rule(g: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
+    s, h = softmax(x, dim=dim), g * shares(x, target, dim=dim, ignore=ignore)
+    return s * (h - sum(s * h, dim=(dim,), keepdim=True))
+
+
+cross_entropy.vjp(x=lambda g, x, target, *, dim, ignore: g * cross_entropy_slope(x, target, dim=dim, ignore=ignore))
+cross_entropy_slope.vjp(x=_softmax_rule)

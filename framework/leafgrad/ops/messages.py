@@ -86,8 +86,8 @@ def failed(op: Any, args: tuple[Any, ...], params: dict[str, Any], error: Except
     mismatch = _broadcast_mismatch(args) if op.traits & {"elementwise", "promote"} else None
     if mismatch:
         return RuntimeError(f"{mismatch}, in {call(op, args, params)}")
-    if isinstance(error, TypeError) and any(getattr(getattr(a, "_data", a), "dtype", None) == bool for a in args):
-        error = RuntimeError("not defined for bool; use the logical or bitwise ops, or convert with .to(dtype)")
+    if isinstance(error, TypeError) and "numpy boolean" in str(error):
+        error = RuntimeError("not supported for bool; use a logical or bitwise op, or convert with .to(dtype)")
     return RuntimeError(f"{call(op, args, params)}: {_dimension(error)}")
 
 

@@ -62,6 +62,8 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Any] = 2) -> Tensor:
     expect_tensor(a, "a", "tensordot")
     expect_tensor(b, "b", "tensordot")
     if isinstance(dims, (tuple, list)):
+        if len(dims) != 2 or not all(isinstance(d, (int, tuple, list)) for d in dims):
+            raise RuntimeError(f"tensordot: dims: expected two lists of dimensions, got {dims!r}")
         first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
     else:
         n = integer(dims, "dims", "tensordot")
@@ -189,6 +191,8 @@ def _arguments(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:
 
 
 def _spelt(labels: Sequence[Any]) -> str:
+    if not isinstance(labels, (tuple, list)):
+        raise ValueError(f"einsum(): expected a list of subscripts after each operand, got {type(labels).__name__}")
     text = ""
     for label in labels:
         if label is Ellipsis:

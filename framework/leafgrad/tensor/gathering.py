@@ -269,6 +269,10 @@ def _number_or_0d(input: Tensor, value: Any, function: str) -> Any:
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of ``input`` with ``values`` written (or added, with ``accumulate``) where ``input[indices]`` reads."""
     _same_dtype(input, arguments.expect_tensor(values, "values", "index_put"), "values", "index_put")
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(
+            f"index_put(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}"
+        )
     plan = Plan(input, tuple(slice(None) if i is None else i for i in indices))
     dims = tuple(plan.dims)
     if not accumulate:

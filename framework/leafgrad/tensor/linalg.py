@@ -254,6 +254,8 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
     expect_tensor(B, "B", "linalg.tensorsolve")
     if dims is not None:
         moved = tuple(one_dim(A, d, "linalg.tensorsolve") for d in dims)
+        if len(set(moved)) < len(moved):
+            raise RuntimeError(f"linalg.tensorsolve: dims: repeated dim in {tuple(dims)}")
         A = permute(A, dims=(*(d for d in range(A.ndim) if d not in moved), *moved))
     shape = tuple(A.shape[B.ndim :])
     n = math.prod(shape)

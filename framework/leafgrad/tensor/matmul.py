@@ -11,7 +11,7 @@ from leafgrad.ops import messages
 from leafgrad.ops.elementwise import mul
 from leafgrad.ops.matmul import rows, swap
 from leafgrad.ops.reduce import sum as sum_over
-from leafgrad.ops.shape import expand, reshape
+from leafgrad.ops.shape import reshape
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach, method
@@ -172,7 +172,7 @@ def _plus(function: str, input: Tensor, product: Tensor, beta: float, alpha: flo
                     f"{function}: For integral input tensors, argument {name} must not be a floating point number."
                 )
     if input.shape != product.shape:
-        input = expand(input, shape=tuple(product.shape))
+        input = input.expand(tuple(product.shape))
     scaled: Tensor = product if alpha == 1 else product * alpha
     if beta == 0:
         return scaled

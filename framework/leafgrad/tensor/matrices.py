@@ -12,6 +12,7 @@ from leafgrad.tensor.arguments import expect_tensor, number, one_dim, widened
 from leafgrad.tensor.linalg import SlogdetResult
 from leafgrad.tensor.methods import method
 from leafgrad.tensor.norms import vector_norm
+from leafgrad.tensor.shapes import broadcast_shapes
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
@@ -105,6 +106,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
         raise RuntimeError(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[d]} and {other.shape[d]}"
         )
+    broadcast_shapes(input.shape, other.shape)
     result: Tensor = products.cross(input, other, dim=d)
     return result
 
@@ -122,6 +124,8 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
     """The elements A[i, i + offset] of two dimensions, as the last dimension. ``linalg.diagonal``."""
     expect_tensor(A, "A", "linalg.diagonal")
     i, j = one_dim(A, dim1, "linalg.diagonal"), one_dim(A, dim2, "linalg.diagonal")
+    if i == j:
+        raise RuntimeError(f"linalg.diagonal: dimensions cannot be identical {dim1}, {dim2}")
     result: Tensor = diagonal(A, offset=offset, dims=(i, j))
     return result
 

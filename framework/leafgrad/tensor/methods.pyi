@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from leafgrad.dtypes import dtype
+from leafgrad.tensor.arguments import Dim
 from leafgrad.tensor.extremes import Found, MinMax
 from leafgrad.tensor.linalg import SlogdetResult
 from leafgrad.tensor.random import Generator
@@ -395,9 +396,9 @@ class Methods:
         """``gt`` in place; returns the tensor."""
     def half(self) -> Tensor:
         """As float16."""
-    def heaviside(self, other: Any) -> Tensor:
-        """0 where x < 0, 1 where x > 0, and y where x is 0. It has no gradient. (...), (...) -> (...)"""
-    def heaviside_(self, other: Any) -> Tensor:
+    def heaviside(self, values: Tensor) -> Tensor:
+        """0 where ``input`` < 0, 1 where it is > 0, and ``values`` where it is 0; tensors of one dtype. It has ..."""
+    def heaviside_(self, values: Tensor) -> Tensor:
         """``heaviside`` in place; returns the tensor."""
     def hsplit(self, indices_or_sections: Any) -> builtins.tuple[Tensor, ...]:
         """Split along dimension 1, or 0 of a one-dimensional tensor."""
@@ -553,9 +554,13 @@ class Methods:
         """Product of two matrices. (n, k), (k, m) -> (n, m)"""
     def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False) -> Found:
         """(values, indices) of the commonest value along ``dim``: the smallest of equally common, its last place."""
-    def moveaxis(self, source: Any, destination: Any) -> Tensor:
+    def moveaxis(
+        self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]
+    ) -> Tensor:
         """The dimensions ``source`` (an int or several) moved to the places ``destination``, the others in order."""
-    def movedim(self, source: Any, destination: Any) -> Tensor:
+    def movedim(
+        self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]
+    ) -> Tensor:
         """The dimensions ``source`` (an int or several) moved to the places ``destination``, the others in order."""
     def msort(self) -> Tensor:
         """Values sorted along the first dimension."""
@@ -651,7 +656,7 @@ class Methods:
         """Like ``argwhere``; with ``as_tuple`` one tensor (how many,) for each dimension, which can index ``input``."""
     def norm(
         self,
-        p: Any = "fro",
+        p: builtins.float | builtins.str | None = "fro",
         dim: builtins.int | Iterable[builtins.int] | None = None,
         keepdim: builtins.bool = False,
         dtype: Any = None,
@@ -672,9 +677,9 @@ class Methods:
     def permute(self, *dims: Any) -> Any: ...
     def pinverse(self, rcond: builtins.float = 1e-15) -> Tensor:
         """Moore-Penrose inverse; see ``linalg.pinv``. (..., m, n) -> (..., n, m)"""
-    def pow(self, other: Any) -> Tensor:
-        """x to the power y, broadcast. (...), (...) -> (...)"""
-    def pow_(self, other: Any) -> Tensor:
+    def pow(self, exponent: Any) -> Tensor:
+        """``input ** exponent``. (...), (...) -> (...)"""
+    def pow_(self, exponent: Any) -> Tensor:
         """``pow`` in place; returns the tensor."""
     def prod(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, dtype: Any = None) -> Tensor:
         """Product over ``dim``, one dimension or all; integers and bools are multiplied in int64."""
@@ -712,15 +717,21 @@ class Methods:
     def repeat(self, *repeats: Any) -> Tensor:
         """A copy with dimension i repeated ``repeats[i]`` times; new dimensions come first."""
     def repeat_interleave(
-        self, repeats: Any, dim: builtins.int | None = None, *, output_size: builtins.int | None = None
+        self,
+        repeats: builtins.int | Tensor,
+        dim: builtins.int | None = None,
+        *,
+        output_size: builtins.int | None = None,
     ) -> Tensor:
         """Each slice along ``dim`` repeated ``repeats`` times (an int, or a tensor with one for each), in place."""
     def reshape(self, *shape: Any) -> Any: ...
     def reshape_as(self, other: Tensor) -> Tensor:
         """``self.reshape(other.shape)``"""
-    def roll(self, shifts: Any, dims: Any = None) -> Tensor:
+    def roll(
+        self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] | None = None
+    ) -> Tensor:
         """Elements shifted by ``shifts`` along ``dims``, coming in again at the other end; flattened without ..."""
-    def rot90(self, k: builtins.int = 1, dims: Any = (0, 1)) -> Tensor:
+    def rot90(self, k: builtins.int = 1, dims: Sequence[builtins.int] = (0, 1)) -> Tensor:
         """Rotated by k * 90 degrees in the plane of ``dims``, from the first towards the second."""
     def round(self, *, decimals: builtins.int = 0) -> Tensor:
         """``input`` rounded to ``decimals`` places, halves to the even neighbour. (...) -> (...)"""
@@ -814,7 +825,7 @@ class Methods:
         """x times x. (...) -> (...)"""
     def square_(self) -> Tensor:
         """``square`` in place; returns the tensor."""
-    def squeeze(self, dim: Any = None) -> Tensor:
+    def squeeze(self, dim: Dim = None) -> Tensor:
         """Without the dimensions of size 1, or without those among ``dim`` (an int or several)."""
     def std(
         self,

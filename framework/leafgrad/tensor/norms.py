@@ -147,10 +147,11 @@ def cond(A: Tensor, p: Order = None) -> Tensor:
         check(A, "linalg.cond")
         s = svdvals(A)
         last = s.ndim - 1
+        if not s.shape[last]:
+            raise RuntimeError(f"linalg.cond: expected matrices with elements, got size {list(A.shape)}")
         ratio: Tensor = reduce.amax(s, dim=(last,)) / reduce.amin(s, dim=(last,))
         return 1 / ratio if p == -2 else ratio
     check_square(A, "linalg.cond")
-    assert p is not None
     return matrix_norm(A, p) * matrix_norm(inv(A), p)
 
 

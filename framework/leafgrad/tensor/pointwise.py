@@ -35,8 +35,8 @@ __all__ = [
 
 # ---- ops that are public functions and methods as they are --------------------------------------------------------
 
-abs, copysign, heaviside, hypot, mul, neg = ew.abs, ew.copysign, ew.heaviside, ew.hypot, ew.mul, ew.neg
-pow, reciprocal, rsqrt, sign, sqrt, square = ew.pow, ew.reciprocal, ew.rsqrt, ew.sign, ew.sqrt, ew.square
+abs, copysign, hypot, mul, neg = ew.abs, ew.copysign, ew.hypot, ew.mul, ew.neg
+reciprocal, rsqrt, sign, sqrt, square = ew.reciprocal, ew.rsqrt, ew.sign, ew.sqrt, ew.square
 exp, exp2, expm1, logaddexp = exponential.exp, exponential.exp2, exponential.expm1, exponential.logaddexp
 log, log10, log1p, log2 = exponential.log, exponential.log10, exponential.log1p, exponential.log2
 acos, acosh, asin, asinh = trigonometric.acos, trigonometric.acosh, trigonometric.asin, trigonometric.asinh
@@ -58,8 +58,8 @@ bitwise_left_shift, bitwise_right_shift = compare.bitwise_left_shift, compare.bi
 _METHODS = [
     abs, acos, acosh, asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or,
     bitwise_right_shift, bitwise_xor, ceil, copysign, cos, cosh, eq, erf, exp, exp2, expm1, floor, floor_divide, fmax,
-    fmin, fmod, frac, ge, gt, heaviside, hypot, isfinite, isinf, isnan, le, log, log10, log1p, log2, logaddexp,
-    logical_and, logical_not, logical_or, logical_xor, lt, maximum, minimum, mul, ne, neg, pow, reciprocal, relu,
+    fmin, fmod, frac, ge, gt, hypot, isfinite, isinf, isnan, le, log, log10, log1p, log2, logaddexp,
+    logical_and, logical_not, logical_or, logical_xor, lt, maximum, minimum, mul, ne, neg, reciprocal, relu,
     remainder, rsqrt, sigmoid, sign, signbit, sin, sinh, sqrt, square, tan, tanh, trunc,
 ]  # fmt: skip
 
@@ -123,6 +123,26 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 def true_divide(input: Any, other: Any) -> Tensor:
     """``input / other``, integers as floats. (...), (...) -> (...)"""
     result: Tensor = ew.div(input, other)
+    return result
+
+
+@method
+def pow(input: Any, exponent: Any) -> Tensor:
+    """``input ** exponent``. (...), (...) -> (...)"""
+    result: Tensor = ew.pow(input, exponent)
+    return result
+
+
+@method
+def heaviside(input: Tensor, values: Tensor) -> Tensor:
+    """0 where ``input`` < 0, 1 where it is > 0, and ``values`` where it is 0; tensors of one dtype. It has no gradient.
+
+    Raises:
+        RuntimeError: the dtypes differ. TypeError: a number.
+    """
+    if expect_tensor(input, "input", "heaviside").dtype is not expect_tensor(values, "values", "heaviside").dtype:
+        raise RuntimeError(f"heaviside: values: expected dtype {input.dtype}, like input's, got {values.dtype}")
+    result: Tensor = ew.heaviside(input, values)
     return result
 
 

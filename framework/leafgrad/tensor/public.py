@@ -1,11 +1,13 @@
 """The door between a caller and a public function: where a call fails, its annotations say which argument is wrong.
 
 The check runs only after something went wrong, so a good call pays for none of it; and it reads what the function
-declares, so no function repeats it. Inside the package functions call one another without passing the door.
+declares, so no function repeats it. What this package raises on purpose passes; what Python or an array library
+raised inside is explained. Within the package functions call one another without passing the door.
 """
 
 from __future__ import annotations
 
+import dis
 import functools
 import inspect
 import numbers
@@ -14,10 +16,10 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from leafgrad.errors import TraceError
 from leafgrad.ops.node import TensorBase
 
 F = TypeVar("F", bound=Callable[..., Any])
+RAISES = {"RAISE_VARARGS", "RERAISE"}
 
 
 def publish(namespace: dict[str, Any]) -> None:
@@ -29,7 +31,7 @@ def publish(namespace: dict[str, Any]) -> None:
             if namespace[name] is not value:
                 namespace[name].__module__, namespace[name].__qualname__ = namespace["__name__"], name
         elif isinstance(value, type) and isinstance(vars(value).get("__init__"), types.FunctionType):
-            value.__init__ = public(vars(value)["__init__"], bound=True, name=name)
+            type.__setattr__(value, "__init__", public(vars(value)["__init__"], bound=True, name=name))
 
 
 def public(function: F, *, bound: bool = False, name: str = "") -> F:
@@ -47,15 +49,30 @@ def public(function: F, *, bound: bool = False, name: str = "") -> F:
     def checked(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except TraceError:
-            raise
-        except Exception:
-            wrong = _wrong_argument(function, args, kwargs, bound, name)
+        except Exception as error:
+            wrong = None if deliberate(error) else _wrong_argument(function, args, kwargs, bound, name)
             if wrong is None:
                 raise
         raise wrong
 
     return typing.cast(F, checked)
+
+
+def deliberate(error: BaseException | None) -> bool:
+    """Whether ``raise`` statements made an error and all that led to it, rather than an operation that failed."""
+    while error is not None:
+        if not raised(error):
+            return False
+        error = error.__cause__ or error.__context__
+    return True
+
+
+def raised(error: BaseException) -> bool:
+    """Whether an error comes from a ``raise`` statement."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]] in RAISES
 
 
 def _wrong_argument(
@@ -110,7 +127,7 @@ def _allows_item(hint: Any, item: Any) -> bool:
 
 
 def allows(hint: Any, value: Any) -> bool:
-    """Whether ``value`` may be an argument annotated ``hint``. Numbers may be NumPy's or tensors of one element."""
+    """Whether ``value`` may be an argument annotated ``hint``. Numbers may be NumPy's."""
     if hint in (Any, inspect.Parameter.empty, object) or isinstance(hint, TypeVar):
         return True
     if _is_union(hint):
@@ -118,7 +135,7 @@ def allows(hint: Any, value: Any) -> bool:
     if hint is None or hint is type(None):
         return value is None
     if typing.get_origin(hint) is typing.Literal:
-        return value in typing.get_args(hint)
+        return isinstance(value, (str, int)) and value in typing.get_args(hint)
     if hint in (int, float):
         return _is_number(hint, value)
     origin = typing.get_origin(hint) or hint
@@ -134,8 +151,6 @@ def allows(hint: Any, value: Any) -> bool:
 
 
 def _is_number(hint: type, value: Any) -> bool:
-    if isinstance(value, TensorBase):
-        return int(value._data.size) == 1
     return isinstance(value, numbers.Integral if hint is int else numbers.Real) and not (
         hint is int and isinstance(value, bool)
     )

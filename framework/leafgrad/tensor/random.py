@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from leafgrad import backends, devices, dtypes
-from leafgrad.ops import carriers
+from leafgrad import backends, devices, dtypes, modes
+from leafgrad.errors import TraceError
+from leafgrad.ops import carriers, messages
 from leafgrad.ops import random as ops
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import DType, kind, sizes
@@ -53,11 +54,13 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Restart the stream from ``seed``, an int in [-2**63, 2**64); returns the generator."""
+        refuse_trace("manual_seed")
         self._stream.manual_seed(arguments.integer(seed, "seed", "manual_seed"))
         return self
 
     def seed(self) -> int:
         """Restart the stream from the operating system's entropy; returns the seed taken."""
+        refuse_trace("seed")
         return self._stream.seed()
 
     def initial_seed(self) -> int:
@@ -66,6 +69,7 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """The whole state, as a uint8 tensor on the CPU."""
+        refuse_trace("get_state")
         state: Tensor = carriers.alias(self._stream.get_state())
         return state
 
@@ -75,11 +79,21 @@ class Generator:
         Raises:
             RuntimeError: it is not the state of such a generator.
         """
+        refuse_trace("set_state")
         self._stream.set_state(arguments.expect_tensor(new_state, "new_state", "set_state").cpu().numpy())
         return self
 
     def __repr__(self) -> str:
         return f"<leafgrad.Generator on {self.device}, initial seed {self.initial_seed()}>"
+
+
+def refuse_trace(what: str) -> None:
+    """A TraceError while tracing: the program draws from generators, but does not reset them."""
+    if modes.get() & modes.TRACE:
+        raise TraceError(
+            f"{what}: a traced function cannot read or set the state of a random generator, at {messages.user_line()}; "
+            "do that outside of it"
+        )
 
 
 # ---- the generators that are used when none is passed ---------------------------------------------------------------
@@ -266,6 +280,9 @@ def normal(
     """
     mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
     tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
+    for name, value in (("mean", mean), ("std", std)):
+        if not isinstance(value, Tensor):
+            arguments.number(value, name, "normal")
     if not isinstance(std, Tensor) and std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     if not tensors:
@@ -298,7 +315,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 
 def probability(p: float, function: str) -> float:
     """``p`` if it is in [0, 1]."""
-    if not 0 <= p <= 1:
+    if not 0 <= arguments.number(p, "p", function) <= 1:
         raise RuntimeError(f"{function}: expected p to be in [0, 1], but got p={p}")
     return float(p)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from leafgrad import dtypes
 from leafgrad.ops import index as index_ops
 from leafgrad.ops import shape as ops
 from leafgrad.ops.convert import clone
@@ -144,6 +145,9 @@ def repeat_interleave(input: Tensor, repeats: int | Tensor, dim: int | None = No
         return repeat_interleave(reshaped(input, (input.numel(),)), repeats, 0)
     d = arguments.one_dim(input, dim, "repeat_interleave")
     shape = tuple(input._data.shape)
+    kind = repeats.dtype if isinstance(repeats, Tensor) else dtypes.int64
+    if kind not in (dtypes.int64, dtypes.int32):
+        raise RuntimeError(f"repeats has to be Long or Int tensor, got {kind}; convert it with .long()")
     counts = repeats.tolist() if isinstance(repeats, Tensor) else repeats
     if isinstance(counts, list) and len(counts) == 1:
         counts = counts[0]
@@ -154,7 +158,7 @@ def repeat_interleave(input: Tensor, repeats: int | Tensor, dim: int | None = No
             )
         if min(counts) < 0:
             raise RuntimeError(f"repeats can not be negative, got {min(counts)}")
-        at = copied([i for i, n in enumerate(counts) for _ in range(n)], None, input.device).to(repeats.dtype)
+        at = copied([i for i, n in enumerate(counts) for _ in range(n)], None, input.device).to(kind)
         out: Tensor = index_ops.index(input, at, dims=(d,))
         return out
     if counts < 0:

@@ -141,6 +141,11 @@ def searchsorted(
         raise RuntimeError(
             "searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
+    if sorter is not None and (sorter.dtype is not dtypes.int64 or sorter.shape != sorted_sequence.shape):
+        raise RuntimeError(
+            "searchsorted(): boundary and sorter must have the same size and sorter must be int64, but got boundary "
+            f"{list(sorted_sequence.shape)} and sorter {list(sorter.shape)} of {sorter.dtype}"
+        )
     edges = sorted_sequence if sorter is None else gather(sorted_sequence, sorter, dim=sorted_sequence.ndim - 1)
     x = input if isinstance(input, Tensor) else tensor(input, dtype=edges.dtype, device=edges.device)
     if edges.ndim != 1 and (edges.ndim != x.ndim or edges.shape[:-1] != x.shape[:-1]):

@@ -58,7 +58,8 @@ class Tensor(Operators, Methods, TensorBase):
     @property
     def data(self) -> Tensor:
         """The same memory, detached from the graph; writes through it are not checked by autograd."""
-        out: Tensor = carriers.alias(self._data)
+        tracing = modes.get() & modes.TRACE  # then memory is a matter of bookkeeping, which detach() does
+        out: Tensor = carriers.detach(self) if tracing else carriers.alias(self._data)
         return out
 
     @data.setter
@@ -99,6 +100,11 @@ class Tensor(Operators, Methods, TensorBase):
         Raises:
             RuntimeError: the tensor is not a leaf, or its dtype is not a floating one.
         """
+        if requires_grad is not True and requires_grad is not False:
+            raise TypeError(
+                "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+                f"{type(requires_grad).__name__}"
+            )
         if self._node is not None and not isinstance(self._node, Leaf):
             if requires_grad:
                 return self

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.modes import GRAD, TRACE
+from leafgrad.modes import GRAD, TRACE, TRACER
 from leafgrad.ops import carriers
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
@@ -96,8 +96,9 @@ def detach(x: Any) -> Any:
     if x._version is None:
         x._version = Version()
     if modes.get() & TRACE:
+        data = TRACER.get().lift(x)
         base, steps = (x._base, x._steps) if isinstance(x, View) else (x, ())
-        return _new(base, steps, x._data, None, True)
+        return _new(base, steps, data, None, True)
     out = carriers.alias(x._data)
     out._version = x._version
     return out

@@ -21,8 +21,7 @@ from leafgrad.tensor.methods import Methods
 
 PATH: Final = Path(methods.__file__).with_suffix(".pyi")
 WIDTH: Final = 120
-HEADER: Final = '''"""The methods that functions give to Tensor. Written by `python -m leafgrad.testing.stubs`; do not edit."""
-'''
+HEADER: Final = '"""What functions give to Tensor. Written by `python -m leafgrad.testing.stubs`; do not edit."""\n'
 REST: Final = """
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -74,12 +73,14 @@ def definition(name: str, function: Callable[..., Any], imports: Imports) -> str
     signature = inspect.signature(shown)
     first, *others = signature.parameters.values()
     bare = shown.__module__ == "leafgrad.ops.fast"  # an op itself: untyped, its arguments called x and y
-    if bare or shown is not function:
+    if bare or shown is not function or name.startswith("__i"):
         imports["leafgrad.tensor.tensor"].add("Tensor")
         result = "Tensor"
     else:
         result = annotation(signature.return_annotation, function, imports)
-    if bare:
+    if name.startswith("__i"):
+        written = ["other: Any"]
+    elif bare:
         written = [f"other: Any{default(p)}" for p in others]
     else:
         written = list(parameters([first, *others] if first.kind is first.VAR_POSITIONAL else others, shown, imports))

@@ -230,7 +230,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     Raises:
         RuntimeError: the size along ``dim`` is odd.
     """
-    size = input.shape[dim]
+    size = input.shape[arguments.one_dim(input, dim, "glu")] if input.ndim else 1
     if size % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
     first, second = input.chunk(2, dim)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from leafgrad.dtypes import int64
-from leafgrad.ops.classes import pick
+from leafgrad.ops import classes
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import ones_like
@@ -75,18 +78,22 @@ def cross_entropy(
     if not probabilities:
         _check(input, target, weight, "cross_entropy")
     dim = _class_dim(input)
-    classes = input.shape[dim]
+    if not probabilities and weight is None and not label_smoothing and reduction == "mean" and input.ndim > 1:
+        with _named_classes(input, dim, ignore_index):
+            mean: Tensor = classes.cross_entropy(input, target, dim=dim, ignore=ignore_index)
+        return mean
+    count = input.shape[dim]
     logarithms = log_softmax(input, dim)
     if probabilities:
         if label_smoothing:
-            target = target * (1 - label_smoothing) + label_smoothing / classes
+            target = target * (1 - label_smoothing) + label_smoothing / count
         loss = -(target * _weighted(logarithms, weight, dim)).sum(dim)
         return reduced(loss, reduction)
     loss, counted = _picked(logarithms, target, weight, ignore_index)
     if label_smoothing:
         even = -_weighted(logarithms, weight, dim).sum(dim)
         even = where(target != ignore_index, even, 0.0)
-        loss = loss * (1 - label_smoothing) + even * (label_smoothing / classes)
+        loss = loss * (1 - label_smoothing) + even * (label_smoothing / count)
     return loss.sum() / counted.sum() if reduction == "mean" else reduced(loss, reduction)
 
 
@@ -127,16 +134,22 @@ def _check(input: Tensor, target: Tensor, weight: Tensor | None, function: str) 
         )
 
 
+@contextmanager
+def _named_classes(input: Tensor, dim: int, ignore_index: int) -> Iterator[None]:
+    """An index out of range is a target that is no class."""
+    try:
+        yield
+    except IndexError as error:
+        raise IndexError(
+            f"target is out of bounds: expected classes from 0 to {input.shape[dim] - 1}, or ignore_index={ignore_index}"
+        ) from error
+
+
 def _picked(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Tensor, Tensor]:
     """-input at the target classes times their weights, and these weights; both 0 where ignored."""
     dim = _class_dim(input)
-    try:
-        loss = -pick(_weighted(input, weight, dim), target, dim=dim, ignore=ignore_index)
-    except IndexError as error:
-        raise IndexError(
-            f"target is out of bounds: expected classes from 0 to {input.shape[dim] - 1}, or ignore_index="
-            f"{ignore_index}"
-        ) from error
+    with _named_classes(input, dim, ignore_index):
+        loss = -classes.pick(_weighted(input, weight, dim), target, dim=dim, ignore=ignore_index)
     if weight is None:
         return loss, (target != ignore_index).to(input.dtype)
-    return loss, pick(_weighted(ones_like(input), weight, dim), target, dim=dim, ignore=ignore_index)
+    return loss, classes.pick(_weighted(ones_like(input), weight, dim), target, dim=dim, ignore=ignore_index)

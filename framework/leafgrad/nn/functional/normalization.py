@@ -33,7 +33,8 @@ def batch_norm(
     Raises:
         ValueError: training with one value per channel. RuntimeError: no running statistics outside training.
     """
-    expect_tensor(input, "input", "batch_norm")
+    if expect_tensor(input, "input", "batch_norm").ndim < 2:
+        raise ValueError(f"batch_norm: input: expected at least 2 dimensions, (batch, channels, ...), got {input.ndim}")
     shape = (1, input.shape[1]) + (1,) * (input.ndim - 2)
     if training:
         count = input.shape[0] * math.prod(input.shape[2:])

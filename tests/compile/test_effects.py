@@ -1,0 +1,365 @@
+"""What a function does to the world: a program does it too, in the same order, and to the same memory."""
+
+from __future__ import annotations
+
+import pytest
+
+import leafgrad
+from leafgrad import nn
+from leafgrad.errors import TraceError
+from leafgrad.nn import functional as F
+
+
+def both(make, calls=4, executor=None):
+    """Run ``make()``, a (function, state) pair, eagerly and compiled, and compare the states after each call."""
+    one, ours = make()
+    other, theirs = make()
+    compiled = leafgrad.compile(other, executor=executor)
+    for _ in range(calls):
+        one()
+        compiled()
+        for a, b in zip(ours(), theirs(), strict=True):
+            assert (a is None) == (b is None)
+            if a is not None:
+                assert leafgrad.allclose(a, b)
+    return compiled
+
+
+@pytest.mark.parametrize("executor", ["numpy", "replay"])
+def test_gradients_accumulate(executor):
+    def make():
+        w = nn.Parameter(leafgrad.ones(3))
+
+        def f():
+            (w * w).sum().backward()
+            (w * 2).sum().backward()
+
+        return f, lambda: [w.grad]
+
+    both(make, executor=executor)
+
+
+def test_an_accumulated_gradient_stays_the_same_tensor():
+    w = nn.Parameter(leafgrad.ones(3))
+    f = leafgrad.compile(lambda: (w * 2).sum().backward())
+    f()
+    kept = w.grad
+    for n in range(2, 5):
+        f()
+        assert w.grad is kept
+        assert kept.tolist() == [2 * n] * 3
+
+
+def test_gradients_are_tensors_of_their_own():
+    v, w = nn.Parameter(leafgrad.ones(3)), nn.Parameter(leafgrad.ones(3))
+
+    @leafgrad.compile
+    def f(x):
+        v.grad = w.grad = None
+        loss = (v + w + x).sum()
+        loss.backward()
+        return v.grad, w.grad, x, loss.expand(3)
+
+    for _ in range(3):
+        x = leafgrad.ones(3)
+        gv, gw, same, out = f(x)
+        assert same is x
+        assert gv is v.grad
+        assert gw is w.grad
+        gv.mul_(5)
+        x.mul_(7)
+        out.detach().clone().mul_(3)
+        assert w.grad.tolist() == [1, 1, 1]
+    before = v.grad
+    f(leafgrad.ones(3))
+    assert v.grad is not before
+    assert before.tolist() == [5, 5, 5]
+
+
+def test_results_never_share_memory():
+    @leafgrad.compile
+    def f(x):
+        return x.reshape(-1), x.T, x + 0, x.detach(), x * 1
+
+    for _ in range(3):
+        x = leafgrad.ones(2, 3)
+        results = f(x)
+        x.zero_()
+        for i, r in enumerate(results[2:]):
+            r.add_(i)
+    assert results[0].tolist() == [1] * 6
+    assert results[1].tolist() == [[1, 1]] * 3
+    first = f(leafgrad.ones(2, 3))
+    f(leafgrad.zeros(2, 3))
+    assert first[2].tolist() == [[1, 1, 1]] * 2
+
+
+def test_one_tensor_returned_twice_is_one_tensor():
+    @leafgrad.compile
+    def f(x):
+        y = x * 2
+        return y, [y]
+
+    for _ in range(3):
+        a, (b,) = f(leafgrad.ones(2))
+        assert a is b
+
+
+def test_a_gradient_returned_before_it_is_cleared():
+    w = nn.Parameter(leafgrad.ones(2))
+
+    @leafgrad.compile
+    def f():
+        old = w.grad
+        w.grad = None
+        return old
+
+    for n in range(3):
+        w.grad = leafgrad.full((2,), float(n))
+        kept = w.grad
+        assert f() is kept
+        assert w.grad is None
+
+
+def test_writes_in_place_views_and_order():
+    def make():
+        a, b = leafgrad.arange(6.0).reshape(2, 3), leafgrad.ones(3)
+
+        def f():
+            old = a[0].clone()
+            a[0] = b
+            b.copy_(old)
+            a[:, 1].add_(10)
+            b.mul_(a[1, 0])
+
+        return f, lambda: [a, b]
+
+    for executor in ("numpy", "replay"):
+        both(make, executor=executor)
+
+
+def test_a_swap_of_two_tensors():
+    def make():
+        a, b = leafgrad.zeros(2), leafgrad.ones(2)
+
+        def f():
+            old = a.clone()
+            a.copy_(b)
+            b.copy_(old)
+
+        return f, lambda: [a, b]
+
+    for executor in ("numpy", "replay"):
+        both(make, executor=executor)
+
+
+def test_writes_into_views_of_captured_tensors_and_into_arguments():
+    base = leafgrad.zeros(4)
+    part = base[1:3]
+
+    @leafgrad.compile
+    def f(x):
+        part.add_(1)
+        x.mul_(2)
+
+    data = leafgrad.ones(3, 2)
+    for i in range(3):
+        f(data[i])
+    assert base.tolist() == [0, 3, 3, 0]
+    assert part.tolist() == [3, 3]
+    assert data.tolist() == [[2, 2]] * 3
+
+
+def test_writes_count_as_versions():
+    w = leafgrad.ones(2, requires_grad=True)
+    buffer = leafgrad.ones(2)
+    f = leafgrad.compile(lambda: buffer.add_(1))
+    for _ in range(2):
+        f()
+    saved = (w * buffer).sum()
+    f()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        saved.backward()
+
+
+def test_requires_grad_of_an_argument():
+    @leafgrad.compile
+    def f(x):
+        x.requires_grad_()
+        (x * x).sum().backward()
+
+    for _ in range(3):
+        x = leafgrad.tensor([3.0])
+        f(x)
+        assert x.requires_grad
+        assert x.is_leaf
+        assert x.grad.item() == 6
+
+
+def test_leaves_made_inside_have_gradients_of_their_own():
+    @leafgrad.compile
+    def f(x):
+        y = x.detach().requires_grad_()
+        (y * y).sum().backward()
+        return y.grad
+
+    x = leafgrad.tensor([1.0, 2.0])
+    assert [f(x).tolist() for _ in range(3)] == [[2, 4]] * 3
+
+
+def test_random_numbers_are_those_of_eager():
+    def make():
+        def f():
+            return leafgrad.rand(2) + leafgrad.randn(2) + F.dropout(leafgrad.ones(2), 0.5)
+
+        return f
+
+    leafgrad.manual_seed(0)
+    expected = [make()() for _ in range(4)]
+    leafgrad.manual_seed(0)
+    f = leafgrad.compile(make())
+    for e in expected:
+        assert leafgrad.allclose(f(), e)
+    own = leafgrad.Generator().manual_seed(5)
+    g = leafgrad.compile(lambda: leafgrad.rand(2, generator=own))
+    numbers = [g() for _ in range(3)]
+    own.manual_seed(5)
+    assert [n.tolist() for n in numbers] == [leafgrad.rand(2, generator=own).tolist() for _ in range(3)]
+
+
+def test_nothing_is_written_when_the_program_fails():
+    w = leafgrad.ones(2)
+
+    @leafgrad.op
+    def refuses_sometimes(xp, x):
+        if float(x.sum()) > 100:
+            raise ValueError("too large")
+        return x * 1
+
+    @leafgrad.compile
+    def f(x):
+        w.add_(1)
+        return refuses_sometimes(x)
+
+    for _ in range(3):
+        f(leafgrad.ones(2))
+    with pytest.raises(RuntimeError, match=r"refuses_sometimes.*too large"):
+        f(leafgrad.full((2,), 100.0))
+    assert w.tolist() == [4, 4]
+    f(leafgrad.ones(2))
+    assert w.tolist() == [5, 5]
+
+
+# ---- effects that cannot be repeated --------------------------------------------------------------------------------
+
+
+def test_memory_reached_in_two_ways():
+    w = nn.Parameter(leafgrad.ones(2))
+    alias = w.detach()
+
+    @leafgrad.compile
+    def f():
+        with leafgrad.no_grad():
+            w.add_(1)
+        return alias * 1
+
+    f()
+    with pytest.raises(TraceError, match=r"also reaches through another tensor, made outside by detach\(\)"):
+        f()
+    assert w.tolist() == [2, 2]
+
+
+def test_arguments_that_overlap_with_what_is_written():
+    w = leafgrad.ones(4)
+
+    @leafgrad.compile
+    def f(x):
+        w.add_(1)
+        return x * 1
+
+    for _ in range(3):
+        f(leafgrad.ones(2))
+    with pytest.raises(TraceError, match="also reaches through another tensor"):
+        f(w.detach()[:2])
+    with pytest.raises(TraceError, match="also reaches through another tensor"):
+        f(w[:2])
+    assert w.tolist() == [4] * 4
+    f(leafgrad.ones(4)[:2])
+    g = leafgrad.compile(lambda x: (w.add_(1), x * 1)[1])
+    for _ in range(3):
+        g(leafgrad.ones(4))
+    with pytest.raises(TraceError, match="also reaches through another tensor"):
+        g(w.detach())  # of the shape that was traced: only its memory tells
+    assert g._misses[-1].path == "memory that is written"
+    g(leafgrad.ones(4))
+
+
+def test_gradients_that_are_arguments():
+    w = nn.Parameter(leafgrad.ones(2))
+
+    @leafgrad.compile
+    def f(x):
+        (w * 2).sum().backward()
+        return x * 1
+
+    for _ in range(3):
+        f(leafgrad.ones(2))
+    assert f(w.grad).tolist() == [8, 8]
+    with pytest.raises(TraceError, match="also reaches through another tensor"):
+        f(w.grad.detach())
+
+
+def test_parts_of_one_memory_that_do_not_meet():
+    data = leafgrad.zeros(4)
+
+    @leafgrad.compile
+    def f(x, y):
+        x.add_(1)
+        return y * 1
+
+    for _ in range(3):
+        assert f(data[:2], data[2:]).tolist() == [0, 0]
+    assert data.tolist() == [3, 3, 0, 0]
+
+
+def test_writes_that_change_history():
+    w = leafgrad.ones(2, requires_grad=True)
+    buffer = leafgrad.zeros(2)
+
+    @leafgrad.compile
+    def f():
+        buffer.add_(w)
+
+    f()
+    buffer = leafgrad.zeros(2)
+    with pytest.raises(TraceError, match=r"whether or how a tensor from outside, .* requires grad"):
+        f()
+    assert not buffer.requires_grad
+    assert buffer.tolist() == [0, 0]
+
+
+def test_backward_into_a_graph_from_outside():
+    w = leafgrad.ones(2, requires_grad=True)
+    hidden = w * 3
+    f = leafgrad.compile(lambda: (hidden * 2).sum().backward())
+    f()
+    hidden = w * 3
+    with pytest.raises(TraceError, match=r"recorded outside of the traced function: detach\(\)"):
+        f()
+    assert w.grad.tolist() == [6, 6]
+
+
+def test_results_pass_gradients_on_to_a_graph_from_outside():
+    w = leafgrad.ones(2, requires_grad=True)
+    f = leafgrad.compile(lambda h: (h * w).sum())
+    for _ in range(3):
+        w.grad = None
+        f(w * 3).backward()
+        assert w.grad.tolist() == [6, 6]
+    hidden = w * 2
+    part = hidden[:1]
+    g = leafgrad.compile(lambda: part * part)
+    g()
+    w.grad = None
+    g().sum().backward()
+    assert w.grad.tolist() == [8, 0]

@@ -1,0 +1,94 @@
+"""What README and docs promise: printed results, hooks, links. Their blocks themselves run as tests of their own."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from leafgrad.plugins import hookspecs
+from leafgrad.plugins.manager import HOOKS
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("plugins/*/README.md")), *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#\s]+)\)")
+PRINTED = re.compile(r"^\s*print\(.*\)\s+# (.*)$")
+WITH_RESULTS = [page for page in PAGES if re.search(r"^ *print\(.*\) +# ", page.read_text(), re.MULTILINE)]
+
+
+def scripts(page):
+    """The Python blocks of a page that are no sessions."""
+    return [code for code in BLOCK.findall(page.read_text()) if not code.startswith(">>>")]
+
+
+def name(page):
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", WITH_RESULTS, ids=name)
+def test_comments_tell_what_is_printed(page, monkeypatch):
+    printed = []
+
+    def record(*values):
+        printed.append((sys._getframe(1).f_lineno, " ".join(map(str, values))))
+
+    monkeypatch.setattr(builtins, "print", record)
+    namespace = {"__name__": "page"}
+    for code in scripts(page):
+        printed.clear()
+        exec(compile(code, str(page), "exec"), namespace)
+        lines = code.splitlines()
+        for number, text in printed:
+            expected = PRINTED.match(lines[number - 1])
+            assert expected, f"say in a comment what is printed: {lines[number - 1]}"
+            assert re.match(re.escape(text) + r"(, |$)", expected[1]), f"expected {expected[1]}, got {text}"
+
+
+def test_readme_starts_with_code():
+    assert "```python" in (ROOT / "README.md").read_text().splitlines()[:20]
+
+
+def test_every_hook_is_described_with_its_arguments():
+    page = (ROOT / "docs" / "plugins.md").read_text()
+    assert len(HOOKS) == 4
+    for hook in HOOKS:
+        specification = getattr(hookspecs, hook)
+        signature = inspect.signature(specification)
+        arguments = ", ".join(signature.parameters)
+        assert f"**`{hook}({arguments}) -> {signature.return_annotation}`**" in page
+        assert f"def {hook}({arguments}):" in page
+
+
+@pytest.mark.parametrize("variable", ["LEAFGRAD_PLUGINS", "LEAFGRAD_STRICT_PLUGINS"])
+def test_environment_variables_are_described(variable):
+    assert f"`{variable}=" in (ROOT / "docs" / "plugins.md").read_text()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page):
+    links = [link for link in LINK.findall(page.read_text()) if "://" not in link]
+    missing = [link for link in links if not (page.parent / link).exists()]
+    assert not missing
+
+
+def test_every_page_is_in_the_index():
+    index = (ROOT / "docs" / "index.md").read_text()
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.stem == "index" or re.search(rf"^{page.stem}$", index, re.MULTILINE), page.stem
+
+
+def test_the_commands_of_readme_are_those_of_the_makefile():
+    readme, makefile = (textwrap.dedent((ROOT / f).read_text()) for f in ("README.md", "Makefile"))
+    plugins = " ".join(f"--editable ./plugins/{path.name}" for path in sorted((ROOT / "plugins").iterdir()))
+    assert 'install --editable ".[test]" $(PLUGINS:%=--editable ./%)' in makefile
+    assert f'install --editable ".[test]" {plugins}\n' in readme
+    assert "examples/burgers.py --quick" in makefile
+    assert "examples/burgers.py --quick" in readme
+    assert "-n $(JOBS) --dist loadfile" in makefile
+    assert "-n 2 --dist loadfile" in readme
