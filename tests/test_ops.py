@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
+from rows import ELSEWHERE, ROWS, outputs, tensors
 
 import leafgrad
 from leafgrad import backends
@@ -17,41 +15,14 @@ from leafgrad.plugins import builtin
 TOLERANCE = {"float32": 2e-5, "float16": 1e-2}
 
 
-HERE = Path(__file__).parent
-
-
-def load(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-FILES = [load(path) for path in sorted((HERE / "ops").glob("*_rows.py"))]
-ROWS = [row for file in FILES for row in file.ROWS]
-ELSEWHERE = {op: where for file in FILES for op, where in getattr(file, "ELSEWHERE", {}).items()}
 CASES = [(row, dtype) for row in ROWS for dtype in row.dtypes]
 DIFFERENTIABLE = [row for row in ROWS if row.order]
 ERRORS = [(row, *error) for row in ROWS for error in row.errors]
 INTEGERS = [row for row in ROWS if row.integers and "elementwise" in getattr(row.op, "traits", ())]
 
 
-def tensors(args, device, requires_grad=False):
-    """``args`` with NumPy arrays as tensors on ``device``; floating ones may require grad."""
-    return tuple(
-        leafgrad.tensor(a, device=device, requires_grad=requires_grad and a.dtype.kind == "f")
-        if isinstance(a, np.ndarray)
-        else a
-        for a in args
-    )
-
-
 def host(t):
     return backends.backend_of(t._data).to_host(t._data)
-
-
-def outputs(result):
-    return result if isinstance(result, tuple) else (result,)
 
 
 def close(actual, expected, dtype, rtol):

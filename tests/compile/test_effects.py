@@ -305,6 +305,10 @@ def test_gradients_that_are_arguments():
     for _ in range(3):
         f(leafgrad.ones(2))
     assert f(w.grad).tolist() == [8, 8]
+    other = leafgrad.ones(2)
+    assert f(other).tolist() == [1, 1]
+    assert other.tolist() == [1, 1]
+    assert w.grad.tolist() == [10, 10]
     with pytest.raises(TraceError, match="also reaches through another tensor"):
         f(w.grad.detach())
 

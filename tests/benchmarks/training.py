@@ -1,0 +1,108 @@
+"""Whole training steps, compiled, against eager ones: a classifier, a transformer block, and an LSTM."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+from compare import compare, header, one_thread, peer
+
+
+def classifier(library):
+    """64-64-64-10 with ReLU, batch 128, cross-entropy, Adam: the size of the digits example."""
+    nn = library.nn
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+    optimizer = library.optim.Adam(model.parameters())
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step, (library.randn(128, 64), library.randint(0, 10, (128,)))
+
+
+def transformer(library):
+    """A block of width 64 with 4 heads and GELU, before it LayerNorms; batch 32, 32 tokens."""
+    nn = library.nn
+    batch, tokens, width, heads = 32, 32, 64, 4
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.inward, self.outward = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.feed = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+        def forward(self, x):
+            parts = self.inward(self.before(x)).chunk(3, dim=-1)
+            q, k, v = (p.reshape(batch, tokens, heads, width // heads).transpose(1, 2) for p in parts)
+            weights = library.softmax(q @ k.transpose(-2, -1) / math.sqrt(width // heads), dim=-1)
+            x = x + self.outward((weights @ v).transpose(1, 2).reshape(batch, tokens, width))
+            return x + self.feed(self.between(x))
+
+    model = Block()
+    optimizer = library.optim.Adam(model.parameters())
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = ((model(x) - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step, (library.randn(batch, tokens, width), library.randn(batch, tokens, width))
+
+
+def lstm(library):
+    """An LSTM cell of width 64 over 16 steps, batch 64, and a linear layer after the last."""
+    nn = library.nn
+    batch, length, width = 64, 16, 64
+    inward, across, head = nn.Linear(width, 4 * width), nn.Linear(width, 4 * width), nn.Linear(width, 10)
+    optimizer = library.optim.Adam([*inward.parameters(), *across.parameters(), *head.parameters()])
+
+    def step(x, y):
+        optimizer.zero_grad()
+        h = c = library.zeros(batch, width)
+        for t in range(length):
+            i, f, g, o = (inward(x[:, t]) + across(h)).chunk(4, dim=1)
+            c = library.sigmoid(f) * c + library.sigmoid(i) * library.tanh(g)
+            h = library.sigmoid(o) * library.tanh(c)
+        loss = nn.functional.cross_entropy(head(h), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step, (library.randn(batch, length, width), library.randint(0, 10, (batch,)))
+
+
+CASES = {"classifier": classifier, "transformer block": transformer, "LSTM": lstm}
+
+
+def case(make):
+    """The step of each library as a function without arguments."""
+    functions = {}
+    for name in ("leafgrad", "torch"):
+        library = peer(name)
+        if library is None:
+            continue
+        if name == "leafgrad":
+            step, arguments = make(library)
+            functions["compiled"] = lambda run=library.compile(step), arguments=arguments: run(*arguments)
+        step, arguments = make(library)
+        functions[name] = lambda step=step, arguments=arguments: step(*arguments)
+    return functions
+
+
+def main() -> None:
+    one_thread()
+    header("Training steps with Adam inside: compiled, eager, and PyTorch")
+    for name, make in CASES.items():
+        if len(sys.argv) < 2 or name in sys.argv[1:]:
+            compare(name, case(make), runs=101, unit="ms")
+
+
+if __name__ == "__main__":
+    main()
