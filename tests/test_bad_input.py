@@ -313,6 +313,112 @@ def test_the_search_is_wide():
     assert isinstance(leafgrad.sum, types.FunctionType)
 
 
+# ---- nothing half-written stays behind ----------------------------------------------------------------------------
+
+
+def net():
+    leafgrad.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+
+
+def values(state):
+    """A state dict with lists in the place of tensors, to compare."""
+    if isinstance(state, leafgrad.Tensor):
+        return state.tolist()
+    if isinstance(state, dict):
+        return {key: values(value) for key, value in state.items()}
+    return [values(value) for value in state] if isinstance(state, (list, tuple)) else state
+
+
+BAD_STATES = {
+    "a key is missing": lambda d: d.pop("2.bias"),
+    "a key too many": lambda d: d.update({"3.bias": leafgrad.ones(2)}),
+    "a shape": lambda d: d.update({"2.weight": leafgrad.ones(3, 3)}),
+    "no tensor": lambda d: d.update({"2.bias": [0.0, 0.0]}),
+}
+
+
+@pytest.mark.parametrize("assign", [False, True])
+@pytest.mark.parametrize("spoil", BAD_STATES)
+def test_a_failed_load_leaves_the_module(spoil, assign):
+    model = net()
+    before, parameters = values(model.state_dict()), list(model.parameters())
+    state = {key: value + 1 for key, value in model.state_dict().items()}
+    BAD_STATES[spoil](state)
+    with pytest.raises(RuntimeError, match="load"):
+        model.load_state_dict(state, assign=assign)
+    assert values(model.state_dict()) == before
+    assert all(a is b for a, b in zip(model.parameters(), parameters, strict=True))
+
+
+BAD_OPTIMIZER_STATES = {
+    "another number of groups": lambda d: d["param_groups"].append(d["param_groups"][0]),
+    "another number of parameters": lambda d: d["param_groups"][0]["params"].pop(),
+    "a shape": lambda d: d["state"][5].update(exp_avg=leafgrad.ones(7)),
+    "no groups": lambda d: d.pop("param_groups"),
+    "no state": lambda d: d.pop("state"),
+}
+
+
+@pytest.mark.parametrize("spoil", BAD_OPTIMIZER_STATES)
+def test_a_failed_load_leaves_the_optimizer(spoil):
+    model = net()
+    optimizer = optim.Adam(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model(leafgrad.randn(5, 3)).square().sum().backward()
+        optimizer.step()
+    before, groups = values(optimizer.state_dict()), optimizer.param_groups
+    state = optimizer.state_dict()
+    for entry in state["state"].values():
+        entry.update({name: value + 1 for name, value in entry.items()})
+    state["param_groups"][0]["lr"] = 0.5
+    BAD_OPTIMIZER_STATES[spoil](state)
+    with pytest.raises((ValueError, KeyError)):
+        optimizer.load_state_dict(state)
+    assert optimizer.param_groups is groups
+    assert groups[0]["lr"] == 0.1
+    assert values(optimizer.state_dict())["state"] == before["state"]
+
+
+def test_a_failed_save_leaves_the_former_file(tmp_path):
+    path = tmp_path / "checkpoint"
+    leafgrad.save({"x": matrix()}, path)
+    before = path.read_bytes()
+    with pytest.raises(TypeError, match="y"):
+        leafgrad.save({"x": matrix() + 1, "y": object()}, path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["checkpoint"]
+
+
+WRITES = {
+    "add_": lambda x: x.add_(leafgrad.ones(2, 3, 3)),
+    "mul_ of another device": lambda x: x.mul_(leafgrad.ones(3, 3, device="fake:0")),
+    "integer add_": lambda x: x.add_(leafgrad.ones(4)),
+    "copy_": lambda x: x.copy_(leafgrad.ones(4, 3)),
+    "clamp_": lambda x: x.clamp_("0"),
+    "fill_": lambda x: x.fill_(leafgrad.ones(2)),
+    "masked_fill_": lambda x: x.masked_fill_(leafgrad.ones(3, 3), 0),
+    "index_add_": lambda x: x.index_add_(0, leafgrad.tensor([0, 5]), leafgrad.ones(2, 3)),
+    "scatter_": lambda x: x.scatter_(0, leafgrad.tensor([[0, 5]]), leafgrad.ones(1, 2)),
+    "index_put_": lambda x: x.index_put_((leafgrad.tensor([0, 7]),), leafgrad.ones(3)),
+    "x[...] = ": lambda x: x.__setitem__(slice(0, 2), leafgrad.ones(3, 3)),
+    "x[mask] = ": lambda x: x.__setitem__(x > 1, leafgrad.ones(7)),
+    "normal_": lambda x: x.normal_(0, -1),
+}
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("name", WRITES)
+def test_a_failed_write_leaves_the_tensor(name, requires_grad):
+    x = matrix().requires_grad_(requires_grad) * 1
+    before, node, version = x.tolist(), x.grad_fn, x._version and x._version.count
+    with pytest.raises((RuntimeError, TypeError, IndexError, ValueError)):
+        WRITES[name](x)
+    assert x.tolist() == before
+    assert x.grad_fn is node
+    assert (x._version and x._version.count) in (version, 0)
+
+
 # ---- exception types are PyTorch's, and messages say what was expected, what came, and what to do ------------------
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from rows import ELSEWHERE, ROWS, outputs, tensors
+from rows import ELSEWHERE, HERE, ROWS, outputs, tensors
 
 import leafgrad
 from leafgrad import backends

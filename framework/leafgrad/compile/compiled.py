@@ -295,8 +295,8 @@ def trace_watched(
         line = next((e.line for e in traced.graph.equations if value in e.inputs), None)
         raise TraceError(
             f"a traced function uses a tensor, {facts(lost[0])}{f', at {line}' if line else ''}, that is reached "
-            "neither through its arguments nor through variables, attributes, lists or dicts; whether it is still the same at "
-            "later calls could not be checked. Pass it as an argument"
+            "neither through its arguments nor through variables, attributes, lists or dicts; whether it is still the "
+            "same at later calls could not be checked. Pass it as an argument"
         )
     return traced, environment
 
@@ -322,7 +322,8 @@ def unchanged(environment: Environment, name: str) -> Iterator[None]:
             )
         raise TraceError(
             f"{name} changes {place.path} from {brief(old)} to {brief(new)}; the program would not, so later calls "
-            "would leave it as it is. Change it outside of the compiled function, or keep it in a tensor and write in place"
+            "would leave it as it is. Change it outside of the compiled function, or keep it in a tensor and write "
+            "in place"
         )
 
 
@@ -331,7 +332,8 @@ def apart_of(graph: Graph, tensors: Sequence[int]) -> Apart | None:
     written = {id(e.source) for e in graph.effects if isinstance(e, Write)}
     if not written:
         return None
-    captured, given = [], []
+    captured: list[tuple[Tensor, bool]] = []
+    given: list[tuple[Callable[[Sequence[Any]], Any], bool]] = []
     for source in graph.inputs.values():
         mark = id(source) in written
         if isinstance(source, Captured):

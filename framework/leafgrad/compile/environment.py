@@ -59,7 +59,8 @@ class Place:
     Attributes:
         path: what a reader calls it, e.g. ``"net.0.training"``.
         kind: how it is read: an ``"item"`` or ``"attribute"`` of ``container``, a ``"cell"``, the ``"length"`` of a
-            container, the ``"keys"`` of a dict, or the whole of a set (``"all"``).
+            container, the ``"keys"`` of a dict, names ``"absent"`` from it, or the whole of a set
+            (``"all"``).
     """
 
     path: str
@@ -79,6 +80,8 @@ class Place:
                 return self.container.cell_contents
             case "length":
                 return len(self.container)
+            case "absent":
+                return self.container.keys().isdisjoint(self.key)
             case "keys":
                 return Keys.of(self.container)
         return type(self.container)(self.container)
@@ -94,6 +97,9 @@ class Place:
                 self.container.cell_contents = value
             case "length" if isinstance(self.container, list):
                 del self.container[value:]
+            case "absent":
+                for key in self.key:
+                    self.container.pop(key, None)
             case "keys":
                 for key in [k for k in self.container if k not in value and id(k) not in value]:
                     del self.container[key]
@@ -108,7 +114,7 @@ class Keys(tuple[Any, ...]):
     @classmethod
     def of(cls, container: dict[Any, Any]) -> Keys:
         keys = [*container]
-        return cls(keys if all([type(key) is str for key in keys]) else map(id, keys))
+        return cls(keys if all(type(key) is str for key in keys) else map(id, keys))
 
 
 def alike(a: Any, b: Any) -> bool:
@@ -348,13 +354,19 @@ class Walker:
     def instance(self, value: Any, path: str, live: frozenset[str]) -> None:
         kind = type(value)
         self.attributes(value, kind.__mro__, path, live, self.names.of(kind))
+        methods = []
         for base in kind.__mro__:
-            if not is_library(file_of(base)):
-                for name, method in list(vars(base).items()):
-                    plain = getattr(method, "__func__", None) or getattr(method, "fget", None) or method
-                    if isinstance(plain, types.FunctionType) and plain.__code__ in self.codes:
+            for name, method in list(vars(base).items()):
+                plain = getattr(method, "__func__", None) or getattr(method, "fget", None) or method
+                if isinstance(plain, types.FunctionType) and plain.__code__ in self.codes:
+                    methods.append(name)
+                    if not is_library(file_of(base)):
                         self.visit("item", vars(base), name, f"{base.__name__}.{name}", live)
                         self.push(plain, f"{path}.{name}", live)
+        own = getattr(value, "__dict__", None)
+        hidden = tuple(name for name in methods if not name.startswith("__") and own is not None and name not in own)
+        if hidden:  # none is put in front of the class's
+            self.found.places.append(Place(f"methods of {path}", "absent", own, hidden, True))
         wrapped = getattr(value, "__wrapped__", None)
         if wrapped is not None:
             self.push(wrapped, path, live)

@@ -109,8 +109,7 @@ class Guards:
             self.add(
                 f"{name}._root is {name}._base._data", path, "a view of its base", lambda _: "a view of other memory"
             )
-        for source, was_none in touched:
-            self.gradient(source, was_none, tensors, leaves, environment)
+        self.gradients(touched, tensors, leaves, captured, environment)
         for place in environment.places:
             self.place(place)
         self.accepts = compiled(self.conditions, len(leaves), self.scope)
@@ -196,22 +195,40 @@ class Guards:
             path = ", ".join(self.paths[i] for i in first.values())
             self.add(f"outside.isdisjoint(({ids},))", path, "passed as an argument only", lambda _: "captured as well")
 
-    def gradient(
-        self, source: Argument | Captured, was_none: bool, tensors: list[int], leaves: Sequence[Any], env: Environment
+    def gradients(
+        self,
+        touched: Sequence[tuple[Argument | Captured, bool]],
+        tensors: list[int],
+        leaves: Sequence[Any],
+        captured: Sequence[Tensor],
+        env: Environment,
     ) -> None:
-        """That a tensor has, or has not, a gradient, which does not require grad."""
-        if isinstance(source, Argument):
-            i = tensors[source.index]
-            at, path, owner = f"a{i}", self.paths[i], lambda leaves: leaves[i]
-        else:
-            t = source.tensor
-            at, path, owner = self.name(t), env.tensors.get(id(t), "a captured tensor"), lambda _: t
-        if was_none:
-            test = f"({at}._leaf is None or {at}._leaf.grad is None)"
-        else:
-            test = f"({at}._leaf is not None and (g := {at}._leaf.grad) is not None and g._node is None)"
-        expected = "None" if was_none else "a gradient"
-        self.add(test, f"{path}.grad", expected, lambda leaves: gradient_of(owner(leaves)))
+        """That tensors have, or have not, a gradient; that it requires none; and which tensors it is itself."""
+        others = {id(t): self.name(t) for t in captured} | {id(leaves[i]): f"a{i}" for i in tensors}
+        apart = []
+        for source, was_none in touched:
+            i = tensors[source.index] if isinstance(source, Argument) else -1
+            t = leaves[i] if isinstance(source, Argument) else source.tensor
+            at = self.name(t) if i < 0 else f"a{i}"
+            path = f"{env.tensors.get(id(t), 'a captured tensor') if i < 0 else self.paths[i]}.grad"
+            if was_none:
+                test = f"({at}._leaf is None or {at}._leaf.grad is None)"
+            else:
+                test = f"({at}._leaf is not None and (g := {at}._leaf.grad) is not None and g._node is None)"
+            self.add(test, path, "None" if was_none else "a gradient", gradient_of(i, t))
+            if not was_none and id(t.grad) in others:
+                self.add(
+                    f"{at}._leaf.grad is {others[id(t.grad)]}",
+                    path,
+                    "a tensor used directly too",
+                    lambda _: "another one",
+                )
+            elif not was_none:
+                apart.append(f"id({at}._leaf.grad)")
+        if apart:
+            known = f"({', '.join(f'id({name})' for name in others.values())},)" if others else "()"
+            test = f"{{{', '.join(apart)}}}.isdisjoint({known})"
+            self.add(test, "gradients", "used as such only", lambda _: "used directly too")
 
     def place(self, place: Place) -> None:
         at = self.name(place.container)
@@ -225,6 +242,8 @@ class Guards:
                 test = self.same(f"{at}.cell_contents", place.value)
             case "length":
                 test = f"len({at}) == {place.value}"
+            case "absent":
+                test = f"{at}.keys().isdisjoint({place.key!r})"
             case "keys":
                 names = all(type(k) is str for k in place.value)
                 test = f"[{'*' if names else '*map(id, '}{at}{'' if names else ')'}] == {self.name(list(place.value))}"
@@ -275,10 +294,16 @@ def compiled(conditions: Sequence[Condition], count: int, scope: dict[str, Any])
     return accepts
 
 
-def gradient_of(t: Tensor) -> str:
-    if t._leaf is None or t._leaf.grad is None:
-        return "None"
-    return "a gradient" if t._leaf.grad._node is None else "a gradient that requires grad"
+def gradient_of(i: int, t: Tensor) -> Callable[[Sequence[Any]], str]:
+    """What to say of the gradient of the ``i``-th leaf of a call, or of ``t`` if ``i`` is negative."""
+
+    def now(leaves: Sequence[Any]) -> str:
+        owner = t if i < 0 else leaves[i]
+        if owner._leaf is None or owner._leaf.grad is None:
+            return "None"
+        return "a gradient" if owner._leaf.grad._node is None else "a gradient that requires grad"
+
+    return now
 
 
 def mode_name(flags: int) -> str:

@@ -35,6 +35,9 @@ def separate(arrays: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
     return found
 
 
+Owned = dict[int, list[tuple[Any, bool]]]  # by id of the owner: arrays, each with whether it is written
+
+
 class Apart:
     """Checks that memory which a program writes is reached through one tensor only.
 
@@ -49,32 +52,34 @@ class Apart:
         self.tensors = [t for t, _ in captured]
         self.written = [w for _, w in captured]
         self.given = list(given)
-        self.arrays: list[Any] = []
-        self.owned: dict[int, list[tuple[Any, bool]]] = {}
+        self.seen: tuple[list[Any], Owned] = ([], {})  # the captured arrays of the last check, and all by owner
 
     def holds(self, leaves: Sequence[Any]) -> bool:
         """Whether it is so now."""
         arrays = [t._data for t in self.tensors]
-        if len(self.arrays) != len(arrays) or not all(map(operator.is_, arrays, self.arrays)):
-            self.arrays, self.owned = arrays, {}
-            if not all([self.enter(self.owned, a, w) for a, w in zip(arrays, self.written, strict=True)]):
-                self.arrays = []
+        before, owned = self.seen
+        if len(before) != len(arrays) or not all(map(operator.is_, arrays, before)):
+            owned = {}
+            for array, written in zip(arrays, self.written, strict=True):
+                if not enter(owned, array, written):
+                    return False
+            self.seen = arrays, owned
+        own: Owned = {}
+        for tensor, written in self.given:
+            array = tensor(leaves)._data
+            if not (free(owned, array, written) and enter(own, array, written)):
                 return False
-        own: dict[int, list[tuple[Any, bool]]] = {}
-        return all([
-            self.enter(own, a, w) and free(self.owned, a, w)
-            for a, w in [(tensor(leaves)._data, w) for tensor, w in self.given]
-        ])  # fmt: skip
-
-    @staticmethod
-    def enter(owned: dict[int, list[tuple[Any, bool]]], array: Any, written: bool) -> bool:
-        """Add an array to those known; False if it meets one of them where either is written."""
-        found = free(owned, array, written)
-        owned.setdefault(id(owner(array)), []).append((array, written))
-        return found
+        return True
 
 
-def free(owned: dict[int, list[tuple[Any, bool]]], array: Any, written: bool) -> bool:
+def enter(owned: Owned, array: Any, written: bool) -> bool:
+    """Add an array to those known; False if it meets one of them where either is written."""
+    found = free(owned, array, written)
+    owned.setdefault(id(owner(array)), []).append((array, written))
+    return found
+
+
+def free(owned: Owned, array: Any, written: bool) -> bool:
     """Whether no array of ``owned``, by owner, meets ``array`` where either is written."""
     group = owned.get(id(owner(array)))
     return group is None or not any((written or w) and overlap(array, other) for other, w in group)

@@ -132,8 +132,8 @@ def check_leaks(traced: Traced) -> None:
             gc.collect()
     raise TraceError(
         f"a tensor made while tracing, at {alive[-1]}, was kept outside of the function; at later calls nothing would "
-        "be put there. Return it instead. State that is made at a first call, such as an optimizer's, has to exist before "
-        "the function is traced"
+        "be put there. Return it instead. State that is made at a first call, such as an optimizer's, has to exist "
+        "before the function is traced"
     )
 
 

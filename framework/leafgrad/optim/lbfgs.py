@@ -151,7 +151,10 @@ class LBFGS(Optimizer):
         self._evaluations += 1
         self.state[self.param_groups[0]["params"][0]]["func_evals"] += 1
         with modes.enable_grad():
-            return closure()
+            loss = closure()
+        if not isinstance(loss, (Tensor, int, float)):
+            raise TypeError(f"LBFGS.step(): closure: expected a function that returns the loss, got {type(loss).__name__}")
+        return loss
 
     def _gradient(self) -> Tensor:
         """The gradients of all parameters, flat; zeros where there is none."""

@@ -181,6 +181,9 @@ class Optimizer:
         Raises:
             ValueError: other groups, numbers of parameters or shapes than this optimizer has.
         """
+        for key in ("param_groups", "state"):
+            if key not in state_dict:
+                raise KeyError(f"state_dict: expected the keys 'param_groups' and 'state', got {sorted(state_dict)}")
         saved = state_dict["param_groups"]
         if len(saved) != len(self.param_groups):
             raise ValueError(

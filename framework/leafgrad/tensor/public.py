@@ -20,18 +20,30 @@ from leafgrad.ops.node import TensorBase
 
 F = TypeVar("F", bound=Callable[..., Any])
 RAISES = {"RAISE_VARARGS", "RERAISE"}
+_published: set[type] = set()
 
 
 def publish(namespace: dict[str, Any]) -> None:
-    """Put functions and constructors of a module's ``namespace`` behind the door: ``__all__``, or all public ones."""
+    """Put functions and classes of a module's ``namespace`` behind the door: ``__all__``, or all public ones."""
     for name in namespace.get("__all__") or [name for name in namespace if not name.startswith("_")]:
         value: Any = namespace[name]
         if isinstance(value, types.FunctionType):
             namespace[name] = public(value)
             if namespace[name] is not value:
                 namespace[name].__module__, namespace[name].__qualname__ = namespace["__name__"], name
-        elif isinstance(value, type) and isinstance(vars(value).get("__init__"), types.FunctionType):
-            type.__setattr__(value, "__init__", public(vars(value)["__init__"], bound=True, name=name))
+        elif isinstance(value, type) and not issubclass(value, TensorBase):
+            for kind in set(value.__mro__) - _published:
+                if kind.__module__.startswith("leafgrad."):
+                    _published.add(kind)
+                    _publish_methods(kind)
+
+
+def _publish_methods(kind: type) -> None:
+    """Put the constructor and the public methods of a class behind the door, but ``forward``, which is called often."""
+    for name, value in list(vars(kind).items()):
+        if isinstance(value, types.FunctionType) and (name == "__init__" or name[0] != "_") and name != "forward":
+            called = kind.__name__ if name == "__init__" else f"{kind.__name__}.{name}"
+            setattr(kind, name, public(value, bound=True, name=called))
 
 
 def public(function: F, *, bound: bool = False, name: str = "") -> F:
@@ -41,8 +53,9 @@ def public(function: F, *, bound: bool = False, name: str = "") -> F:
         bound: whether the first argument is the object whose method this is.
         name: what errors call it, if not by its own name.
     """
-    kinds = [a for n, a in getattr(inspect.unwrap(function), "__annotations__", {}).items() if n != "return"]
-    if all(kind in ("Any", Any) for kind in kinds[bound:]):
+    plain = inspect.unwrap(function)
+    unchecked = {"return", plain.__code__.co_varnames[0]} if bound else {"return"}
+    if all(kind in ("Any", Any) for name, kind in plain.__annotations__.items() if name not in unchecked):
         return function
 
     @functools.wraps(function)

@@ -117,6 +117,8 @@ class LambdaLR(LRScheduler):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what ``state_dict`` gave; functions stay as they are."""
+        if "lr_lambdas" not in state_dict:
+            raise KeyError(f"state_dict: expected the key 'lr_lambdas', got {sorted(state_dict)}")
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
         for f, attributes in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
             if attributes is not None:

@@ -65,7 +65,10 @@ class ReduceLROnPlateau:
 
     def step(self, metrics: SupportsFloat) -> None:
         """Tell it the metric of an epoch, a number or a tensor of one element."""
-        current = float(metrics)
+        try:
+            current = float(metrics)
+        except TypeError:
+            raise TypeError(f"step(): metrics: expected one number, got {type(metrics).__name__}") from None
         self.last_epoch += 1
         if self.is_better(current, self.best):
             self.best = current
