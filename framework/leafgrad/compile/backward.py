@@ -6,17 +6,51 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from leafgrad import modes
 from leafgrad.compile.graph import Graph, Value
 from leafgrad.compile.recorder import unknown_history
 from leafgrad.compile.trace import Traced
-from leafgrad.errors import TraceError
 from leafgrad.ops import messages
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.node import EMPTY, FREED, SEQ, GraphNode, Node, Output, SymbolBase
 from leafgrad.tensor.tensor import Tensor
 
 Saved = tuple[Any, Tensor | None]  # an array, and the tensor whose memory it is, if it is one from outside
+
+
+def new_node(op: Any, saved: Sequence[Saved]) -> Node:
+    """A new node without its shape and edges."""
+    node = object.__new__(Node)
+    node.op = op
+    node.params = EMPTY
+    node.edges = ()
+    node.seq = next(SEQ)
+    node.hooks = node.out = node.version = node.shapes = None
+    node.saved = tuple(saved)
+    node.ends = {}
+    return node
+
+
+class Refused:
+    """What the engine asks of ``node.op`` for a result that requires grad but whose graph is gone."""
+
+    label = "CompiledBackward0"
+    name = "a compiled function"
+    traits: frozenset[str] = frozenset()
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def attach(self, result: Tensor, edges: tuple[GraphNode, ...]) -> None:
+        """Make ``result`` the output of a new node."""
+        node = new_node(self, ())
+        node.shape, node.edges = result._data.shape, edges
+        result._node = node
+
+    def pull(self, node: Node, g: Any, needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
+        """The error that the graph gave when it was walked."""
+        raise type(self.error)(*self.error.args)
+
+    pull_recorded = pull
 
 
 class Backward:
@@ -28,8 +62,6 @@ class Backward:
 
     def __init__(self, traced: Traced, build: Callable[[Graph], Callable[[Sequence[Any]], list[Any]]]) -> None:
         self.graph = traced.backward
-        self.refused = traced.refused
-        self.targets = traced.targets
         self.values: list[Value] = [traced.graph.results[i] for i in traced.differentiable]
         self.build = build
         self.lock = threading.Lock()
@@ -37,19 +69,12 @@ class Backward:
 
     def node(self, saved: Sequence[Saved]) -> Node:
         """A new node for one call, without its edges."""
-        node = object.__new__(Node)
-        node.op = self
-        node.params = EMPTY
-        node.edges = ()
-        node.seq = next(SEQ)
-        several = len(self.values) > 1
-        shape: Any = (None,) * len(self.values) if several else self.values[0].shape  # None: pull fills the gaps
-        node.shape = shape
-        node.hooks = node.out = node.version = node.shapes = None
-        node.saved = tuple(saved)
-        node.ends = {}
-        if modes.get() & modes.ANOMALY:
-            node.where = messages.user_line()
+        node = new_node(self, saved)
+        if len(self.values) > 1:
+            gaps: Any = (None,) * len(self.values)  # pull fills them
+            node.shape = gaps
+        else:
+            node.shape = self.values[0].shape
         return node
 
     def attach(self, node: Node, results: Sequence[Tensor]) -> None:
@@ -65,9 +90,6 @@ class Backward:
         gradients = list(g) if type(g) is tuple else [g]
         if node.saved is FREED:
             raise messages.freed()
-        if self.graph is None:
-            assert self.refused is not None
-            raise type(self.refused)(*self.refused.args)
         some = next(one for one in gradients if one is not None)
         if isinstance(some, SymbolBase):
             raise unknown_history(self.name)
@@ -97,7 +119,6 @@ class Backward:
         """What runs the backward graph, built when it is first asked for."""
         with self.lock:
             if self.run is None:
-                if self.graph is None:
-                    raise TraceError("this result has no backward program")
+                assert self.graph is not None
                 self.run = self.build(self.graph)
             return self.run

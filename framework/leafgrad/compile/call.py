@@ -9,7 +9,7 @@ from typing import Any
 
 from leafgrad import backends, modes
 from leafgrad.compile import executor
-from leafgrad.compile.backward import Backward, Saved
+from leafgrad.compile.backward import Backward, Refused, Saved
 from leafgrad.compile.graph import Argument, Captured, Effect, Grad, Graph, Live, SetGrad, Source, Value, Write
 from leafgrad.compile.guards import Guards
 from leafgrad.compile.passes import optimize
@@ -65,7 +65,9 @@ class Call:
         self.captured = [s.tensor for s in sources if isinstance(s, Captured)]
         self.grads = [s.of for s in sources if isinstance(s, Grad)]
         self.lives = [s.read for s in sources if isinstance(s, Live)]
-        self.count = len({o.index for o in traced.outputs if isinstance(o, Slot) and o.index >= 0})
+        self.count = traced.count
+        self.leaves = traced.leaves
+        self.refused = {i: Refused(error) for i, error in traced.refused.items()}
         self.effects = plan_effects(graph)
         self.backward = Backward(traced, lambda graph: Runner(graph, name)) if traced.differentiable else None
         self.saved = plan_saved(traced, list(graph.inputs), self.count)
@@ -83,6 +85,8 @@ class Call:
         if self.backward is not None and node is not None:
             node.edges = tuple([self.owner(source, leaves)._node for source in self.targets])
             self.backward.attach(node, [made[i] for i in self.differentiable])
+        for i, refused in self.refused.items():
+            refused.attach(made[i], tuple([self.owner(source, leaves)._node for source in self.leaves]))
         if self.guards.flags & modes.INFERENCE:
             for t in made:
                 t._version = carriers.INFERENCE_VERSION

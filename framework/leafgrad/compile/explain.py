@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from leafgrad.compile.call import Call
 from leafgrad.compile.guards import Guards, Miss, mode_name
@@ -46,10 +45,10 @@ def program(call: Call) -> list[str]:
     lines = [f"{runner.before} equations traced, {len(graph)} after the passes; {len(graph.inputs)} inputs"]
     lines += [f"effects: {', '.join(f'{n} {words[k]}' for k, n in kinds.items())}"] if kinds else []
     lines += runner.program.explain()
-    backward: Any = call.backward
-    if backward is not None:
-        state = "refused" if backward.graph is None else "compiled" if backward.run is not None else "traced"
-        lines.append(f"results require grad; their backward pass: {state}")
+    if call.backward is not None:
+        state = "traced" if call.backward.run is None else "compiled"
+        lines.append(f"{len(call.differentiable)} results have gradients; their backward pass is {state}")
+    lines += [f"result {i} has no gradients: {refused.error}" for i, refused in call.refused.items()]
     return lines
 
 

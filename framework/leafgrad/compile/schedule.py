@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from leafgrad.compile.axes import Carried, carried
@@ -61,8 +62,25 @@ class Schedule:
 
 
 def schedule(graph: Graph) -> Schedule:
-    """Split the graph into stages."""
-    return Scheduler(graph).run()
+    """Split the graph into stages.
+
+    A batch whose loops store much of what they make, since something between them needs it whole, is not chunked:
+    the traffic costs more than the cache saves.
+    """
+    lengths = batch_lengths(graph)
+    while True:
+        found = Scheduler(graph, lengths).run()
+        loops = [s for s in found.stages if isinstance(s, Loop)]
+        torn = [n for n in lengths if torn_apart([loop for loop in loops if loop.length == n], graph.kept)]
+        if not torn:
+            return found
+        lengths = [n for n in lengths if n not in torn]
+
+
+def torn_apart(loops: Sequence[Loop], kept: set[Value]) -> bool:
+    """Whether several loops over one batch store more than an eighth of the values that they make for each other."""
+    stored = sum(len(loop.stored.keys() - kept) for loop in loops)
+    return len(loops) > 1 and 8 * stored > sum(len(loop.axis) for loop in loops)
 
 
 def batches(graph: Graph) -> set[Value]:
@@ -85,9 +103,9 @@ def batch_lengths(graph: Graph) -> list[int]:
 class Scheduler:
     """Walks the equations once, giving each a loop or a whole stage."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, lengths: Sequence[int]) -> None:
         self.graph = graph
-        self.lengths = batch_lengths(graph)
+        self.lengths = lengths
         self.batches = batches(graph)
         self.rank: dict[Value, int] = dict.fromkeys(graph.inputs, 0)  # whole values: before which loops they exist
         self.home: dict[Value, Loop] = {}  # batch values: the loop that makes them

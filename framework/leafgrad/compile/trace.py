@@ -30,11 +30,14 @@ class Traced:
         graph: the program of the call.
         outputs: the function's result, with each tensor replaced by a ``Slot``.
         structure: how to rebuild the result from its leaves.
-        backward: the program of the backward pass of the results; None if none requires grad, or ``refused``.
+        count: how many results are for the caller; those after them are for ``backward``.
+        backward: the program of the backward pass of the ``differentiable`` results; None if there are none.
         saved: the values of ``graph`` that ``backward`` is given, in order: inputs, or results after all others.
         targets: the sources whose gradients ``backward`` gives, in order.
-        differentiable: which results require grad.
-        refused: what to raise when the results are differentiated after all.
+        differentiable: which results have gradients.
+        refused: which results require grad but have none, since their graph was freed or cannot be compiled, and what
+            to raise when they are differentiated after all.
+        leaves: the sources that require grad.
         touched: sources whose ``.grad`` was looked at, with whether it was None.
         views: captured views.
         symbols: all that were made, with the lines that made them.
@@ -45,11 +48,13 @@ class Traced:
     structure: Any
     touched: list[tuple[Owner, bool]]
     views: list[View]
+    count: int
     backward: Graph | None = None
     saved: list[Value] = field(default_factory=list)
     targets: list[Owner] = field(default_factory=list)
     differentiable: list[int] = field(default_factory=list)
-    refused: Exception | None = None
+    refused: dict[int, Exception] = field(default_factory=dict)
+    leaves: list[Owner] = field(default_factory=list)
     symbols: list[tuple[weakref.ref[Symbol], Line]] = field(default_factory=list)
 
     @property
@@ -158,27 +163,51 @@ def finish(recorder: Recorder, result: Any) -> Traced:
                 tensors.append(leaf)
         outputs.append(slots[id(leaf)])
     values = [recorder.lift(t).value for t in tensors]
-    forward = len(recorder.equations)
     graph = Graph(dict(recorder.inputs), tuple(recorder.equations), tuple(values), effects)
     touched = [(source, before is None) for source, before in recorder.touched.values() if source is not None]
     views = [b.tensor for b in recorder.outside.values() if isinstance(b.tensor, View)]
-    traced = Traced(graph, outputs, structure, touched, views)
-    traced.differentiable = [i for i, t in enumerate(tensors) if t._node is not None]
-    if traced.differentiable:
-        try:
-            trace_backward(recorder, traced, [tensors[i] for i in traced.differentiable], forward)
-        except (FreedGraphError, MissingGradientError, TraceError) as error:
-            traced.refused = error.with_traceback(None)  # raised if someone asks for their gradients after all
+    traced = Traced(graph, outputs, structure, touched, views, len(values))
+    differentiate(recorder, traced, {i: t for i, t in enumerate(tensors) if t._node is not None})
     return traced
 
 
-def trace_backward(recorder: Recorder, traced: Traced, outputs: list[Tensor], forward: int) -> None:
-    """Add the program that takes what the forward one saved and gradients of ``outputs`` to gradients of its inputs."""
+def differentiate(recorder: Recorder, traced: Traced, outputs: dict[int, Tensor]) -> None:
+    """Add the backward program of those results whose graph can be walked; keep what to raise for the others."""
+    forward = len(recorder.equations)
+
+    def attempt(chosen: list[int]) -> Exception | None:
+        try:
+            trace_backward(recorder, traced, [outputs[i] for i in chosen], forward)
+        except (FreedGraphError, MissingGradientError, TraceError) as error:
+            return error.with_traceback(None)
+        finally:
+            del recorder.equations[forward:]
+        return None
+
+    traced.leaves = list(dict.fromkeys(differentiable_sources(recorder).values()))
+    traced.differentiable = list(outputs)
+    if outputs and attempt(traced.differentiable) is not None:
+        graph = traced.graph
+        traced.refused = {i: error for i in outputs if (error := attempt([i])) is not None}
+        traced.graph, traced.backward, traced.saved, traced.targets = graph, None, [], []
+        traced.differentiable = [i for i in outputs if i not in traced.refused]
+        if traced.differentiable:
+            attempt(traced.differentiable)
+
+
+def differentiable_sources(recorder: Recorder) -> dict[Any, Owner]:
+    """The sources that require grad, by their nodes."""
     sources: dict[Any, Owner] = {}
     for b in recorder.outside.values():
         source = recorder.sources.get(id(b.tensor))
         if isinstance(source, (Argument, Captured)) and not isinstance(b.tensor, View) and b.tensor._node is not None:
             sources.setdefault(b.tensor._node, source)
+    return sources
+
+
+def trace_backward(recorder: Recorder, traced: Traced, outputs: list[Tensor], forward: int) -> None:
+    """Add the program that takes what the forward one saved and gradients of ``outputs`` to gradients of its inputs."""
+    sources = differentiable_sources(recorder)
     symbols = []
     for t in outputs:
         array = recorder.lift(t).array
@@ -194,8 +223,8 @@ def trace_backward(recorder: Recorder, traced: Traced, outputs: list[Tensor], fo
     saved = list(dict.fromkeys(v for v in wanted if v not in made))
     given: dict[Value, Source] = {v: Given(i) for i, v in enumerate([*saved, *(s.value for s in symbols)])}
     graph = traced.graph
+    results = (*graph.results[: traced.count], *(v for v in saved if v not in graph.inputs))
     traced.backward = Graph(given, equations, tuple(v for _, v in targets))
     traced.saved = saved
     traced.targets = [source for source, _ in targets]
-    results = (*graph.results, *(v for v in saved if v not in graph.inputs))
     traced.graph = Graph(graph.inputs, graph.equations, results, graph.effects)

@@ -138,7 +138,8 @@ def dtypes_differ(op: Any, args: tuple[Any, ...]) -> RuntimeError:
         names = ("m1", "m2")  # PyTorch's words
     return RuntimeError(
         f"{call(op, args, {})}: expected {' and '.join(names)} to have the same dtype, but got: "
-        f"{' != '.join(str(kind).removeprefix('leafgrad.') for kind in kinds)}; convert one with .to(dtype), e.g. .float()"
+        f"{' != '.join(str(kind).removeprefix('leafgrad.') for kind in kinds)}; "
+        "convert one with .to(dtype), e.g. .float()"
     )
 
 

@@ -153,7 +153,7 @@ class LBFGS(Optimizer):
         with modes.enable_grad():
             loss = closure()
         if not isinstance(loss, (Tensor, int, float)):
-            raise TypeError(f"LBFGS.step(): closure: expected a function that returns the loss, got {type(loss).__name__}")
+            raise TypeError(f"LBFGS.step(): closure: expected it to return the loss, got {type(loss).__name__}")
         return loss
 
     def _gradient(self) -> Tensor:

@@ -1,0 +1,124 @@
+"""Bessel functions of integer order: J, and the modified I, as they are and scaled.
+
+One op serves every order n, and so every derivative: those of an order are the orders beside it. This form has
+no division by x, so derivatives are right at 0 as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scipy import special
+
+from leafgrad import Tensor, op, sign
+from leafgrad_special.precision import keep
+
+
+@op("elementwise", "float", name="jv")
+def jv_op(xp: Any, x: Any, *, n: int) -> Any:
+    """The Bessel function J_n, n >= 0 (DLMF 10.2.2). (...) -> (...)"""
+    fast = {0: special.j0, 1: special.j1}.get(n)
+    return keep(fast(x) if fast else special.jv(n, x), x)
+
+
+def _jv_x(g: Any, x: Any, *, n: int) -> Any:
+    if n == 0:
+        return -g * jv_op(x, n=1)  # DLMF 10.6.3
+    return g * (0.5 * (jv_op(x, n=n - 1) - jv_op(x, n=n + 1)))  # DLMF 10.6.1
+
+
+jv_op.vjp(x=_jv_x)
+
+
+@op("elementwise", "float", name="iv")
+def iv_op(xp: Any, x: Any, *, n: int) -> Any:
+    """The modified Bessel function I_n, n >= 0 (DLMF 10.25.2). (...) -> (...)"""
+    fast = {0: special.i0, 1: special.i1}.get(n)
+    return keep(fast(x) if fast else special.iv(n, x), x)
+
+
+def _iv_x(g: Any, x: Any, *, n: int) -> Any:
+    if n == 0:
+        return g * iv_op(x, n=1)  # DLMF 10.29.3
+    return g * (0.5 * (iv_op(x, n=n - 1) + iv_op(x, n=n + 1)))  # DLMF 10.29.1
+
+
+iv_op.vjp(x=_iv_x)
+
+
+@op("elementwise", "float", name="ive")
+def ive_op(xp: Any, x: Any, *, n: int) -> Any:
+    """exp(-|x|) I_n(x), n >= 0, which does not overflow. (...) -> (...)"""
+    fast = {0: special.i0e, 1: special.i1e}.get(n)
+    return keep(fast(x) if fast else special.ive(n, x), x)
+
+
+def _ive_x(g: Any, out: Any, x: Any, *, n: int) -> Any:
+    below = ive_op(x, n=abs(n - 1))  # I_-1 = I_1, DLMF 10.27.1
+    return g * (0.5 * (below + ive_op(x, n=n + 1)) - sign(x) * out)
+
+
+ive_op.vjp(x=_ive_x)
+
+
+# ---- by order -----------------------------------------------------------------------------------------------------
+
+
+def _order(function: str, n: Any) -> int:
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise TypeError(f"{function}: n: expected an int, got {n!r}")
+    if n < 0:
+        raise RuntimeError(f"{function}: n: expected an order >= 0, got {n}")
+    return n
+
+
+def jv(n: int, input: Tensor) -> Tensor:
+    """The Bessel function J of order ``n`` (DLMF 10.2.2). (...) -> (...)
+
+    Raises:
+        RuntimeError: ``n`` is negative. TypeError: it is no int.
+    """
+    result: Tensor = jv_op(input, n=_order("jv", n))
+    return result
+
+
+def iv(n: int, input: Tensor) -> Tensor:
+    """The modified Bessel function I of order ``n`` (DLMF 10.25.2); errors as of `jv`. (...) -> (...)"""
+    result: Tensor = iv_op(input, n=_order("iv", n))
+    return result
+
+
+def ive(n: int, input: Tensor) -> Tensor:
+    """exp(-|x|) times I of order ``n``; errors as of `jv`. Its derivative at 0 is taken as that of I. (...) -> (...)"""
+    result: Tensor = ive_op(input, n=_order("ive", n))
+    return result
+
+
+def j0(input: Tensor) -> Tensor:
+    """J of order 0. (...) -> (...)"""
+    return jv(0, input)
+
+
+def j1(input: Tensor) -> Tensor:
+    """J of order 1. (...) -> (...)"""
+    return jv(1, input)
+
+
+def i0(input: Tensor) -> Tensor:
+    """I of order 0. (...) -> (...)"""
+    return iv(0, input)
+
+
+def i1(input: Tensor) -> Tensor:
+    """I of order 1. (...) -> (...)"""
+    return iv(1, input)
+
+
+def i0e(input: Tensor) -> Tensor:
+    """exp(-|x|) times I of order 0. (...) -> (...)"""
+    return ive(0, input)
+
+
+def i1e(input: Tensor) -> Tensor:
+    """exp(-|x|) times I of order 1. (...) -> (...)"""
+    return ive(1, input)
