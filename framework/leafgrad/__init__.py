@@ -41,6 +41,7 @@ from leafgrad.ops.define import op as op
 from leafgrad.tensor.conversions import *
 from leafgrad.tensor.creation import *
 from leafgrad.tensor.data import *
+from leafgrad.tensor.derived import *
 from leafgrad.tensor.einsum import *
 from leafgrad.tensor.extremes import *
 from leafgrad.tensor.gathering import *

@@ -157,6 +157,37 @@ def test_a_tensor_that_the_backward_needs_must_not_be_written():
         out.backward()
 
 
+def test_results_of_a_function_with_a_backward_of_its_own():
+    class Cube(leafgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 3 * g * x * x
+
+    def f(x):
+        y = Cube.apply(x)
+        (g,) = leafgrad.autograd.grad(y.sum(), x, create_graph=True)
+        (h,) = leafgrad.autograd.grad(g.sum(), x)  # frees the graph of g, not that of y
+        return y, g, h
+
+    compiled = leafgrad.compile(f)
+    for run in (f, compiled, compiled, compiled):
+        x = leafgrad.tensor([1.0, 2.0], requires_grad=True)
+        y, g, h = run(x)
+        assert [t.tolist() for t in (y, g, h)] == [[1, 8], [3, 12], [6, 12]]
+        assert [t.requires_grad for t in (y, g, h)] == [True, True, False]
+        y.sum().backward()
+        assert x.grad.tolist() == [3, 12]
+        with pytest.raises(RuntimeError, match="a second time"):
+            g.sum().backward()
+    assert "result 1 has no gradients: Trying to backward" in compiled.explain()
+
+
 def test_a_result_whose_graph_was_used_up():
     w = leafgrad.ones(2, requires_grad=True)
 

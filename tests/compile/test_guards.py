@@ -271,6 +271,32 @@ def test_other_kinds_of_values():
     assert reasons(compiled) == ["the keys of order", "rate", "seen[0]", "names", "mode"]
 
 
+def test_state_that_is_made_later():
+    """New parameters: the optimizer makes state for them at a call that runs as it is; then it is traced again."""
+    v, w = (nn.Parameter(leafgrad.ones(1, dtype=leafgrad.float64)) for _ in range(2))
+    optimizer = optim.SGD([v], lr=1.0, momentum=0.5)
+
+    def step():
+        optimizer.zero_grad()
+        (v + w).sum().backward()
+        optimizer.step()
+
+    compiled = warm(step)
+    assert (v.item(), w.item()) == (1 - 1 - 1.5 - 1.75, 1)
+    w.grad = None
+    optimizer.add_param_group({"params": [w]})
+    for _ in range(3):
+        compiled()
+    assert w.item() == 1 - 1 - 1.5 - 1.75
+    state = optimizer.state_dict()
+    state["param_groups"][1]["lr"] = 0.0
+    optimizer.load_state_dict(state)
+    for _ in range(3):
+        compiled()
+    assert w.item() == 1 - 1 - 1.5 - 1.75
+    assert v.item() < -10
+
+
 def test_a_learning_rate_that_is_a_tensor():
     w = nn.Parameter(leafgrad.zeros(1))
     optimizer = optim.SGD([w], lr=leafgrad.tensor(1.0))

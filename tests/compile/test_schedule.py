@@ -87,10 +87,30 @@ def test_a_mean_that_is_subtracted_splits_the_step_into_two_loops():
 def test_a_value_of_an_earlier_loop_is_stored():
     def step(x):
         y = leafgrad.sin(x)
-        return ((y - y.sum(dim=0)) ** 2).sum(), y.sum()
+        z = y - y.sum(dim=0)
+        for _ in range(5):
+            z = leafgrad.tanh(z * z)
+        return z.sum(), y.sum()
 
     program = check(step, normal(100, 3))
     assert any(loop.stored for loop in loops(program))
+
+
+def test_a_batch_whose_loops_would_mostly_store_for_each_other_is_not_chunked():
+    def step(x):
+        y = leafgrad.sin(x)
+        return ((y - y.sum(dim=0)) ** 2).sum(), y.sum()
+
+    assert not loops(check(step, normal(100, 3)))
+
+
+def test_what_a_program_writes_is_no_batch():
+    w, x = normal(64, 64), normal(70, 64)
+
+    def step(x):
+        w.add_((x @ w).tanh().sum(dim=0))
+
+    assert [loop.length for loop in loops(NumpyProgram(optimize(trace_call(step, (x,), {}).graph)))] == [70]
 
 
 def test_batches_of_different_length_have_loops_of_their_own():

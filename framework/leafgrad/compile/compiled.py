@@ -80,8 +80,11 @@ def trace(fn: Any, *args: Any, **kwargs: Any) -> Any:
     function = fn.function if isinstance(fn, Compiled) else fn
     leaves, _ = flatten((args, kwargs))
     paths = paths_of(function, args, kwargs)
-    traced, environment = trace_watched(function, args, kwargs, leaves, paths)
+    codes: Codes = {}
+    with watching(codes):
+        traced = trace_call(function, args, kwargs)
     check_leaks(traced)
+    environment = read_by(traced, codes, function, leaves, paths)
     name_inputs(traced, leaves, paths, environment)
     return traced.graph
 
@@ -94,7 +97,7 @@ class Compiled:
         executor: the name of the executor that was asked for, or None.
     """
 
-    _live = frozenset({"_calls", "_environment", "_lock", "_misses", "_retraces"})
+    _live = frozenset({"_calls", "_environment", "_lock", "_misses", "_retraces", "_unsettled"})
 
     function: Callable[..., Any]
     executor: str | None
@@ -106,6 +109,7 @@ class Compiled:
     _lock: threading.RLock
     _misses: list[Miss]
     _retraces: int
+    _unsettled: bool  # the last call changed state that the function had read
 
     def __init__(self, function: Callable[..., Any], executor: str | None = None) -> None:
         vars(self).update(
@@ -122,6 +126,7 @@ class Compiled:
             _lock=threading.RLock(),
             _misses=[],
             _retraces=0,
+            _unsettled=False,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -142,28 +147,42 @@ class Compiled:
         """No program serves this call: the first one runs as it is, later ones are traced."""
         paths = paths_of(self.function, args, kwargs)
         if self._environment is None:
-            codes: Codes = {}
-            with watching(codes):
-                result = self.function(*args, **kwargs)
-            self._environment = look(roots(self.function, leaves, paths), codes)
-            return result
+            return self._run_once(leaves, paths, args, kwargs)
         for call in self._calls:  # another thread may have traced meanwhile
             if call.guards.match(flags, structure, leaves):
                 return call(leaves)
         if self._calls:  # the program that came closest tells why
             misses = [call.guards.miss(flags, structure, leaves) for call in self._calls]
             self._note_miss(max(misses, key=lambda miss: miss.held))
-        call = self._trace(flags, structure, leaves, paths, args, kwargs)
+        try:
+            call = self._trace(flags, structure, leaves, paths, args, kwargs)
+        except StateChanged as error:
+            if not self._calls or self._unsettled:
+                raise
+            # State that is made once, as at a first call: an optimizer's for new parameters, say.
+            self._unsettled = True
+            log(f"{self.__qualname__}: this call runs as it is. {error}")
+            return self._run_once(leaves, paths, args, kwargs)
+        self._unsettled = False
         self._calls = [call, *self._calls][:KEPT]
         return call(leaves)
 
+    def _run_once(self, leaves: list[Any], paths: list[str], args: Any, kwargs: Any) -> Any:
+        """Run the function as it is, and note what it reads."""
+        codes: Codes = {}
+        with watching(codes):
+            result = self.function(*args, **kwargs)
+        self._environment = look(roots(self.function, leaves, paths), codes)
+        return result
+
     def _trace(self, flags: int, structure: Any, leaves: list[Any], paths: list[str], args: Any, kwargs: Any) -> Call:
         start = time.perf_counter()
+        codes: Codes = {}
         assert self._environment is not None
-        with unchanged(self._environment, self.__qualname__):
-            traced, environment = trace_watched(self.function, args, kwargs, leaves, paths)
+        with unchanged(self._environment, self.__qualname__), watching(codes):
+            traced = trace_call(self.function, args, kwargs)
         check_leaks(traced)
-        self._environment = environment
+        environment = self._environment = read_by(traced, codes, self.function, leaves, paths)
         name_inputs(traced, leaves, paths, environment)
         captured = traced.captured
         tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
@@ -275,13 +294,8 @@ def roots(function: Any, leaves: Sequence[Any], paths: Sequence[str]) -> list[tu
     return [(function, name), *objects]
 
 
-def trace_watched(
-    function: Any, args: Any, kwargs: Any, leaves: Sequence[Any], paths: Sequence[str]
-) -> tuple[Traced, Environment]:
-    """The trace, and what the function read."""
-    codes: Codes = {}
-    with watching(codes):
-        traced = trace_call(function, args, kwargs)
+def read_by(traced: Traced, codes: Codes, function: Any, leaves: Sequence[Any], paths: Sequence[str]) -> Environment:
+    """What the traced function read, in which all tensors that it captured must be found."""
     starts = roots(function, leaves, paths)
     environment = look(starts, codes)
     lost = [t for t in traced.captured if id(t) not in environment.tensors]
@@ -298,7 +312,11 @@ def trace_watched(
             "neither through its arguments nor through variables, attributes, lists or dicts; whether it is still the "
             "same at later calls could not be checked. Pass it as an argument"
         )
-    return traced, environment
+    return environment
+
+
+class StateChanged(TraceError):
+    """While it was traced, the function changed something outside that is no tensor's memory."""
 
 
 @contextmanager
@@ -316,11 +334,11 @@ def unchanged(environment: Environment, name: str) -> Iterator[None]:
         place.put(old)
     for place, old, new in changed:
         if isinstance(new, Tensor) and isinstance(new._data, Symbol):
-            raise TraceError(
+            raise StateChanged(
                 f"{name} puts a tensor into {place.path}; the program would not, so at later calls nothing would be "
                 "put there. Return it, or write into a tensor that is there already with copy_()"
             )
-        raise TraceError(
+        raise StateChanged(
             f"{name} changes {place.path} from {brief(old)} to {brief(new)}; the program would not, so later calls "
             "would leave it as it is. Change it outside of the compiled function, or keep it in a tensor and write "
             "in place"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import gc
 import os
 import sys
 import types
@@ -41,10 +42,14 @@ def watching(codes: Codes) -> Iterator[None]:
         if event == "call" and frame.f_code not in codes:
             codes[frame.f_code] = frame.f_globals
 
+    collecting = gc.isenabled()
+    gc.disable()  # callbacks of the collector are no part of the function
     sys.setprofile(note)
     try:
         yield
     finally:
+        if collecting:
+            gc.enable()
         if before is None or callable(before):
             sys.setprofile(before)
         else:  # cProfile's own object
@@ -97,6 +102,9 @@ class Place:
                 self.container.cell_contents = value
             case "length" if isinstance(self.container, list):
                 del self.container[value:]
+            case "length" if isinstance(self.container, dict):
+                while len(self.container) > value:
+                    self.container.popitem()
             case "absent":
                 for key in self.key:
                     self.container.pop(key, None)

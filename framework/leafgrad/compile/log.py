@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
-
-LOGGER = logging.getLogger("leafgrad.compile")
 
 
 def log(message: str) -> None:
     """Say what was traced and why."""
-    LOGGER.info(message)
+    import logging  # takes longer to import than all of compile
+
+    logging.getLogger("leafgrad.compile").info(message)
     if "compile" in os.environ.get("LEAFGRAD_LOG", "").split(","):
         print(f"leafgrad.compile: {message}", file=sys.stderr)

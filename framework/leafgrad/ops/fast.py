@@ -8,6 +8,7 @@ the rest; Tensor's operators are these very functions.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,10 @@ class UnaryOp(Op):
         super().__init__(forward, name, traits)
         self.function: Any = unary(self)
 
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.function)
+
     def __call__(self, *args: Any, **params: Any) -> Any:
         return self.function(*args, **params)
 
@@ -40,6 +45,10 @@ class BinaryOp(Op):
         self.pair_plans: list[tuple[bool, ...]] = [(False,) * 4] * 3  # for x, for y, for both
         self.function: Any = binary(self)
         self.reflected: Any = lambda y, x: self.function(x, y)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.function)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         return self.function(*args, **params)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 from leafgrad import backends, dtypes
 from leafgrad.errors import FreedGraphError, LinAlgError, OpDefinitionError
 
-PACKAGE = str(Path(__file__).parent.parent)
+PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
 def user_line() -> str:
@@ -58,11 +58,17 @@ def describe_op(op: Any) -> str:
     return text + ">"
 
 
+def position(op: Any, i: int) -> str:
+    """``[2]`` behind the name of a variadic argument."""
+    first = len(op.signature.arguments) - 1
+    return f"[{i - first}]" if op.signature.variadic and i >= first else ""
+
+
 def call(op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> str:
     """``mul(x: float32 (3,), y: float32 (4,), dim=0)``."""
     names = op.signature.arguments
     parts = [
-        f"{names[op.signature.slot(i)]}{f'[{i - len(names) + 1}]' if op.signature.variadic and i >= len(names) - 1 else ''}"
+        f"{names[op.signature.slot(i)]}{position(op, i)}"
         f": {describe(a)}"
         for i, a in enumerate(args)
         if names

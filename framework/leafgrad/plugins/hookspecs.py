@@ -36,7 +36,7 @@ hookimpl = pluggy.HookimplMarker("leafgrad")
 
 @hookspec
 def leafgrad_ops() -> list[Op]:
-    """Ops, reachable as `leafgrad.ops.NAME` afterwards. Names are unique among all plugins.
+    """Ops, found by `leafgrad.plugins.op(NAME)` afterwards. Names are unique among all plugins.
 
     Example:
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from leafgrad.ops import matmul as products
@@ -13,8 +13,8 @@ from leafgrad.ops.matmul import rows, swap
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import reshape
 from leafgrad.tensor.arguments import expect_tensor
-from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.pointwise import in_place
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
@@ -214,20 +214,8 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, al
     return _plus("addbmm", input, product, beta, alpha)
 
 
-def _in_place(function: Callable[..., Tensor]) -> None:
-    name = function.__name__ + "_"
-
-    def written(input: Tensor, first: Tensor, second: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-        result: Tensor = update(input, function, first, second, beta=beta, alpha=alpha)
-        return result
-
-    written.__name__ = name
-    written.__doc__ = f"In-place version of ``{function.__name__}``."
-    attach(name, written)
-
-
 for _function in (addmm, addmv, addr, baddbmm, addbmm):
-    _in_place(_function)
+    attach(_function.__name__ + "_", in_place(_function, _function.__name__ + "_"))
 
 
 # ---- several matrices ---------------------------------------------------------------------------------------------

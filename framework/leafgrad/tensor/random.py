@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
 from leafgrad.errors import TraceError
-from leafgrad.ops import carriers, messages
-from leafgrad.ops import random as ops
+from leafgrad.ops import carriers, messages, random as ops
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import DType, kind, sizes
 from leafgrad.tensor.methods import method
@@ -44,7 +44,11 @@ class Generator:
 
     def __init__(self, device: Any = "cpu") -> None:
         self._place = devices.device(device).resolve()
-        self._stream = backends.by_device_type(self._place[0]).generator(self._place[1])
+
+    @cached_property
+    def _stream(self) -> backends.Generator:
+        """The backend's generator, made at its first use: NumPy's random module takes its time to import."""
+        return backends.by_device_type(self._place[0]).generator(self._place[1])
 
     @property
     def device(self) -> devices.device:

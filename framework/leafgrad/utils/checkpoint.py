@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
 from leafgrad.tensor.data import from_numpy
@@ -40,7 +38,7 @@ def save(obj: Any, f: str | os.PathLike[str]) -> None:
     structure = json.dumps(_pack(obj, "", tensors, {}))
     arrays = {name: t.detach().cpu().contiguous().numpy() for name, t in tensors.items()}
     content = _safetensors().numpy.save(arrays, {METADATA: structure})
-    with _replacing(Path(f)) as file:
+    with _replacing(os.fspath(f)) as file:
         file.write(content)
 
 
@@ -78,9 +76,10 @@ def _safetensors() -> Any:
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
+def _replacing(path: str) -> Iterator[BinaryIO]:
     """A file to write, which takes the place of ``path`` at the end, and is deleted if that is not reached."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.{os.urandom(8).hex()}")
     try:
         with open(temporary, "xb") as file:
             yield file
@@ -88,7 +87,8 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
 
 
 def _pack(obj: Any, path: str, tensors: dict[str, Tensor], names: dict[int, str]) -> Any:

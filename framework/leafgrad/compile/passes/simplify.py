@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from leafgrad.compile.graph import Graph
 from leafgrad.compile.passes.rewrite import Rule, rewrite
-from leafgrad.compile.passes.rules import arithmetic, choice, layout, parts, product, reduction
+from leafgrad.compile.passes.rules import activation, arithmetic, choice, layout, parts, product, reduction
 from leafgrad.ops.op import Op
 
-SUBJECTS = (layout.RULES, arithmetic.RULES, reduction.RULES, product.RULES, parts.RULES, choice.RULES)
+SUBJECTS = (layout.RULES, arithmetic.RULES, reduction.RULES, product.RULES, parts.RULES, choice.RULES, activation.RULES)
 
 
 def collect() -> dict[Op, tuple[Rule, ...]]:

@@ -1,0 +1,250 @@
+"""Functions that are a few others put together: differences, integrals, membership, covariance and the like."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from leafgrad import dtypes
+from leafgrad.ops import promotion
+from leafgrad.ops.exponential import logaddexp
+from leafgrad.tensor.arguments import expect_floating, expect_tensor, integer, number, one_dim
+from leafgrad.tensor.joining import cat
+from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.pointwise import clamp, isinf, log
+from leafgrad.tensor.sorting import searchsorted, sort
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = [
+    "can_cast", "clone", "corrcoef", "cov", "cumulative_trapezoid", "detach", "diff", "is_complex", "is_same_size",
+    "isin", "isneginf", "isposinf", "isreal", "ldexp", "logaddexp2", "logit", "positive", "result_type", "trapezoid",
+    "trapz",
+]  # fmt: skip
+
+
+def clone(input: Tensor) -> Tensor:
+    """A copy in memory of its own; gradients flow through it. (...) -> (...)"""
+    copy: Tensor = expect_tensor(input, "input", "clone").clone()
+    return copy
+
+
+def detach(input: Tensor) -> Tensor:
+    """The same memory as a tensor that does not require grad. (...) -> (...)"""
+    plain: Tensor = expect_tensor(input, "input", "detach").detach()
+    return plain
+
+
+# ---- differences and integrals ------------------------------------------------------------------------------------
+
+
+@method
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """The ``n``-th differences of neighbours along ``dim``; != for bool. (..., m, ...) -> (..., m - n, ...)
+
+    Args:
+        prepend, append: tensors put before and after ``input`` along ``dim`` first.
+
+    Raises:
+        RuntimeError: ``n`` is negative, or ``input`` has no dimension.
+    """
+    if not expect_tensor(input, "input", "diff").ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional, got a 0-d tensor")
+    if integer(n, "n", "diff") < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    d = one_dim(input, dim, "diff")
+    parts = [x for x in (prepend, input, append) if x is not None]
+    result = cat(parts, d) if len(parts) > 1 else input
+    for _ in range(min(n, result.shape[d])):
+        later, earlier = result.narrow(d, 1, result.shape[d] - 1), result.narrow(d, 0, result.shape[d] - 1)
+        result = later != earlier if result.dtype is dtypes.bool_ else later - earlier
+    return result
+
+
+def _areas(function: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> tuple[Tensor, int]:
+    """The area under each pair of neighbours along ``dim``, and that dimension."""
+    d = one_dim(expect_tensor(y, "y", function), dim, function)
+    if not y.ndim:
+        raise RuntimeError(f"{function}: expected y to have at least one dimension, got a 0-d tensor")
+    n = max(y.shape[d] - 1, 0)
+    means = (y.narrow(d, min(1, y.shape[d]), n) + y.narrow(d, 0, n)) * 0.5
+    if x is None:
+        return means * number(1 if dx is None else dx, "dx", function), d
+    if dx is not None:
+        raise TypeError(f"{function}(): expected one of x and dx, got both")
+    if expect_tensor(x, "x", function).ndim == 1:
+        if x.shape[0] != y.shape[d]:
+            raise RuntimeError(f"{function}: There must be one x value for each sample point, got {x.shape[0]}")
+        x = x.reshape([-1 if i == d else 1 for i in range(y.ndim)])
+    return means * diff(x, dim=d - y.ndim), d
+
+
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
+    """The integral of ``y`` along ``dim`` by the trapezoidal rule. (..., n, ...) -> (..., ...)
+
+    Args:
+        x: where ``y`` was sampled, (n,) or broadcastable to ``y``.
+        dx: the distance of the samples instead; 1 by default.
+
+    Raises:
+        RuntimeError: sizes do not go together. TypeError: both ``x`` and ``dx``.
+    """
+    areas, d = _areas("trapezoid", y, x, dx, dim)
+    result: Tensor = areas.sum(d)
+    return result
+
+
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
+    """The same as ``trapezoid``."""
+    return trapezoid(y, x, dx=dx, dim=dim)
+
+
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
+    """The integral of ``y`` up to each sample but the first. (..., n, ...) -> (..., n - 1, ...). As ``trapezoid``."""
+    areas, d = _areas("cumulative_trapezoid", y, x, dx, dim)
+    result: Tensor = areas.cumsum(d)
+    return result
+
+
+# ---- element by element -------------------------------------------------------------------------------------------
+
+
+@method
+def positive(input: Tensor) -> Tensor:
+    """``input`` itself. RuntimeError for bool."""
+    if expect_tensor(input, "input", "positive").dtype is dtypes.bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported; convert it with .to(dtype)")
+    return input
+
+
+@method
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """log(x / (1 - x)), the inverse of sigmoid. With ``eps``, x is first clamped to [eps, 1 - eps]. (...) -> (...)"""
+    x = expect_tensor(input, "input", "logit")
+    if eps is not None:
+        x = clamp(x, number(eps, "eps", "logit"), 1 - eps)
+    result: Tensor = log(x / (1 - x))
+    return result
+
+
+@method
+def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
+    """log2(2^input + 2^other), without overflow. (...), (...) -> (...)"""
+    for name, x in (("input", input), ("other", other)):
+        expect_floating(expect_tensor(x, name, "logaddexp2"), "logaddexp2", NotImplementedError)
+    result: Tensor = logaddexp(input * math.log(2), other * math.log(2)) / math.log(2)
+    return result
+
+
+@method
+def ldexp(input: Tensor, other: Tensor) -> Tensor:
+    """``input * 2**other``. (...), (...) -> (...), floating"""
+    expect_tensor(input, "input", "ldexp")
+    power: Tensor = 2.0 ** expect_tensor(other, "other", "ldexp")
+    return input * power
+
+
+@method
+def isposinf(input: Tensor) -> Tensor:
+    """Whether elements are +inf. (...) -> (...) bool"""
+    result: Tensor = isinf(expect_tensor(input, "input", "isposinf")) & (input > 0)
+    return result
+
+
+@method
+def isneginf(input: Tensor) -> Tensor:
+    """Whether elements are -inf. (...) -> (...) bool"""
+    result: Tensor = isinf(expect_tensor(input, "input", "isneginf")) & (input < 0)
+    return result
+
+
+@method
+def isreal(input: Tensor) -> Tensor:
+    """True everywhere, since there are no complex tensors. (...) -> (...) bool"""
+    return (expect_tensor(input, "input", "isreal") == input) | (input != input)
+
+
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each of ``elements`` is among ``test_elements``; not, with ``invert``. One of the two may be a number.
+
+    Args:
+        assume_unique: accepted; the result does not depend on it.
+    """
+    one = elements if isinstance(elements, Tensor) else expect_tensor(test_elements, "test_elements", "isin")
+    x, among = (
+        t if isinstance(t, Tensor) else one.new_full((), number(t, name, "isin"))
+        for name, t in (("elements", elements), ("test_elements", test_elements))
+    )
+    if not among.numel():
+        return x.new_full(x.shape, invert, dtype=dtypes.bool_)
+    ordered = sort(among.reshape(-1)).values
+    found: Tensor = ordered[clamp(searchsorted(ordered, x), max=ordered.shape[0] - 1)] == x
+    return ~found if invert else found
+
+
+# ---- covariance ---------------------------------------------------------------------------------------------------
+
+
+@method
+def cov(input: Tensor, *, correction: int = 1) -> Tensor:
+    """Covariances of variables (rows) over observations (columns). (n, m) -> (n, n); (m) -> ()
+
+    Args:
+        correction: subtracted from the number of observations.
+
+    Raises:
+        RuntimeError: more than two dimensions.
+    """
+    if expect_tensor(input, "input", "cov").ndim > 2:
+        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got {input.ndim}")
+    x = expect_floating(input, "cov").reshape(1, -1) if input.ndim < 2 else expect_floating(input, "cov")
+    centered = x - x.mean(1, keepdim=True)
+    freedom = max(x.shape[1] - integer(correction, "correction", "cov"), 0)
+    result: Tensor = centered @ centered.mT / freedom
+    return result if input.ndim == 2 else result.reshape(())
+
+
+@method
+def corrcoef(input: Tensor) -> Tensor:
+    """Pearson's correlation of variables (rows) over observations (columns). (n, m) -> (n, n); (m) -> ()"""
+    c = cov(input)
+    if not c.ndim:
+        return c / c
+    deviation = c.diagonal().sqrt()
+    return clamp(c / deviation.reshape(-1, 1) / deviation, -1, 1)
+
+
+# ---- types --------------------------------------------------------------------------------------------------------
+
+
+def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
+    """The dtype in which arithmetic on two tensors or numbers would be done."""
+    for name, value in (("tensor1", tensor1), ("tensor2", tensor2)):
+        if not isinstance(value, Tensor):
+            number(value, name, "result_type")
+    return promotion.result_type((tensor1, tensor2))
+
+
+def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
+    """Whether promotion allows a conversion: to the same category (bool < integer < floating) or a higher one."""
+    return dtypes.check(from_, "from_").category <= dtypes.check(to, "to").category
+
+
+def is_complex(input: Tensor) -> bool:
+    """False: there are no complex tensors."""
+    expect_tensor(input, "input", "is_complex")
+    return False
+
+
+@method
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same size."""
+    return bool(expect_tensor(input, "input", "is_same_size").shape == expect_tensor(other, "other", "is_same_size").shape)
+
+
+attach("is_complex", is_complex)
+attach("itemsize", property(lambda self: self.dtype.itemsize, doc="Bytes of one element."))
+attach("nbytes", property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of all elements."))
+attach("mH", property(lambda self: self.mT, doc="The same as ``mT``: there are no complex tensors."))
+attach("H", property(lambda self: self.mT if self.ndim else self, doc="A matrix, transposed. (n, m) -> (m, n)"))
