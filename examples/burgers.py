@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ class Burgers(nn.Module):
         super().__init__()
         sizes = [2] + [width] * depth
         layers: list[nn.Module] = []
-        for inputs, outputs in zip(sizes, sizes[1:], strict=False):
+        for inputs, outputs in pairwise(sizes):
             layers += [nn.Linear(inputs, outputs), nn.Tanh()]
         self.net = nn.Sequential(*layers, nn.Linear(width, 1, bias=False))  # a bias would cancel
         for p in self.parameters():

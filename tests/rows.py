@@ -23,6 +23,7 @@ FILES = [load(path) for path in sorted((HERE / "ops").glob("*_rows.py"))]
 ROWS = [row for file in FILES for row in file.ROWS]
 ELSEWHERE = {op: where for file in FILES for op, where in getattr(file, "ELSEWHERE", {}).items()}
 
+
 def tensors(args, device, requires_grad=False):
     """``args`` with NumPy arrays as tensors on ``device``; floating ones may require grad."""
     return tuple(

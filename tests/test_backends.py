@@ -11,6 +11,7 @@ import types
 import numpy as np
 import pytest
 
+import leafgrad
 from leafgrad import plugins
 from leafgrad.backends import BACKENDS, BackendSpec, backend_of, backend_of_type, by_device_type, contract
 from leafgrad.backends.numpy import NumpyBackend, NumpyGenerator
@@ -766,3 +767,11 @@ def test_the_stand_in_in_a_program_of_its_own():
         """
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_ops_run_on_the_second_device():
+    x = leafgrad.ones(3, device="fake:1", requires_grad=True)
+    y = (leafgrad.tanh(x) * 2 + x[0]).sum()
+    y.backward()
+    assert x.grad is not None
+    assert str(x.grad.device) == "fake:1"

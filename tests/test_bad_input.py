@@ -108,7 +108,10 @@ GOOD = {
     **dict.fromkeys("dim1 length max".split(), lambda: 1),
     **dict.fromkeys("k repeats chunks out_features embedding_dim num_samples step_size".split(), lambda: 2),
     **dict.fromkeys(
-        "n sections steps end high in_features in1_features in2_features num_features normalized_shape num_channels num_classes T_max T_0".split(),
+        (
+            "n sections steps end high in_features in1_features in2_features num_features normalized_shape "
+            "num_channels num_classes T_max T_0"
+        ).split(),
         lambda: 3,
     ),
     **dict.fromkeys("lr gamma p max_lr base_lr value std max_norm".split(), lambda: 0.5),

@@ -10,8 +10,7 @@ import pytest
 
 import leafgrad as lg
 from leafgrad import nn
-from leafgrad.nn import functional as F
-from leafgrad.nn import init
+from leafgrad.nn import functional as F, init
 
 
 @pytest.fixture(autouse=True)

@@ -64,5 +64,9 @@ _CPU = device("cpu")
 
 def of(array: Any) -> device:
     """The device of a raw array."""
-    kind, index = place(array)
+    return at(*place(array))
+
+
+def at(kind: str, index: int) -> device:
+    """The device of that type and index, as ``Tensor.device`` gives it."""
     return _CPU if kind == "cpu" else device(kind, index)

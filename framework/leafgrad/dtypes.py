@@ -103,3 +103,49 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     if high is int8 and low is uint8:
         return int16
     return high
+
+
+class finfo:
+    """The limits of a floating dtype, by default the default one.
+
+    Attributes:
+        bits: of one number.
+        eps: the distance from 1 to the next larger number.
+        max, min: the largest number, and its negative.
+        tiny, smallest_normal: the smallest positive number of full precision.
+        resolution: ten to minus the number of decimal digits that are kept.
+    """
+
+    def __init__(self, type: dtype | None = None) -> None:
+        kind = _default if type is None else check(type, "type")
+        if not kind.is_floating_point:
+            raise TypeError(f"finfo: type: expected a floating dtype, got {kind}; use iinfo for integers")
+        fraction, top, digits = {2: (10, 15, 3), 4: (23, 127, 6), 8: (52, 1023, 15)}[kind.itemsize]
+        self.dtype, self.bits = kind.name, 8 * kind.itemsize
+        self.eps = 2.0**-fraction
+        self.max = (2 - self.eps) * 2.0**top
+        self.min = -self.max
+        self.tiny = self.smallest_normal = 2.0 ** (1 - top)
+        self.resolution = float(f"1e-{digits}")
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo:
+    """The limits of an integer dtype: ``bits`` of one number, ``min`` and ``max``."""
+
+    def __init__(self, type: dtype) -> None:
+        kind = check(type, "type")
+        if kind.category != 1:
+            raise TypeError(f"iinfo: type: expected an integer dtype, got {kind}; use finfo for floating ones")
+        self.dtype, self.bits = kind.name, 8 * kind.itemsize
+        signed = kind is not uint8
+        self.min = -(2 ** (self.bits - 1)) if signed else 0
+        self.max = 2 ** (self.bits - signed) - 1
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

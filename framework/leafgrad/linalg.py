@@ -16,9 +16,7 @@ from leafgrad.tensor.linalg import (
     tensorsolve,
 )
 from leafgrad.tensor.matmul import matmul, multi_dot
-from leafgrad.tensor.matrices import linalg_cross as cross
-from leafgrad.tensor.matrices import linalg_diagonal as diagonal
-from leafgrad.tensor.matrices import vecdot
+from leafgrad.tensor.matrices import linalg_cross as cross, linalg_diagonal as diagonal, vecdot
 from leafgrad.tensor.norms import cond, matrix_norm, matrix_rank, norm, vector_norm
 from leafgrad.tensor.public import publish
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import leafgrad
 from leafgrad.compile.graph import Argument
@@ -42,7 +41,9 @@ STEPS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "detach": lambda a, b, w: a * b.detach(),
     "flip rows": lambda a, b, w: a.flip(0) + b,
 }
-programs = st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=6)
+programs = st.lists(
+    st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=6
+)
 
 
 def build(program: list[tuple[str, int, int]]) -> Callable[..., tuple[Any, ...]]:

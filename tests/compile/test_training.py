@@ -118,7 +118,11 @@ def test_in_float32(executor):
 @WHERE
 def test_batch_norm_and_dropout_draw_the_same_numbers(place, executor):
     net = stack(
-        lambda: nn.Linear(16, 24, bias=False), lambda: nn.BatchNorm1d(24), nn.ReLU, lambda: nn.Dropout(0.3), lambda: nn.Linear(24, 10)
+        lambda: nn.Linear(16, 24, bias=False),
+        lambda: nn.BatchNorm1d(24),
+        nn.ReLU,
+        lambda: nn.Dropout(0.3),
+        lambda: nn.Linear(24, 10),
     )
     check(classifier(net, lambda p: optim.Adam(p, lr=3e-3)), place, executor)
 

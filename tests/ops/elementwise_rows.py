@@ -6,8 +6,7 @@ import numpy as np
 from op_table import Row, uniform
 from scipy import special as sp
 
-from leafgrad.ops import compare, convert, exponential, rounding, select, special, trigonometric
-from leafgrad.ops import elementwise as ew
+from leafgrad.ops import compare, convert, elementwise as ew, exponential, rounding, select, special, trigonometric
 
 POSITIVE = (0.3, 2.0)
 INSIDE = (-0.9, 0.9)

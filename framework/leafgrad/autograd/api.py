@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from leafgrad import modes
+from leafgrad import backends, modes
 from leafgrad.autograd import engine
 from leafgrad.ops import carriers, messages
 from leafgrad.ops.convert import clone, new_full
@@ -157,9 +158,19 @@ def run(
     before = modes.get()
     token = modes.FLAGS.set(before | modes.GRAD if create_graph else before & ~modes.GRAD)
     try:
-        engine.run(seeds, targets, retain, create_graph, arrived)
+        with device_scope(seeds[0][1] if seeds else None):
+            engine.run(seeds, targets, retain, create_graph, arrived)
     finally:
         modes.FLAGS.reset(token)
+
+
+def device_scope(gradient: Any) -> AbstractContextManager[Any]:
+    """Rules on raw arrays compute on the current device, so it must be the gradient's."""
+    if gradient is None or isinstance(gradient, (Tensor, SymbolBase)):
+        return nullcontext()
+    backend = backends.backend_of(gradient)
+    index = backend.device_index(gradient)
+    return backend.device_scope(index) if index else nullcontext()
 
 
 def as_tuple(tensors: Any, name: str) -> tuple[Tensor, ...]:

@@ -213,4 +213,5 @@ def output_shapes(node: Any) -> list[Any]:
         return [tuple(s) for s in node.shape]
     return [None if o is None or not o[1].startswith("float") else o[0] for o in node.outputs]
 
+
 publish(globals())

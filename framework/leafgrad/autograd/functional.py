@@ -284,4 +284,5 @@ def hvp(
         pushed = forward.push(twice_differentiable(at, at.gradient()), at.inputs, v, create_graph)
     return at.like_outputs(at.outputs), at.like_inputs(pushed)
 
+
 publish(globals())

@@ -136,7 +136,8 @@ def check_inputs(point: tuple[Any, ...]) -> None:
         if x.dtype is not dtypes.float64:
             messages.warn(
                 f"Input #{i} requires gradient and is not a double precision floating point (got {x.dtype}). "
-                "Finite differences will likely fail: pass tensors of dtype float64")
+                "Finite differences will likely fail: pass tensors of dtype float64"
+            )
 
 
 # ---- arrays on the host -----------------------------------------------------------------------------------------

@@ -97,7 +97,7 @@ class Compiled:
         executor: the name of the executor that was asked for, or None.
     """
 
-    _live = frozenset({"_calls", "_environment", "_lock", "_misses", "_retraces", "_unsettled"})
+    _live = frozenset({"_calls", "_codes", "_lock", "_misses", "_retraces", "_unsettled"})
 
     function: Callable[..., Any]
     executor: str | None
@@ -105,7 +105,7 @@ class Compiled:
     __qualname__: str
     _attribute: str  # its name in a class
     _calls: list[Call]
-    _environment: Environment | None
+    _codes: Codes | None  # what the last call that ran in Python executed
     _lock: threading.RLock
     _misses: list[Miss]
     _retraces: int
@@ -122,7 +122,7 @@ class Compiled:
             __module__=function.__module__,
             _attribute=getattr(function, "__name__", ""),
             _calls=[],
-            _environment=None,
+            _codes=None,
             _lock=threading.RLock(),
             _misses=[],
             _retraces=0,
@@ -146,8 +146,8 @@ class Compiled:
     def _missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """No program serves this call: the first one runs as it is, later ones are traced."""
         paths = paths_of(self.function, args, kwargs)
-        if self._environment is None:
-            return self._run_once(leaves, paths, args, kwargs)
+        if self._codes is None:
+            return self._run_once(args, kwargs)
         for call in self._calls:  # another thread may have traced meanwhile
             if call.guards.match(flags, structure, leaves):
                 return call(leaves)
@@ -162,27 +162,28 @@ class Compiled:
             # State that is made once, as at a first call: an optimizer's for new parameters, say.
             self._unsettled = True
             log(f"{self.__qualname__}: this call runs as it is. {error}")
-            return self._run_once(leaves, paths, args, kwargs)
+            return self._run_once(args, kwargs)
         self._unsettled = False
         self._calls = [call, *self._calls][:KEPT]
         return call(leaves)
 
-    def _run_once(self, leaves: list[Any], paths: list[str], args: Any, kwargs: Any) -> Any:
-        """Run the function as it is, and note what it reads."""
+    def _run_once(self, args: Any, kwargs: Any) -> Any:
+        """Run the function as it is, and note which code that executes."""
         codes: Codes = {}
         with watching(codes):
             result = self.function(*args, **kwargs)
-        self._environment = look(roots(self.function, leaves, paths), codes)
+        self._codes = codes
         return result
 
     def _trace(self, flags: int, structure: Any, leaves: list[Any], paths: list[str], args: Any, kwargs: Any) -> Call:
         start = time.perf_counter()
         codes: Codes = {}
-        assert self._environment is not None
-        with unchanged(self._environment, self.__qualname__), watching(codes):
+        before = look(roots(self.function, leaves, paths), self._codes or {})
+        with unchanged(before, self.__qualname__), watching(codes):
             traced = trace_call(self.function, args, kwargs)
         check_leaks(traced)
-        environment = self._environment = read_by(traced, codes, self.function, leaves, paths)
+        self._codes = codes
+        environment = read_by(traced, codes, self.function, leaves, paths)
         name_inputs(traced, leaves, paths, environment)
         captured = traced.captured
         tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
@@ -216,7 +217,7 @@ class Compiled:
 
     def explain(self) -> str:
         """What was traced and why, the guards, and how the programs run, as text."""
-        return explain.text(self.__qualname__, self._calls, self._misses, self._environment is not None)
+        return explain.text(self.__qualname__, self._calls, self._misses, self._codes is not None)
 
     @property
     def graph(self) -> Graph:

@@ -8,8 +8,8 @@ from typing import Any
 
 from leafgrad.compile.buffers import Allocator
 from leafgrad.compile.graph import Equation, Graph, Value
-from leafgrad.compile.scratch import Form, Program, Scratch
 from leafgrad.compile.schedule import Loop, Schedule, Stage, Whole
+from leafgrad.compile.scratch import BLOCK, Form, Program, Scratch, itemsize
 
 # Ops whose forward is one ufunc of the array namespace, which can write into a given array.
 UFUNCS = {
@@ -67,7 +67,7 @@ class Writer:
         self.fresh = fresh
         self.lines: list[str] = []
         self.forms: dict[Form, str] = {}
-        self.ones: dict[str, str] = {}
+        self.ones: dict[tuple[str, int], str] = {}
         self.allocator = Allocator(self.equations, ())
         self.scratch: Scratch
 
@@ -106,14 +106,25 @@ class Writer:
                 return self.form(index, out, self.axis(out))
         return self.buffer(out, self.axis(out))
 
+    def one(self, dtype: str, length: int) -> str:
+        """The name of a vector of ones; of length 0: as long as the chunk."""
+        return self.ones.setdefault((dtype, length), f"ones_{dtype}_{length or 'rows'}")
+
     def call(self, equation: Equation, params: dict[str, Any]) -> str:
         """A call of the op's own forward."""
+        arguments = ["xp", *(self.text(equation, i) for i in range(len(equation.inputs)))]
+        return f"{self.forward(equation)}({', '.join(arguments + self.keywords(params))})"
+
+    def forward(self, equation: Equation) -> str:
+        """The name of the op's own forward."""
         name = f"{equation.name}_forward"
         forward = equation.op.kernels.get("numpy", equation.op.forward)
         while self.space.setdefault(name, forward) is not forward:
             name += "_"
-        arguments = ["xp", *(self.text(equation, i) for i in range(len(equation.inputs)))]
-        return f"{name}({', '.join(arguments + [f'{k}={self.constant(v)}' for k, v in params.items()])})"
+        return name
+
+    def keywords(self, params: dict[str, Any]) -> list[str]:
+        return [f"{k}={self.constant(v)}" for k, v in params.items()]
 
     def constant(self, value: Any) -> str:
         if isinstance(value, Raw):
@@ -190,6 +201,11 @@ class WholeWriter(Writer):
         elif self.fits_ufunc(equation):
             arguments = ", ".join(self.text(equation, i) for i in range(len(equation.inputs)))
             self.add(f"{name} = {UFUNCS[equation.name]}({arguments})")
+        elif equation.name in ("sum", "sum_to") and (product := self.sum_as_product(equation)) is not None:
+            self.add(f"{name} = {product}")
+            self.fresh.add(out)
+        elif self.fits_blocks(equation):
+            self.in_blocks(equation)
         else:
             self.add(f"{name} = {self.call(equation, equation.params)}")
             if "view" in equation.op.traits and equation.inputs[0] in self.allocator.at:
@@ -198,11 +214,51 @@ class WholeWriter(Writer):
     def plain_matmul(self, equation: Equation) -> bool:
         return equation.name == "matmul" and equation.out.ndim >= 2
 
-    def compute(self, equation: Equation, target: str) -> None:
-        if equation.name == "matmul":
-            self.add(f"matmul({self.text(equation, 0)}, {self.text(equation, 1)}, {target})")
+    def sum_as_product(self, equation: Equation) -> str | None:
+        """A sum over the first or the last dimensions as a product with ones, which BLAS adds up several times faster."""
+        (value,), dims, ndim = equation.values, summed_dims(equation), len(next(equation.values).shape)
+        if value.dtype not in ("float32", "float64") or value.dtype != equation.out.dtype:
+            return None
+        a, count = self.text(equation, 0), math.prod(value.shape[d] for d in dims)
+        rest = math.prod(value.shape) // max(count, 1)
+        if min(rest, count) < 2:
+            return None
+        if dims == tuple(range(ndim - len(dims), ndim)):
+            product = f"matmul({a}.reshape({rest}, {count}), {self.one(value.dtype, count)})"
+        elif dims == tuple(range(len(dims))):
+            product = f"matmul({self.one(value.dtype, count)}, {a}.reshape({count}, {rest}))"
         else:
+            return None
+        return product if equation.out.shape == (rest,) else f"{product}.reshape({equation.out.shape!r})"
+
+    def fits_blocks(self, equation: Equation) -> bool:
+        """Whether a large result may be made block by block, so that what its op makes on the way stays in cache."""
+        out = equation.out
+        traits = equation.op.traits
+        large = math.prod(out.shape) * itemsize(out.dtype) > 2 * BLOCK
+        return large and "elementwise" in traits and "random" not in traits and not equation.several
+
+    def in_blocks(self, equation: Equation) -> None:
+        out, name = equation.out, self.names[equation.out]
+        if out in self.kept:
+            self.fresh.add(out)
+            self.add(f"{name} = empty({out.shape!r}, {out.dtype!r})")
+        else:
+            self.add(f"{name} = {self.into(equation)}")
+        arrays = "".join(f"{self.text(equation, i)}, " for i in range(len(equation.inputs)))
+        arguments = ["xp", name, self.forward(equation), f"({arrays})", *self.keywords(equation.params)]
+        self.add(f"in_blocks({', '.join(arguments)})")
+
+    def compute(self, equation: Equation, target: str) -> None:
+        if equation.name != "matmul":
             self.ufunc(equation, target)
+            return
+        a, b = self.text(equation, 0), self.text(equation, 1)
+        x, y = equation.values
+        if x.ndim > 2 and y.ndim == 2:  # one large product, not many small ones
+            a = f"{a}.reshape({math.prod(x.shape[:-1])}, {x.shape[-1]})"
+            target = f"{target}.reshape({math.prod(x.shape[:-1])}, {y.shape[-1]})"
+        self.add(f"matmul({a}, {b}, {target})")
 
 
 class LoopWriter(Writer):
@@ -343,7 +399,7 @@ class LoopWriter(Writer):
         dims = summed_dims(equation)
         axis = self.loop.reads.get((equation, 0), self.axis(value))
         if value.ndim == 2 and dims == (0,) and axis == 0 and value.dtype == out.dtype:
-            ones = self.ones.setdefault(value.dtype, f"ones_{value.dtype}")
+            ones = self.one(value.dtype, 0)
             row = Value((value.shape[1],), out.dtype, out.place)
             target = self.form(self.allocator.new(row, None), row, None)
             tail = "" if out.ndim == 1 else f".reshape({out.shape!r})"

@@ -18,8 +18,8 @@ from typing import Any
 from leafgrad import backends
 from leafgrad.compile.emit import emit
 from leafgrad.compile.graph import Graph
-from leafgrad.compile.scratch import Program
 from leafgrad.compile.schedule import Loop, Schedule, schedule
+from leafgrad.compile.scratch import Program
 
 CACHE_BYTES = 8 << 20  # what the buffers of a chunk should fit into: a core's share of the last-level cache
 CANDIDATES = (0.25, 0.5, 1.0, 1.5, 2.0)  # multiples of the model's chunk that are tried

@@ -10,13 +10,16 @@ from typing import Any
 
 from leafgrad.compile.buffers import Buffer
 
+BLOCK = 1 << 16  # bytes of one array that `in_blocks` takes at a time
 Form = tuple[int, tuple[int, ...], int | None, bool]  # buffer, shape, batch axis, seen transposed
 
 
 class Scratch:
     """The buffers of a stage and the shapes in which the source sees them."""
 
-    def __init__(self, length: int, buffers: list[Buffer], forms: dict[Form, str], ones: dict[str, str]) -> None:
+    def __init__(
+        self, length: int, buffers: list[Buffer], forms: dict[Form, str], ones: dict[tuple[str, int], str]
+    ) -> None:
         self.length = length
         self.buffers = buffers
         self.forms = forms
@@ -43,7 +46,7 @@ class Scratch:
             else:
                 array = memory[index][: math.prod(full)].reshape(full)
             found.append(array.T if turned else array)
-        return (*found, *(xp.ones(rows, dtype=d) for d in self.ones))
+        return (*found, *(xp.ones(length or rows, dtype=dtype) for dtype, length in self.ones))
 
     def chunks(self, xp: Any, rows: int) -> list[tuple[int, int, tuple[Any, ...]]]:
         """(start, stop, arrays) of every chunk; all share the same memory."""
@@ -72,6 +75,7 @@ class Program:
         linecache.cache[file] = len(self.source), None, self.source.splitlines(True), file
         space: dict[str, Any] = {u: getattr(xp, u) for u in self.ufuncs}
         space.update(xp=xp, matmul=xp.matmul, empty=xp.empty, zeros=xp.zeros, copyto=xp.copyto, reduce=xp.add.reduce)
+        space["in_blocks"] = in_blocks
         scope = space | self.names
         exec(compile(self.source, file, "exec"), scope)
         run: Callable[..., list[Any]] = scope["run"]
@@ -81,6 +85,19 @@ class Program:
         """For each stage, what its part of the source unpacks."""
         rows = iter(chunks)
         return [s.chunks(xp, next(rows)) if s.length else s.arrays(xp, s.memory(xp, 1), 1) for s in self.scratch]
+
+
+def in_blocks(xp: Any, out: Any, forward: Callable[..., Any], arrays: tuple[Any, ...], **params: Any) -> None:
+    """``out[...] = forward(xp, *arrays, **params)`` for elementwise ops, in blocks where all lie alike in memory."""
+    if any(a.shape != out.shape or not a.flags.c_contiguous for a in (out, *arrays) if hasattr(a, "shape")):
+        out[...] = forward(xp, *arrays, **params)
+        return
+    flat = out.reshape(-1)
+    parts = [a.reshape(-1) if hasattr(a, "shape") else a for a in arrays]
+    step = BLOCK // out.itemsize
+    for lo in range(0, flat.size, step):
+        block = slice(lo, lo + step)
+        flat[block] = forward(xp, *[a[block] if hasattr(a, "shape") else a for a in parts], **params)
 
 
 def itemsize(dtype: str) -> int:

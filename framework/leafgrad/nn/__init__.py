@@ -1,8 +1,6 @@
 """Neural networks: modules, and the layers and losses built on them."""
 
-from leafgrad.nn import functional as functional
-from leafgrad.nn import init as init
-from leafgrad.nn import utils as utils
+from leafgrad.nn import functional as functional, init as init, utils as utils
 from leafgrad.nn.activation import *
 from leafgrad.nn.containers import *
 from leafgrad.nn.dropout import *

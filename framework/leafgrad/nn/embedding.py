@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from leafgrad import modes
-from leafgrad.nn import functional as F
-from leafgrad.nn import init
+from leafgrad.nn import functional as F, init
 from leafgrad.nn.module import Module
 from leafgrad.nn.parameter import Parameter
 from leafgrad.tensor.creation import empty

@@ -116,7 +116,8 @@ class BackwardGate:
         if not isinstance(result, (Tensor, tuple)):
             messages.warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
-                f"{type(result)}")
+                f"{type(result)}"
+            )
             return result
         several = result if isinstance(result, tuple) else (result,)
         watched = watch(several, self.on_grad_output, fill=False)
@@ -132,7 +133,8 @@ class BackwardGate:
             return gradients
         messages.warn(
             "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
-            "require gradients.")
+            "require gradients."
+        )
         nothing: Gradients = (None,) * self.inputs
         for hook in self.backward:
             new = hook(self.module, nothing, gradients)

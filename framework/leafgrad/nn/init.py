@@ -199,4 +199,5 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     q = q * r.diagonal().sign()  # without the signs, Q would not be uniformly distributed
     return tensor.copy_((q if tall else q.t()).reshape(tensor.shape) * gain)
 
+
 publish(globals())

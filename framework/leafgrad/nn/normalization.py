@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad.dtypes import int64
-from leafgrad.nn import functional as F
-from leafgrad.nn import init
+from leafgrad.nn import functional as F, init
 from leafgrad.nn.module import Module
 from leafgrad.nn.parameter import Parameter
 from leafgrad.tensor.arguments import expect_tensor

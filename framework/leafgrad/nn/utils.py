@@ -80,4 +80,5 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         p.copy_(vec[start : start + p.numel()].reshape(p.shape))
         start += p.numel()
 
+
 publish(globals())

@@ -66,6 +66,17 @@ def reconnect_output(node: Node) -> Any:
     return None if node.out is None else alias(node.out, node)
 
 
+def on_device_of_arrays(forward: Callable[..., Any], backend: backends.Backend) -> Callable[..., Any]:
+    """``forward`` on the device that holds its arrays: with several devices, a library computes on the current one."""
+
+    def scoped(xp: Any, *args: Any, **params: Any) -> Any:
+        index = next(backend.device_index(a) for a in args if isinstance(a, backend.array_type))
+        with backend.device_scope(index):
+            return forward(xp, *args, **params)
+
+    return scoped
+
+
 def wrap(op: Any, kind: type, result: Any) -> Any:
     """The result of a forward with array-library scalars made 0-d arrays, and sequences made tuples."""
     if type(result) in (tuple, list) or isinstance(result, tuple):

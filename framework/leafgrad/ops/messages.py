@@ -67,12 +67,7 @@ def position(op: Any, i: int) -> str:
 def call(op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> str:
     """``mul(x: float32 (3,), y: float32 (4,), dim=0)``."""
     names = op.signature.arguments
-    parts = [
-        f"{names[op.signature.slot(i)]}{position(op, i)}"
-        f": {describe(a)}"
-        for i, a in enumerate(args)
-        if names
-    ]
+    parts = [f"{names[op.signature.slot(i)]}{position(op, i)}: {describe(a)}" for i, a in enumerate(args) if names]
     parts += [f"{k}={describe(v)}" for k, v in params.items()]
     return f"{op.name}({', '.join(parts)})"
 

@@ -147,9 +147,11 @@ class Op:
     def resolve(self, array: Any) -> tuple[Forward, Any]:
         """The forward and array namespace for one class of arrays, remembered."""
         backend = backends.backend_of(array)
-        entry = self.kernels.get(backend.name, self.forward), backend.xp
-        self.table[type(array)] = entry
-        return entry
+        forward = self.kernels.get(backend.name, self.forward)
+        if backend.device_count() > 1:
+            forward = carriers.on_device_of_arrays(forward, backend)
+        self.table[type(array)] = forward, backend.xp
+        return forward, backend.xp
 
     def apply(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run on Tensors: check, promote, compute, record. The complete path; the fast ones shortcut it."""

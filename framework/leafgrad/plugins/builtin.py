@@ -34,7 +34,7 @@ def leafgrad_backends() -> list[BackendSpec]:
 
 @hookimpl
 def leafgrad_executors() -> list[ExecutorSpec]:
-    """"numpy" for graphs on the CPU, "replay" for all."""
+    """ "numpy" for graphs on the CPU, "replay" for all."""
     return [
         ExecutorSpec("numpy", "leafgrad.compile.numpy_executor:NumpyExecutor"),
         ExecutorSpec("replay", "leafgrad.compile.replay:ReplayExecutor"),

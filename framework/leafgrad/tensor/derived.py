@@ -198,7 +198,8 @@ def cov(input: Tensor, *, correction: int = 1) -> Tensor:
     """
     if expect_tensor(input, "input", "cov").ndim > 2:
         raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got {input.ndim}")
-    x = expect_floating(input, "cov").reshape(1, -1) if input.ndim < 2 else expect_floating(input, "cov")
+    x = input if input.dtype.is_floating_point else input.to(dtypes.get_default_dtype())
+    x = x if x.ndim == 2 else x.reshape(1, -1)
     centered = x - x.mean(1, keepdim=True)
     freedom = max(x.shape[1] - integer(correction, "correction", "cov"), 0)
     result: Tensor = centered @ centered.mT / freedom
@@ -240,7 +241,9 @@ def is_complex(input: Tensor) -> bool:
 @method
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same size."""
-    return bool(expect_tensor(input, "input", "is_same_size").shape == expect_tensor(other, "other", "is_same_size").shape)
+    return bool(
+        expect_tensor(input, "input", "is_same_size").shape == expect_tensor(other, "other", "is_same_size").shape
+    )
 
 
 attach("is_complex", is_complex)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from leafgrad import dtypes
-from leafgrad.ops import compare, cumulative, extremes, index, rounding, select
-from leafgrad.ops import reduce as ops
+from leafgrad.ops import compare, cumulative, extremes, index, reduce as ops, rounding, select
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.ops.sort import argsort

@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from leafgrad.ops import matmul as products
-from leafgrad.ops import messages
+from leafgrad.ops import matmul as products, messages
 from leafgrad.ops.elementwise import mul
 from leafgrad.ops.matmul import rows, swap
 from leafgrad.ops.reduce import sum as sum_over
@@ -274,8 +273,7 @@ def _best_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
 
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices. Deprecated, as in PyTorch: use ``linalg.multi_dot``."""
-    messages.warn(
-        "chain_matmul is deprecated; use leafgrad.linalg.multi_dot, which takes a list of matrices")
+    messages.warn("chain_matmul is deprecated; use leafgrad.linalg.multi_dot, which takes a list of matrices")
     for i, m in enumerate(matrices):
         check_ndim("chain_matmul", f"matrices[{i}]", m, 2)
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)

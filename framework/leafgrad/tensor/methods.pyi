@@ -18,6 +18,8 @@ def attach(name: str, function: Callable[..., Any] | property) -> None: ...
 
 class Methods:
     @property
+    def H(self) -> Any: ...
+    @property
     def T(self) -> Tensor: ...
     def __getitem__(self, key: Any) -> Tensor:
         """A view for ints, slices, None and the ellipsis, a copy as soon as tensors, lists or masks choose elements."""
@@ -71,8 +73,8 @@ class Methods:
         """``add`` in place; returns the tensor."""
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         """``beta * input + alpha * sum(batch1 @ batch2)`` over the batch. (b, n, k), (b, k, m) -> (n, m)"""
-    def addbmm_(self, first: Tensor, second: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        """In-place version of ``addbmm``."""
+    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
+        """``addbmm`` in place; returns the tensor."""
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = 1) -> Tensor:
         """``input + value * tensor1 / tensor2``. All broadcast. RuntimeError if both are integers."""
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = 1) -> Tensor:
@@ -83,16 +85,16 @@ class Methods:
         """``addcmul`` in place; returns the tensor."""
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         """``beta * input + alpha * (mat1 @ mat2)``. input broadcasts to (n, m); (n, k), (k, m) -> (n, m)"""
-    def addmm_(self, first: Tensor, second: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        """In-place version of ``addmm``."""
+    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
+        """``addmm`` in place; returns the tensor."""
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         """``beta * input + alpha * (mat @ vec)``. input broadcasts to (n); (n, k), (k) -> (n)"""
-    def addmv_(self, first: Tensor, second: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        """In-place version of ``addmv``."""
+    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
+        """``addmv`` in place; returns the tensor."""
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         """``beta * input + alpha * outer(vec1, vec2)``. input broadcasts to (n, m); (n), (m) -> (n, m)"""
-    def addr_(self, first: Tensor, second: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        """In-place version of ``addr``."""
+    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
+        """``addr`` in place; returns the tensor."""
     def all(self, dim: builtins.int | Iterable[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
         """Whether no element over ``dim`` is zero. bool, but uint8 for uint8"""
     def allclose(
@@ -179,8 +181,10 @@ class Methods:
         """Compute the gradient of this tensor and accumulate it in the ``.grad`` of the leaves it came from."""
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         """``beta * input + alpha * (batch1 @ batch2)``. (b, n, k), (b, k, m) -> (b, n, m)"""
-    def baddbmm_(self, first: Tensor, second: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        """In-place version of ``baddbmm``."""
+    def baddbmm_(
+        self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1
+    ) -> Tensor:
+        """``baddbmm`` in place; returns the tensor."""
     def bernoulli(self, p: builtins.float | None = None, *, generator: Generator | None = None) -> Tensor:
         """Ones with the probabilities in ``input`` (or ``p`` everywhere), zeros otherwise, of its shape and dtype."""
     def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
@@ -249,6 +253,8 @@ class Methods:
         """The magnitude of x with the sign of y. (...), (...) -> (...)"""
     def copysign_(self, other: Any) -> Tensor:
         """``copysign`` in place; returns the tensor."""
+    def corrcoef(self) -> Tensor:
+        """Pearson's correlation of variables (rows) over observations (columns). (n, m) -> (n, n); (m) -> ()"""
     def cos(self) -> Tensor:
         """Cosine. (...) -> (...)"""
     def cos_(self) -> Tensor:
@@ -259,6 +265,8 @@ class Methods:
         """``cosh`` in place; returns the tensor."""
     def count_nonzero(self, dim: builtins.int | Iterable[builtins.int] | None = None) -> Tensor:
         """How many elements over ``dim`` are nonzero. int64"""
+    def cov(self, *, correction: builtins.int = 1) -> Tensor:
+        """Covariances of variables (rows) over observations (columns). (n, m) -> (n, n); (m) -> ()"""
     def cross(self, other: Tensor, dim: builtins.int | None = None) -> Tensor:
         """Cross product of vectors along a dimension of size 3; other dimensions broadcast."""
     def cummax(self, dim: builtins.int) -> Found:
@@ -285,6 +293,10 @@ class Methods:
         """A matrix with all elements of ``input`` on its diagonal."""
     def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
         """The elements [i, i + offset] of two dimensions, as the last dimension of a view."""
+    def diff(
+        self, n: builtins.int = 1, dim: builtins.int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+    ) -> Tensor:
+        """The ``n``-th differences of neighbours along ``dim``; != for bool. (..., m, ...) -> (..., m - n, ...)"""
     def dim(self) -> builtins.int:
         """The number of dimensions."""
     def dist(self, other: Tensor, p: builtins.float = 2) -> Tensor:
@@ -430,10 +442,14 @@ class Methods:
         """As int32."""
     def inverse(self) -> Tensor:
         """Inverse; see ``linalg.inv``. (..., n, n) -> (..., n, n)"""
+    def is_complex(self) -> builtins.bool:
+        """False: there are no complex tensors."""
     def is_contiguous(self) -> builtins.bool:
         """Whether the elements lie in memory in order and without gaps."""
     def is_floating_point(self) -> builtins.bool:
         """Whether the dtype is float16, float32 or float64."""
+    def is_same_size(self, other: Tensor) -> builtins.bool:
+        """Whether two tensors have the same size."""
     def isclose(
         self,
         other: Tensor,
@@ -448,10 +464,20 @@ class Methods:
         """Whether x is inf or -inf. (...) -> (...) bool"""
     def isnan(self) -> Tensor:
         """Whether x is nan. (...) -> (...) bool"""
+    def isneginf(self) -> Tensor:
+        """Whether elements are -inf. (...) -> (...) bool"""
+    def isposinf(self) -> Tensor:
+        """Whether elements are +inf. (...) -> (...) bool"""
+    def isreal(self) -> Tensor:
+        """True everywhere, since there are no complex tensors. (...) -> (...) bool"""
+    @property
+    def itemsize(self) -> Any: ...
     def kron(self, other: Tensor) -> Tensor:
         """Kronecker product: blocks of ``other``, each times one element of ``input``. (n, m), (p, q) -> (n p, m q)"""
     def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False) -> Found:
         """The k-th smallest along ``dim``, counted from 1, and its index."""
+    def ldexp(self, other: Tensor) -> Tensor:
+        """``input * 2**other``. (...), (...) -> (...), floating"""
     def le(self, other: Any) -> Tensor:
         """Whether x is y or below. (...), (...) -> (...) bool"""
     def le_(self, other: Any) -> Tensor:
@@ -488,6 +514,8 @@ class Methods:
         """log of ``softmax``, without overflow. (...) -> (...)"""
     def logaddexp(self, other: Any) -> Tensor:
         """log(exp(x) + exp(y)) without overflow. (...), (...) -> (...)"""
+    def logaddexp2(self, other: Tensor) -> Tensor:
+        """log2(2^input + 2^other), without overflow. (...), (...) -> (...)"""
     def logdet(self) -> Tensor:
         """Logarithm of the determinant: -inf where that is 0, nan where it is negative. (..., n, n) -> (...)"""
     def logical_and(self, other: Any) -> Tensor:
@@ -506,6 +534,8 @@ class Methods:
         """Whether just one of x and y is nonzero. (...), (...) -> (...) bool"""
     def logical_xor_(self, other: Any) -> Tensor:
         """``logical_xor`` in place; returns the tensor."""
+    def logit(self, eps: builtins.float | None = None) -> Tensor:
+        """log(x / (1 - x)), the inverse of sigmoid. With ``eps``, x is first clamped to [eps, 1 - eps]. (...) -> ..."""
     def logsumexp(self, dim: builtins.int | Iterable[builtins.int] | None, keepdim: builtins.bool = False) -> Tensor:
         """log of the sum of exp over ``dim``, without overflow."""
     def long(self) -> Tensor:
@@ -514,6 +544,8 @@ class Methods:
         """Whether x is below y. (...), (...) -> (...) bool"""
     def lt_(self, other: Any) -> Tensor:
         """``lt`` in place; returns the tensor."""
+    @property
+    def mH(self) -> Any: ...
     @property
     def mT(self) -> Tensor: ...
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
@@ -610,6 +642,8 @@ class Methods:
         """Sum over ``dim`` of what is not nan."""
     def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """``length`` elements of dimension ``dim`` from ``start`` on, as a view."""
+    @property
+    def nbytes(self) -> Any: ...
     def ndimension(self) -> builtins.int:
         """The number of dimensions."""
     def ne(self, other: Any) -> Tensor:
@@ -677,6 +711,8 @@ class Methods:
     def permute(self, *dims: Any) -> Any: ...
     def pinverse(self, rcond: builtins.float = 1e-15) -> Tensor:
         """Moore-Penrose inverse; see ``linalg.pinv``. (..., m, n) -> (..., n, m)"""
+    def positive(self) -> Tensor:
+        """``input`` itself. RuntimeError for bool."""
     def pow(self, exponent: Any) -> Tensor:
         """``input ** exponent``. (...), (...) -> (...)"""
     def pow_(self, exponent: Any) -> Tensor:
@@ -854,8 +890,8 @@ class Methods:
         dtype: Any = None,
     ) -> Tensor:
         """Sum over ``dim``; integers and bools are added up in int64."""
-    def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """With two dimensions exchanged."""
+    def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
+        """The same as ``transpose``."""
     def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """With two dimensions exchanged."""
     def t(self) -> Tensor:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from leafgrad.ops import compare, rounding
-from leafgrad.ops import elementwise as ew
+from leafgrad.ops import compare, elementwise as ew, rounding
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.node import SymbolBase, TensorBase
 

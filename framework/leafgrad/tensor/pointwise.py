@@ -9,8 +9,17 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import activation, compare, exponential, reduce, rounding, select, special, trigonometric
-from leafgrad.ops import elementwise as ew
+from leafgrad.ops import (
+    activation,
+    compare,
+    elementwise as ew,
+    exponential,
+    reduce,
+    rounding,
+    select,
+    special,
+    trigonometric,
+)
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.promotion import result_type
 from leafgrad.tensor.arguments import cast, expect_tensor, integer, number

@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 from leafgrad.ops.node import TensorBase
 
 F = TypeVar("F", bound=Callable[..., Any])
-RAISES = {"RAISE_VARARGS", "RERAISE"}
 _published: set[type] = set()
 
 
@@ -55,7 +54,7 @@ def public(function: F, *, bound: bool = False, name: str = "") -> F:
     """
     plain = inspect.unwrap(function)
     unchecked = {"return", plain.__code__.co_varnames[0]} if bound else {"return"}
-    if all(kind in ("Any", Any) for name, kind in plain.__annotations__.items() if name not in unchecked):
+    if all(kind in ("Any", Any) for argument, kind in plain.__annotations__.items() if argument not in unchecked):
         return function
 
     @functools.wraps(function)
@@ -85,7 +84,7 @@ def raised(error: BaseException) -> bool:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]] in RAISES
+    return trace is not None and dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]] == "RAISE_VARARGS"
 
 
 def _wrong_argument(

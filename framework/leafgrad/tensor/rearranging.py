@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import index as index_ops
-from leafgrad.ops import shape as ops
+from leafgrad.ops import index as index_ops, shape as ops
 from leafgrad.ops.convert import clone
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import arange
@@ -136,7 +135,9 @@ attach("tile", lambda self, *dims: tile(self, arguments.shape(dims, "tile", "dim
 
 
 @method
-def repeat_interleave(input: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+def repeat_interleave(
+    input: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
     """Each slice along ``dim`` repeated ``repeats`` times (an int, or a tensor with one for each), in place.
 
     Without ``dim`` of the flattened tensor. A tensor of repeats is read on the host.

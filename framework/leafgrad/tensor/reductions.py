@@ -10,9 +10,7 @@ import math
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import compare, messages
-from leafgrad.ops import elementwise as ew
-from leafgrad.ops import reduce as ops
+from leafgrad.ops import compare, elementwise as ew, messages, reduce as ops
 from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, one_dim, widened
 from leafgrad.tensor.methods import method
 from leafgrad.tensor.tensor import Tensor
@@ -171,7 +169,9 @@ def std_mean(
 
 
 @method
-def norm(input: Tensor, p: float | str | None = "fro", dim: Dim = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+def norm(
+    input: Tensor, p: float | str | None = "fro", dim: Dim = None, keepdim: bool = False, dtype: Any = None
+) -> Tensor:
     """The p-norm of the elements over ``dim``, ``(sum of abs(x)**p) ** (1/p)``.
 
     Args:

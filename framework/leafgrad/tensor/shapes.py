@@ -243,9 +243,7 @@ def atleast_2d(*tensors: Any) -> Any:
 def atleast_3d(*tensors: Any) -> Any:
     """Each tensor with at least three dimensions, (n,) as (1, n, 1) and (m, n) as (m, n, 1)."""
     return _each(
-        "atleast_3d",
-        tensors,
-        lambda x: x.unsqueeze(-1) if x.ndim == 2 else x.reshape(1, -1, 1) if x.ndim < 2 else x,
+        "atleast_3d", tensors, lambda x: x.unsqueeze(-1) if x.ndim == 2 else x.reshape(1, -1, 1) if x.ndim < 2 else x
     )
 
 
@@ -297,8 +295,15 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     return permuted(input, tuple(order))
 
 
-swapaxes = swapdims = transpose
-attach("swapaxes", transpose)
+swapdims = transpose
+
+
+@method
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """The same as ``transpose``."""
+    return transpose(input, axis0, axis1)
+
+
 attach("swapdims", transpose)
 
 

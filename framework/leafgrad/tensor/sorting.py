@@ -6,8 +6,7 @@ from typing import Any
 
 from leafgrad import dtypes
 from leafgrad.ops import sort as ops
-from leafgrad.ops.index import argwhere as argwhere_op
-from leafgrad.ops.index import gather
+from leafgrad.ops.index import argwhere as argwhere_op, gather
 from leafgrad.ops.shape import part
 from leafgrad.tensor import arguments
 from leafgrad.tensor.data import tensor

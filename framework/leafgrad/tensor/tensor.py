@@ -53,7 +53,7 @@ class Tensor(Operators, Methods, TensorBase):
     @property
     def device(self) -> devices.device:
         """Where the tensor lives."""
-        return self._data.device if isinstance(self._data, SymbolBase) else devices.of(self._data)
+        return devices.at(*self._data.place) if isinstance(self._data, SymbolBase) else devices.of(self._data)
 
     @property
     def data(self) -> Tensor:
@@ -152,8 +152,8 @@ class Tensor(Operators, Methods, TensorBase):
     @property
     def grad(self) -> Tensor | None:
         """The gradient accumulated by ``backward()``, or None."""
-        if not self.is_leaf:
-            if not self.retains_grad and (self._leaf is None or self._leaf.grad is None):
+        if self._leaf is None or self._leaf.grad is None:
+            if not self.is_leaf and not self.retains_grad:
                 warnings.warn(NON_LEAF_GRAD, UserWarning, stacklevel=2)
                 return None
         if self._leaf is None:
@@ -251,7 +251,7 @@ class Tensor(Operators, Methods, TensorBase):
         self._refuse_trace("item()")
         if self._data.size != 1:
             raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
-        value: bool | int | float = backends.backend_of(self._data).item(self._data)
+        value: Any = backends.backend_of(self._data).item(self._data)
         return value
 
     def _refuse_trace(self, what: str) -> None:
@@ -272,13 +272,18 @@ class Tensor(Operators, Methods, TensorBase):
         self._refuse_trace("tolist()")
         return backends.backend_of(self._data).to_host(self._data).tolist()
 
-    def numpy(self) -> Any:
+    def numpy(self, *, force: bool = False) -> Any:
         """The elements as a NumPy array that shares memory with a CPU tensor.
+
+        Args:
+            force: detach the tensor and copy it to the CPU first, where that is needed.
 
         Raises:
             RuntimeError: the tensor requires grad. TypeError: it is not on the CPU.
         """
         self._refuse_trace("numpy()")
+        if force is True:
+            return self.detach().cpu().numpy()
         if self._node is not None:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.device.type != "cpu":

@@ -30,10 +30,11 @@ class View(Tensor):
     _base: Tensor
     _steps: tuple[Step, ...]
     _root: Any  # the data of the base that _data was taken from; a trace replaces the base's data at each write
+    _history: Any  # the node, as far as writes of the base have been followed
     _seen: float  # the write of the base up to which _history is valid; inf: never made anew
 
     @property
-    def _node(self) -> Any:  # type of the slot in TensorBase: Any
+    def _node(self) -> Any:
         if self._version.seq > self._seen:
             self._seen = self._version.seq
             with modes.enable_grad():
@@ -69,7 +70,7 @@ def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
             return out
     if parent._version is None:
         parent._version = Version()
-    steps = ((step, params),)
+    steps: tuple[Step, ...] = ((step, params),)
     base = parent
     detached = not modes.get() & GRAD
     if isinstance(parent, View):

@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import carriers, create
-from leafgrad.ops import random as random_ops
+from leafgrad.ops import carriers, create, random as random_ops
 from leafgrad.ops.convert import to_device
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import number

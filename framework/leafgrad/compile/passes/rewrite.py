@@ -13,7 +13,7 @@ from leafgrad.ops import elementwise
 from leafgrad.ops.create import full
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.op import Op
-from leafgrad.ops.reduce import sum as sum_op
+from leafgrad.ops.reduce import amax, sum as sum_op
 from leafgrad.ops.shape import cat, expand, part, permute, reshape, unpart
 
 Shape = tuple[int, ...]
@@ -198,7 +198,7 @@ def result_shape(op: Op, inputs: tuple[Operand, ...], params: dict[str, Any]) ->
         return (*broadcast((x[:-2], y[:-2])), *x[-2:-1], *(y[-1:] if len(y) > 1 else ()))
     if op is permute:
         return tuple(x[i] for i in params["dims"])
-    if op is sum_op:
+    if op in (sum_op, amax):
         dim, keep = params["dim"], params.get("keepdim", False)
         return tuple(1 if i in dim else n for i, n in enumerate(x) if keep or i not in dim)
     if op is part:  # of windows only

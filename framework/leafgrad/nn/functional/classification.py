@@ -141,7 +141,8 @@ def _named_classes(input: Tensor, dim: int, ignore_index: int) -> Iterator[None]
         yield
     except IndexError as error:
         raise IndexError(
-            f"target is out of bounds: expected classes from 0 to {input.shape[dim] - 1}, or ignore_index={ignore_index}"
+            f"target is out of bounds: expected classes from 0 to {input.shape[dim] - 1}, or ignore_index="
+            f"{ignore_index}"
         ) from error
 
 

@@ -30,7 +30,8 @@ def _difference(input: Tensor, target: Tensor, function: str) -> Tensor:
     if input.shape != target.shape:
         messages.warn(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
-            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.")
+            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
+        )
     return input - target
 
 
@@ -85,7 +86,8 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
     if reduction == "mean":
         messages.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides "
-            "only by the batch size, and aligns with the KL math definition.")
+            "only by the batch size, and aligns with the KL math definition."
+        )
     loss = target.exp() * (target - input) if log_target else xlogy(target, target) - target * input
     if reduction == "batchmean":
         return loss.sum() / input.shape[0] if input.ndim else loss

@@ -10,8 +10,7 @@ from leafgrad.compile.passes.rules.layout import sign_outward
 from leafgrad.ops.elementwise import div, mul
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.op import Op
-from leafgrad.ops.reduce import mean
-from leafgrad.ops.reduce import sum as sum_op
+from leafgrad.ops.reduce import mean, sum as sum_op
 from leafgrad.ops.shape import expand, permute, reshape
 
 Shape = tuple[int, ...]

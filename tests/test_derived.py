@@ -1,0 +1,103 @@
+"""Functions made of others, against NumPy, and their gradients."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import leafgrad
+from leafgrad.autograd import gradcheck, gradgradcheck
+
+RNG = np.random.default_rng(0)
+A, B, PROBABILITIES = RNG.standard_normal((3, 5)), RNG.standard_normal((3, 5)), RNG.uniform(0.1, 0.9, (3, 5))
+X, COUNTS = np.sort(RNG.standard_normal(5)), np.array([1, 2, 3, 2, 7])
+ODD = np.array([1.0, math.inf, -math.inf, math.nan])
+
+CASES = {
+    "diff": (lambda a: leafgrad.diff(a), np.diff, [A]),
+    "diff, second, along rows": (lambda a: leafgrad.diff(a, 2, 0), lambda a: np.diff(a, 2, 0), [A]),
+    "diff, prepended": (lambda a, b: leafgrad.diff(a, prepend=b), lambda a, b: np.diff(a, prepend=b), [A, B]),
+    "diff, of bool": (lambda a: leafgrad.diff(a > 2), lambda a: np.diff(a > 2), [COUNTS]),
+    "trapezoid": (leafgrad.trapezoid, np.trapezoid, [A]),
+    "trapezoid, of samples": (leafgrad.trapezoid, np.trapezoid, [A, X]),
+    "trapezoid, along rows": (
+        lambda a, x: leafgrad.trapezoid(a, x, dim=0),
+        lambda a, x: np.trapezoid(a, x, axis=0),
+        [A, B],
+    ),
+    "trapz": (lambda a: leafgrad.trapz(a, dx=0.3), lambda a: np.trapezoid(a, dx=0.3), [A]),
+    "cumulative_trapezoid": (
+        leafgrad.cumulative_trapezoid,
+        lambda a, x: np.cumsum((a[:, 1:] + a[:, :-1]) / 2 * np.diff(x), 1),
+        [A, X],
+    ),
+    "logit": (leafgrad.logit, lambda p: np.log(p / (1 - p)), [PROBABILITIES]),
+    "logaddexp2": (leafgrad.logaddexp2, np.logaddexp2, [A, B]),
+    "ldexp": (leafgrad.ldexp, np.ldexp, [A, COUNTS]),
+    "isin": (leafgrad.isin, np.isin, [COUNTS, np.array([3, 2])]),
+    "isin, of none": (leafgrad.isin, np.isin, [COUNTS, np.array([], int)]),
+    "isin, inverted": (lambda n: leafgrad.isin(n, 2, invert=True), lambda n: n != 2, [COUNTS]),
+    "isposinf": (leafgrad.isposinf, np.isposinf, [ODD]),
+    "isneginf": (leafgrad.isneginf, np.isneginf, [ODD]),
+    "isreal": (leafgrad.isreal, np.isreal, [ODD]),
+    "cov": (leafgrad.cov, np.cov, [A]),
+    "cov, of a variable": (leafgrad.cov, np.cov, [X]),
+    "cov, uncorrected": (lambda a: a.cov(correction=0), lambda a: np.cov(a, ddof=0), [A]),
+    "corrcoef": (leafgrad.corrcoef, np.corrcoef, [A]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values(name, device):
+    ours, reference, arrays = CASES[name]
+    found = ours(*[leafgrad.tensor(a, device=device) for a in arrays])
+    expected = np.asarray(reference(*arrays))
+    assert found.device == device
+    assert found.dtype is leafgrad.from_numpy(expected.reshape(-1)).dtype
+    np.testing.assert_allclose(found.cpu().numpy(), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", "diff trapezoid cumulative_trapezoid logit logaddexp2 cov corrcoef".split())
+def test_gradients(name):
+    ours, _, arrays = CASES[name]
+    inputs = [leafgrad.tensor(a, requires_grad=True) for a in arrays]
+    assert gradcheck(ours, inputs)
+    assert gradgradcheck(ours, inputs)
+
+
+def test_limits_of_dtypes():
+    for ours, theirs in (
+        (leafgrad.float16, np.float16),
+        (leafgrad.float32, np.float32),
+        (leafgrad.float64, np.float64),
+    ):
+        found, expected = leafgrad.finfo(ours), np.finfo(theirs)
+        for name in ("bits", "eps", "max", "min", "tiny"):
+            assert getattr(found, name) == float(getattr(expected, name)), name
+    assert leafgrad.finfo().eps == 2**-23
+    for ours, theirs in ((leafgrad.uint8, np.uint8), (leafgrad.int8, np.int8), (leafgrad.int64, np.int64)):
+        found, expected = leafgrad.iinfo(ours), np.iinfo(theirs)
+        assert (found.bits, found.min, found.max) == (expected.bits, expected.min, expected.max)
+    with pytest.raises(TypeError, match=r"finfo.*floating.*int64.*iinfo"):
+        leafgrad.finfo(leafgrad.int64)
+    with pytest.raises(TypeError, match=r"iinfo.*integer.*float32.*finfo"):
+        leafgrad.iinfo(leafgrad.float32)
+
+
+def test_what_types_make():
+    assert leafgrad.result_type(leafgrad.tensor(1), 2.0) is leafgrad.float32
+    assert leafgrad.can_cast(leafgrad.int64, leafgrad.float16)
+    assert not leafgrad.can_cast(leafgrad.float16, leafgrad.int64)
+
+
+def test_public_functions_can_be_pickled():
+    for function in (leafgrad.sum, leafgrad.diff, leafgrad.nn.functional.relu, leafgrad.linalg.inv):
+        assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_a_copy_for_numpy_of_any_tensor(device):
+    x = leafgrad.tensor([1.0, 2.0], device=device, requires_grad=True)
+    assert x.numpy(force=True).tolist() == [1.0, 2.0]
