@@ -250,6 +250,9 @@ def arguments() -> argparse.Namespace:
     chosen = parser.parse_args()
     if chosen.steps is not None and (chosen.steps < BLOCK or chosen.steps % BLOCK):
         parser.error(f"--steps: expected a positive multiple of {BLOCK}, got {chosen.steps}")
+    chosen.checkpoint = chosen.out / "checkpoint.safetensors"
+    if chosen.resume and not chosen.checkpoint.exists():
+        parser.error(f"--resume: expected a checkpoint in {chosen.out}, found none; --out names the folder")
     return chosen
 
 
@@ -261,19 +264,18 @@ def main() -> int:
     leafgrad.set_default_dtype(getattr(leafgrad, args.dtype))
     leafgrad.manual_seed(args.seed)
     args.out.mkdir(parents=True, exist_ok=True)
-    checkpoint = args.out / "checkpoint.safetensors"
 
     training = Training(recipe, args.device)
     if args.resume:
-        training.resume(checkpoint)
+        training.resume(args.checkpoint)
     try:
         training.run()
     except KeyboardInterrupt:
-        leafgrad.save(training.saved, checkpoint)
+        leafgrad.save(training.saved, args.checkpoint)
         done = training.saved["steps"]
-        print(f"\nstopped after {done} of {recipe.steps} iterations; go on with --resume (saved in {checkpoint})")
+        print(f"\nstopped after {done} of {recipe.steps} iterations; go on with --resume (saved in {args.checkpoint})")
         return 130
-    leafgrad.save(training.saved, checkpoint)
+    leafgrad.save(training.saved, args.checkpoint)
 
     x, t = np.linspace(-1, 1, 256)[:, None], np.linspace(0, 1, 100)[None, :]
     truth, u = exact(x, t), predict(training.model, x, t)

@@ -16,6 +16,8 @@ from leafgrad.compile.trace import trace_call
 
 N, K = 70, 3  # rows, more than one chunk of 32; columns
 
+TARGET = leafgrad.tensor([-100 if i == 5 else i % K for i in range(N)])
+
 # Each takes a (N, K) tensor, another one, and a (K, K) weight, and gives a (N, K) tensor.
 STEPS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "tanh": lambda a, b, w: leafgrad.tanh(a),
@@ -39,6 +41,15 @@ STEPS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "expand": lambda a, b, w: a[:, :1].expand(N, K) * b,
     "where": lambda a, b, w: leafgrad.where(a > b, a, b),
     "detach": lambda a, b, w: a * b.detach(),
+    "log softmax": lambda a, b, w: leafgrad.nn.functional.log_softmax(a, dim=1) * 0.1,
+    "softmax of columns": lambda a, b, w: leafgrad.softmax(a, dim=0) + b,
+    "gelu": lambda a, b, w: leafgrad.nn.functional.gelu(a),
+    "sigmoid": lambda a, b, w: leafgrad.sigmoid(a) * b,
+    "layer norm": lambda a, b, w: leafgrad.nn.functional.layer_norm(a, (K,), w[0], w[1], eps=0.1),
+    "cross-entropy": lambda a, b, w: leafgrad.nn.functional.cross_entropy(a, TARGET) + b,
+    "relu": lambda a, b, w: leafgrad.relu(a - 0.3) + b,
+    "batched matmul": lambda a, b, w: (a.reshape(N // 7, 7, K) @ w).reshape(N, K),
+    "sum of leading": lambda a, b, w: a * a.reshape(N // 7, 7, K).sum(dim=(0, 1)).tanh(),
     "flip rows": lambda a, b, w: a.flip(0) + b,
 }
 programs = st.lists(

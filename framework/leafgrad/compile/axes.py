@@ -186,7 +186,30 @@ def unpart(equation: Equation, axes: Axes, length: int) -> Carried | None:
     return None if axis is None else Carried(target + axis - source, shape_parameter=True)
 
 
+def pick(equation: Equation, axes: Axes, length: int) -> Carried | None:
+    """The targets' batch is that of the scores, which have a dimension of classes more."""
+    dim, axis = equation.params["dim"], axes[0]
+    if axis == dim:
+        return None
+    if axis is None:
+        return Carried(axes[1], {0: axes[1] + (axes[1] >= dim)}) if axes[1] is not None else None
+    at = axis - (axis > dim)
+    return Carried(at, {1: at}) if axes[1] in (None, at) else None
+
+
+def place(equation: Equation, axes: Axes, length: int) -> Carried | None:
+    """Its transpose."""
+    found = {a for a in axes if a is not None}
+    if len(found) != 1:
+        return None
+    (axis,) = found
+    slices = {i: axis for i, a in enumerate(axes) if a is None}
+    return Carried(axis + (axis >= equation.params["dim"]), slices, shape_parameter=True)
+
+
 RULES: dict[str, Rule] = {
+    "pick": pick,
+    "place": place,
     "permute": permute,
     "reshape": reshape,
     "expand": expand,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from leafgrad.compile.graph import Graph
 from leafgrad.compile.passes.rewrite import Rule, rewrite
-from leafgrad.compile.passes.rules import activation, arithmetic, choice, layout, parts, product, reduction
+from leafgrad.compile.passes.rules import activation, arithmetic, choice, classes, layout, parts, product, reduction
 from leafgrad.ops.op import Op
 
-SUBJECTS = (layout.RULES, arithmetic.RULES, reduction.RULES, product.RULES, parts.RULES, choice.RULES, activation.RULES)
+SUBJECTS = tuple(s.RULES for s in (layout, arithmetic, reduction, product, parts, choice, activation, classes))
 
 
 def collect() -> dict[Op, tuple[Rule, ...]]:

@@ -52,4 +52,9 @@ def log_softmax_rule(r: Rewriter, e: Equation) -> Value | None:
     return r.emit(sub, y, r.emit(log, r.emit(sum_op, r.emit(exp, y), dim=(e.params["dim"],), keepdim=True)))
 
 
-RULES: dict[Op, tuple[Rule, ...]] = {gelu: (gelu_rule,), softmax: (softmax_rule,), log_softmax: (log_softmax_rule,)}
+RULES: dict[Op, tuple[Rule, ...]] = {
+    gelu: (gelu_rule,),
+    relu: (relu_rule,),
+    softmax: (softmax_rule,),
+    log_softmax: (log_softmax_rule,),
+}
