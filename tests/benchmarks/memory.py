@@ -1,4 +1,4 @@
-"""Peak memory of a process that imports a library and trains a small classifier."""
+"""Peak memory of a process that imports a library and runs a small classifier or a Burgers step of 10,000 points."""
 
 from __future__ import annotations
 
@@ -7,29 +7,38 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
-from compare import header, one_thread
+from compare import header, one_thread, peer
+
+RUNS = {"classifier": 1000, "Burgers": 10, "Burgers, compiled": 10}
 
 
-def train(name: str) -> None:
-    from compare import peer
-    from mlp import case
+def peak() -> float:
+    """Megabytes of this process at its largest."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def run(name: str, what: str) -> None:
+    import burgers_eager
+    import mlp
 
     library = peer(name)
-    step = case(library)["and Adam: the whole step"]
-    imported = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for _ in range(1000):
+    imported = peak()
+    step = mlp.case(library)["and Adam: the whole step"] if what == "classifier" else burgers_eager.case(library)
+    if what.endswith("compiled"):
+        step = library.compile(step)
+    for _ in range(RUNS[what]):
         step()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"  {name:10} {imported / 1024:8.1f} MB imported, {peak / 1024:8.1f} MB after 1000 steps")
+    print(f"  {what:18} {name:10} {imported:8.1f} MB imported, {peak():8.1f} MB at the end")
 
 
 def main() -> None:
     one_thread()
     header("Peak memory of the process")
-    for name in ("leafgrad", "torch"):
-        if find_spec(name) is not None:
-            subprocess.run([sys.executable, __file__, name], check=True)
+    for what in RUNS:
+        for name in ("leafgrad", "torch"):
+            if find_spec(name) is not None and not (name == "torch" and what.endswith("compiled")):
+                subprocess.run([sys.executable, __file__, name, what], check=True)
 
 
 if __name__ == "__main__":
-    train(sys.argv[1]) if len(sys.argv) > 1 else main()
+    run(*sys.argv[1:]) if len(sys.argv) > 1 else main()

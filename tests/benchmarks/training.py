@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import partial
 
 from compare import compare, header, one_thread, peer
 
@@ -90,9 +91,9 @@ def case(make):
             continue
         if name == "leafgrad":
             step, arguments = make(library)
-            functions["compiled"] = lambda run=library.compile(step), arguments=arguments: run(*arguments)
+            functions["compiled"] = partial(library.compile(step), *arguments)
         step, arguments = make(library)
-        functions[name] = lambda step=step, arguments=arguments: step(*arguments)
+        functions[name] = partial(step, *arguments)
     return functions
 
 

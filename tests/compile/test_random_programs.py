@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings, strategies as st
 
 import leafgrad
@@ -78,6 +79,17 @@ def build(program: list[tuple[str, int, int]]) -> Callable[..., tuple[Any, ...]]
 @settings(max_examples=60, deadline=None)
 @given(programs, st.booleans())
 def test_executors_agree_with_eager(program, optimized):
+    check(program, optimized)
+
+
+@pytest.mark.slow
+@settings(max_examples=2000, deadline=None)
+@given(programs, st.booleans())
+def test_many_programs(program, optimized):
+    check(program, optimized)
+
+
+def check(program, optimized):
     rng = np.random.default_rng(len(program))
     x = leafgrad.tensor(rng.normal(size=(N, K)), dtype=leafgrad.float64, requires_grad=True)
     w = leafgrad.tensor(rng.normal(size=(K, K)) / 2, dtype=leafgrad.float64, requires_grad=True)
@@ -86,7 +98,7 @@ def test_executors_agree_with_eager(program, optimized):
     graph = trace_call(function, (x, w), {}).graph
     if optimized:
         graph = optimize(graph).check()
-    arrays = [(x, w)[s.index]._data for s in graph.inputs.values() if isinstance(s, Argument)]
+    arrays = [((x, w)[s.index] if isinstance(s, Argument) else s.tensor)._data for s in graph.inputs.values()]
     for rows in (32, None):
         got = NumpyProgram(graph, rows)(arrays)
         for ours, theirs in zip(got, expected, strict=False):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import leafgrad
+from leafgrad import nn
 from leafgrad.compile.graph import Argument, Captured, Graph
 from leafgrad.compile.numpy_executor import NumpyProgram, fit
 from leafgrad.compile.passes import optimize
@@ -227,3 +228,29 @@ def test_chunks_follow_from_the_model_alone():
     graph = optimize(trace_call(step, (normal(4096, 3),), {}).graph)
     assert NumpyProgram(graph).tuned
     assert NumpyProgram(graph).chunk == NumpyProgram(graph).chunk
+
+
+def test_large_elementwise_ops_are_made_in_blocks_and_sums_and_products_flat():
+    w = normal(40, 40)
+
+    def step(x):
+        h = nn.functional.gelu(x @ w)
+        turned = leafgrad.erf(h.transpose(0, 2)) + leafgrad.erf(h).transpose(0, 2)
+        chosen = leafgrad.where(x > 0, h, 0.0)
+        return h, turned, chosen * leafgrad.sigmoid(h), h.sum(dim=(0, 1)), h.sum(dim=2, keepdim=True), h.sum(dim=1)
+
+    source = check(step, normal(30, 36, 40)).source()
+    assert source.count("in_blocks(") >= 4
+    assert source.count("ones_float64_") >= 3
+
+
+def test_classes_are_chunked_with_their_scores():
+    target = leafgrad.tensor([-100 if i % 9 == 0 else i % 5 for i in range(200)])
+
+    def step(x, target):
+        scores = nn.functional.log_softmax(leafgrad.tanh(x), dim=1)
+        loss = nn.functional.nll_loss(scores, target, reduction="sum")
+        return loss, *leafgrad.autograd.grad(loss, x)
+
+    program = check(step, normal(200, 5, grad=True), target)
+    assert {"pick", "place"} <= {e.name for loop in loops(program) for e in loop.equations}

@@ -215,7 +215,7 @@ class WholeWriter(Writer):
         return equation.name == "matmul" and equation.out.ndim >= 2
 
     def sum_as_product(self, equation: Equation) -> str | None:
-        """A sum over the first or the last dimensions as a product with ones, which BLAS adds up several times faster."""
+        """A sum over the first or the last dimensions as a product with ones, which is several times faster."""
         (value,), dims, ndim = equation.values, summed_dims(equation), len(next(equation.values).shape)
         if value.dtype not in ("float32", "float64") or value.dtype != equation.out.dtype:
             return None

@@ -76,11 +76,24 @@ def constants_as_numbers(r: Rewriter, e: Equation) -> Value | None:
     values = [v for v in inputs if isinstance(v, Value)]
     if not values or len(values) == sum(isinstance(v, Value) for v in e.inputs):
         return None
-    if len({v.dtype for v in e.values}) != 1:
+    if len({v.dtype for v in e.values}) != 1 or not takes(e, inputs):
         return None
     if broadcast(map(shape_of, inputs)) != e.out.shape:
         return None if "comparison" in traits else r.emit(expand, r.emit(e.op, *inputs, **e.params), shape=e.out.shape)
     return r.put(Equation(e.op, tuple(inputs), e.params, e.outputs, e.line))[0]
+
+
+def takes(e: Equation, inputs: list[Operand]) -> bool:
+    """Whether the op of ``e`` works with these numbers among its inputs: some ask each argument for its dtype."""
+    backend = backends.by_device_type("cpu")
+    arrays = [backend.asarray([1], v.dtype) if isinstance(v, Value) else v for v in inputs]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            result = e.op.compute(tuple(arrays), e.params)
+        except Exception:  # the op's own, of any kind
+            return False
+    return bool(result.dtype.name == e.out.dtype)
 
 
 RULES: dict[Op, tuple[Rule, ...]] = {

@@ -12,8 +12,7 @@ from leafgrad.ops.convert import to_dtype
 from leafgrad.ops.elementwise import div, mul, neg, sub
 from leafgrad.ops.exponential import exp
 from leafgrad.ops.op import Op
-from leafgrad.ops.reduce import log_softmax
-from leafgrad.ops.reduce import sum as sum_op
+from leafgrad.ops.reduce import log_softmax, sum as sum_op
 from leafgrad.ops.shape import reshape
 
 

@@ -1,0 +1,49 @@
+"""The examples run as their users run them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def run(*arguments):
+    done = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def number(line, text):
+    found = re.search(rf"^{line}:? (\S+)", text, re.MULTILINE)
+    assert found, text
+    return float(found[1])
+
+
+def test_burgers_writes_its_results(tmp_path):
+    printed = run(EXAMPLES / "burgers.py", "--quick", "--steps", 50, "--out", tmp_path)
+    assert number("relative L2 error", printed) < 1
+    assert number("reference error", printed) < 1e-12
+    assert (tmp_path / "burgers.png").stat().st_size > 10_000
+    assert (tmp_path / "checkpoint.safetensors").exists()
+
+
+def test_burgers_resumes_where_it_stopped(tmp_path):
+    run(EXAMPLES / "burgers.py", "--quick", "--steps", 25, "--out", tmp_path / "two")
+    resumed = run(EXAMPLES / "burgers.py", "--quick", "--steps", 50, "--out", tmp_path / "two", "--resume")
+    whole = run(EXAMPLES / "burgers.py", "--quick", "--steps", 50, "--out", tmp_path / "one")
+    assert number("relative L2 error", resumed) == number("relative L2 error", whole)
+
+
+@pytest.mark.slow
+def test_burgers_quick_reaches_its_error(tmp_path):
+    assert number("relative L2 error", run(EXAMPLES / "burgers.py", "--quick", "--out", tmp_path)) <= 5e-3
+
+
+@pytest.mark.slow
+def test_digits_reaches_its_accuracy():
+    assert number("test accuracy", run(EXAMPLES / "digits.py")) >= 0.97
