@@ -102,7 +102,9 @@ def test_a_batch_whose_loops_would_mostly_store_for_each_other_is_not_chunked():
         y = leafgrad.sin(x)
         return ((y - y.sum(dim=0)) ** 2).sum(), y.sum()
 
-    assert not loops(check(step, normal(100, 3)))
+    program = check(step, normal(100, 3))
+    assert not loops(program)
+    assert "not chunked: 100 rows" in "\n".join(program.explain())
 
 
 def test_what_a_program_writes_is_no_batch():

@@ -110,6 +110,7 @@ class NumpyProgram:
                 )
             else:
                 lines.append(f"whole arrays: {len(stage.equations)} equations")
+        lines += [f"not chunked: {n} rows, whose loops would mostly store for each other" for n in self.schedule.torn]
         lines += [f"not chunked: {e.name}, from {e.line}: {why}" for e, why in self.schedule.unchunked]
         return lines
 

@@ -55,10 +55,11 @@ Stage = Whole | Loop
 
 @dataclass
 class Schedule:
-    """Stages in order, and why equations that touch a batch were not chunked."""
+    """Stages in order, why equations that touch a batch were not chunked, and lengths that were given up as a whole."""
 
     stages: list[Stage]
     unchunked: list[tuple[Equation, str]]
+    torn: list[int] = field(default_factory=list)
 
 
 def schedule(graph: Graph) -> Schedule:
@@ -68,12 +69,15 @@ def schedule(graph: Graph) -> Schedule:
     the traffic costs more than the cache saves.
     """
     lengths = batch_lengths(graph)
+    given_up: list[int] = []
     while True:
         found = Scheduler(graph, lengths).run()
         loops = [s for s in found.stages if isinstance(s, Loop)]
         torn = [n for n in lengths if torn_apart([loop for loop in loops if loop.length == n], graph.kept)]
         if not torn:
+            found.torn = given_up
             return found
+        given_up += torn
         lengths = [n for n in lengths if n not in torn]
 
 
