@@ -22,6 +22,8 @@ from leafgrad.compile.schedule import Loop, Schedule, schedule
 from leafgrad.compile.scratch import Program
 
 CACHE_BYTES = 8 << 20  # what the buffers of a chunk should fit into: a core's share of the last-level cache
+WIDE = 32  # from this width of a layer on, a product repacks a chunk that is longer than one block of BLAS
+BLAS_ROWS = 400
 CANDIDATES = (0.25, 0.5, 1.0, 1.5, 2.0)  # multiples of the model's chunk that are tried
 _MEASURED: dict[tuple[int, ...], int] = {}
 
@@ -63,10 +65,12 @@ class NumpyProgram:
     # ---- chunks -----------------------------------------------------------------------------------------------
 
     def model(self, loop: Loop, i: int) -> int:
-        """Rows per chunk by size alone: all buffers of the loop fit the cache, at least 64 rows."""
-        row = max(1, self.program.loops[i].row_bytes())
+        """Rows per chunk by size alone: all buffers of the loop fit the cache, and wide products their block."""
         known = _MEASURED.get(self.key(loop, i))
-        return known if known is not None else fit(CACHE_BYTES // row, loop.length)
+        if known is not None:
+            return known
+        rows = CACHE_BYTES // max(1, self.program.loops[i].row_bytes())
+        return fit(min(rows, BLAS_ROWS) if has_wide_product(loop) else rows, loop.length)
 
     def key(self, loop: Loop, i: int) -> tuple[int, ...]:
         return loop.length, len(loop.equations), self.program.loops[i].row_bytes()
@@ -113,6 +117,16 @@ class NumpyProgram:
         lines += [f"not chunked: {n} rows, whose loops would mostly store for each other" for n in self.schedule.torn]
         lines += [f"not chunked: {e.name}, from {e.line}: {why}" for e, why in self.schedule.unchunked]
         return lines
+
+
+def has_wide_product(loop: Loop) -> bool:
+    """Whether some matrix product in a chunk has more than a narrow layer's weights."""
+    for equation in loop.equations:
+        if equation.name == "matmul":
+            matrices = [v.shape for v in (*equation.values, equation.out) if loop.length not in v.shape]
+            if any(len(shape) == 2 and min(shape) >= WIDE for shape in matrices):
+                return True
+    return False
 
 
 def fit(rows: int, length: int) -> int:
