@@ -152,10 +152,10 @@ class Tensor(Operators, Methods, TensorBase):
     @property
     def grad(self) -> Tensor | None:
         """The gradient accumulated by ``backward()``, or None."""
-        if self._leaf is None or self._leaf.grad is None:
-            if not self.is_leaf and not self.retains_grad:
-                warnings.warn(NON_LEAF_GRAD, UserWarning, stacklevel=2)
-                return None
+        empty = self._leaf is None or self._leaf.grad is None
+        if empty and not self.is_leaf and not self.retains_grad:
+            warnings.warn(NON_LEAF_GRAD, UserWarning, stacklevel=2)
+            return None
         if self._leaf is None:
             return None
         if modes.get() & modes.TRACE:
