@@ -12,7 +12,6 @@ from leafgrad.compile import executor
 from leafgrad.compile.backward import Backward, Refused, Saved
 from leafgrad.compile.graph import Argument, Captured, Effect, Grad, Graph, Live, SetGrad, Source, Value, Write
 from leafgrad.compile.guards import Guards
-from leafgrad.compile.passes import optimize
 from leafgrad.compile.trace import Slot, Traced
 from leafgrad.compile.tree import unflatten
 from leafgrad.ops import carriers
@@ -25,6 +24,8 @@ class Runner:
     """An optimized graph with the executor's program for it. One call runs at a time."""
 
     def __init__(self, graph: Graph, name: str | None) -> None:
+        from leafgrad.compile.passes import optimize  # many small modules, which only those who compile need
+
         self.name = name
         self.before = len(graph)
         self.graph = optimize(graph)
