@@ -60,21 +60,21 @@ def cross_entropy(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any
     return -xp.where(kept, picked, 0).sum() / kept.sum().astype(x.dtype)
 
 
-@op("any_dtype")
-def cross_entropy_slope(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
-    """The derivative of ``cross_entropy`` by x: softmax(x) less one at the target class, over the count."""
-    kept, key = _key(xp, x.shape, target, dim, ignore)
-    out = softmax.forward(xp, x, dim=dim)
-    out[key] -= 1
-    out *= xp.expand_dims(kept / kept.sum(), dim).astype(x.dtype)
-    return out
-
-
 @op("any_dtype", "nondifferentiable")
 def shares(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
     """1 over the count of targets that are not ``ignore``, 0 for the others. (n, c, ...) -> (n, 1, ...)"""
     kept = target != ignore
     return xp.expand_dims(kept / kept.sum(), dim).astype(x.dtype)
+
+
+@op("any_dtype")
+def cross_entropy_slope(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
+    """The derivative of ``cross_entropy`` by x: softmax(x) less one at the target class, over the count."""
+    _, key = _key(xp, x.shape, target, dim, ignore)
+    out = softmax.forward(xp, x, dim=dim)
+    out[key] -= 1
+    out *= shares.forward(xp, x, target, dim=dim, ignore=ignore)
+    return out
 
 
 def _softmax_rule(g: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:

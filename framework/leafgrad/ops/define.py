@@ -11,6 +11,7 @@ from typing import Any, Final, overload
 from leafgrad.ops import messages
 from leafgrad.ops.fast import BinaryOp, UnaryOp
 from leafgrad.ops.op import Forward, Op
+from leafgrad.ops.signature import Signature
 
 TRAITS: Final = {
     "elementwise": "each element of the result depends on the same element of the broadcast arguments",
@@ -63,12 +64,13 @@ def _make(forward: Forward, name: str | None, traits: frozenset[Any]) -> Op:
     if "comparison" in traits:
         traits |= {"elementwise", "nondifferentiable"}
     _quiet(forward.__module__)
-    made = Op(forward, name, traits)
-    count = len(made.signature.arguments)
-    plain = not (made.signature.parameters or made.signature.variadic or traits & {"view", "random", "any_dtype"})
-    if traits & {"elementwise", "bilinear"} and plain and made.signature.required == count and count in (1, 2):
-        made = (UnaryOp if count == 1 else BinaryOp)(forward, name, traits)
-    return made
+    signature = Signature(forward, name)
+    count = len(signature.arguments)
+    plain = not (signature.parameters or signature.variadic or traits & {"view", "random", "any_dtype"})
+    kind: type[Op] = Op
+    if traits & {"elementwise", "bilinear"} and plain and signature.required == count and count in (1, 2):
+        kind = UnaryOp if count == 1 else BinaryOp
+    return kind(forward, name, traits, signature)
 
 
 _quieted: set[str] = set()

@@ -17,6 +17,7 @@ from leafgrad.modes import GRAD
 from leafgrad.ops import carriers
 from leafgrad.ops.node import EMPTY, SEQ, Node, TensorBase, Version
 from leafgrad.ops.op import Forward, Op
+from leafgrad.ops.signature import Signature
 
 BACKENDS = backends.BACKENDS
 INFERENCE_VERSION = carriers.INFERENCE_VERSION
@@ -25,8 +26,8 @@ INFERENCE_VERSION = carriers.INFERENCE_VERSION
 class UnaryOp(Op):
     """An elementwise op of one array without parameters."""
 
-    def __init__(self, forward: Forward, name: str, traits: frozenset[str]) -> None:
-        super().__init__(forward, name, traits)
+    def __init__(self, forward: Forward, name: str, traits: frozenset[str], signature: Signature) -> None:
+        super().__init__(forward, name, traits, signature)
         self.function: Any = unary(self)
 
     @property
@@ -40,8 +41,8 @@ class UnaryOp(Op):
 class BinaryOp(Op):
     """An elementwise op of two arrays without parameters."""
 
-    def __init__(self, forward: Forward, name: str, traits: frozenset[str]) -> None:
-        super().__init__(forward, name, traits)
+    def __init__(self, forward: Forward, name: str, traits: frozenset[str], signature: Signature) -> None:
+        super().__init__(forward, name, traits, signature)
         self.pair_plans: list[tuple[bool, ...]] = [(False,) * 4] * 3  # for x, for y, for both
         self.function: Any = binary(self)
         self.reflected: Any = lambda y, x: self.function(x, y)

@@ -39,11 +39,11 @@ class Op:
     function: Any
     reflected: Any
 
-    def __init__(self, forward: Forward, name: str, traits: frozenset[str]) -> None:
+    def __init__(self, forward: Forward, name: str, traits: frozenset[str], signature: Signature) -> None:
         self.forward = forward
         self.name = name
         self.traits = traits
-        self.signature = Signature(forward, name)
+        self.signature = signature
         self.label = "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward0"
         self.__doc__ = forward.__doc__
         self.kernels: dict[str, Forward] = {}
