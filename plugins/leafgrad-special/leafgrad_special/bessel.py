@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from scipy import special
-
 from leafgrad import Tensor, op, sign
+from leafgrad_special.functions import special
 from leafgrad_special.precision import keep
 
 
 @op("elementwise", "float", name="jv")
 def jv_op(xp: Any, x: Any, *, n: int) -> Any:
     """The Bessel function J_n, n >= 0 (DLMF 10.2.2). (...) -> (...)"""
-    fast = {0: special.j0, 1: special.j1}.get(n)
-    return keep(fast(x) if fast else special.jv(n, x), x)
+    fast = {0: special().j0, 1: special().j1}.get(n)
+    return keep(fast(x) if fast else special().jv(n, x), x)
 
 
 def _jv_x(g: Any, x: Any, *, n: int) -> Any:
@@ -33,8 +32,8 @@ jv_op.vjp(x=_jv_x)
 @op("elementwise", "float", name="iv")
 def iv_op(xp: Any, x: Any, *, n: int) -> Any:
     """The modified Bessel function I_n, n >= 0 (DLMF 10.25.2). (...) -> (...)"""
-    fast = {0: special.i0, 1: special.i1}.get(n)
-    return keep(fast(x) if fast else special.iv(n, x), x)
+    fast = {0: special().i0, 1: special().i1}.get(n)
+    return keep(fast(x) if fast else special().iv(n, x), x)
 
 
 def _iv_x(g: Any, x: Any, *, n: int) -> Any:
@@ -49,8 +48,8 @@ iv_op.vjp(x=_iv_x)
 @op("elementwise", "float", name="ive")
 def ive_op(xp: Any, x: Any, *, n: int) -> Any:
     """exp(-|x|) I_n(x), n >= 0, which does not overflow. (...) -> (...)"""
-    fast = {0: special.i0e, 1: special.i1e}.get(n)
-    return keep(fast(x) if fast else special.ive(n, x), x)
+    fast = {0: special().i0e, 1: special().i1e}.get(n)
+    return keep(fast(x) if fast else special().ive(n, x), x)
 
 
 def _ive_x(g: Any, out: Any, x: Any, *, n: int) -> Any:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from scipy import special
-
 from leafgrad import log, log1p, op
 from leafgrad.ops.select import where
+from leafgrad_special.functions import special
 from leafgrad_special.precision import keep
 
 
 @op("elementwise", "float")
 def entr(xp: Any, x: Any) -> Any:
     """-x log(x), the entropy of a probability; 0 at 0, -inf below. (...) -> (...)"""
-    return keep(special.entr(x), x)
+    return keep(special().entr(x), x)
 
 
 entr.vjp(x=lambda g, x: g * (-log(x) - 1))
@@ -23,7 +22,7 @@ entr.vjp(x=lambda g, x: g * (-log(x) - 1))
 @op("elementwise", "float")
 def xlog1py(xp: Any, x: Any, y: Any) -> Any:
     """x log(1 + y), and 0 where x is 0 unless y is nan. (...), (...) -> (...)"""
-    return keep(special.xlog1py(x, y), x, y)
+    return keep(special().xlog1py(x, y), x, y)
 
 
 xlog1py.vjp(

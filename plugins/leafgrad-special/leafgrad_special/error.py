@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from scipy import special
-
 from leafgrad import exp, op
+from leafgrad_special.functions import special
 from leafgrad_special.precision import keep
 
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
@@ -16,7 +15,7 @@ TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 @op("elementwise", "float")
 def erfc(xp: Any, x: Any) -> Any:
     """1 - erf(x), accurate where that is small (DLMF 7.2.2). (...) -> (...)"""
-    return keep(special.erfc(x), x)
+    return keep(special().erfc(x), x)
 
 
 erfc.vjp(x=lambda g, x: g * (-TWO_OVER_ROOT_PI * exp(-(x * x))))  # DLMF 7.10.1
@@ -25,7 +24,7 @@ erfc.vjp(x=lambda g, x: g * (-TWO_OVER_ROOT_PI * exp(-(x * x))))  # DLMF 7.10.1
 @op("elementwise", "float")
 def erfcx(xp: Any, x: Any) -> Any:
     """exp(x**2) erfc(x), which falls only as 1 / x (DLMF 7.2.3 with z = ix). (...) -> (...)"""
-    return keep(special.erfcx(x), x)
+    return keep(special().erfcx(x), x)
 
 
 erfcx.vjp(x=lambda g, out, x: g * (2 * x * out - TWO_OVER_ROOT_PI))  # DLMF 7.10.2
@@ -34,7 +33,7 @@ erfcx.vjp(x=lambda g, out, x: g * (2 * x * out - TWO_OVER_ROOT_PI))  # DLMF 7.10
 @op("elementwise", "float")
 def erfinv(xp: Any, x: Any) -> Any:
     """The y with erf(y) = x; infinite at -1 and 1, nan beyond (DLMF 7.17.1). (...) -> (...)"""
-    return keep(special.erfinv(x), x)
+    return keep(special().erfinv(x), x)
 
 
 erfinv.vjp(x=lambda g, out: g * (exp(out * out) / TWO_OVER_ROOT_PI))  # the reciprocal of erf's derivative there

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from scipy import special
-
 from leafgrad import Tensor, op
+from leafgrad_special.functions import special
 from leafgrad_special.precision import keep
 
 
 @op("elementwise", "float", name="polygamma")
 def polygamma_op(xp: Any, x: Any, *, n: int) -> Any:
     """The n-th derivative of digamma, n >= 1, by Hurwitz' zeta function (DLMF 25.11.12). (...) -> (...)"""
-    return keep((-1.0) ** (n + 1) * math.factorial(n) * special.zeta(n + 1, x), x)
+    return keep((-1.0) ** (n + 1) * math.factorial(n) * special().zeta(n + 1, x), x)
 
 
 polygamma_op.vjp(x=lambda g, x, *, n: g * polygamma_op(x, n=n + 1))
@@ -23,7 +22,7 @@ polygamma_op.vjp(x=lambda g, x, *, n: g * polygamma_op(x, n=n + 1))
 @op("elementwise", "float")
 def digamma(xp: Any, x: Any) -> Any:
     """The derivative of gammaln (DLMF 5.2.2). (...) -> (...)"""
-    return keep(special.digamma(x), x)
+    return keep(special().digamma(x), x)
 
 
 digamma.vjp(x=lambda g, x: g * polygamma_op(x, n=1))
@@ -32,7 +31,7 @@ digamma.vjp(x=lambda g, x: g * polygamma_op(x, n=1))
 @op("elementwise", "float")
 def gammaln(xp: Any, x: Any) -> Any:
     """log |gamma(x)|; infinite at 0, -1, -2, ... (DLMF 5.2.1). (...) -> (...)"""
-    return keep(special.gammaln(x), x)
+    return keep(special().gammaln(x), x)
 
 
 gammaln.vjp(x=lambda g, x: g * digamma(x))  # DLMF 5.2.2
