@@ -1,0 +1,13 @@
+"""leafgrad-native: compiled steps as C."""
+
+from __future__ import annotations
+
+from leafgrad.plugins import ExecutorSpec, hookimpl
+
+__version__ = "0.1.0"
+
+
+@hookimpl
+def leafgrad_executors() -> list[ExecutorSpec]:
+    """The executor ``"native"``."""
+    return [ExecutorSpec("native", target="leafgrad_native.executor:NativeExecutor", preferred=True)]

@@ -1,0 +1,232 @@
+"""Kernels that walk along dimensions: reductions, softmax and its kin, one class of many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from leafgrad_native.expressions import C_TYPES, literal
+from leafgrad_native.forms import Form
+from leafgrad_native.kernels import Normalize, Reduce, Select
+from leafgrad_native.strides import linear
+from leafgrad_native.writer import SIMD, Writer
+
+SUMS = ("sum", "sum_to", "mean")
+COLUMNS, ROWS = (
+    64,
+    64,
+)  # a sum over rows takes so many columns at once, and adds up so many rows before it adds to the total
+START = {"sum": 0.0, "sum_to": 0.0, "mean": 0.0, "prod": 1.0, "amax": -math.inf, "amin": math.inf}
+
+
+def _call(name: str) -> Callable[[str, str, str], str]:
+    return lambda total, x, kind: f"lg_{name}_{'f32' if kind == 'float32' else 'f64'}({total}, {x})"
+
+
+def _plus(total: str, x: str, kind: str) -> str:
+    return f"{total} + {x}"
+
+
+COMBINE: dict[str, Callable[[str, str, str], str]] = {
+    "sum": _plus,
+    "sum_to": _plus,
+    "mean": _plus,
+    "prod": lambda total, x, kind: f"{total} * {x}",
+    "amax": _call("maximum"),
+    "amin": _call("minimum"),
+}
+
+
+def reduce(w: Writer, reduce: Reduce) -> None:
+    """Sums, products and extremes over dimensions."""
+    (x,), out, dims = reduce.sources, reduce.target, reduce.dims
+    name = reduce.maker.name
+    kept = [k for k in range(len(x.shape)) if k not in dims]
+    outer = [k for k in kept if k != x.axis and x.shape[k] != 1]
+    inner = [k for k in dims if k != x.axis and x.shape[k] != 1]
+    targets = [s for s, n in zip(out.strides, out.shape, strict=True) if n != 1 and s is not None]
+    if name in SUMS and x.axis is None and inner and outer and max(inner) < max(outer):
+        columns(w, reduce, x, outer, inner)
+        return
+    for a, k in enumerate(outer):
+        w.loop(f"o{a}", x.shape[k])
+    outs = [f"o{a}" for a in range(len(outer))]
+    where = w.at(out, [s for s in targets if s is not None], outs)
+    steps = [int(x.strides[k] or 0) for k in (*outer, *inner)]
+    variables = [*outs, *(f"i{a}" for a in range(len(inner)))]
+    kind = x.root.dtype
+    combine = COMBINE[name]
+    if x.axis is not None and not reduce.total:
+        w.points()
+        w.add(f"{where} = {literal(START[name], kind)};")
+        w.close()
+        for a, k in enumerate(inner):
+            w.loop(f"i{a}", x.shape[k])
+        w.points()
+        w.add(f"{where} = {combine(where, w.at(x, steps, variables), kind)};")
+        w.close(1 + len(inner))
+        if name == "mean":
+            w.points()
+            w.add(f"{where} /= {math.prod(x.shape[k] for k in dims)};")
+            w.close()
+    else:
+        scalar(w, reduce, x, where, steps, variables, [x.shape[k] for k in inner])
+    w.close(len(outer))
+
+
+def columns(w: Writer, reduce: Reduce, x: Form, outer: Sequence[int], inner: Sequence[int]) -> None:
+    """Sums over leading dimensions of a whole array: row is added to row, in stretches of limited length."""
+    out, kind = reduce.target, x.root.dtype
+    t, n = C_TYPES[kind], x.shape[outer[-1]]
+    targets = [s for s, m in zip(out.strides, out.shape, strict=True) if m != 1 and s is not None]
+    outs = [f"o{a}" for a in range(len(outer))]
+    for a, k in enumerate(outer[:-1]):
+        w.loop(f"o{a}", x.shape[k])
+    w.open(f"for (long c = 0; c < {n}; c += {COLUMNS}) {{")
+    w.add(f"const long end = c + {COLUMNS} < {n} ? c + {COLUMNS} : {n};")
+    w.add(f"{t} total[{COLUMNS}] = {{0}}, s[{COLUMNS}];")
+    last = outs[-1]
+    names = [f"i{a}" for a in range(len(inner))]
+    for v, k in zip(names[:-1], inner[:-1], strict=True):
+        w.loop(v, x.shape[k])
+    count = x.shape[inner[-1]]
+    w.open(f"for (long b = 0; b < {count}; b += {ROWS}) {{")
+    w.add(f"const long stop = b + {ROWS} < {count} ? b + {ROWS} : {count};")
+    w.add("memset(s, 0, sizeof s);")
+    w.open(f"for (long {names[-1]} = b; {names[-1]} < stop; {names[-1]}++) {{")
+    read = w.at(x, [int(x.strides[k] or 0) for k in (*outer, *inner)], [*outs, *names])
+    w.add(SIMD)
+    w.add(f"for (long {last} = c; {last} < end; {last}++) s[{last} - c] += {read};")
+    w.close()
+    w.add(SIMD)
+    w.add(f"for (long k = 0; k < {COLUMNS}; k++) total[k] += s[k];")
+    w.close(len(inner))
+    mean = f" / {math.prod(x.shape[k] for k in reduce.dims)}" if reduce.maker.name == "mean" else ""
+    w.add(f"for (long {last} = c; {last} < end; {last}++) {w.at(out, targets, outs)} = total[{last} - c]{mean};")
+    w.close(len(outer))
+
+
+def scalar(
+    w: Writer,
+    reduce: Reduce,
+    x: Form,
+    where: str,
+    steps: Sequence[int],
+    variables: Sequence[str],
+    counts: Sequence[int],
+) -> None:
+    """One element of the result: over the valid points of a chunk, or over dimensions of a whole array."""
+    name, kind = reduce.maker.name, x.root.dtype
+    t = C_TYPES[kind]
+    inner = variables[len(variables) - len(counts) :]
+    w.add(f"{t} total = {literal(START[name], kind)};")
+    sums = name in SUMS
+    if reduce.total:
+        for v, n in zip(inner, counts, strict=True):
+            w.loop(v, n)
+        w.add(f"{t} s = 0;")
+        w.add(f"{SIMD} reduction(+ : s)")
+        w.add(f"for (long p = 0; p < n; p++) s += {w.at(x, steps, variables)};")
+        w.add("total += s;")
+        w.close(len(counts))
+        w.add(f"{where} += total;")
+        return
+    for v, n in zip(inner[:-1], counts[:-1], strict=True):
+        w.loop(v, n)
+    place = w.at(x, steps, variables)
+    if counts and sums:  # partial sums of limited length keep the digits of long ones
+        v, n = inner[-1], counts[-1]
+        w.open(f"for (long b = 0; b < {n}; b += 1024) {{")
+        w.add(f"{t} s = 0;")
+        w.add(f"const long end = b + 1024 < {n} ? b + 1024 : {n};")
+        w.add(f"{SIMD} reduction(+ : s)")
+        w.add(f"for (long {v} = b; {v} < end; {v}++) s += {place};")
+        w.add("total += s;")
+        w.close()
+    elif counts:
+        w.loop(inner[-1], counts[-1])
+        w.add(f"total = {COMBINE[name]('total', place, kind)};")
+        w.close()
+    else:
+        w.add(f"total = {COMBINE[name]('total', place, kind)};")
+    w.close(max(0, len(counts) - 1))
+    mean = f" / {math.prod(x.shape[k] for k in reduce.dims)}" if name == "mean" else ""
+    w.add(f"{where} = total{mean};")
+
+
+def normalize(w: Writer, normalize: Normalize) -> None:
+    """softmax, log_softmax and logsumexp: the largest element, the sum of exponentials, the results."""
+    (x,), out = normalize.sources, normalize.target
+    name, dims = normalize.maker.name, normalize.dims
+    kind = x.root.dtype
+    t, suffix = C_TYPES[kind], "_f32" if kind == "float32" else "_f64"
+    batched = x.axis is not None
+    kept = [k for k in range(len(x.shape)) if k not in dims and k != x.axis and x.shape[k] != 1]
+    along = [k for k in dims if x.shape[k] != 1]
+    for a, k in enumerate(kept):
+        w.loop(f"o{a}", x.shape[k])
+    variables = [*(f"o{a}" for a in range(len(kept))), *(f"i{a}" for a in range(len(along)))]
+    read = w.at(x, [int(x.strides[k] or 0) for k in (*kept, *along)], variables)
+    size = f"[{w.chunk}]" if batched else ""
+    here = "[p]" if batched else ""
+    w.add(f"{t} top{size}, sum{size};")
+
+    def each(statement: str, inside: bool = True) -> None:
+        if inside:
+            for a, k in enumerate(along):
+                w.loop(f"i{a}", x.shape[k])
+        if batched:
+            w.points()
+        w.add(statement)
+        w.close((len(along) if inside else 0) + batched)
+
+    each(f"top{here} = -INFINITY; sum{here} = 0;", inside=False)
+    each(f"top{here} = lg_maximum{suffix}(top{here}, {read});")
+    if name == "logsumexp":
+        each(f"if (top{here} - top{here} != 0) top{here} = top{here} == top{here} ? 0 : top{here};", inside=False)
+    each(f"sum{here} += lg_exp{suffix}({read} - top{here});")
+    if name == "logsumexp":
+        steps = [int(s) for s, n in zip(out.strides, out.shape, strict=True) if n != 1 and s is not None]
+        write = w.at(out, steps, variables[: len(kept)])
+        each(f"{write} = lg_log{suffix}(sum{here}) + top{here};", inside=False)
+    else:
+        write = w.at(out, [int(out.strides[k] or 0) for k in (*kept, *along)], variables)
+        if name == "softmax":
+            each(f"sum{here} = 1 / sum{here};", inside=False)
+            each(f"{write} = lg_exp{suffix}({read} - top{here}) * sum{here};")
+        else:
+            each(f"top{here} += lg_log{suffix}(sum{here});", inside=False)
+            each(f"{write} = {read} - top{here};")
+    w.close(len(kept))
+
+
+def select(w: Writer, select: Select) -> None:
+    """pick reads, and place writes, the class that the target names; a target out of range fails the program."""
+    x, target = select.sources
+    out, dim = select.target, select.dim
+    picks = select.maker.name == "pick"
+    scores, single = (x, out) if picks else (out, x)
+    classes = scores.shape[dim]
+    ignore = select.maker.params["ignore"]
+    step = scores.strides[dim]
+    assert step is not None
+    if not picks:
+        w.fill(out, 0.0)
+    rest = [k for k in range(len(target.shape)) if k != target.axis and target.shape[k] != 1]
+    for a, k in enumerate(rest):
+        w.loop(f"o{a}", target.shape[k])
+    variables = [f"o{a}" for a in range(len(rest))]
+    others = [int(s or 0) for k, s in enumerate(scores.strides) if k != dim]
+    batched = target.axis is not None
+    if batched:
+        w.open("for (long p = 0; p < m; p++) {")
+    w.add(f"const int64_t t = {w.at(target, [int(target.strides[k] or 0) for k in rest], variables)};")
+    w.add(f"const int skip = t == {ignore}LL;")
+    w.add(f"if (!skip && (t < 0 || t >= {classes})) return 1;")
+    lane = linear(scores.offset, [others[k] for k in rest], variables)
+    lane = f"({lane} + (skip ? 0 : t) * {step}L)"
+    place = f"{w.names[scores.root]}[{w.scaled(lane) + ' + p' if batched else lane}]"
+    other = w.at(single, [int(single.strides[k] or 0) for k in rest], variables)
+    w.add(f"{other} = skip ? 0 : {place};" if picks else f"if (!skip) {place} = {other};")
+    w.close(len(rest) + batched)
+    w.add("return 0;")

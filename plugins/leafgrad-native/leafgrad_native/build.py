@@ -1,0 +1,31 @@
+"""Generated C with the headers that it stands on, compiled."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from functools import cache
+from pathlib import Path
+
+from leafgrad_native.cache import library as compiled
+from leafgrad_native.target import registers, vector_bytes
+
+RUNTIME = Path(__file__).parent / "runtime"
+
+
+def library(text: str, blas_long: bool) -> ctypes.CDLL:
+    """The shared library of a program's text.
+
+    Raises:
+        NoCompiler, CompilationFailed: from `leafgrad_native.compiler`.
+    """
+    given = [f"#define LG_VB {vector_bytes()}", f"#define LG_PB {4 if registers() > 16 else 2}"]
+    given += ["#define LG_BLAS_LONG"] if blas_long else []
+    return compiled("\n".join([*given, ""]) + header("kernels.h") + header("maths.h") + text, "step")
+
+
+@cache
+def header(name: str) -> str:
+    """A header's text with the headers that it includes in their places."""
+    text = (RUNTIME / name).read_text(encoding="utf-8")
+    return re.sub(r'#include "([^"]+)"', lambda match: header(match[1]), text)

@@ -1,0 +1,127 @@
+"""Shared libraries of generated C: compiled once on a machine, then found in the cache.
+
+An entry is three files of one name: the library, its C for those who want to read it, and ``.json`` with the sums of
+both, which is written last. What does not agree with its sums is compiled anew, and is never loaded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from leafgrad_native.compiler import SUFFIX, CompilationFailed, Compiler, compiler, limit, processor
+from leafgrad_native.folder import Folder, RefusedFolder, folders
+
+FORMAT = 1  # raise it when what an entry is changes
+MEGABYTES = 256.0  # that the cache may take up
+STALE = 3600.0  # seconds after which a file that nobody finished is removed
+
+
+def library(source: str, name: str) -> ctypes.CDLL:
+    """The shared library of a text of C, compiled unless it is in the cache; ``name`` begins its file names.
+
+    Raises:
+        NoCompiler: nothing can compile. CompilationFailed: this text does not compile.
+    """
+    chosen = compiler()
+    entry = f"{name}-{key(source, chosen)}"
+    for folder in folders():
+        try:
+            return _find(folder, entry) or _make(folder, entry, source, chosen)
+        except RefusedFolder:
+            continue
+    raise CompilationFailed("no folder can hold compiled code")
+
+
+def key(source: str, chosen: Compiler) -> str:
+    """Changes with all that the library depends on."""
+    facts = [FORMAT, source, chosen.identity, chosen.flags, processor()]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
+
+
+def _find(folder: Folder, entry: str) -> ctypes.CDLL | None:
+    """The library of an entry that is whole."""
+    try:
+        sums = json.loads(folder.read(f"{entry}.json"))
+        if any(digest(folder.read(entry + suffix)) != sums[suffix] for suffix in (SUFFIX, ".c")):
+            return None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    with suppress(OSError):  # when it was last used, unless the folder is read-only
+        os.utime(folder.path / f"{entry}.json")
+    try:
+        return ctypes.CDLL(str(folder.path / (entry + SUFFIX)))
+    except OSError as error:  # code may not be run from there
+        raise RefusedFolder(str(error)) from error
+
+
+def _make(folder: Folder, entry: str, source: str, chosen: Compiler) -> ctypes.CDLL:
+    """Compile, unless another process does it now, and then wait for that; without its lock go on alone."""
+    with folder.locked(f"lock-{entry[-2:]}", limit() + 5):
+        found = _find(folder, entry)
+        if found is None:
+            _compile(folder, entry, source, chosen)
+            found = _find(folder, entry)
+            trim(folder)
+    if found is None:
+        raise RefusedFolder(f"{folder.path} does not keep what is written")
+    return found
+
+
+def _compile(folder: Folder, entry: str, source: str, chosen: Compiler) -> None:
+    text = source.encode()
+    folder.write(f"{entry}.c", text)
+    made = folder.path / f"temp-{entry}-{os.getpid()}-{time.monotonic_ns()}{SUFFIX}"
+    try:
+        chosen.compile(folder.path / f"{entry}.c", made)
+        data = made.read_bytes()
+    except CompilationFailed as error:
+        folder.write(f"probe-{entry}", bytes(1 << 16))  # or is the disk full?
+        raise CompilationFailed(f"{error} (the source is {folder.path / entry}.c)") from None
+    except OSError as error:
+        raise RefusedFolder(str(error)) from error
+    finally:
+        for path in (made, folder.path / f"probe-{entry}"):
+            with suppress(OSError):
+                path.unlink()
+    folder.write(entry + SUFFIX, data)
+    folder.write(f"{entry}.json", json.dumps({SUFFIX: digest(data), ".c": digest(text)}).encode())
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def trim(folder: Folder) -> None:
+    """Remove the entries that were not used for longest, until the others fit; and what was never finished."""
+    groups: dict[str, list[tuple[Path, os.stat_result]]] = {}
+    for path in folder.path.iterdir():
+        with suppress(OSError):
+            status = path.stat()
+            if path.name.startswith("temp-"):
+                if time.time() - status.st_mtime > STALE:
+                    path.unlink()
+            elif not path.name.startswith(("lock-", "compiler-")):
+                groups.setdefault(path.stem, []).append((path, status))
+    size = sum(status.st_size for files in groups.values() for _, status in files)
+    most = megabytes() * 2**20
+    for files in sorted(groups.values(), key=lambda files: max(status.st_mtime for _, status in files)):
+        if size <= most:
+            break
+        size -= sum(status.st_size for _, status in files)
+        for path, _ in files:
+            with suppress(OSError):
+                path.unlink()
+
+
+def megabytes() -> float:
+    """Megabytes that the cache may take up: ``LEAFGRAD_CACHE_LIMIT``, else 256."""
+    try:
+        return max(0.0, float(os.environ.get("LEAFGRAD_CACHE_LIMIT") or MEGABYTES))
+    except ValueError:
+        return MEGABYTES

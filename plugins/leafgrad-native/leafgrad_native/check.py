@@ -1,0 +1,149 @@
+"""A phase is compared with NumPy when it first runs, and never runs again if they differ."""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leafgrad.compile.graph import Given, Graph, Source, Value
+from leafgrad.compile.numpy_executor import NumpyProgram
+from leafgrad_native.program import CPhase
+
+if TYPE_CHECKING:
+    from leafgrad_native.executor import NativeProgram
+
+NEAR = {"float32": 1e-4, "float64": 1e-10}  # of the largest element; beyond it, the reference is asked how sure it is
+OUT_OF_RANGE, FAR_ANGLE = 1, 2  # what a phase returns when it stops
+
+
+class Checked:
+    """Runs a C phase; the first time, beside NumPy.
+
+    Attributes:
+        state: "", or ", refused: ..." if C and NumPy differed.
+    """
+
+    def __init__(self, program: NativeProgram, phase: CPhase, function: Callable[..., int]) -> None:
+        self.program = program
+        self.phase = phase
+        self.function = function
+        self.state = ""
+        self.pending = os.environ.get("LEAFGRAD_NATIVE_CHECK") != "0"
+        self.reference: NumpyProgram | None = None  # what runs instead of a refused phase
+        self.spare: NumpyProgram | None = None  # what runs at calls that C stopped, for an angle that is too large
+
+    def __call__(self) -> None:
+        if self.reference is not None:
+            self.run_reference(self.reference)
+            return
+        part = self.part() if self.pending and self.phase.equations else None
+        inputs = [self.program.value(v).copy() for v in part.inputs] if part else []  # their memory may be used again
+        code = self.function(self.program.pointer)
+        if code == OUT_OF_RANGE:
+            raise IndexError("an index is out of range")
+        if code == FAR_ANGLE:
+            if self.spare is None:
+                self.spare = NumpyProgram(self.part())
+            self.run_reference(self.spare)
+            return
+        if part is not None:
+            self.pending = False
+            self.compare(part, inputs)
+
+    def part(self) -> Graph:
+        """The phase as a graph of its own."""
+        equations = tuple(self.phase.equations)
+        made = {v for e in equations for v in e.outputs}
+        inputs = dict.fromkeys(v for e in equations for v in e.values if v not in made)
+        sources: dict[Value, Source] = {v: Given(k) for k, v in enumerate(inputs)}
+        results = tuple(self.phase.outputs)
+        return replace(self.program.graph, inputs=sources, equations=equations, results=results, effects=())
+
+    def compare(self, graph: Graph, inputs: list[Any]) -> None:
+        program = self.program
+        reference = NumpyProgram(graph)
+        expected = reference(inputs)
+        for value, right in zip(graph.results, expected, strict=True):
+            ours = program.value(value)
+            if close(ours, right, NEAR.get(value.dtype, 0.0)):
+                continue
+            unsure = [nudged(a, seed) for seed, a in enumerate(inputs)]
+            other = reference(unsure)[graph.results.index(value)]
+            if np.array_equal(np.isfinite(ours), np.isfinite(right)) and distance(ours, right) <= 64 * distance(
+                other, right
+            ):
+                continue  # rounding the inputs changes the result as much
+            self.refuse(graph, value, ours, right)
+            self.reference = reference
+            self.run_reference(reference)
+            return
+
+    def run_reference(self, reference: NumpyProgram) -> None:
+        """Do with NumPy what the phase does, into the same memory."""
+        program, graph = self.program, reference.graph
+        given = {program.plan.whole[v].root for v in program.graph.inputs}
+        found = reference([program.value(v) for v in graph.inputs])
+        for value, array in zip(graph.results, found, strict=True):
+            if program.plan.whole[value].root not in given:
+                program.value(value)[...] = array
+        program.deliver()
+
+    def refuse(self, graph: Graph, value: Value, ours: Any, right: Any) -> None:
+        """Say that the phase runs with NumPy from now on, and write down what is needed to find out why."""
+        name = self.program.plan.names.get(value, "a result")
+        apart = float(distance(ours, right))
+        self.state = f", refused: {name} was {apart:.3g} off, so NumPy runs it"
+        report = "\n".join(
+            [
+                f"leafgrad-native: {name} is {apart:.6g} from NumPy's, whose largest element is {largest(right):.6g}",
+                f"{platform.platform()}, Python {platform.python_version()}, NumPy {np.__version__}",
+                str(graph),
+                self.program.text,
+            ]
+        )
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="leafgrad-native-", suffix=".txt", delete=False, encoding="utf-8"
+        ) as file:
+            file.write(report)
+        warnings.warn(
+            f"compiled C gives {name} differently from NumPy (by {apart:.3g}), so NumPy runs these "
+            f"{len(self.phase.equations)} equations. Please file {file.name}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def close(a: Any, b: Any, tolerance: float) -> bool:
+    """Whether two arrays are equal up to ``tolerance`` of the largest element, with nan and inf in the same places."""
+    if b.dtype.kind != "f":
+        return bool(np.array_equal(a, b))
+    finite = np.isfinite(b)
+    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+        return False
+    return bool(np.all(np.isfinite(a[finite]))) and bool(distance(a, b) <= tolerance * largest(b))
+
+
+def distance(a: Any, b: Any) -> float:
+    """The largest difference between finite elements."""
+    both = np.isfinite(a) & np.isfinite(b)
+    return float(np.max(np.abs(a[both].astype("float64") - b[both]), initial=0.0))
+
+
+def largest(a: Any) -> float:
+    return float(np.max(np.abs(a[np.isfinite(a)]), initial=0.0))
+
+
+def nudged(array: Any, seed: int) -> Any:
+    """The array with each number moved by about its last digit."""
+    if array.dtype.kind != "f":
+        return array
+    eps = np.finfo(array.dtype).eps
+    noise = np.random.default_rng(seed).uniform(-1, 1, array.shape)
+    return (array * (1 + eps * noise)).astype(array.dtype)

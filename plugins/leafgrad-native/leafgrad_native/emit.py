@@ -1,0 +1,54 @@
+"""A kernel as C: products in place, the others as functions, which kernels that are alike share."""
+
+from __future__ import annotations
+
+from leafgrad_native import along, multiply
+from leafgrad_native.expressions import C_TYPES
+from leafgrad_native.kernels import Copy, Kernel, Load, Nest, Normalize, Product, Reduce, Select, Store
+from leafgrad_native.writer import Writer
+
+
+def write(w: Writer, kernel: Kernel) -> None:
+    """The comment, and the call of a function or the product itself."""
+    for equation in kernel.equations if isinstance(kernel, Nest) else [kernel.equation]:
+        w.add(f"// {w.describe(equation) if equation is not None else 'a result in memory of its own'}")
+    known: dict[str, tuple[str, str]] = {}  # a result may take the place of an input: one pointer, then
+    for form in (*kernel.inputs, *kernel.outputs):
+        address = w.address(form.root)
+        known.setdefault(address, (f"x{len(known)}", C_TYPES[form.root.dtype]))
+        w.names[form.root] = known[address][0]
+    if isinstance(kernel, Product):
+        w.open()
+        for address, (name, t) in known.items():
+            w.add(f"{t} *restrict {name} = {address};")
+        multiply.product(w, kernel)
+        w.close()
+        return
+    around, w.lines = w.lines, []
+    body(w, kernel)
+    lines, w.lines = w.lines, around
+    kind = "int" if kernel.may_fail else "void"
+    pointers = ", ".join(f"{t} *restrict {name}" for name, t in known.values())
+    points = ", long lo, long n, long m" if w.chunk else ""
+    name = w.functions.name(kind, type(kernel).__name__.lower(), pointers + points, lines)
+    call = f"{name}({', '.join(known)}{', lo, n, m' if w.chunk else ''})"
+    w.add(f"if ((code = {call})) return code;" if kernel.may_fail else f"{call};")
+
+
+def body(w: Writer, kernel: Nest | Load | Store | Copy | Reduce | Normalize | Select) -> None:
+    """What the function of a kernel does."""
+    match kernel:
+        case Nest():
+            w.nest(kernel)
+        case Load():
+            w.load(kernel)
+        case Store():
+            w.store(kernel)
+        case Copy():
+            w.copy(kernel)
+        case Reduce():
+            along.reduce(w, kernel)
+        case Normalize():
+            along.normalize(w, kernel)
+        case Select():
+            along.select(w, kernel)

@@ -1,0 +1,224 @@
+"""The native executor: graphs as C functions."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import time
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from leafgrad import threads
+from leafgrad.compile.executor import Program
+from leafgrad.compile.graph import Graph, Value
+from leafgrad.compile.numpy_executor import NumpyProgram
+from leafgrad.compile.replay import run
+from leafgrad_native import arrays, blas, build, lowering, pool
+from leafgrad_native.check import Checked
+from leafgrad_native.compiler import CompilationFailed
+from leafgrad_native.forms import Form, Root
+from leafgrad_native.program import CPhase, OpPhase, Plan
+from leafgrad_native.target import core_cache
+
+SHORTEST = 12  # equations of a program from which the compiler's second is well spent
+MOST_FOREIGN = 4  # at most one in so many elements may be made by ops without C
+
+
+class Call(ctypes.Structure):
+    """``lg_call`` of runtime/kernels.h."""
+
+    _fields_ = [
+        ("arrays", ctypes.c_void_p),
+        ("arena", ctypes.c_void_p),
+        ("scratch", ctypes.c_void_p),
+        ("sums", ctypes.c_void_p),
+        ("sgemm", ctypes.c_void_p),
+        ("dgemm", ctypes.c_void_p),
+        ("pool", ctypes.c_void_p),
+        ("threads", ctypes.c_long),
+        ("next", ctypes.c_int),
+        ("failed", ctypes.c_int),
+    ]
+
+
+class NativeProgram:
+    """A graph, ready to run as C.
+
+    Attributes:
+        plan: phases and where arrays lie.
+        seconds: time spent in each phase, over all calls but the first, which is checked.
+        calls: how many there were.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.plan = plan = Plan(graph, blas=blas.found is not None, cache=core_cache() * 3 // 4)
+        self.text = plan.source()
+        self.library = build.library(self.text, blas.long)
+        self.calls = 0
+        self.arena = arrays.aligned(plan.arena)
+        self.sums = arrays.aligned(plan.sums)
+        self.scratch = arrays.aligned(0)
+        self.slots: list[Any] = [None] * len(plan.slots)
+        self.table = (ctypes.c_void_p * max(1, len(plan.slots)))()
+        self.call = Call(
+            arrays=ctypes.addressof(self.table),
+            arena=self.arena.ctypes.data,
+            sums=self.sums.ctypes.data,
+            sgemm=blas.address("sgemm"),
+            dgemm=blas.address("dgemm"),
+            pool=pool.address(),
+        )
+        self.pointer = ctypes.addressof(self.call)
+        self.results = [(plan.slots[r], r.shape, np.dtype(r.dtype)) for r in plan.results]
+        self.phases = [self.phase(p) for p in plan.phases]
+        self.seconds = [0.0] * len(self.phases)
+
+    def phase(self, phase: CPhase | OpPhase) -> Any:
+        if isinstance(phase, OpPhase):
+            return OpRunner(self, phase)
+        function = getattr(self.library, f"phase{phase.number}")
+        function.argtypes, function.restype = [ctypes.c_void_p], ctypes.c_int
+        return Checked(self, phase, function)
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        """The arrays of ``graph.results`` and then of its effects' values, each in memory of its own."""
+        self.prepare()
+        slots = self.slots
+        slots[: len(inputs)] = inputs
+        for k, shape, dtype in self.results:
+            slots[k] = np.empty(shape, dtype)
+        arrays.point(self.table, slots)
+        clock = time.perf_counter
+        start = clock()
+        for k, phase in enumerate(self.phases):
+            phase()
+            end = clock()
+            if self.calls:
+                self.seconds[k] += end - start
+            start = end
+        if self.plan.foreign:
+            self.deliver()
+        self.calls += 1
+        found = [slots[k] for k, _, _ in self.results]
+        slots[:] = [None] * len(slots)
+        return found
+
+    def prepare(self) -> None:
+        """Scratch for as many threads as there are now."""
+        count = threads.get_num_threads()
+        if count != self.call.threads:
+            self.scratch = arrays.aligned(self.plan.scratch * count)
+            self.call.scratch = self.scratch.ctypes.data
+            self.call.threads = count
+
+    def deliver(self) -> None:
+        """Copy values into results that are not their own memory."""
+        graph = self.graph
+        values = (*graph.results, *(e.value for e in graph.effects if e.value is not None))
+        for value, root in zip(values, self.plan.results, strict=True):
+            form = self.plan.whole[value]
+            if form.root is not root and self.available(form.root):
+                self.memory(root).reshape(value.shape)[...] = self.seen(form)
+
+    def available(self, root: Root) -> bool:
+        slot = self.plan.slots.get(root)
+        return slot is None or self.slots[slot] is not None
+
+    # ---- arrays -----------------------------------------------------------------------------------------------
+
+    def seen(self, form: Form) -> Any:
+        """A form as a NumPy array."""
+        flat = self.memory(form.root)
+        strides = [s * flat.itemsize for s in form.strides if s is not None]
+        return np.lib.stride_tricks.as_strided(flat[form.offset :], form.shape, strides)
+
+    def memory(self, root: Root) -> Any:
+        """A root's memory, flat."""
+        slot = self.plan.slots.get(root)
+        if slot is not None:
+            return self.slots[slot].reshape(-1)
+        at = self.plan.offsets[root]
+        size = root.lanes * np.dtype(root.dtype).itemsize
+        return self.arena[at : at + size].view(root.dtype)
+
+    def value(self, value: Value) -> Any:
+        """A whole value as a NumPy array."""
+        return self.seen(self.plan.whole[value])
+
+    # ---- looking inside ---------------------------------------------------------------------------------------
+
+    def source(self) -> str:
+        """The generated C."""
+        return self.text
+
+    def explain(self) -> list[str]:
+        """Phases, chunks, memory, and the time that each phase took."""
+        lines = []
+        for phase, runner, seconds in zip(self.plan.phases, self.phases, self.seconds, strict=True):
+            spent = f"; {1e3 * seconds / (self.calls - 1):.3f} ms a call" if self.calls > 1 else ""
+            if isinstance(phase, OpPhase):
+                e = phase.equation
+                lines.append(f"NumPy: {e.name}, from {e.line}: no C body{spent}")
+                continue
+            lines.append(f"C: {len(phase.equations)} equations in one function{runner.state}{spent}")
+            for s in phase.segments:
+                if s.loop is None:
+                    lines.append(f"  whole arrays: {len(s.equations)} equations in {len(s.kernels)} kernels")
+                else:
+                    lines.append(
+                        f"  loop over {s.loop.length} rows, {s.chunk} at a time, in {s.parts} parts: "
+                        f"{len(s.equations)} equations in {len(s.kernels)} kernels, {len(s.lowering.sums)} sums, "
+                        f"{s.scratch * s.chunk / 1024:.0f} kB of scratch a thread"
+                    )
+        lines.append(f"memory between phases: {self.plan.arena / 1024:.0f} kB; threads: {threads.get_num_threads()}")
+        return lines
+
+
+class OpRunner:
+    """Runs one equation through its op."""
+
+    def __init__(self, program: NativeProgram, phase: OpPhase) -> None:
+        self.program = program
+        self.equation = phase.equation
+        whole, slots = program.plan.whole, program.plan.slots
+        self.outputs = [slots[whole[v].root] for v in phase.equation.outputs]
+
+    def __call__(self) -> None:
+        program, equation = self.program, self.equation
+        result = run(equation, {v: program.value(v) for v in equation.values})
+        found = result if equation.several else (result,)
+        for k, array in zip(self.outputs, found, strict=True):
+            program.slots[k] = array
+        arrays.point(program.table, program.slots)
+
+
+class NativeExecutor:
+    """Compiles graphs for the CPU to C."""
+
+    name = "native"
+    device_type = "cpu"
+
+    def compile(self, graph: Graph) -> Program:
+        """The program that runs ``graph``: NumPy's where there is no C compiler, with a notice."""
+        try:
+            return NativeProgram(graph)
+        except CompilationFailed as error:
+            notice(f"compiled steps run with NumPy, not as C: {error}")
+            return NumpyProgram(graph)
+
+    def gains(self, graph: Graph) -> bool:
+        """Whether C can run nearly all of a graph that is long enough to be worth a compiler's time."""
+        work = {e: sum(max(1, math.prod(v.shape)) for v in e.outputs) for e in graph.equations}
+        foreign = sum(size for e, size in work.items() if not lowering.fits(e))
+        return len(graph) >= SHORTEST and foreign * MOST_FOREIGN <= sum(work.values())
+
+
+@cache
+def notice(text: str) -> None:
+    """A warning that is given once."""
+    warnings.warn(text, RuntimeWarning, stacklevel=2)

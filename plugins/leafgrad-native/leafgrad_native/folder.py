@@ -1,0 +1,176 @@
+"""Folders of this user's own, in which files are whole or not there at all."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
+
+
+class RefusedFolder(OSError):
+    """A folder that is not this user's, or cannot be written to."""
+
+
+class Folder:
+    """A folder that only this user may read or write.
+
+    Raises:
+        RefusedFolder: it belongs to somebody else, or cannot be made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            status = path.lstat()
+            if not own(status):
+                raise RefusedFolder(f"{path} belongs to another user")
+            if sys.platform != "win32" and stat.S_IMODE(status.st_mode) & 0o077:
+                path.chmod(0o700)
+        except RefusedFolder:
+            raise
+        except OSError as error:
+            raise RefusedFolder(f"{path}: {error.strerror}") from error
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a file of this user's.
+
+        Raises:
+            OSError: it is not there, no plain file, or somebody else's.
+        """
+        path = self.path / name
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or not own(status):
+            raise PermissionError(f"{path} is no plain file of this user's")
+        return path.read_bytes()
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put the bytes there at once: others see the old file or the new one.
+
+        Raises:
+            RefusedFolder: there is no room, or no right.
+        """
+        try:
+            handle, temporary = tempfile.mkstemp(prefix="temp-", dir=self.path)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(data)
+                os.replace(temporary, self.path / name)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary)
+                raise
+        except OSError as error:
+            raise RefusedFolder(f"{self.path}: {error.strerror}") from error
+
+    @contextmanager
+    def locked(self, name: str, seconds: float) -> Iterator[bool]:
+        """Hold a lock that other processes and threads wait for; False if it did not come free in time.
+
+        The system takes it back from a process that dies.
+        """
+        try:
+            file = os.open(self.path / name, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:
+            yield False
+            return
+        try:
+            end = time.monotonic() + seconds
+            while not (held := acquire(file)) and time.monotonic() < end:
+                time.sleep(0.02)
+            try:
+                yield held
+            finally:
+                if held:
+                    release(file)
+        finally:
+            os.close(file)
+
+
+def own(status: os.stat_result) -> bool:
+    return sys.platform == "win32" or status.st_uid == os.geteuid()
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def acquire(file: int) -> bool:
+        with suppress(OSError):
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+            return True
+        return False
+
+    def release(file: int) -> None:
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
+
+else:
+
+    def acquire(file: int) -> bool:
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        return False
+
+    def release(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def preferred() -> Path:
+    """``LEAFGRAD_CACHE``, else leafgrad/native where this system keeps a user's caches."""
+    if chosen := os.environ.get("LEAFGRAD_CACHE"):
+        return Path(chosen) / "native"
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "leafgrad" / "native"
+
+
+def folders() -> Iterator[Folder]:
+    """The cache; and for whom it is not enough, a folder that lasts as long as the process."""
+    try:
+        path = preferred()
+        yield Folder(path)
+    except (RefusedFolder, RuntimeError) as error:  # no home
+        reason = str(error)
+    else:
+        reason = f"{path} is full, read-only or not executable"
+    with suppress(OSError):
+        yield temporary(reason)
+
+
+@cache
+def _temporary() -> Folder:
+    path = tempfile.mkdtemp(prefix="leafgrad-")
+    atexit.register(_remove, path, os.getpid())
+    return Folder(Path(path))
+
+
+def _remove(path: str, owner: int) -> None:
+    if os.getpid() == owner:  # not in a child that was forked
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def temporary(reason: str) -> Folder:
+    """Says why, once."""
+    if not _temporary.cache_info().currsize:
+        warnings.warn(
+            f"compiled code is not kept for later processes: {reason}; LEAFGRAD_CACHE may name a folder for it",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return _temporary()

@@ -1,0 +1,127 @@
+"""What the C of a stage consists of: loop nests, copies, reductions and products, each over forms in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from leafgrad.compile.graph import Equation, Value
+from leafgrad_native import expressions
+from leafgrad_native.forms import Form, Root, Shape
+
+
+@dataclass
+class Nest:
+    """Elementwise equations over one shape, computed together in one loop over its elements.
+
+    Attributes:
+        reads: the array inputs from elsewhere, by equation and position.
+        writes: the forms of the results.
+        again: cheap values of other nests, computed here once more.
+        needed: results that are read elsewhere; the others stay in registers.
+    """
+
+    shape: Shape
+    axis: int | None
+    equations: list[Equation] = field(default_factory=list)
+    reads: dict[tuple[Equation, int], Form] = field(default_factory=dict)
+    writes: dict[Value, Form] = field(default_factory=dict)
+    again: set[Value] = field(default_factory=set)
+    needed: set[Value] = field(default_factory=set)
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether an angle may be too large for C's sines."""
+        return any(expressions.turns(e) for e in self.equations)
+
+    @property
+    def inputs(self) -> Iterable[Form]:
+        return self.reads.values()
+
+    @property
+    def outputs(self) -> Iterable[Form]:
+        return [f for v, f in self.writes.items() if v in self.needed]
+
+
+@dataclass
+class One:
+    """A kernel that makes one array. ``equation`` is None for the copy of a result."""
+
+    equation: Equation | None
+    sources: tuple[Form, ...]
+    target: Form
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether the program may have to stop here."""
+        return isinstance(self, Select)
+
+    @property
+    def maker(self) -> Equation:
+        assert self.equation is not None
+        return self.equation
+
+    @property
+    def inputs(self) -> Iterable[Form]:
+        return self.sources
+
+    @property
+    def outputs(self) -> Iterable[Form]:
+        return (self.target,)
+
+
+@dataclass
+class Copy(One):
+    """``target = source``, if there is one. With ``fill``, all of the target's root is that number before."""
+
+    fill: float | None = None
+
+
+@dataclass
+class Load(One):
+    """The rows of a chunk, out of a whole array."""
+
+
+@dataclass
+class Store(One):
+    """The rows of a chunk, into a whole array."""
+
+
+@dataclass
+class Reduce(One):
+    """``sum``, ``prod``, ``amax`` or ``amin`` of the source over ``dims``.
+
+    With ``total``, the batch is among them: the sum is added to an accumulator.
+    """
+
+    dims: tuple[int, ...] = ()
+    total: bool = False
+
+
+@dataclass
+class Product(One):
+    """A matrix product. With ``total``, the batch is contracted: the product is added to an accumulator."""
+
+    total: bool = False
+
+
+@dataclass
+class Normalize(One):
+    """``softmax``, ``log_softmax`` or ``logsumexp`` along ``dims``."""
+
+    dims: tuple[int, ...] = ()
+
+
+@dataclass
+class Select(One):
+    """``pick`` or ``place``: one class of many, read or written, along ``dim``."""
+
+    dim: int = 0
+
+
+Kernel = Nest | Copy | Load | Store | Reduce | Product | Normalize | Select
+
+
+def roots(forms: Iterable[Form]) -> list[Root]:
+    """The memory that forms lie in, in their order: the same program has the same text in every process."""
+    return list(dict.fromkeys(f.root for f in forms))

@@ -1,0 +1,281 @@
+"""Matrix products as C functions whose sizes the compiler knows.
+
+Products with small shared weights keep a block of outputs in registers while they walk along the inner dimension,
+with the points of a chunk along the vector. Sums over the points keep a block of vector accumulators. Large products
+of whole arrays go to the BLAS that NumPy carries, where it has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from leafgrad_native.expressions import C_TYPES
+from leafgrad_native.forms import Form
+from leafgrad_native.target import registers, vector_bytes
+
+BLAS_FROM = 20_000  # multiplications from which a call of BLAS pays
+ROWS = 6  # outputs in registers, times LG_PB vectors
+PACKED = 8192  # elements of a block of the right matrix that is brought into order, of so many columns
+PACKED_COLUMNS = 256
+SIDE = 4  # a block of accumulators of a sum over points is SIDE x SIDE, half as wide with few registers
+
+
+class Products:
+    """The functions that a program needs, each once.
+
+    Attributes:
+        functions: name -> definition.
+        blas: whether large whole products may call BLAS.
+        work: multiplications per run of the program that the products of each kind do.
+    """
+
+    def __init__(self, blas: bool) -> None:
+        self.blas = blas
+        self.functions: dict[str, list[str]] = {}
+
+    def text(self) -> list[str]:
+        return [line for lines in self.functions.values() for line in (*lines, "")]
+
+    # ---- in chunks --------------------------------------------------------------------------------------------
+
+    def weights(self, kind: str, chunk: int, k: int, j: int, xk: int, oj: int, wk: int, wj: int) -> str:
+        """``o[j, p] = sum over k of x[k, p] * w[k, j]``. Strides of x and o count lanes, those of w elements."""
+        name = f"times_{k}x{j}_{short(kind)}_{chunk}_{xk}_{oj}_{wk}_{wj}"
+        if name not in self.functions:
+            t, v = C_TYPES[kind], vector(kind)
+            lines = [
+                f"// o[j, p] = sum over k of x[k, p] w[k, j] for {k} k and {j} j",
+                f"static void __attribute__((noinline)) {name}"
+                f"(const {t} *restrict x, const {t} *restrict w, {t} *restrict o, long m) {{",
+                f"    for (long p = 0; p < m; p += LG_PB * LG_VL({t})) {{",
+            ]
+            start = 0
+            for size, count in blocks(j):
+                lines += self.block(kind, v, chunk, k, start, size, count, xk, oj, wk, wj)
+                start += size * count
+            self.functions[name] = [*lines, "    }", "}"]
+        return name
+
+    def block(
+        self, kind: str, v: str, chunk: int, k: int, start: int, size: int, count: int,
+        xk: int, oj: int, wk: int, wj: int,
+    ) -> list[str]:  # fmt: skip
+        """``count`` blocks of ``size`` outputs from output ``start`` on."""
+        rows = range(size)
+        end = start + size * count
+        t = C_TYPES[kind]
+        return [
+            f"        for (long j = {start}; j < {end}; j += {size}) {{",
+            f"            {v} {', '.join(f'a{r}[LG_PB]' for r in rows)};",
+            "            LG_UNROLL for (int q = 0; q < LG_PB; q++) {"
+            + " ".join(f"a{r}[q] = ({v}){{0}};" for r in rows) + " }",
+            f"            for (long k = 0; k < {k}; k++) {{",
+            "                " + " ".join(f"const {t} w{r} = w[k * {wk}L + (j + {r}) * {wj}L];" for r in rows),
+            "                LG_UNROLL for (int q = 0; q < LG_PB; q++) {",
+            f"                    const {v} h = *(const {v} *)(x + k * {xk * chunk}L + p + q * LG_VL({t}));",
+            "                    " + " ".join(f"a{r}[q] += h * w{r};" for r in rows),
+            "                }",
+            "            }",
+            "            LG_UNROLL for (int q = 0; q < LG_PB; q++) {",
+            "                "
+            + " ".join(
+                f"*({v} *)(o + (j + {r}) * {oj * chunk}L + p + q * LG_VL({t})) = a{r}[q];" for r in rows
+            ),
+            "            }",
+            "        }",
+        ]  # fmt: skip
+
+    def points(self, kind: str, chunk: int, k: int, xk: int, yk: int) -> str:
+        """``o[p] = sum over k of x[k, p] * y[k, p]``."""
+        name = f"dot_{k}_{short(kind)}_{chunk}_{xk}_{yk}"
+        t, v = C_TYPES[kind], vector(kind)
+        self.functions[name] = [
+            f"// o[p] = sum over {k} k of x[k, p] y[k, p]",
+            f"static void {name}(const {t} *restrict x, const {t} *restrict y, {t} *restrict o, long m) {{",
+            f"    for (long p = 0; p < m; p += LG_VL({t})) {{",
+            f"        {v} s = {{0}};",
+            f"        for (long k = 0; k < {k}; k++)",
+            f"            s += *(const {v} *)(x + k * {xk * chunk}L + p) * *(const {v} *)(y + k * {yk * chunk}L + p);",
+            f"        *({v} *)(o + p) = s;",
+            "    }",
+            "}",
+        ]
+        return name
+
+    def outer(self, kind: str, chunk: int, a: Form, b: Form, out: Form, row: Callable[..., str]) -> str:
+        """A call that adds the sum over points of ``a[k, p] * b[p, j]`` to ``out[k, j]``."""
+        k, j = out.shape[-2], out.shape[-1]
+        ak, bj = int(a.strides[0] or 0), int(b.strides[1] or 0)
+        sk, sj = (int(s or 0) for s in out.strides[-2:])
+        name = f"gather_{k}x{j}_{short(kind)}_{chunk}_{ak}_{bj}_{sk}_{sj}"
+        if name not in self.functions:
+            self.functions[name] = self.outer_text(name, kind, chunk, k, j, ak, bj, sk, sj)
+        return f"{name}({row(a, [], [])}, {row(b, [], [])}, {row(out, [], [])}, n);"
+
+    def outer_text(
+        self, name: str, kind: str, chunk: int, k: int, j: int, ak: int, bj: int, sk: int, sj: int
+    ) -> list[str]:
+        t = C_TYPES[kind]
+        lines = [
+            f"// s[k, j] += sum over n points of x[k, p] y[p, j] for {k} k and {j} j",
+            f"static void __attribute__((noinline)) {name}",
+            f"({t} *restrict x, {t} *restrict y, {t} *restrict s, long n) {{",
+            f"    const long m = (n + LG_VL({t}) - 1) / LG_VL({t}) * LG_VL({t});",
+            "    if (m > n) { // what lies beyond the valid points counts nothing",
+            f"        for (long k = 0; k < {k}; k++) for (long p = n; p < m; p++) x[k * {ak * chunk}L + p] = 0;",
+            f"        for (long j = 0; j < {j}; j++) for (long p = n; p < m; p++) y[j * {bj * chunk}L + p] = 0;",
+            "    }",
+        ]
+        first = 0
+        for height, rows in blocks(k, SIDE):
+            left = 0
+            for width, columns in blocks(j, SIDE if registers() > 16 else SIDE // 2):
+                lines += [
+                    f"    for (long k = {first}; k < {first + height * rows}; k += {height})",
+                    f"    for (long j = {left}; j < {left + width * columns}; j += {width}) {{",
+                    *self.sums(kind, height, width, ak * chunk, bj * chunk, sk, sj),
+                    "    }",
+                ]
+                left += width * columns
+            first += height * rows
+        return [*lines, "}"]
+
+    def sums(self, kind: str, height: int, width: int, ax: int, by: int, sk: int, sj: int) -> list[str]:
+        """One block of ``height`` x ``width`` accumulators over all points, added to its place."""
+        t, v = C_TYPES[kind], vector(kind)
+        cells = [(r, c) for r in range(height) for c in range(width)]
+        lanes = vector_bytes() // (4 if kind == "float32" else 8)
+        lines = [
+            f"        {v} {', '.join(f'a{r}_{c} = {{0}}' for r, c in cells)};",
+            f"        for (long p = 0; p < m; p += LG_VL({t})) {{",
+            "            " + " ".join(f"const {v} y{c} = *({v} *)(y + (j + {c}) * {by}L + p);" for c in range(width)),
+        ]
+        for r in range(height):
+            adds = " ".join(f"a{r}_{c} += h * y{c};" for c in range(width))
+            lines.append(f"            {{ const {v} h = *({v} *)(x + (k + {r}) * {ax}L + p); {adds} }}")
+        lines.append("        }")
+        for start in range(0, len(cells), lanes):
+            some = cells[start : start + lanes]
+            names = [f"a{r}_{c}" for r, c in some] + [f"({v}){{0}}"] * (lanes - len(some))
+            lines.append(f"        {{ const {v} t = {tree(kind, names)};")
+            if sj == 1 and width == 4 and len(some) == lanes:
+                lines.append(f"          lg_add_rows_{short(kind)}(s + (k + {some[0][0]}) * {sk}L + j, {sk}L, t); }}")
+                continue
+            lines.append(
+                "          "
+                + " ".join(f"s[(k + {r}) * {sk}L + (j + {c}) * {sj}L] += t[{i}];" for i, (r, c) in enumerate(some))
+                + " }"
+            )
+        return lines
+
+    # ---- of whole arrays --------------------------------------------------------------------------------------
+
+    def whole(self, kind: str, a: Form, b: Form, out: Form, pa: str, pb: str, po: str) -> str:
+        """A call for one product of matrices in memory."""
+        m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
+        (am, ak), (bk, bn), (om, on) = (
+            tuple(int(s or 0) for s in f.strides[-2:]) for f in (a, b, out)
+        )  # fmt: skip
+        left, right = unit(am, ak, m, k), unit(bk, bn, k, n)
+        if self.blas and m * k * n >= BLAS_FROM and left and right and (on == 1 or n == 1) and om >= n:
+            letter = "s" if kind == "float32" else "d"
+            return (
+                f"call->{letter}gemm(101, {left[0]}, {right[0]}, {m}, {n}, {k}, 1, "
+                f"{pa}, {left[1]}, {pb}, {right[1]}, 0, {po}, {om if m > 1 else max(om, n)});"
+            )
+        if n < vector_bytes() // 8 and m > n:  # the longer side along the vector
+            m, n, pa, pb = n, m, pb, pa
+            (am, ak), (bk, bn), (om, on) = (bn, bk), (ak, am), (on, om)
+        name = f"product_{m}x{k}x{n}_{short(kind)}_{am}_{ak}_{bk}_{bn}_{om}_{on}".replace("-", "r")
+        if name not in self.functions:
+            self.functions[name] = packed(name, kind, (m, k, n), (am, ak), (bk, bn), (om, on))
+        return f"{name}({pa}, {pb}, {po});"
+
+
+def packed(
+    name: str, kind: str, sizes: tuple[int, int, int], a: tuple[int, int], b: tuple[int, int], o: tuple[int, int]
+) -> list[str]:
+    """``o = a @ b`` for any strides: blocks of b in order, in whole vectors, and blocks of the result in registers."""
+    m, k, n = sizes
+    t, v = C_TYPES[kind], vector(kind)
+    lanes = vector_bytes() // (4 if kind == "float32" else 8)
+    wide = min(-(-n // lanes), 4 if registers() > 16 else 2)  # vectors of a block in registers
+    step = wide * lanes
+    columns = min(-(-n // step) * step, max(step, PACKED_COLUMNS // step * step))
+    depth = min(k, max(1, PACKED // columns))
+    lines = [
+        f"// o = a @ b for {m} x {k} and {k} x {n}",
+        f"static void __attribute__((noinline)) {name}",
+        f"(const {t} *restrict a, const {t} *restrict b, {t} *restrict o) {{",
+        f"    {t} pack[{depth * columns}] __attribute__((aligned(64)));",
+        f"    for (long j0 = 0; j0 < {n}; j0 += {columns})",
+        f"    for (long k0 = 0; k0 < {k}; k0 += {depth}) {{",
+        f"        const long nj = {n} - j0 < {columns} ? {n} - j0 : {columns};",
+        f"        const long nk = {k} - k0 < {depth} ? {k} - k0 : {depth};",
+        "        for (long k = 0; k < nk; k++) {",
+        f"            for (long j = 0; j < nj; j++) pack[k * {columns} + j] = "
+        f"b[(k0 + k) * {b[0]}L + (j0 + j) * {b[1]}L];",
+        f"            for (long j = nj; j < {columns}; j++) pack[k * {columns} + j] = 0;",
+        "        }",
+    ]
+    first = 0
+    for height, count in blocks(m, 4):
+        rows = range(height)
+        lines += [
+            f"        for (long i = {first}; i < {first + height * count}; i += {height})",
+            f"        for (long j = 0; j < nj; j += {step}) {{",
+            f"            {v} {', '.join(f'a{r}[{wide}] = {{{{0}}}}' for r in rows)};",
+            "            for (long k = 0; k < nk; k++) {",
+            "                "
+            + " ".join(f"const {t} w{r} = a[(i + {r}) * {a[0]}L + (k0 + k) * {a[1]}L];" for r in rows),
+            f"                LG_UNROLL for (int q = 0; q < {wide}; q++) {{",
+            f"                    const {v} h = *(const {v} *)(pack + k * {columns} + j + q * {lanes});",
+            "                    " + " ".join(f"a{r}[q] += h * w{r};" for r in rows),
+            "                }",
+            "            }",
+            f"            const long left = nj - j < {step} ? nj - j : {step};",
+        ]
+        for r in rows:
+            place = f"o[(i + {r}) * {o[0]}L + (j0 + j + c) * {o[1]}L]"
+            lines.append(
+                f"            {{ {t} *row = ({t} *)a{r}; if (k0) for (long c = 0; c < left; c++) {place} += row[c]; "
+                f"else for (long c = 0; c < left; c++) {place} = row[c]; }}"
+            )
+        lines.append("        }")
+        first += height * count
+    return [*lines, "    }", "}"]
+
+
+def blocks(n: int, largest: int = ROWS) -> list[tuple[int, int]]:
+    """``n`` cut into nearly equal blocks of at most ``largest``: (size, how many) pairs."""
+    count = -(-n // largest)
+    size, more = divmod(n, count)
+    return [(s, c) for s, c in ((size + 1, more), (size, count - more)) if c]
+
+
+def unit(rows: int, columns: int, m: int, n: int) -> tuple[int, int] | None:
+    """How BLAS reads a matrix of m x n with these strides: 111 as it is, 112 transposed; and the leading dimension."""
+    if (columns == 1 or n == 1) and (rows >= n or m == 1):
+        return 111, max(rows, n) if m > 1 else max(n, 1)
+    if (rows == 1 or m == 1) and (columns >= m or n == 1):
+        return 112, max(columns, m) if n > 1 else max(m, 1)
+    return None
+
+
+def tree(kind: str, names: Sequence[str], level: int = 0) -> str:
+    """The vector of the sums of the elements of as many vectors as one has elements."""
+    if len(names) == 1:
+        return names[0]
+    if level == 0:
+        level = len(names)
+    half = len(names) // 2
+    pairs = [f"lg_pair{level}_{short(kind)}({a}, {b})" for a, b in zip(names[::2], names[1::2], strict=True)]
+    return pairs[0] if half == 1 else tree(kind, pairs, level // 2)
+
+
+def short(kind: str) -> str:
+    return "f32" if kind == "float32" else "f64"
+
+
+def vector(kind: str) -> str:
+    return f"lg_v{short(kind)}"

@@ -1,0 +1,356 @@
+"""A graph as C: which phases there are, where each array lies, and the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from leafgrad.compile.graph import Equation, Graph, Value, expression
+from leafgrad.compile.schedule import Loop, Schedule, schedule
+from leafgrad_native import emit, forms, lowering, memory
+from leafgrad_native.expressions import C_TYPES
+from leafgrad_native.forms import Form, Root
+from leafgrad_native.kernels import Copy, Kernel, roots
+from leafgrad_native.lowering import Lowering
+from leafgrad_native.products import Products
+from leafgrad_native.writer import Functions, Writer
+
+QUANTUM = 64  # a chunk's length is a multiple of it: four vectors of float32
+LONGEST = 1024
+MOST_PARTS = 64  # stretches of the batch with sums of their own; threads take them as they come
+SUMS_BYTES = 4 << 20  # what the accumulators of all parts may take
+
+
+@dataclass
+class Segment:
+    """The kernels of one stage: a loop over chunks, or whole arrays."""
+
+    lowering: Lowering
+    loop: Loop | None
+    number: int
+    equations: list[Equation]
+    chunk: int = 0
+    parts: int = 1
+    offsets: dict[Root, int] = field(default_factory=dict)
+    scratch: int = 0  # bytes per point
+    sums: int = 0  # bytes of one part's accumulators
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        return self.lowering.kernels
+
+
+@dataclass
+class CPhase:
+    """Segments that run as one C function."""
+
+    number: int
+    segments: list[Segment]
+    outputs: list[Value] = field(default_factory=list)  # what it makes and others read
+
+    @property
+    def equations(self) -> list[Equation]:
+        return [e for s in self.segments for e in s.equations]
+
+
+@dataclass
+class OpPhase:
+    """One equation that runs as its op's own forward."""
+
+    equation: Equation
+
+
+Phase = CPhase | OpPhase
+
+
+class Plan:
+    """Everything about a program but its compiled code.
+
+    Args:
+        graph: what to run.
+        blas: whether large products may call BLAS.
+        cache: bytes of a core's cache that a chunk may fill.
+
+    Attributes:
+        schedule: the stages.
+        phases: in order.
+        slots: roots that are arrays of their own at each call: inputs, results, results of ops.
+        results: for each result, its root.
+        arena, scratch, sums: bytes of the memory that calls share; scratch is per thread.
+    """
+
+    def __init__(self, graph: Graph, *, blas: bool, cache: int) -> None:
+        self.graph = graph
+        self.cache = cache
+        self.names = graph.named()
+        self.schedule: Schedule = schedule(graph, lowering.fits)
+        self.whole: dict[Value, Form] = {v: forms.of(v) for v in graph.inputs}
+        self.phases: list[Phase] = []
+        self.segments: list[Segment] = []
+        self.uses: dict[Value, int] = {}
+        for e in graph.equations:
+            for v in set(e.values):
+                self.uses[v] = self.uses.get(v, 0) + 1
+        self.products = Products(blas)
+        self.functions = Functions()
+        self.lower()
+        self.foreign: list[Root] = []  # results of dtypes that C does not know: NumPy copies them
+        self.results = self.finish()
+        self.slots: dict[Root, int] = {}
+        self.place()
+
+    # ---- phases -----------------------------------------------------------------------------------------------
+
+    def lower(self) -> None:
+        for stage in self.schedule.stages:
+            if isinstance(stage, Loop):
+                for v in (*stage.summed, *stage.stored):
+                    self.whole[v] = forms.of(v)
+                self.segment(stage.equations, stage)
+                continue
+            for native, equations in runs(stage.equations):
+                if native:
+                    self.segment(equations, None)
+                    continue
+                for e in equations:
+                    self.whole.update({v: forms.of(v) for v in e.outputs})
+                    self.phases.append(OpPhase(e))
+
+    def segment(self, equations: Sequence[Equation], loop: Loop | None) -> Segment:
+        """Lower a stage, as a part of the last C phase if there is one."""
+        found = Lowering(self.whole, loop)
+        inside: dict[Value, int] = {}
+        for e in equations:
+            for v in set(e.values):
+                inside[v] = inside.get(v, 0) + 1
+        made = [v for e in equations for v in e.outputs]
+        kept = {v for v in made if v in self.graph.kept or self.uses.get(v, 0) > inside.get(v, 0)}
+        found.run(equations, kept if loop is None else set())
+        segment = Segment(found, loop, len(self.segments), list(equations))
+        self.segments.append(segment)
+        if not self.phases or isinstance(self.phases[-1], OpPhase):
+            self.phases.append(CPhase(sum(isinstance(p, CPhase) for p in self.phases), []))
+        last = self.phases[-1]
+        assert isinstance(last, CPhase)
+        last.segments.append(segment)
+        return segment
+
+    def finish(self) -> list[Root]:
+        """The root of each result, which nothing else uses; copies of those that are views or inputs."""
+        graph = self.graph
+        made = {f.root for s in self.segments for k in s.kernels for f in k.outputs} | {
+            r for s in self.segments for r in (self.whole[v].root for v in s.lowering.sums)
+        }
+        copies: list[Kernel] = []
+        found: list[Root] = []
+        for v in (*graph.results, *(e.value for e in graph.effects if e.value is not None)):
+            form = self.whole[v]
+            root = form.root
+            if not (form.whole and root in made and root not in found and root.shape == v.shape):
+                target = forms.of(v)
+                root = target.root
+                if v.dtype in C_TYPES:
+                    copies.append(Copy(None, (form,), target))
+                else:
+                    self.foreign.append(root)
+            found.append(root)
+        if copies:
+            segment = self.segment([], None)
+            segment.lowering.kernels = copies
+        return found
+
+    # ---- memory -----------------------------------------------------------------------------------------------
+
+    def place(self) -> None:
+        for root in [self.whole[v].root for v in self.graph.inputs] + self.results:
+            self.slots.setdefault(root, len(self.slots))
+        for phase in self.phases:
+            if isinstance(phase, OpPhase):
+                for v in phase.equation.outputs:
+                    self.slots.setdefault(self.whole[v].root, len(self.slots))
+        for segment in self.segments:
+            if segment.loop is not None:
+                self.place_chunk(segment, segment.loop)
+        steps: list[memory.Step] = []
+        ends: list[tuple[CPhase, int]] = []
+        for phase in self.phases:
+            if isinstance(phase, OpPhase):
+                steps.append(memory.Step(roots(self.whole[v] for v in phase.equation.values), ()))
+                continue
+            for segment in phase.segments:
+                every = [memory.step(k) for k in segment.kernels]
+                if segment.loop is None:
+                    steps += every
+                else:
+                    sums = [self.whole[v].root for v in segment.lowering.sums]
+                    reads, writes = [r for s in every for r in s.reads], [r for s in every for r in s.writes]
+                    steps.append(memory.Step(reads, [*writes, *sums]))
+            ends.append((phase, len(steps)))
+        for phase, end in ends:
+            after = {r for s in steps[end:] for r in s.reads}
+            made = dict.fromkeys(v for e in phase.equations for v in e.outputs if v in self.whole)
+            phase.outputs = [v for v in made if self.whole[v].root in after or self.whole[v].root in self.slots]
+        used = dict.fromkeys(r for s in steps for r in (*s.reads, *s.writes))
+        size = {r: r.lanes * itemsize(r.dtype) for r in used if r.axis is None and r not in self.slots}
+        for segment in self.segments:
+            for root in segment.lowering.sums.values():
+                size.pop(root, None)
+        self.offsets, self.arena = memory.place(steps, size)
+        self.scratch = max((s.scratch * s.chunk for s in self.segments), default=0)
+        self.sums = max((s.sums * s.parts for s in self.segments), default=0)
+
+    def place_chunk(self, segment: Segment, loop: Loop) -> None:
+        """The scratch memory of a loop, how many points are a chunk, and how many parts the batch has."""
+        steps = [memory.step(k) for k in segment.kernels]
+        every = dict.fromkeys(r for s in steps for r in (*s.reads, *s.writes))
+        size = {r: r.lanes * itemsize(r.dtype) for r in every if r.axis is not None}
+        offsets, segment.scratch = memory.place(steps, {r: n * QUANTUM for r, n in size.items()})
+        segment.scratch = -(-segment.scratch // QUANTUM)
+        segment.offsets = {r: at // QUANTUM for r, at in offsets.items()}
+        for root in segment.lowering.sums.values():
+            segment.offsets[root] = segment.sums
+            segment.sums += -(-root.lanes * itemsize(root.dtype) // memory.ALIGN) * memory.ALIGN
+        rows = min(LONGEST, self.cache // max(1, segment.scratch), loop.length)
+        segment.chunk = max(QUANTUM, rows // QUANTUM * QUANTUM)
+        chunks = -(-loop.length // segment.chunk)
+        most = max(8, min(MOST_PARTS, SUMS_BYTES // max(1, segment.sums)))
+        segment.parts = max(1, min(most, chunks // 2))
+
+    # ---- text -------------------------------------------------------------------------------------------------
+
+    def source(self) -> str:
+        """The C of all phases, without the headers that it includes."""
+        bodies: list[str] = []
+        entries: list[str] = []
+        for phase in self.phases:
+            if not isinstance(phase, CPhase):
+                continue
+            entries += [f"int phase{phase.number}(lg_call *call) {{", "    int code = 0; (void)code;"]
+            for segment in phase.segments:
+                if segment.loop is None:
+                    bodies += self.whole_text(segment)
+                    entries.append(f"    if ((code = stage{segment.number}(call))) return code;")
+                else:
+                    bodies += self.loop_text(segment, segment.loop)
+                    entries += self.loop_call(segment)
+            entries += ["    return 0;", "}", ""]
+        return "\n".join([*self.products.text(), *self.functions.text, *bodies, *entries])
+
+    def describe(self, equation: Equation) -> str:
+        """An equation as a comment of one line: nothing in it may end the comment or go on after it."""
+        left = ", ".join(self.names[v] for v in equation.outputs)
+        text = f"{left} = {expression(equation, self.names)}    {equation.line}"
+        return re.sub(r"[^ -~]", " ", text).replace("\\", "/").replace("??", "? ")
+
+    def address(self, segment: Segment) -> Callable[[Root], str]:
+        def find(root: Root) -> str:
+            t = C_TYPES[root.dtype]
+            if root in segment.offsets:
+                if root.axis is None:
+                    return f"({t} *)(sums + {segment.offsets[root]})"
+                return f"({t} *)(scratch + {segment.offsets[root] * segment.chunk}L)"
+            if root in self.slots:
+                return f"({t} *)call->arrays[{self.slots[root]}]"
+            return f"({t} *)(call->arena + {self.offsets[root]}L)"
+
+        return find
+
+    def kernels_text(self, segment: Segment) -> list[str]:
+        writer = Writer(self.address(segment), self.functions, self.products, segment.chunk, self.describe)
+        for kernel in segment.kernels:
+            emit.write(writer, kernel)
+        return writer.lines
+
+    def whole_text(self, segment: Segment) -> list[str]:
+        head = (
+            f"static int stage{segment.number}(lg_call *call) {{ // {len(segment.equations)} equations on whole arrays"
+        )
+        return [
+            head,
+            "    int code = 0; (void)call; (void)code;",
+            *self.kernels_text(segment),
+            "    return 0;",
+            "}",
+            "",
+        ]
+
+    def loop_text(self, segment: Segment, loop: Loop) -> list[str]:
+        k, parts, chunk = segment.number, segment.parts, segment.chunk
+        chunks = -(-loop.length // chunk)
+        return [
+            f"// {loop.length} points, {chunk} at a time: {len(segment.equations)} equations",
+            f"static int points{k}(lg_call *call, char *scratch, char *sums, const long lo, const long n) {{",
+            f"    const long m = (n + {QUANTUM - 1}) / {QUANTUM} * {QUANTUM};",
+            "    int code = 0; (void)code; (void)call; (void)scratch; (void)sums; (void)lo; (void)m;",
+            *self.kernels_text(segment),
+            "    return 0;",
+            "}",
+            "",
+            f"static void thread{k}(void *context, int thread) {{",
+            "    lg_call *call = context;",
+            f"    char *scratch = call->scratch + thread * {self.scratch}L;",
+            "    int part, code;",
+            f"    while ((part = __atomic_fetch_add(&call->next, 1, __ATOMIC_RELAXED)) < {parts}) {{",
+            f"        char *sums = call->sums + part * {segment.sums}L;",
+            f"        memset(sums, 0, {segment.sums});",
+            f"        const long first = part * {chunks}L / {parts} * {chunk}L;",
+            f"        const long last = (part + 1) * {chunks}L / {parts} * {chunk}L;",
+            f"        const long end = last < {loop.length}L ? last : {loop.length}L;",
+            f"        for (long lo = first; lo < end; lo += {chunk}L)",
+            f"            if ((code = points{k}(call, scratch, sums, lo, end - lo < {chunk}L ? end - lo : {chunk}L)))",
+            "                call->failed = code;",
+            "    }",
+            "}",
+            "",
+        ]
+
+    def loop_call(self, segment: Segment) -> list[str]:
+        """Run a loop's parts on the pool's threads, and add up their sums, always in the same order."""
+        k = segment.number
+        lines = [
+            "    call->next = 0; call->failed = 0;",
+            f"    call->pool(thread{k}, call, call->threads < {segment.parts} ? (int)call->threads : {segment.parts}, "
+            f"(int)call->threads);",
+            "    if (call->failed) return call->failed;",
+        ]
+        find = self.address(Segment(segment.lowering, None, k, []))
+        for v, root in segment.lowering.sums.items():
+            t = C_TYPES[root.dtype]
+            at = segment.offsets[root]
+            lines += [
+                f"    {{ {t} *o = {find(self.whole[v].root)};",
+                f"      memcpy(o, call->sums + {at}, {root.lanes * itemsize(root.dtype)});",
+                f"      for (long part = 1; part < {segment.parts}; part++) {{",
+                f"          const {t} *s = ({t} *)(call->sums + part * {segment.sums}L + {at});",
+                f"          for (long i = 0; i < {root.lanes}; i++) o[i] += s[i];",
+                "      } }",
+            ]
+        return lines
+
+
+def runs(equations: Sequence[Equation]) -> Iterable[tuple[bool, list[Equation]]]:
+    """The equations of a stage in turns of those that C runs and those that their ops run, in few turns."""
+    made = {v: e for e in equations for v in e.outputs}
+    left = list(equations)
+    done: set[Equation] = set()
+    native = True
+    while left:
+        turn: list[Equation] = []
+        rest: list[Equation] = []
+        for e in left:
+            ready = all(made[v] in done for v in e.values if v in made)
+            order = "random" not in e.op.traits or not any("random" in r.op.traits for r in rest)
+            if ready and order and lowering.fits(e) == native:
+                turn.append(e)
+                done.add(e)
+            else:
+                rest.append(e)
+        if turn:
+            yield native, turn
+        left, native = rest, not native
+
+
+def itemsize(dtype: str) -> int:
+    digits = re.sub(r"\D", "", dtype)
+    return int(digits) // 8 if digits else 1

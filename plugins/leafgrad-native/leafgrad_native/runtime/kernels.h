@@ -1,0 +1,113 @@
+/* What generated programs stand on: vector types, and what a call of a program is given. */
+
+#ifndef LG_KERNELS_H
+#define LG_KERNELS_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+/* LG_VB: bytes of a vector. LG_PB: vectors of points that a product keeps in registers for each of up to six outputs. */
+#if !defined(LG_VB) || !defined(LG_PB)
+#error "LG_VB and LG_PB are given by the program"
+#endif
+
+typedef float lg_vf32 __attribute__((vector_size(LG_VB), may_alias));
+typedef double lg_vf64 __attribute__((vector_size(LG_VB), may_alias));
+#define LG_VL(type) ((long)(LG_VB / sizeof(type)))
+
+#if defined(__clang__)
+#define LG_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define LG_UNROLL _Pragma("GCC unroll 8")
+#endif
+
+/* lg_pairG(a, b), where a and b hold groups of G elements: adds the halves of each group, and holds a's groups before
+   b's. A tree of them makes the vector of the sums of as many vectors as one has elements. */
+#define LG_PAIR(group, kind, lows, highs)                                        \
+    static inline lg_v##kind lg_pair##group##_##kind(lg_v##kind a, lg_v##kind b) { \
+        return __builtin_shufflevector(a, b, LG_LIST lows) + __builtin_shufflevector(a, b, LG_LIST highs); \
+    }
+#define LG_LIST(...) __VA_ARGS__
+
+#if LG_VB == 64
+LG_PAIR(16, f32, (0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
+        (8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))
+LG_PAIR(8, f32, (0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27),
+        (4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31))
+LG_PAIR(4, f32, (0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 24, 25, 28, 29),
+        (2, 3, 6, 7, 10, 11, 14, 15, 18, 19, 22, 23, 26, 27, 30, 31))
+LG_PAIR(2, f32, (0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30),
+        (1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31))
+LG_PAIR(8, f64, (0, 1, 2, 3, 8, 9, 10, 11),
+        (4, 5, 6, 7, 12, 13, 14, 15))
+LG_PAIR(4, f64, (0, 1, 4, 5, 8, 9, 12, 13),
+        (2, 3, 6, 7, 10, 11, 14, 15))
+LG_PAIR(2, f64, (0, 2, 4, 6, 8, 10, 12, 14),
+        (1, 3, 5, 7, 9, 11, 13, 15))
+#elif LG_VB == 32
+LG_PAIR(8, f32, (0, 1, 2, 3, 8, 9, 10, 11),
+        (4, 5, 6, 7, 12, 13, 14, 15))
+LG_PAIR(4, f32, (0, 1, 4, 5, 8, 9, 12, 13),
+        (2, 3, 6, 7, 10, 11, 14, 15))
+LG_PAIR(2, f32, (0, 2, 4, 6, 8, 10, 12, 14),
+        (1, 3, 5, 7, 9, 11, 13, 15))
+LG_PAIR(4, f64, (0, 1, 4, 5),
+        (2, 3, 6, 7))
+LG_PAIR(2, f64, (0, 2, 4, 6),
+        (1, 3, 5, 7))
+#else
+LG_PAIR(4, f32, (0, 1, 4, 5),
+        (2, 3, 6, 7))
+LG_PAIR(2, f32, (0, 2, 4, 6),
+        (1, 3, 5, 7))
+LG_PAIR(2, f64, (0, 2),
+        (1, 3))
+#endif
+
+/* Adds a vector, four elements to each row, to rows that lie `step` elements apart. */
+#define LG_ADD_ROWS(kind, type)                                                          \
+    typedef type lg_four_##kind __attribute__((vector_size(4 * sizeof(type)), aligned(sizeof(type)), may_alias)); \
+    static inline void lg_add_rows_##kind(type *row, long step, lg_v##kind v) {          \
+        union { lg_v##kind all; lg_four_##kind part[sizeof(lg_v##kind) / sizeof(lg_four_##kind) + 1]; } u;  \
+        u.all = v;                                                                       \
+        for (long r = 0; r < LG_VL(type) / 4; r++) *(lg_four_##kind *)(row + r * step) += u.part[r]; \
+    }
+LG_ADD_ROWS(f32, float)
+LG_ADD_ROWS(f64, double)
+
+/* Sines of angles that maths.h can reduce; others set the variable `far` of the loop that they stand in. */
+#define lg_near_sin_f32(x) (far |= lg_is_far_f32(x), lg_sin_f32(x))
+#define lg_near_cos_f32(x) (far |= lg_is_far_f32(x), lg_cos_f32(x))
+#define lg_near_tan_f32(x) (far |= lg_is_far_f32(x), lg_tan_f32(x))
+#define lg_near_sin_f64(x) (far |= lg_is_far_f64(x), lg_sin_f64(x))
+#define lg_near_cos_f64(x) (far |= lg_is_far_f64(x), lg_cos_f64(x))
+#define lg_near_tan_f64(x) (far |= lg_is_far_f64(x), lg_tan_f64(x))
+
+#ifdef LG_BLAS_LONG
+typedef int64_t lg_blas;
+#else
+typedef int lg_blas;
+#endif
+
+typedef void lg_sgemm(int order, int a, int b, lg_blas m, lg_blas n, lg_blas k, float alpha, const float *x, lg_blas ldx,
+                      const float *y, lg_blas ldy, float beta, float *z, lg_blas ldz);
+typedef void lg_dgemm(int order, int a, int b, lg_blas m, lg_blas n, lg_blas k, double alpha, const double *x,
+                      lg_blas ldx, const double *y, lg_blas ldy, double beta, double *z, lg_blas ldz);
+typedef int lg_pool(void (*task)(void *context, int part), void *context, int parts, int threads);
+
+/* One call: arrays from outside, memory for what lies between, a thread's scratch, accumulators of each part. */
+typedef struct {
+    void **arrays;
+    char *arena;
+    char *scratch;
+    char *sums;
+    lg_sgemm *sgemm;
+    lg_dgemm *dgemm;
+    lg_pool *pool;
+    long threads;
+    int next;   /* the part that a free thread takes */
+    int failed; /* why a part stopped: 1 an index out of range, 2 an angle that is too large */
+} lg_call;
+
+#endif

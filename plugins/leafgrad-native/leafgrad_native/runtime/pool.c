@@ -1,0 +1,200 @@
+/* One pool of threads for the process. lg_run calls task(context, part) for every part below parts: the caller does
+   parts 0, threads, 2 threads, ...; worker k, the same from k on. Which thread does a part depends on nothing else.
+
+   A worker without work spins for a moment, since phases follow each other within microseconds, and then sleeps. A
+   second caller, and a task that calls lg_run itself, do all parts alone. A forked child starts workers of its own. */
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#define MOST 255 /* workers */
+#define SPIN 50000 /* ns that a thread waits before it sleeps */
+#define ALONE 5000 /* the first of them without giving way to other threads */
+
+#ifdef _WIN32
+#include <windows.h>
+#define LG_EXPORT __declspec(dllexport)
+#define LG_THREAD DWORD WINAPI
+typedef SRWLOCK lg_mutex;
+typedef CONDITION_VARIABLE lg_condition;
+static void lg_lock(lg_mutex *mutex) { AcquireSRWLockExclusive(mutex); }
+static void lg_unlock(lg_mutex *mutex) { ReleaseSRWLockExclusive(mutex); }
+static void lg_sleep(lg_condition *condition, lg_mutex *mutex) { SleepConditionVariableSRW(condition, mutex, INFINITE, 0); }
+static void lg_wake(lg_condition *condition) { WakeAllConditionVariable(condition); }
+static void lg_give_way(void) { SwitchToThread(); }
+
+static int64_t lg_clock(void) {
+    LARGE_INTEGER ticks, frequency;
+    QueryPerformanceCounter(&ticks);
+    QueryPerformanceFrequency(&frequency);
+    return (int64_t)((double)ticks.QuadPart * 1e9 / (double)frequency.QuadPart);
+}
+#else
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+#define LG_EXPORT __attribute__((visibility("default")))
+#define LG_THREAD void *
+typedef pthread_mutex_t lg_mutex;
+typedef pthread_cond_t lg_condition;
+static void lg_lock(lg_mutex *mutex) { pthread_mutex_lock(mutex); }
+static void lg_unlock(lg_mutex *mutex) { pthread_mutex_unlock(mutex); }
+static void lg_sleep(lg_condition *condition, lg_mutex *mutex) { pthread_cond_wait(condition, mutex); }
+static void lg_wake(lg_condition *condition) { pthread_cond_broadcast(condition); }
+static void lg_give_way(void) { sched_yield(); }
+
+static int64_t lg_clock(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
+}
+#endif
+
+static void lg_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+/* A number that one thread raises and another waits for */
+typedef struct {
+    _Alignas(128) atomic_uint value;
+    atomic_int sleeping;
+    lg_mutex mutex;
+    lg_condition condition;
+} lg_gate;
+
+static void lg_gate_init(lg_gate *gate) {
+    memset(gate, 0, sizeof *gate);
+#ifdef _WIN32
+    InitializeSRWLock(&gate->mutex);
+    InitializeConditionVariable(&gate->condition);
+#else
+    pthread_mutex_init(&gate->mutex, NULL);
+    pthread_cond_init(&gate->condition, NULL);
+#endif
+}
+
+static void lg_open(lg_gate *gate) {
+    atomic_fetch_add(&gate->value, 1);
+    if (atomic_load(&gate->sleeping)) {
+        lg_lock(&gate->mutex);
+        lg_wake(&gate->condition);
+        lg_unlock(&gate->mutex);
+    }
+}
+
+/* Until the value is not the one seen: the new one */
+static unsigned lg_wait(lg_gate *gate, unsigned seen) {
+    unsigned now;
+    for (int k = 0; k < 64; k++) { /* a microsecond or a few, without looking at the clock */
+        if ((now = atomic_load_explicit(&gate->value, memory_order_acquire)) != seen) return now;
+        lg_pause();
+    }
+    int64_t start = lg_clock(), passed;
+    while ((passed = lg_clock() - start) < SPIN) {
+        if ((now = atomic_load_explicit(&gate->value, memory_order_acquire)) != seen) return now;
+        if (passed < ALONE) {
+            lg_pause();
+        } else {
+            lg_give_way();
+        }
+    }
+    lg_lock(&gate->mutex);
+    atomic_store(&gate->sleeping, 1); /* before the value is read: whoever raises it reads this afterwards */
+    while ((now = atomic_load(&gate->value)) == seen) lg_sleep(&gate->condition, &gate->mutex);
+    atomic_store(&gate->sleeping, 0);
+    lg_unlock(&gate->mutex);
+    return now;
+}
+
+static struct {
+    atomic_flag busy;
+    int ready, workers;
+    void (*task)(void *context, int part);
+    void *context;
+    int parts, threads;
+    atomic_int working;
+    lg_gate done, gates[MOST];
+} pool = {.busy = ATOMIC_FLAG_INIT};
+
+static void lg_do_parts(int first) {
+    for (int part = first; part < pool.parts; part += pool.threads) pool.task(pool.context, part);
+}
+
+static LG_THREAD lg_worker(void *argument) {
+    int number = (int)(intptr_t)argument;
+    unsigned seen = 0;
+    for (;;) {
+        seen = lg_wait(&pool.gates[number - 1], seen);
+        lg_do_parts(number);
+        if (atomic_fetch_sub(&pool.working, 1) == 1) lg_open(&pool.done);
+    }
+    return 0;
+}
+
+#ifdef _WIN32
+static int lg_start(int number) {
+    HANDLE thread = CreateThread(NULL, 0, lg_worker, (void *)(intptr_t)number, 0, NULL);
+    return thread != NULL && CloseHandle(thread);
+}
+#else
+static void lg_forget(void) { /* in a forked child: there are no workers, and nobody is busy */
+    atomic_flag_clear(&pool.busy);
+    pool.ready = pool.workers = 0;
+}
+
+static int lg_start(int number) { /* signals are for the threads that were there before */
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&thread, NULL, lg_worker, (void *)(intptr_t)number);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return !failed && !pthread_detach(thread);
+}
+#endif
+
+/* As many workers as asked for, or as the system grants */
+static int lg_grow(int workers) {
+    if (!pool.ready) {
+#ifndef _WIN32
+        static int registered;
+        if (!registered) registered = !pthread_atfork(NULL, NULL, lg_forget);
+#endif
+        lg_gate_init(&pool.done);
+        pool.ready = 1;
+    }
+    if (workers > MOST) workers = MOST;
+    while (pool.workers < workers) {
+        lg_gate_init(&pool.gates[pool.workers]);
+        if (!lg_start(pool.workers + 1)) break;
+        pool.workers++;
+    }
+    return workers < pool.workers ? workers : pool.workers;
+}
+
+/* The number of threads that took part */
+LG_EXPORT int lg_run(void (*task)(void *context, int part), void *context, int parts, int threads) {
+    if (threads > parts) threads = parts;
+    if (threads < 2 || atomic_flag_test_and_set(&pool.busy)) {
+        for (int part = 0; part < parts; part++) task(context, part);
+        return 1;
+    }
+    threads = 1 + lg_grow(threads - 1);
+    pool.task = task;
+    pool.context = context;
+    pool.parts = parts;
+    pool.threads = threads;
+    atomic_store(&pool.working, threads - 1);
+    unsigned seen = atomic_load(&pool.done.value);
+    for (int k = 0; k < threads - 1; k++) lg_open(&pool.gates[k]);
+    lg_do_parts(0);
+    if (threads > 1) lg_wait(&pool.done, seen);
+    atomic_flag_clear(&pool.busy);
+    return threads;
+}

@@ -1,0 +1,222 @@
+"""Kernels as C text.
+
+In a loop, the innermost C loop runs over the points of a chunk, ``p``; point p of a lane lies at ``lane * chunk + p``;
+``n`` points are valid and ``m``, a multiple of the vector length, are computed. On whole arrays the innermost loop
+runs over the last dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from leafgrad.compile.graph import Equation, Value
+from leafgrad_native import expressions, forms
+from leafgrad_native.expressions import C_TYPES, literal
+from leafgrad_native.forms import Form, Root
+from leafgrad_native.kernels import Copy, Load, Nest, Store
+from leafgrad_native.products import Products
+from leafgrad_native.strides import collapsed, linear, spread, still
+
+SIMD = "#pragma omp simd"
+
+
+class Functions:
+    """The functions of a program, each once however many kernels are alike."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[str, ...], str] = {}
+        self.text: list[str] = []
+
+    def name(self, kind: str, stem: str, parameters: str, body: Sequence[str]) -> str:
+        """The name of the function with this body."""
+        key = kind, parameters, *body
+        if key not in self.known:
+            name = self.known[key] = f"{stem}{len(self.known)}"
+            self.text += [f"static {kind} __attribute__((noinline)) {name}({parameters}) {{", *body, "}", ""]
+        return self.known[key]
+
+
+class Writer:
+    """Writes the kernels of one stage.
+
+    Args:
+        address: the C expression of a root's address.
+        functions: those that the text calls so far.
+        products: the matrix products that it calls.
+        chunk: points per chunk of a loop; 0 for a stage on whole arrays.
+        describe: an equation as a comment.
+    """
+
+    def __init__(
+        self,
+        address: Callable[[Root], str],
+        functions: Functions,
+        products: Products,
+        chunk: int,
+        describe: Callable[[Equation], str],
+    ) -> None:
+        self.address = address
+        self.functions = functions
+        self.names: dict[Root, str] = {}  # the pointers of the kernel that is being written
+        self.products = products
+        self.chunk = chunk
+        self.describe = describe
+        self.lines: list[str] = []
+        self.depth = 1
+
+    # ---- text -------------------------------------------------------------------------------------------------
+
+    def add(self, line: str) -> None:
+        self.lines.append("    " * self.depth + line)
+
+    def open(self, line: str = "{") -> None:
+        self.add(line)
+        self.depth += 1
+
+    def close(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.depth -= 1
+            self.add("}")
+
+    def loop(self, variable: str, count: int) -> None:
+        self.open(f"for (long {variable} = 0; {variable} < {count}; {variable}++) {{")
+
+    def points(self, clause: str = "") -> None:
+        """The loop over the points of the chunk."""
+        self.add(SIMD + clause)
+        self.open("for (long p = 0; p < m; p++) {")
+
+    # ---- addresses --------------------------------------------------------------------------------------------
+
+    def at(self, form: Form, strides: Sequence[int], variables: Sequence[str], extra: int = 0) -> str:
+        """The element of ``form`` at loop variables that step by ``strides``, as C."""
+        lane = linear(form.offset + extra, strides, variables)
+        if form.root.axis is None:
+            return f"{self.names[form.root]}[{lane}]"
+        return f"{self.names[form.root]}[{self.scaled(lane)} + p]"
+
+    def row(self, form: Form, strides: Sequence[int], variables: Sequence[str], extra: int = 0) -> str:
+        """The address of the first point (or of the element itself)."""
+        lane = linear(form.offset + extra, strides, variables)
+        return f"{self.names[form.root]} + {lane if form.root.axis is None else self.scaled(lane)}"
+
+    def scaled(self, lane: str) -> str:
+        """The first point of a lane."""
+        return "0" if lane == "0" else f"({lane}) * {self.chunk}L"
+
+    # ---- elements ----------------------------------------------------------------------------------------------
+
+    def nest(self, nest: Nest) -> None:
+        """One loop nest: array inputs into registers, expressions, needed results into memory."""
+        shape, axis = nest.shape, nest.axis
+        reads = {key: spread(form, shape) for key, form in nest.reads.items()}
+        writes = {v: nest.writes[v].strides for v in nest.writes if v in nest.needed}
+        keys: list[Any] = [*reads, *writes]
+        dims, strides = collapsed(shape, axis, [*reads.values(), *writes.values()])
+        step = dict(zip(keys, strides, strict=True))
+        variables = [f"i{k}" for k in range(len(dims))]
+        inner = None if axis is not None or not dims else len(dims) - 1
+        if nest.may_fail:
+            self.add("int far = 0;")
+        for k, n in enumerate(dims):
+            if k != inner:
+                self.loop(variables[k], n)
+        local: dict[tuple[Root, str], str] = {}
+        registers: dict[Any, str] = {}
+        far = " reduction(| : far)" if nest.may_fail else ""
+
+        def load(key: Any, form: Form) -> None:
+            place = self.at(form, step[key], variables)
+            if (form.root, place) not in local:
+                local[form.root, place] = f"r{len(local)}"
+                self.add(f"const {C_TYPES[form.root.dtype]} r{len(local) - 1} = {place};")
+            registers[key] = local[form.root, place]
+
+        steady = [k for k, f in nest.reads.items() if still(f, step[k], inner, axis is not None)]
+        for key in steady:
+            load(key, nest.reads[key])
+        if inner is not None:
+            self.add(SIMD + far)
+            self.loop(variables[inner], dims[inner])
+        elif axis is not None:
+            self.points(far)
+        for key, form in nest.reads.items():
+            if key not in registers:
+                load(key, form)
+        for k, equation in enumerate(nest.equations):
+            reads_ = [
+                (registers.get((equation, i)) or registers.get(v)) if isinstance(v, Value) else None
+                for i, v in enumerate(equation.inputs)
+            ]
+            registers[equation.out] = f"v{k}"
+            text = expressions.render(equation, reads_)
+            self.add(f"const {C_TYPES[equation.out.dtype]} v{k} = {text};")
+            if equation.out in writes:
+                self.add(f"{self.at(nest.writes[equation.out], step[equation.out], variables)} = v{k};")
+        self.close(len(dims) + (axis is not None))
+        if nest.may_fail:
+            self.add("return far ? 2 : 0;")
+
+    def copy(self, copy: Copy) -> None:
+        out = copy.target
+        if copy.fill is not None:
+            self.fill(forms.full(out.root), copy.fill)
+        for x in copy.sources:
+            self.elements(out.shape, out.axis, [x, out], lambda a, o: f"{o} = {a};")
+
+    def fill(self, form: Form, value: float) -> None:
+        number = literal(value if form.root.dtype in expressions.FLOATS else int(value), form.root.dtype)
+        self.elements(form.shape, form.axis, [form], lambda o: f"{o} = {number};")
+
+    def elements(
+        self, shape: forms.Shape, axis: int | None, arrays: Sequence[Form], statement: Callable[..., str]
+    ) -> None:
+        """A statement for each element of ``shape``."""
+        dims, strides = collapsed(shape, axis, [spread(f, shape) for f in arrays])
+        variables = [f"i{k}" for k in range(len(dims))]
+        inner = None if axis is not None or not dims else len(dims) - 1
+        for k, n in enumerate(dims):
+            if k == inner:
+                self.add(SIMD)
+            self.loop(variables[k], n)
+        if axis is not None:
+            self.points()
+        self.add(statement(*(self.at(f, s, variables) for f, s in zip(arrays, strides, strict=True))))
+        self.close(len(dims) + (axis is not None))
+
+    def load(self, load: Load) -> None:
+        """Rows ``lo`` to ``lo + n`` as a chunk; the points beyond repeat the last one."""
+        (x,), out = load.sources, load.target
+        axis = out.axis
+        assert axis is not None
+        step = x.strides[axis]
+        assert step is not None
+        dims = [(n, s, o) for k, (n, s, o) in enumerate(zip(x.shape, x.strides, out.strides, strict=True)) if k != axis]
+        for k, (n, _, _) in enumerate(dims):
+            self.loop(f"i{k}", n)
+        variables = [f"i{k}" for k in range(len(dims))]
+        source = linear(x.offset, [int(s or 0) for _, s, _ in dims], variables)
+        target = self.scaled(linear(out.offset, [int(o or 0) for _, _, o in dims], variables))
+        into, name = self.names[out.root], self.names[x.root]
+        self.add(f"for (long p = 0; p < n; p++) {into}[{target} + p] = {name}[{source} + (lo + p) * {step}L];")
+        self.add(f"for (long p = n; p < m; p++) {into}[{target} + p] = {into}[{target} + n - 1];")
+        self.close(len(dims))
+
+    def store(self, store: Store) -> None:
+        """The valid points of a chunk as rows of a whole array."""
+        (x,), out = store.sources, store.target
+        axis = x.axis
+        assert axis is not None
+        step = out.strides[axis]
+        dims = [(n, s, o) for k, (n, s, o) in enumerate(zip(x.shape, x.strides, out.strides, strict=True)) if k != axis]
+        for k, (n, _, _) in enumerate(dims):
+            self.loop(f"i{k}", n)
+        variables = [f"i{k}" for k in range(len(dims))]
+        source = self.scaled(linear(x.offset, [int(s or 0) for _, s, _ in dims], variables))
+        target = linear(out.offset, [int(o or 0) for _, _, o in dims], variables)
+        self.add(
+            f"for (long p = 0; p < n; p++) "
+            f"{self.names[out.root]}[{target} + (lo + p) * {step}L] = {self.names[x.root]}[{source} + p];"
+        )
+        self.close(len(dims))
