@@ -14,7 +14,7 @@ from leafgrad.ops.trigonometric import tanh
 # ---- piecewise linear ---------------------------------------------------------------------------------------------
 
 
-@op("elementwise")
+@op("elementwise", c="maximum(x, 0)")
 def relu(xp: Any, x: Any) -> Any:
     """max(x, 0). (...) -> (...)"""
     if x.dtype.kind == "b":
@@ -25,7 +25,7 @@ def relu(xp: Any, x: Any) -> Any:
 relu.vjp(x=lambda g, out: gate(g, out, low=0))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="x > 0 ? x : x * negative_slope")
 def leaky_relu(xp: Any, x: Any, *, negative_slope: float) -> Any:
     """x where it is positive, else ``negative_slope`` times x. (...) -> (...)"""
     return xp.where(x > 0, x, x * negative_slope)
@@ -34,7 +34,7 @@ def leaky_relu(xp: Any, x: Any, *, negative_slope: float) -> Any:
 leaky_relu.vjp(x=lambda g, x, *, negative_slope: gate(g, x, low=0, leak=negative_slope))
 
 
-@op("elementwise")
+@op("elementwise", c="minimum(maximum(x, min_val), max_val)")
 def hardtanh(xp: Any, x: Any, *, min_val: float, max_val: float) -> Any:
     """x cut off at ``min_val`` and ``max_val``; no gradient there or beyond. (...) -> (...)"""
     return xp.minimum(xp.maximum(x, min_val), max_val)
@@ -43,7 +43,7 @@ def hardtanh(xp: Any, x: Any, *, min_val: float, max_val: float) -> Any:
 hardtanh.vjp(x=lambda g, x, *, min_val, max_val: gate(g, x, low=min_val, high=max_val))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="minimum(maximum(x + 3, 0), 6) / 6")
 def hardsigmoid(xp: Any, x: Any) -> Any:
     """x / 6 + 1/2, cut off at 0 and 1. (...) -> (...)"""
     return xp.minimum(xp.maximum(x + 3, 0), 6) / 6
@@ -52,7 +52,7 @@ def hardsigmoid(xp: Any, x: Any) -> Any:
 hardsigmoid.vjp(x=lambda g, x: gate(g / 6, x, low=-3, high=3))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="x * minimum(maximum(x + 3, 0), 6) / 6")
 def hardswish(xp: Any, x: Any) -> Any:
     """x times hardsigmoid(x). (...) -> (...)"""
     return x * xp.minimum(xp.maximum(x + 3, 0), 6) / 6
@@ -64,7 +64,7 @@ hardswish.vjp(x=lambda g, x: where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g
 # ---- smooth, or smooth in parts -----------------------------------------------------------------------------------
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="x > 0 ? x * scale : expm1(minimum(x, 0) * input_scale) * (alpha * scale)")
 def elu(xp: Any, x: Any, *, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -> Any:
     """scale * x where x > 0, else scale * alpha * expm1(x * input_scale): elu, selu and celu. (...) -> (...)"""
     return xp.where(x > 0, x * scale, xp.expm1(xp.minimum(x, 0) * input_scale) * (alpha * scale))
@@ -78,7 +78,7 @@ def _elu_x(g: Any, x: Any, *, alpha: float, scale: float, input_scale: float) ->
 elu.vjp(x=_elu_x)
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="x * beta > threshold ? x : log1p(exp(minimum(x * beta, threshold))) / beta")
 def softplus(xp: Any, x: Any, *, beta: float, threshold: float) -> Any:
     """log(1 + exp(beta x)) / beta, and x where beta x is above ``threshold``. (...) -> (...)"""
     z = x * beta
@@ -88,7 +88,7 @@ def softplus(xp: Any, x: Any, *, beta: float, threshold: float) -> Any:
 softplus.vjp(x=lambda g, x, *, beta, threshold: where(x * beta > threshold, g, g * sigmoid(x * beta)))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="minimum(x, 0) - log1p(exp(-abs(x)))")
 def logsigmoid(xp: Any, x: Any) -> Any:
     """log(sigmoid(x)) without overflow. (...) -> (...)"""
     return xp.minimum(x, 0) - xp.log1p(xp.exp(-xp.abs(x)))
@@ -97,7 +97,7 @@ def logsigmoid(xp: Any, x: Any) -> Any:
 logsigmoid.vjp(x=lambda g, x: g * sigmoid(-x))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="x / (1 + exp(-x))")
 def silu(xp: Any, x: Any) -> Any:
     """x times sigmoid(x). (...) -> (...)"""
     return x / (1 + xp.exp(-x))
@@ -111,7 +111,7 @@ def _silu_x(g: Any, x: Any) -> Any:
 silu.vjp(x=_silu_x)
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="x * tanh(logaddexp(x, 0))")
 def mish(xp: Any, x: Any) -> Any:
     """x times tanh(log(1 + exp(x))). (...) -> (...)"""
     return x * xp.tanh(xp.logaddexp(x, 0))
@@ -125,7 +125,7 @@ def _mish_x(g: Any, x: Any) -> Any:
 mish.vjp(x=_mish_x)
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="x * (0.5 * (1 + erf(x * 0.70710678118654752)))")
 def gelu(xp: Any, x: Any) -> Any:
     """x times the probability that a standard normal number is below x. (...) -> (...)"""
     return x * (0.5 * (1 + erf_of(xp, x * math.sqrt(0.5))))
@@ -142,7 +142,7 @@ _A = math.sqrt(2 / math.pi)
 _B = 0.044715
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c=f"x * (0.5 * (1 + tanh({_A!r} * (x + {_B!r} * (x * x * x)))))")
 def gelu_tanh(xp: Any, x: Any) -> Any:
     """gelu with tanh in place of erf: x (1 + tanh(sqrt(2/pi) (x + 0.044715 x**3))) / 2. (...) -> (...)"""
     return x * (0.5 * (1 + xp.tanh(_A * (x + _B * (x * x * x)))))

@@ -9,37 +9,37 @@ from leafgrad.ops.define import op
 # ---- comparisons --------------------------------------------------------------------------------------------------
 
 
-@op("comparison")
+@op("comparison", c="x == y")
 def eq(xp: Any, x: Any, y: Any) -> Any:
     """Whether x equals y. (...), (...) -> (...) bool"""
     return x == y
 
 
-@op("comparison")
+@op("comparison", c="x != y")
 def ne(xp: Any, x: Any, y: Any) -> Any:
     """Whether x differs from y. (...), (...) -> (...) bool"""
     return x != y
 
 
-@op("comparison")
+@op("comparison", c="x < y")
 def lt(xp: Any, x: Any, y: Any) -> Any:
     """Whether x is below y. (...), (...) -> (...) bool"""
     return x < y
 
 
-@op("comparison")
+@op("comparison", c="x <= y")
 def le(xp: Any, x: Any, y: Any) -> Any:
     """Whether x is y or below. (...), (...) -> (...) bool"""
     return x <= y
 
 
-@op("comparison")
+@op("comparison", c="x > y")
 def gt(xp: Any, x: Any, y: Any) -> Any:
     """Whether x is above y. (...), (...) -> (...) bool"""
     return x > y
 
 
-@op("comparison")
+@op("comparison", c="x >= y")
 def ge(xp: Any, x: Any, y: Any) -> Any:
     """Whether x is y or above. (...), (...) -> (...) bool"""
     return x >= y
@@ -48,19 +48,19 @@ def ge(xp: Any, x: Any, y: Any) -> Any:
 # ---- tests --------------------------------------------------------------------------------------------------------
 
 
-@op("comparison")
+@op("comparison", c="x != x")
 def isnan(xp: Any, x: Any) -> Any:
     """Whether x is nan. (...) -> (...) bool"""
     return xp.isnan(x)
 
 
-@op("comparison")
+@op("comparison", c="x - x != x - x && x == x")
 def isinf(xp: Any, x: Any) -> Any:
     """Whether x is inf or -inf. (...) -> (...) bool"""
     return xp.isinf(x)
 
 
-@op("comparison")
+@op("comparison", c="x - x == x - x")
 def isfinite(xp: Any, x: Any) -> Any:
     """Whether x is neither infinite nor nan. (...) -> (...) bool"""
     return xp.isfinite(x)
@@ -82,25 +82,25 @@ def isclose(xp: Any, x: Any, y: Any, *, rtol: float, atol: float, equal_nan: boo
 # ---- logic --------------------------------------------------------------------------------------------------------
 
 
-@op("comparison")
+@op("comparison", c="x != 0 && y != 0")
 def logical_and(xp: Any, x: Any, y: Any) -> Any:
     """Whether x and y are both nonzero. (...), (...) -> (...) bool"""
     return xp.logical_and(x, y)
 
 
-@op("comparison")
+@op("comparison", c="x != 0 || y != 0")
 def logical_or(xp: Any, x: Any, y: Any) -> Any:
     """Whether x or y is nonzero. (...), (...) -> (...) bool"""
     return xp.logical_or(x, y)
 
 
-@op("comparison")
+@op("comparison", c="(x != 0) != (y != 0)")
 def logical_xor(xp: Any, x: Any, y: Any) -> Any:
     """Whether just one of x and y is nonzero. (...), (...) -> (...) bool"""
     return xp.logical_xor(x, y)
 
 
-@op("comparison")
+@op("comparison", c="x == 0")
 def logical_not(xp: Any, x: Any) -> Any:
     """Whether x is zero. (...) -> (...) bool"""
     return xp.logical_not(x)

@@ -27,12 +27,18 @@ TRAITS: Final = {
     "any_dtype": "arguments of different dtypes are taken as they are",
 }
 
+C_FUNCTIONS: Final = frozenset(
+    "abs acos acosh asin asinh atan atan2 atanh ceil cos cosh erf erfc exp exp2 expm1 floor hypot log log10 log1p log2 "
+    "logaddexp maximum minimum pow round sign sin sinh sqrt tan tanh trunc".split()
+)
+"""What the C expression of an op may call; nan goes through all of them, as it does in NumPy."""
+
 
 @overload
 def op(forward: Forward, /) -> Op: ...
 @overload
-def op(*traits: str, name: str | None = None) -> Callable[[Forward], Op]: ...
-def op(*arguments: Any, name: str | None = None) -> Any:
+def op(*traits: str, name: str | None = None, c: str | None = None) -> Callable[[Forward], Op]: ...
+def op(*arguments: Any, name: str | None = None, c: str | None = None) -> Any:
     """Make an op of a forward function ``f(xp, x, y, *, parameter=...)``.
 
     Use it bare, or with traits: ``@op("elementwise", "float")``. ``leafgrad.ops.define.TRAITS`` explains each.
@@ -40,19 +46,23 @@ def op(*arguments: Any, name: str | None = None) -> Any:
 
     Args:
         name: the op's name; by default the function's, without trailing underscores.
+        c: what an elementwise op computes of one element, as a C expression of its arguments and parameters, for
+            executors that generate code: ``c="exp(-x * x)"``. Numbers take the dtype of the result; the functions
+            are those of ``leafgrad.ops.define.C_FUNCTIONS``.
 
     Raises:
-        OpDefinitionError: the first parameter is not ``xp``, a name is taken by vjp rules, an unknown trait.
+        OpDefinitionError: the first parameter is not ``xp``, a name is taken by vjp rules, an unknown trait, a C
+            expression of an op that is not elementwise, or one with unknown names.
     """
     if len(arguments) == 1 and callable(arguments[0]):
-        return _make(arguments[0], name, frozenset())
+        return _make(arguments[0], name, frozenset(), c)
     if not all(isinstance(trait, str) for trait in arguments):
         raise messages.definition(name or "op", f"expected a function or names of traits, got {arguments!r}")
     traits = frozenset(arguments)
-    return lambda forward: _make(forward, name, traits)
+    return lambda forward: _make(forward, name, traits, c)
 
 
-def _make(forward: Forward, name: str | None, traits: frozenset[Any]) -> Op:
+def _make(forward: Forward, name: str | None, traits: frozenset[Any], c: str | None) -> Op:
     if not inspect.isfunction(forward):
         raise messages.definition(str(forward), f"expected a function f(xp, ...), got {type(forward).__name__}")
     name = name or forward.__name__.rstrip("_")
@@ -70,7 +80,22 @@ def _make(forward: Forward, name: str | None, traits: frozenset[Any]) -> Op:
     kind: type[Op] = Op
     if traits & {"elementwise", "bilinear"} and plain and signature.required == count and count in (1, 2):
         kind = UnaryOp if count == 1 else BinaryOp
-    return kind(forward, name, traits, signature)
+    made = kind(forward, name, traits, signature)
+    made.c = c if c is None else _checked(c, made)
+    return made
+
+
+def _checked(c: str, op: Op) -> str:
+    """The C expression of an op, of which each name must be known."""
+    if "elementwise" not in op.traits:
+        raise messages.definition(op.name, "c is for ops with the trait 'elementwise'")
+    known = {*op.signature.arguments, *op.signature.parameters, *C_FUNCTIONS}
+    for word in re.findall(r"(?<![\w.])[A-Za-z_]\w*", c):
+        if word not in known:
+            raise messages.definition(
+                op.name, f"c: unknown name {word!r} in {c!r}; known are {', '.join(sorted(known))}"
+            )
+    return c
 
 
 _quieted: set[str] = set()

@@ -15,7 +15,7 @@ NUMBERS = (bool, int, float)
 # ---- sums, products, quotients ------------------------------------------------------------------------------------
 
 
-@op("elementwise", "linear")
+@op("elementwise", "linear", c="x + y")
 def add(xp: Any, x: Any, y: Any) -> Any:
     """Sum of x and y, broadcast. (...), (...) -> (...)"""
     return x + y
@@ -24,7 +24,7 @@ def add(xp: Any, x: Any, y: Any) -> Any:
 add.vjp(x=lambda g: g, y=lambda g: g)
 
 
-@op("elementwise", "linear")
+@op("elementwise", "linear", c="x - y")
 def sub(xp: Any, x: Any, y: Any) -> Any:
     """Difference of x and y, broadcast. (...), (...) -> (...)"""
     return x - y
@@ -33,7 +33,7 @@ def sub(xp: Any, x: Any, y: Any) -> Any:
 sub.vjp(x=lambda g: g, y=lambda g: -g)
 
 
-@op("elementwise", "bilinear")
+@op("elementwise", "bilinear", c="x * y")
 def mul(xp: Any, x: Any, y: Any) -> Any:
     """Product of x and y, broadcast. (...), (...) -> (...)"""
     return x * y
@@ -42,7 +42,7 @@ def mul(xp: Any, x: Any, y: Any) -> Any:
 mul.vjp(x=lambda g, y: g * y, y=lambda g, x: g * x)
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="x / y")
 def div(xp: Any, x: Any, y: Any) -> Any:
     """Quotient of x and y, broadcast; integers divide as floats. (...), (...) -> (...)"""
     return x / y
@@ -51,7 +51,7 @@ def div(xp: Any, x: Any, y: Any) -> Any:
 div.vjp(x=lambda g, y: g / y, y=lambda g, out, y: -g * out / y)
 
 
-@op("elementwise", "linear")
+@op("elementwise", "linear", c="-x")
 def neg(xp: Any, x: Any) -> Any:
     """Minus x. (...) -> (...)"""
     return -x
@@ -60,7 +60,7 @@ def neg(xp: Any, x: Any) -> Any:
 neg.vjp(x=lambda g: -g)
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="1 / x")
 def reciprocal(xp: Any, x: Any) -> Any:
     """One over x. (...) -> (...)"""
     return 1 / x
@@ -72,7 +72,7 @@ reciprocal.vjp(x=lambda g, out: -g * out * out)
 # ---- powers and roots ---------------------------------------------------------------------------------------------
 
 
-@op("elementwise")
+@op("elementwise", c="pow(x, y)")
 def pow(xp: Any, x: Any, y: Any) -> Any:
     """x to the power y, broadcast. (...), (...) -> (...)"""
     if type(y) in NUMBERS and x.dtype.kind == "f":  # the common powers, much faster than the general one
@@ -104,7 +104,7 @@ def _pow_y(g: Any, out: Any, x: Any, y: Any) -> Any:
 pow.vjp(x=_pow_x, y=_pow_y)
 
 
-@op("elementwise")
+@op("elementwise", c="x * x")
 def square(xp: Any, x: Any) -> Any:
     """x times x. (...) -> (...)"""
     return x * x
@@ -113,7 +113,7 @@ def square(xp: Any, x: Any) -> Any:
 square.vjp(x=lambda g, x: _pow_x(g, x, 2))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="sqrt(x)")
 def sqrt(xp: Any, x: Any) -> Any:
     """Square root; nan for negative x. (...) -> (...)"""
     return xp.sqrt(x)
@@ -122,7 +122,7 @@ def sqrt(xp: Any, x: Any) -> Any:
 sqrt.vjp(x=lambda g, out: g / (2 * out))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="1 / sqrt(x)")
 def rsqrt(xp: Any, x: Any) -> Any:
     """One over the square root of x. (...) -> (...)"""
     return 1 / xp.sqrt(x)
@@ -131,7 +131,7 @@ def rsqrt(xp: Any, x: Any) -> Any:
 rsqrt.vjp(x=lambda g, out: g * (-0.5 * (out * out * out)))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="hypot(x, y)")
 def hypot(xp: Any, x: Any, y: Any) -> Any:
     """Length of the vector (x, y), without overflow in between. (...), (...) -> (...)"""
     return xp.hypot(x, y)
@@ -143,7 +143,7 @@ hypot.vjp(x=lambda g, out, x: g * (x / out), y=lambda g, out, y: g * (y / out))
 # ---- signs --------------------------------------------------------------------------------------------------------
 
 
-@op("elementwise")
+@op("elementwise", c="sign(x)")
 def sign(xp: Any, x: Any) -> Any:
     """-1, 0 or 1. (...) -> (...)"""
     return x.copy() if x.dtype.kind == "b" else xp.sign(x)
@@ -152,7 +152,7 @@ def sign(xp: Any, x: Any) -> Any:
 sign.vjp(x=zero)
 
 
-@op("elementwise")
+@op("elementwise", c="abs(x)")
 def abs(xp: Any, x: Any) -> Any:
     """Absolute value. Its derivative at 0 is taken as 0. (...) -> (...)"""
     return xp.abs(x)

@@ -8,7 +8,7 @@ from typing import Any
 
 from leafgrad import backends, modes
 from leafgrad.errors import MissingGradientError
-from leafgrad.modes import ANOMALY, GRAD, INFERENCE, TRACE, TRACER
+from leafgrad.modes import ANOMALY, BATCH, GRAD, INFERENCE, TRACE, TRACER
 from leafgrad.ops import carriers, messages, promotion
 from leafgrad.ops.node import FREED, SEQ, GraphNode, Node, Output, SymbolBase, TensorBase, Version
 from leafgrad.ops.pull import Call, compile_pull, compile_rule
@@ -32,12 +32,17 @@ class Op:
         name: unique among all ops.
         signature: arguments, parameters and their defaults.
         traits: what passes and forward mode may assume (``"elementwise"``, ``"linear"``, ...).
+        c: what it computes of one element, as a C expression of its arguments and parameters; None if unknown.
         function: of ops on the short path (``ops/fast.py``): the plain function that calls the op.
         reflected: the same with the two arguments exchanged.
+        batching: how it runs under vmap, where its traits do not say so.
     """
 
+    c: str | None = None
     function: Any
     reflected: Any
+    batching: Callable[[Any], Any] | None = None
+    shares = False  # whether it only hands an argument over to a batch, once; other uses of that go past it
 
     def __init__(self, forward: Forward, name: str, traits: frozenset[str], signature: Signature) -> None:
         self.forward = forward
@@ -99,6 +104,19 @@ class Op:
 
         return register
 
+    def batched(self, rule: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Say how the op runs on a batch, under vmap: ``@my_op.batched``, of a function ``rule(call)``.
+
+        ``call`` is a ``leafgrad.func.BatchedCall``; the rule returns the raw result with the batch as dimension 0.
+
+        Raises:
+            OpDefinitionError: the op has a rule already.
+        """
+        if self.batching is not None:
+            raise messages.definition(self.name, "already has a batching rule")
+        self.batching = rule
+        return rule
+
     def missing(self, argument: str) -> Callable[..., Any]:
         """The rule of an argument that has none: it says so."""
 
@@ -125,7 +143,7 @@ class Op:
         first = None
         for a in args:
             if isinstance(a, SymbolBase):
-                return a.bind(self, args, params)
+                return carriers.topmost(args).bind(self, args, params)
             if first is None and hasattr(a, "dtype"):
                 first = a
         if first is None:
@@ -165,6 +183,8 @@ class Op:
             raw = tuple([lift(a) if isinstance(a, TensorBase) else a for a in args])
         else:
             raw = tuple([a._data if isinstance(a, TensorBase) else a for a in args])
+        if flags & BATCH or any(isinstance(r, SymbolBase) and r.level for r in raw):
+            args, raw = carriers.in_batches(self, args, raw)
         return self.record(args, params, raw, self.compute(raw, params), flags)
 
     # ---- recording --------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ def _rounded(rounding: Any, x: Any) -> Any:
     return rounding(x) if x.dtype.kind == "f" else x.copy()
 
 
-@op("elementwise")
+@op("elementwise", c="floor(x)")
 def floor(xp: Any, x: Any) -> Any:
     """The largest integer that is not above x. (...) -> (...)"""
     return _rounded(xp.floor, x)
@@ -21,7 +21,7 @@ def floor(xp: Any, x: Any) -> Any:
 floor.vjp(x=zero)
 
 
-@op("elementwise")
+@op("elementwise", c="ceil(x)")
 def ceil(xp: Any, x: Any) -> Any:
     """The smallest integer that is not below x. (...) -> (...)"""
     return _rounded(xp.ceil, x)
@@ -30,7 +30,7 @@ def ceil(xp: Any, x: Any) -> Any:
 ceil.vjp(x=zero)
 
 
-@op("elementwise")
+@op("elementwise", c="trunc(x)")
 def trunc(xp: Any, x: Any) -> Any:
     """x without its decimals. (...) -> (...)"""
     return _rounded(xp.trunc, x)
@@ -39,7 +39,7 @@ def trunc(xp: Any, x: Any) -> Any:
 trunc.vjp(x=zero)
 
 
-@op("elementwise")
+@op("elementwise", c="x - trunc(x)")
 def frac(xp: Any, x: Any) -> Any:
     """The decimals of x, with its sign. (...) -> (...)"""
     return x - xp.trunc(x)

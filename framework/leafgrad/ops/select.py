@@ -13,7 +13,7 @@ def zero(g: Any) -> Any:
     return new_full(g, shape=tuple(g.shape), value=0)
 
 
-@op("elementwise", "any_dtype")
+@op("elementwise", "any_dtype", c="condition ? x : y")
 def where(xp: Any, condition: Any, x: Any, y: Any) -> Any:
     """x where ``condition`` (bool) holds, else y; x and y of one dtype, at most one a number. All broadcast."""
     return xp.where(condition, x, y)
@@ -25,7 +25,7 @@ where.vjp(
 )  # fmt: skip
 
 
-@op("elementwise")
+@op("elementwise", c="low < y && !(y >= high) ? x : leak == 0 ? 0 : x * leak")
 def gate(xp: Any, x: Any, y: Any, *, low: float, high: float | None = None, leak: float = 0.0) -> Any:
     """x where low < y < high, else ``leak`` times x: the gradient of what is linear in parts. (...), (...) -> (...)"""
     between = y > low if high is None else (y > low) & (y < high)
@@ -38,7 +38,7 @@ def gate(xp: Any, x: Any, y: Any, *, low: float, high: float | None = None, leak
 gate.vjp(x=lambda g, y, *, low, high, leak: gate(g, y, low=low, high=high, leak=leak), y=zero)
 
 
-@op("elementwise")
+@op("elementwise", c="maximum(x, y)")
 def maximum(xp: Any, x: Any, y: Any) -> Any:
     """The larger of x and y; nan if either is. Where they are equal each gets half the gradient."""
     return xp.maximum(x, y)
@@ -50,7 +50,7 @@ maximum.vjp(
 )
 
 
-@op("elementwise")
+@op("elementwise", c="minimum(x, y)")
 def minimum(xp: Any, x: Any, y: Any) -> Any:
     """The smaller of x and y; nan if either is. Where they are equal each gets half the gradient."""
     return xp.minimum(x, y)
@@ -62,7 +62,7 @@ minimum.vjp(
 )
 
 
-@op("elementwise")
+@op("elementwise", c="y != y || x >= y ? x : y")
 def fmax(xp: Any, x: Any, y: Any) -> Any:
     """The larger of x and y; if one is nan, the other. Where they are equal x gets the gradient."""
     return xp.fmax(x, y)
@@ -74,7 +74,7 @@ fmax.vjp(
 )  # fmt: skip
 
 
-@op("elementwise")
+@op("elementwise", c="y != y || x <= y ? x : y")
 def fmin(xp: Any, x: Any, y: Any) -> Any:
     """The smaller of x and y; if one is nan, the other. Where they are equal x gets the gradient."""
     return xp.fmin(x, y)

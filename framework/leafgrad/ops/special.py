@@ -95,7 +95,7 @@ def erf_of(xp: Any, x: Any) -> Any:
     return xp.where(xp.abs(x) > 1, xp.copysign(outer, x), inner)
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="erf(x)")
 def erf(xp: Any, x: Any) -> Any:
     """The error function, 2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x. (...) -> (...)"""
     return erf_of(xp, x)

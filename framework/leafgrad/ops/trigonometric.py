@@ -9,13 +9,13 @@ from leafgrad.ops.elementwise import rsqrt
 from leafgrad.ops.select import where
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="sin(x)")
 def sin(xp: Any, x: Any) -> Any:
     """Sine. (...) -> (...)"""
     return xp.sin(x)
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="cos(x)")
 def cos(xp: Any, x: Any) -> Any:
     """Cosine. (...) -> (...)"""
     return xp.cos(x)
@@ -25,7 +25,7 @@ sin.vjp(x=lambda g, x: g * cos(x))
 cos.vjp(x=lambda g, x: g * -sin(x))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="tan(x)")
 def tan(xp: Any, x: Any) -> Any:
     """Tangent. (...) -> (...)"""
     return xp.tan(x)
@@ -34,7 +34,7 @@ def tan(xp: Any, x: Any) -> Any:
 tan.vjp(x=lambda g, out: g * (1 + out * out))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="asin(x)")
 def asin(xp: Any, x: Any) -> Any:
     """Arcsine, in [-pi/2, pi/2]; nan beyond [-1, 1]. (...) -> (...)"""
     return xp.arcsin(x)
@@ -43,7 +43,7 @@ def asin(xp: Any, x: Any) -> Any:
 asin.vjp(x=lambda g, x: g * rsqrt(1 - x * x))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="acos(x)")
 def acos(xp: Any, x: Any) -> Any:
     """Arccosine, in [0, pi]; nan beyond [-1, 1]. (...) -> (...)"""
     return xp.arccos(x)
@@ -52,7 +52,7 @@ def acos(xp: Any, x: Any) -> Any:
 acos.vjp(x=lambda g, x: g * -rsqrt(1 - x * x))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="atan(x)")
 def atan(xp: Any, x: Any) -> Any:
     """Arctangent, in (-pi/2, pi/2). (...) -> (...)"""
     return xp.arctan(x)
@@ -61,7 +61,7 @@ def atan(xp: Any, x: Any) -> Any:
 atan.vjp(x=lambda g, x: g / (1 + x * x))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="atan2(x, y)")
 def atan2(xp: Any, x: Any, y: Any) -> Any:
     """Angle of the point with ordinate x and abscissa y, in [-pi, pi]. (...), (...) -> (...)"""
     return xp.arctan2(x, y)
@@ -75,13 +75,13 @@ def _per_radius(g: Any, x: Any, y: Any) -> Any:
 atan2.vjp(x=lambda g, x, y: _per_radius(g * y, x, y), y=lambda g, x, y: _per_radius(-g * x, x, y))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="sinh(x)")
 def sinh(xp: Any, x: Any) -> Any:
     """Hyperbolic sine. (...) -> (...)"""
     return xp.sinh(x)
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="cosh(x)")
 def cosh(xp: Any, x: Any) -> Any:
     """Hyperbolic cosine. (...) -> (...)"""
     return xp.cosh(x)
@@ -91,13 +91,13 @@ sinh.vjp(x=lambda g, x: g * cosh(x))
 cosh.vjp(x=lambda g, x: g * sinh(x))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="tanh(x)")
 def tanh(xp: Any, x: Any) -> Any:
     """Hyperbolic tangent. (...) -> (...)"""
     return xp.tanh(x)
 
 
-@op("elementwise")
+@op("elementwise", c="x * (1 - y * y)")
 def tanh_slope(xp: Any, x: Any, y: Any) -> Any:
     """x (1 - y**2): x times the derivative of tanh where tanh is y. (...), (...) -> (...)
 
@@ -110,7 +110,7 @@ tanh.vjp(x=lambda g, out: tanh_slope(g, out))
 tanh_slope.vjp(x=lambda g, y: tanh_slope(g, y), y=lambda g, x, y: (g * x) * (y * -2))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="asinh(x)")
 def asinh(xp: Any, x: Any) -> Any:
     """Inverse hyperbolic sine. (...) -> (...)"""
     return xp.arcsinh(x)
@@ -119,7 +119,7 @@ def asinh(xp: Any, x: Any) -> Any:
 asinh.vjp(x=lambda g, x: g * rsqrt(x * x + 1))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="acosh(x)")
 def acosh(xp: Any, x: Any) -> Any:
     """Inverse hyperbolic cosine; nan below 1. (...) -> (...)"""
     return xp.arccosh(x)
@@ -128,7 +128,7 @@ def acosh(xp: Any, x: Any) -> Any:
 acosh.vjp(x=lambda g, x: g * rsqrt(x * x - 1))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="atanh(x)")
 def atanh(xp: Any, x: Any) -> Any:
     """Inverse hyperbolic tangent; nan beyond [-1, 1]. (...) -> (...)"""
     return xp.arctanh(x)
