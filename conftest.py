@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import platform
 from doctest import ELLIPSIS
 from importlib.metadata import version
@@ -14,6 +15,8 @@ from sybil import Sybil
 from sybil.parsers.myst import PythonCodeBlockParser
 
 from leafgrad import dtypes, modes
+
+os.environ.setdefault("LEAFGRAD_EXECUTOR", "numpy")  # what the core has; a plugin's tests name its own
 
 hypothesis.settings.register_profile("leafgrad", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("leafgrad")

@@ -48,8 +48,9 @@ def compile(function: Callable[..., Any] | None = None, *, executor: str | None 
     Args:
         function: a function, a method, or an object that is called, such as an ``nn.Module``. Without it, the result
             is a decorator.
-        executor: the name of the executor, from the plugin hook ``leafgrad_executors``; by default ``"numpy"`` on the
-            CPU and ``"replay"`` elsewhere.
+        executor: the name of the executor, from the plugin hook ``leafgrad_executors``; by default that of
+            ``LEAFGRAD_EXECUTOR`` in the environment, else a preferred one of a plugin if it gains by the program, else
+            ``"numpy"`` on the CPU and ``"replay"`` elsewhere.
 
     Raises:
         TypeError: ``function`` is a class or cannot be called.
@@ -133,6 +134,11 @@ class Compiled:
         flags = modes.get()
         if flags & (modes.TRACE | modes.ANOMALY) or os.environ.get("LEAFGRAD_COMPILE") == "0":
             return self.function(*args, **kwargs)
+        if flags & modes.BATCH:
+            raise RuntimeError(
+                "a compiled function was called inside vmap, where its program does not fit; compile the whole, "
+                "leafgrad.compile(leafgrad.vmap(f))"
+            )
         leaves, structure = flatten((args, kwargs))
         calls = self._calls
         for call in calls:

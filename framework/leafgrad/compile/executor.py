@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, cast
@@ -47,23 +48,53 @@ class Executor(Protocol):
         """
 
 
+class Preferred(Executor, Protocol):
+    """An executor that is listed as preferred, and chooses among graphs for which none is named."""
+
+    def gains(self, graph: Graph) -> bool:
+        """Whether it runs ``graph`` faster than the core's executors, by enough to pay for building its program."""
+
+
 def find(name: str | None, graph: Graph) -> Executor:
-    """The executor of that name; by default ``"numpy"`` for a graph that lies on the CPU, ``"replay"`` for others.
+    """The executor of that name; by default ``LEAFGRAD_EXECUTOR``, or a preferred one that gains by the graph.
+
+    Without any, it is ``"numpy"`` for a graph that lies on the CPU and ``"replay"`` for others.
 
     Raises:
         UnknownNameError: no plugin lists it. CompileError: it does not run graphs of these devices.
     """
     types = {v.place[0] for v in graph.inputs} | {v.place[0] for e in graph.equations for v in e.outputs}
     if name is None:
-        name = "numpy" if types <= {"cpu"} else "replay"
-    executor = cast(Executor, plugins.resolve(plugins.executor(name).target)())
-    wanted = executor.device_type
-    if wanted is not None and types - {wanted}:
+        return chosen(graph, types)
+    executor = load(name)
+    if not runs(executor, types):
         raise CompileError(
-            f"executor {name!r} runs programs on {wanted!r}, but this one has arrays on {', '.join(sorted(types))}; "
-            "leave executor out, or move all tensors there"
+            f"executor {name!r} runs programs on {executor.device_type!r}, but this one has arrays on "
+            f"{', '.join(sorted(types))}; leave executor out, or move all tensors there"
         )
     return executor
+
+
+def chosen(graph: Graph, types: set[str]) -> Executor:
+    """The executor of a graph for which none is named."""
+    wanted = os.environ.get("LEAFGRAD_EXECUTOR")
+    if wanted and runs(load(wanted), types):
+        return load(wanted)
+    if not wanted:
+        plugins.load()
+        for spec in plugins.executors():
+            if spec.preferred and runs(found := load(spec.name), types) and cast(Preferred, found).gains(graph):
+                return found
+    return load("numpy" if types <= {"cpu"} else "replay")
+
+
+def load(name: str) -> Executor:
+    return cast(Executor, plugins.resolve(plugins.executor(name).target)())
+
+
+def runs(executor: Executor, types: set[str]) -> bool:
+    """Whether the executor runs graphs on these types of devices."""
+    return executor.device_type is None or not types - {executor.device_type}
 
 
 def build(graph: Graph, name: str | None) -> Program:

@@ -30,7 +30,7 @@ from leafgrad.compile.graph import (
 from leafgrad.compile.symbol import Symbol
 from leafgrad.errors import TraceError
 from leafgrad.ops import messages
-from leafgrad.ops.node import Leaf, Version
+from leafgrad.ops.node import Leaf, SymbolBase, Version
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import View, follow
 
@@ -91,12 +91,12 @@ class Recorder:
 
     # ---- asked by the dispatch --------------------------------------------------------------------------------
 
-    def lift(self, tensor: Any) -> Symbol:
+    def lift(self, tensor: Any) -> Any:
         """The Symbol of a tensor; an external tensor becomes an input of the program."""
         data = tensor._data
         if isinstance(tensor, View):
             return self.lift_view(tensor)
-        if isinstance(data, Symbol):
+        if isinstance(data, SymbolBase):
             return self.own(data)
         source = self.sources.get(id(tensor)) or self.source(tensor)
         self.sources[id(tensor)] = source
@@ -109,12 +109,12 @@ class Recorder:
         tensor._data = symbol
         return symbol
 
-    def lift_view(self, view: View) -> Symbol:
+    def lift_view(self, view: View) -> Any:
         base = view._base
         before = base._data
         root = self.lift(base)
         if view._root is not root:
-            if not isinstance(view._data, Symbol):
+            if not isinstance(view._data, SymbolBase):
                 known = self.outside.get(id(base))
                 if view._root is not (before if known is None else known.data):
                     raise TraceError(
@@ -136,8 +136,8 @@ class Recorder:
     def is_outside(self, tensor: Tensor) -> bool:
         return id(tensor) in self.outside or id(tensor) in self.arguments or not isinstance(tensor._data, Symbol)
 
-    def own(self, symbol: Symbol) -> Symbol:
-        if symbol.tracer is not self:
+    def own(self, symbol: Any) -> Any:
+        if isinstance(symbol, Symbol) and symbol.tracer is not self:
             raise stale()
         return symbol
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from leafgrad.compile.axes import Carried, carried
@@ -62,8 +62,8 @@ class Schedule:
     torn: list[int] = field(default_factory=list)
 
 
-def schedule(graph: Graph) -> Schedule:
-    """Split the graph into stages.
+def schedule(graph: Graph, fits: Callable[[Equation], bool] = lambda equation: True) -> Schedule:
+    """Split the graph into stages; only equations that ``fits`` agrees to may run in a loop.
 
     A batch whose loops store much of what they make, since something between them needs it whole, is not chunked:
     the traffic costs more than the cache saves.
@@ -71,7 +71,7 @@ def schedule(graph: Graph) -> Schedule:
     lengths = batch_lengths(graph)
     given_up: list[int] = []
     while True:
-        found = Scheduler(graph, lengths).run()
+        found = Scheduler(graph, lengths, fits).run()
         loops = [s for s in found.stages if isinstance(s, Loop)]
         torn = [n for n in lengths if torn_apart([loop for loop in loops if loop.length == n], graph.kept)]
         if not torn:
@@ -107,9 +107,10 @@ def batch_lengths(graph: Graph) -> list[int]:
 class Scheduler:
     """Walks the equations once, giving each a loop or a whole stage."""
 
-    def __init__(self, graph: Graph, lengths: Sequence[int]) -> None:
+    def __init__(self, graph: Graph, lengths: Sequence[int], fits: Callable[[Equation], bool]) -> None:
         self.graph = graph
         self.lengths = lengths
+        self.fits = fits
         self.batches = batches(graph)
         self.rank: dict[Value, int] = dict.fromkeys(graph.inputs, 0)  # whole values: before which loops they exist
         self.home: dict[Value, Loop] = {}  # batch values: the loop that makes them
@@ -119,7 +120,7 @@ class Scheduler:
 
     def run(self) -> Schedule:
         for equation in self.graph.equations:
-            if not any(self.try_loop(equation, n) for n in self.lengths):
+            if not (self.fits(equation) and any(self.try_loop(equation, n) for n in self.lengths)):
                 self.whole(equation)
         for value in self.graph.kept:
             self.need_whole(value)

@@ -68,6 +68,13 @@ class Symbol(Operators, SymbolBase):
     def place(self) -> tuple[str, int]:
         return self.value.place
 
+    def withheld(self, what: str) -> Exception:
+        return TraceError(
+            f"{what} needs a value, but inside a traced function values are known only when the compiled program "
+            f"runs, at {messages.user_line()}. Return the tensor and read it outside, branch with leafgrad.where, "
+            "or compute with the tensor itself"
+        )
+
     def __bool__(self) -> bool:
         raise TraceError(
             f"the truth of a traced value is not known while tracing, at {messages.user_line()}; branch on shapes, "

@@ -24,8 +24,11 @@ __all__ = [
     "UnknownNameError",
     "backend",
     "backend_for",
+    "backends",
+    "command",
     "commands",
     "executor",
+    "executors",
     "hookimpl",
     "load",
     "op",
@@ -64,7 +67,21 @@ def ops() -> Iterator[Op]:
     return iter(_MANAGER.ops)
 
 
+def command(name: str) -> CommandSpec:
+    """The subcommand of this name, as listed: nothing is imported."""
+    return _MANAGER.commands.find(name)
+
+
+def backends() -> Iterator[BackendSpec]:
+    """The backends met so far, as listed. `load()` first for a complete list."""
+    return iter(_MANAGER.backends)
+
+
+def executors() -> Iterator[ExecutorSpec]:
+    """The executors met so far, as listed. `load()` first for a complete list."""
+    return iter(_MANAGER.executors)
+
+
 def commands() -> Iterator[CommandSpec]:
-    """All subcommands, those of third-party plugins included."""
-    load()
+    """The subcommands met so far, as listed. `load()` first for a complete list."""
     return iter(_MANAGER.commands)

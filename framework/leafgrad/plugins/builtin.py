@@ -6,7 +6,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from leafgrad.plugins.hookspecs import hookimpl
-from leafgrad.plugins.specs import BackendSpec, ExecutorSpec, Op
+from leafgrad.plugins.specs import BackendSpec, CommandSpec, ExecutorSpec, Op
 
 
 @hookimpl
@@ -38,4 +38,13 @@ def leafgrad_executors() -> list[ExecutorSpec]:
     return [
         ExecutorSpec("numpy", "leafgrad.compile.numpy_executor:NumpyExecutor"),
         ExecutorSpec("replay", "leafgrad.compile.replay:ReplayExecutor"),
+    ]
+
+
+@hookimpl
+def leafgrad_cli() -> list[CommandSpec]:
+    """ "run" for scripts, PyTorch's too, and "info"."""
+    return [
+        CommandSpec("run", "run a script, with --as-torch one that was written for PyTorch", "leafgrad.cli.run:main"),
+        CommandSpec("info", "versions, plugins, devices and executors", "leafgrad.cli.info:main"),
     ]

@@ -68,7 +68,7 @@ def leafgrad_executors() -> list[ExecutorSpec]:
 
         @hookimpl
         def leafgrad_executors():
-            return [ExecutorSpec("native", target="leafgrad_native.executor:NativeExecutor")]
+            return [ExecutorSpec("native", target="leafgrad_native.executor:NativeExecutor", preferred=True)]
     """
     raise NotImplementedError
 

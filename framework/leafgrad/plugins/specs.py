@@ -39,10 +39,12 @@ class ExecutorSpec:
 
     name: as in `compile(step, executor=name)`.
     target: what the compiler calls.
+    preferred: whether it is asked, by its `gains(graph)`, if it should run a graph for which none is named.
     """
 
     name: str
     target: str
+    preferred: bool = False
 
 
 @dataclass(frozen=True)
