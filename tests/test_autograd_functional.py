@@ -92,9 +92,25 @@ def test_jacobian_by_forward_mode():
     assert [[b.tolist() for b in row] for row in reverse] == [[b.tolist() for b in row] for row in ahead]
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
+def test_vectorized(t, strategy):
+    jacobian, hessian = t.autograd.functional.jacobian, t.autograd.functional.hessian
+    x, y = vector(t, 1.0, 2.0), vector(t, 3.0, 4.0, 5.0)
+    one_by_one = jacobian(mixed, (x, y))
+    for row, other in zip(one_by_one, jacobian(mixed, (x, y), vectorize=True, strategy=strategy), strict=True):
+        assert [b.tolist() for b in row] == [b.tolist() for b in other]
+    assert jacobian(lambda x: t.ones(2), x, vectorize=True, strategy=strategy).tolist() == [[0.0, 0.0]] * 2
+    table = hessian(lambda x: (x * x * x).sum() * x[0], x, vectorize=True, outer_jacobian_strategy=strategy)
+    assert table.tolist() == hessian(lambda x: (x * x * x).sum() * x[0], x).tolist()
+    leaf = vector(t, 1.0, 2.0).requires_grad_()
+    block = jacobian(lambda x: x**3, leaf, create_graph=True, vectorize=True)
+    assert t.autograd.grad(block.sum(), leaf)[0].tolist() == [6.0, 12.0]
+    with pytest.raises(RuntimeError, match=r"`strict=True` and `vectorized?=True` are not supported together"):
+        jacobian(lambda x: x, x, strict=True, vectorize=True)
+
+
 def test_jacobian_refuses_what_it_cannot_do():
-    with pytest.raises(NotImplementedError, match="vectorize"):
-        leafgrad.autograd.functional.jacobian(leafgrad.exp, leafgrad.ones(1), vectorize=True)
     with pytest.raises(ValueError, match="'reverse-mode' or 'forward-mode', got 'sideways'"):
         leafgrad.autograd.functional.jacobian(leafgrad.exp, leafgrad.ones(1), strategy="sideways")
 
@@ -439,3 +455,42 @@ def test_a_write_in_place_is_reported_with_its_line():
         y.add_(1)
         with pytest.raises(RuntimeError, match=r"leaf\(leafgrad, 1\.0\)\.exp\(\)"):
             y.backward()
+
+
+# ---- dual tensors -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+def test_dual_tensors(t):
+    ad, x, v = t.autograd.forward_ad, vector(t, 1.0, 2.0), vector(t, 3.0, 4.0)
+    with ad.dual_level():
+        dual = ad.make_dual(x, v)
+        primal, tangent = ad.unpack_dual(dual * dual.sum())
+        assert primal.tolist() == [3.0, 6.0]
+        assert tangent.tolist() == [16.0, 26.0]
+        assert not primal.requires_grad
+        assert not tangent.requires_grad
+        assert ad.unpack_dual(dual).tangent.tolist() == [3.0, 4.0]
+        assert ad.unpack_dual(x).tangent is None
+        w = vector(t, 5.0, 6.0).requires_grad_()
+        tangent = ad.unpack_dual(w * w * dual).tangent
+        assert t.autograd.grad(tangent.sum(), w)[0].tolist() == [30.0, 48.0]
+        with pytest.raises(RuntimeError, match="Nested forward mode AD is not supported"):
+            ad.enter_dual_level()
+        with pytest.raises(RuntimeError, match="forward gradient that has a different size"):
+            ad.make_dual(x, t.ones(3, dtype=t.float64))
+        with pytest.raises(ValueError, match="Expected tangent to be floating point"):
+            ad.make_dual(x, t.ones(2, dtype=t.int64))
+        with pytest.raises(ValueError, match="Expected primal to be floating point"):
+            ad.make_dual(t.ones(2, dtype=t.int64), x)
+    assert ad.unpack_dual(x).tangent is None
+    with pytest.raises(RuntimeError, match="but no level exists"):
+        ad.make_dual(x, v)
+
+
+def test_dual_tensors_need_recording():
+    ad, x = leafgrad.autograd.forward_ad, vector(leafgrad, 1.0)
+    with pytest.raises(RuntimeError, match="that was not entered"):
+        ad.exit_dual_level()
+    with ad.dual_level(), leafgrad.no_grad(), pytest.raises(RuntimeError, match="recording is off"):
+        ad.make_dual(x, x)

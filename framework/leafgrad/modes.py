@@ -1,4 +1,4 @@
-"""What the dispatch must know about the moment: gradients on or off, tracing, anomaly detection, inference.
+"""What the dispatch must know about the moment: gradients on or off, tracing, anomaly detection, inference, batches.
 
 One integer in one ContextVar, so that each thread and each asyncio task has its own, and so that the
 fast path of an op reads it once. Every new thread starts with gradients on and nothing else.
@@ -16,6 +16,7 @@ GRAD: Final = 1
 TRACE: Final = 2
 ANOMALY: Final = 4
 INFERENCE: Final = 8
+BATCH: Final = 16
 
 FLAGS: Final[ContextVar[int]] = ContextVar("leafgrad_mode", default=GRAD)
 get: Final = FLAGS.get
@@ -149,3 +150,6 @@ class Tracer(Protocol):
 
 
 TRACER: Final[ContextVar[Tracer]] = ContextVar("leafgrad_tracer")
+
+# The batches of the vmaps that run now, outermost first; under BATCH there is one.
+BATCHES: Final[ContextVar[tuple[Any, ...]]] = ContextVar("leafgrad_batches", default=())

@@ -1,6 +1,6 @@
 """Automatic differentiation: the backward pass and what is built on it."""
 
-from leafgrad.autograd import forward, functional, graph
+from leafgrad.autograd import forward, forward_ad, functional, graph
 from leafgrad.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from leafgrad.autograd.api import backward, grad
 from leafgrad.autograd.function import Function
@@ -15,6 +15,7 @@ __all__ = [
     "detect_anomaly",
     "enable_grad",
     "forward",
+    "forward_ad",
     "functional",
     "grad",
     "gradcheck",

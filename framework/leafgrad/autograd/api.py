@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from leafgrad import backends, modes
 from leafgrad.autograd import engine
+from leafgrad.batching.boundary import refuse_samples
+from leafgrad.batching.vmap import vmap
 from leafgrad.ops import carriers, messages
 from leafgrad.ops.convert import clone, new_full
 from leafgrad.ops.elementwise import add
@@ -16,13 +18,15 @@ from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.tensor import Tensor
 
-Tensors = Tensor | Sequence[Tensor]
+Tensors = Tensor | Iterable[Tensor]
 
 CYCLE = (
     "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
     "which can cause a memory leak. Use autograd.grad, which returns the gradients instead; or set the .grad fields "
     "of the parameters to None after use."
 )
+
+ONLY_INPUTS = "grad: only_inputs is deprecated and ignored: gradients go to the inputs only; backward() fills others"
 
 
 def backward(
@@ -71,6 +75,8 @@ def deliver(found: list[tuple[Leaf, Any]], taken: set[int], recorded: bool) -> N
     """Put complete gradients into ``.grad``, each in memory of its own."""
     tracing = modes.get() & modes.TRACE
     for leaf, g in found:
+        if modes.get() & modes.BATCH:
+            refuse_samples(g)
         if tracing:
             modes.TRACER.get().touch(leaf)
         if recorded:
@@ -94,6 +100,7 @@ def grad(
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
@@ -106,7 +113,10 @@ def grad(
         grad_outputs: gradient with respect to each output; None where it has one element.
         retain_graph: keep what the graph saved; ``create_graph`` by default.
         create_graph: record the pass, so that the gradients can be differentiated again.
+        only_inputs: always so; False warns.
         allow_unused: give None for inputs that the outputs do not depend on, instead of an error.
+        is_grads_batched: the first dimension of each of ``grad_outputs`` counts gradients, for each of which the result
+            has one, along its own first dimension; computed at once, by ``vmap``.
         materialize_grads: give zeros for them.
 
     Returns:
@@ -114,13 +124,12 @@ def grad(
 
     Raises:
         RuntimeError: as for ``backward``, or an input was not used.
-        NotImplementedError: ``is_grads_batched``.
     """
+    if not only_inputs:
+        messages.warn(ONLY_INPUTS, FutureWarning)
     if is_grads_batched:
-        raise NotImplementedError(
-            "grad: is_grads_batched=True is not supported; call grad once per row of grad_outputs, or use "
-            "leafgrad.autograd.functional.jacobian"
-        )
+        options = retain_graph, create_graph, only_inputs, allow_unused, False, materialize_grads
+        return batched(outputs, inputs, grad_outputs, options)
     if materialize_grads and allow_unused is False:
         raise ValueError("grad: expected allow_unused to be True or not passed when materialize_grads=True, got False")
     results, sources = as_tuple(outputs, "outputs"), as_tuple(inputs, "inputs")
@@ -145,6 +154,28 @@ def grad(
         else:
             gradients.append(g if create_graph else carriers.alias(engine.array(g)))
     return tuple(gradients)
+
+
+def batched(outputs: Tensors, inputs: Tensors, grad_outputs: Any, options: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Gradients for each row of ``grad_outputs``; None where there is none."""
+    rows = as_tuple(grad_outputs, "grad_outputs")
+    for i, (out, g) in enumerate(zip(as_tuple(outputs, "outputs"), rows, strict=False)):
+        if g.shape[1:] != out.shape or not g.ndim:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
+                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {tuple(g.shape)} and "
+                f"output[{i}] has a shape of {tuple(out.shape)}."
+            )
+    missing: list[bool] = []
+
+    def one(*row: Tensor) -> Any:
+        found = grad(outputs, inputs, row, *options)
+        missing.extend([g is None for g in found])
+        return tuple([g for g in found if g is not None])
+
+    each = iter(vmap(one)(*rows))
+    return tuple([None if gone else next(each) for gone in missing])
 
 
 def run(
@@ -176,12 +207,14 @@ def device_scope(gradient: Any) -> AbstractContextManager[Any]:
 def as_tuple(tensors: Any, name: str) -> tuple[Tensor, ...]:
     if isinstance(tensors, Tensor):
         return (tensors,)
-    if not isinstance(tensors, Sequence) or not all(isinstance(t, Tensor) for t in tensors):
+    several = isinstance(tensors, Iterable) and not isinstance(tensors, (str, Mapping))
+    found = tuple(tensors) if several else ()  # parameters() is an iterator
+    if not several or not all(isinstance(t, Tensor) for t in found):
         kind = type(tensors).__name__
-        if isinstance(tensors, Sequence):
-            kind += " of " + ", ".join(sorted({type(t).__name__ for t in tensors}))
+        if found:
+            kind += " of " + ", ".join(sorted({type(t).__name__ for t in found}))
         raise TypeError(f"{name}: expected a Tensor or a sequence of Tensors, got {kind}")
-    return tuple(tensors)
+    return found
 
 
 def node_of(t: Tensor, name: str, i: int) -> GraphNode:

@@ -96,9 +96,8 @@ def run(
                 ge = sum_to(ge, shape=tuple(edge.shape))
             if edge not in grads:
                 grads[edge] = ge
-            elif edge in owned:
-                before = grads[edge]
-                before += ge
+            elif edge in owned and not isinstance(ge, SymbolBase):
+                grads[edge] += ge
             else:
                 grads[edge] = grads[edge] + ge
                 if not recorded and not isinstance(ge, SymbolBase) and ge.ndim:

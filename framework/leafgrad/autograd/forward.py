@@ -8,75 +8,23 @@ calculating Jacobian vector products", 2017).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from leafgrad import modes
 from leafgrad.autograd import api, engine
+from leafgrad.autograd.local import Local
+from leafgrad.batching.boundary import each_sample
 from leafgrad.ops import carriers, reduce
-from leafgrad.ops.convert import clone, new_full
+from leafgrad.ops.convert import new_full
 from leafgrad.ops.node import GraphNode, Node, Output
 from leafgrad.ops.op import Op
 from leafgrad.ops.shape import expand
 from leafgrad.tensor.public import publish
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["jvp", "push"]
+__all__ = ["push"]
 
 Flow = dict[GraphNode, Any]  # the tangent of each node: a Tensor, or one (or None) for each of several outputs
-
-
-def jvp(
-    func: Callable[..., Any],
-    primals: tuple[Tensor, ...],
-    tangents: tuple[Tensor, ...],
-    *,
-    strict: bool = False,
-    has_aux: bool = False,
-) -> Any:
-    """The value of ``func`` and its derivative in the direction of ``tangents``, by forward mode.
-
-    Args:
-        func: takes the primals, returns a Tensor or a tuple of Tensors (and something else, with ``has_aux``).
-        primals: the point, a tuple of floating tensors.
-        tangents: the direction, one of the same shape, dtype and device for each primal.
-        strict: raise where an output does not depend on the primals, instead of giving zeros.
-        has_aux: ``func`` returns ``(output, aux)``, and so does this: ``(output, jvp, aux)``.
-
-    Returns:
-        ``(output, jvp)``. Both can be differentiated with respect to primals and tangents that require grad.
-
-    Raises:
-        RuntimeError: primals and tangents do not match, or an output is independent of them under ``strict``.
-    """
-    check_pairs(primals, tangents)
-    tracked = modes.is_grad_enabled() and any(t.requires_grad for t in (*primals, *tangents))
-    with modes.enable_grad():
-        inputs = tuple(clone(p) if tracked and p.requires_grad else p.detach().requires_grad_() for p in primals)
-        result = func(*inputs)
-    output, aux = result if has_aux else (result, None)
-    outputs = output if isinstance(output, tuple) else (output,)
-    derivative = push(outputs, inputs, tangents, create_graph=tracked, strict=strict)
-    if not tracked:
-        outputs = tuple(o.detach() for o in outputs)
-    pair = (outputs, derivative) if isinstance(output, tuple) else (outputs[0], derivative[0])
-    return (*pair, aux) if has_aux else pair
-
-
-def check_pairs(primals: Any, tangents: Any) -> None:
-    if not isinstance(primals, tuple) or not primals or not all(isinstance(p, Tensor) for p in primals):
-        raise RuntimeError(
-            "jvp(f, primals, tangents): Expected primals to be a tuple of Tensors, e.g. (x,). It should be valid to "
-            "call f(*primals)."
-        )
-    if not isinstance(tangents, tuple) or len(tangents) != len(primals):
-        got = f"{len(tangents)} of them" if isinstance(tangents, tuple) else type(tangents).__name__
-        raise RuntimeError(
-            "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure: "
-            f"{len(primals)} tensors, got {got}"
-        )
-    for i, (p, t) in enumerate(zip(primals, tangents, strict=True)):
-        check_tangent(i, p, t)
 
 
 def check_tangent(i: int, primal: Tensor, tangent: Any) -> None:
@@ -138,6 +86,8 @@ def derivative(output: Any, i: int, flow: Flow, strict: bool) -> Tensor:
 
 def tangent(node: GraphNode, flow: Flow, recorded: bool) -> Any:
     """The tangent of what ``node`` computed, from those of its arguments; None for zero."""
+    if isinstance(node, Local):
+        return flow.get(node.edges[0])
     if isinstance(node, Output):
         several = flow.get(node.source)
         return None if several is None else several[node.index]
@@ -202,7 +152,8 @@ def transposed(node: Node, given: Flow, recorded: bool) -> Any:
                 total = part if total is None else total + part
     if total is None or not total.requires_grad:
         return None
-    found = iter(api.grad(total, [u for u in us if u is not None], create_graph=recorded, allow_unused=True))
+    with each_sample():  # us may meet batches that it lacks
+        found = iter(api.grad(total, [u for u in us if u is not None], create_graph=recorded, allow_unused=True))
     each = tuple(None if u is None else next(found) for u in us)
     return each if several else each[0]
 

@@ -11,6 +11,9 @@ from leafgrad.ops.node import Node, Output, SymbolBase, TensorBase, Version
 TENSOR: type[TensorBase] = TensorBase
 _view: Callable[..., Any]
 _detach: Callable[..., Any]
+_spread: Callable[..., Any]
+_draw: Callable[..., Any]
+_independent: Callable[..., Any]
 
 # The version of every tensor made under inference_mode: it is never written, only recognised.
 INFERENCE_VERSION = Version()
@@ -20,6 +23,24 @@ def adopt(tensor: type[TensorBase], view: Callable[..., Any], detach: Callable[.
     """Make ``tensor`` the class of all results, ``view(op, base, params, out)`` and ``detach`` the makers of views."""
     global TENSOR, _view, _detach
     TENSOR, _view, _detach = tensor, view, detach
+
+
+def adopt_batches(spread: Callable[..., Any], draw: Callable[..., Any], independent: Callable[..., Any]) -> None:
+    """Make these what happens in vmap: to arguments from outside, and to random ops without and with arguments."""
+    global _spread, _draw, _independent
+    _spread, _draw, _independent = spread, draw, independent
+
+
+def in_batches(op: Any, args: tuple[Any, ...], raw: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Arguments of an op on batches, ready to be recorded, and their raw values."""
+    if "random" in op.traits and modes.get() & modes.BATCH:
+        raw = _independent(op, raw)
+    return _spread(args, raw), raw
+
+
+def topmost(args: tuple[Any, ...]) -> Any:
+    """The argument that decides what an op does: of all that are no arrays, one of the highest level."""
+    return max([a for a in args if isinstance(a, SymbolBase)], key=lambda a: a.level)
 
 
 def make_view(op: Any, base: Any, params: dict[str, Any], out: Any) -> Any:
@@ -35,14 +56,21 @@ def detach(x: Any) -> Any:
 def create(op: Any, place: tuple[str, int], **params: Any) -> Any:
     """Run an op that takes no arrays on a device, or record it under a trace; returns a Tensor."""
     flags = modes.get()
-    if flags & modes.TRACE:
-        return alias(modes.TRACER.get().create(op, place, params))
-    backend = backends.by_device_type(place[0])
-    with backend.device_scope(place[1]):
-        out = alias(backend.wrap(op.kernels.get(backend.name, op.forward)(backend.xp, **params)))
-    if flags & modes.INFERENCE:
+    if flags & modes.BATCH and "random" in op.traits:
+        return alias(_draw(op, place, params))
+    out = alias(created(op, place, params))
+    if flags & (modes.INFERENCE | modes.TRACE) == modes.INFERENCE:
         out._version = INFERENCE_VERSION
     return out
+
+
+def created(op: Any, place: tuple[str, int], params: dict[str, Any]) -> Any:
+    """The raw result of an op that takes no arrays."""
+    if modes.get() & modes.TRACE:
+        return modes.TRACER.get().create(op, place, params)
+    backend = backends.by_device_type(place[0])
+    with backend.device_scope(place[1]):
+        return backend.wrap(op.kernels.get(backend.name, op.forward)(backend.xp, **params))
 
 
 def alias(data: Any, node: Any = None) -> Any:
@@ -56,6 +84,8 @@ def alias(data: Any, node: Any = None) -> Any:
 
 def connect(saved: Any, edge: Any) -> Any:
     """A saved argument as a Tensor whose history is ``edge``, whatever became of the original since."""
+    if type(edge) is Node and edge.op.shares:
+        (edge,) = edge.edges
     return saved if saved._node is edge else alias(saved._data, edge)
 
 

@@ -26,12 +26,12 @@ def user_line() -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}: {source}".rstrip(": ")
 
 
-def warn(text: str) -> None:
-    """A UserWarning that points at the innermost line outside this package."""
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """A warning that points at the innermost line outside this package."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame, level = frame.f_back, level + 1
-    warnings.warn(text, UserWarning, stacklevel=level)
+    warnings.warn(text, category, stacklevel=level)
 
 
 def definition(name: str, problem: str) -> OpDefinitionError:

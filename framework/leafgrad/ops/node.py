@@ -46,9 +46,10 @@ class TensorBase:
 
 
 class SymbolBase:
-    """A value that is recorded rather than computed. ``bind`` records an op on it.
+    """A value that ops are not simply computed on. ``bind`` says what an op does instead: a Symbol records it.
 
-    ``weak``: it stands for a Python number. ``place``: its device type and index.
+    ``weak``: it stands for a Python number. ``place``: its device type and index. ``level``: where several meet in an
+    op, the one of the highest level decides; 0 for a Symbol, more for a Batched.
     """
 
     __slots__ = ()
@@ -56,11 +57,26 @@ class SymbolBase:
     weak: bool
 
     @property
+    def level(self) -> int:
+        return 0
+
+    @property
     def place(self) -> tuple[str, int]:
         raise NotImplementedError
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         raise NotImplementedError
+
+    def withheld(self, what: str) -> Exception:
+        """The error of one who asks for its elements by ``what``."""
+        raise NotImplementedError
+
+    def beside(self, data: Any) -> Any:
+        """Raw ``data``, made for use with this, in a form that can be written where this can."""
+        return data
+
+    def check_target(self, data: Any) -> None:
+        """An error if this cannot be written into raw ``data``."""
 
 
 class Hooks:

@@ -1,0 +1,81 @@
+"""Leaves of one derivative: what ``func.grad`` and its kin differentiate by, inside the graph around them.
+
+A Local is a leaf to the function that is differentiated, and passes gradients on to where its value came from, so that
+derivatives nest. When its derivative is done it is closed: then it alone is no reason to require grad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from leafgrad import modes
+from leafgrad.autograd import engine
+from leafgrad.ops import carriers
+from leafgrad.ops.node import GraphNode, Leaf
+from leafgrad.tensor.inplace import version
+from leafgrad.tensor.tensor import Tensor
+
+
+class Passing:
+    """What a Local does backward: nothing."""
+
+    @staticmethod
+    def pull(node: GraphNode, g: Any, needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
+        return [(edge, g) for edge in node.edges if needed is None or edge in needed]
+
+    pull_recorded = pull
+
+
+class Local(Leaf):
+    """A leaf with a past: ``edges`` leads to the node that its tensor had outside, if there is one."""
+
+    __slots__ = ("closed",)
+
+    op = Passing
+
+    def __init__(self, tensor: Any, outside: GraphNode | None) -> None:
+        super().__init__(tensor)
+        self.edges = () if outside is None else (outside,)
+        self.closed = False
+
+    def release(self) -> None:
+        """It keeps nothing."""
+
+
+def local(x: Tensor, recorded: bool) -> Tensor:
+    """The same values and memory as a leaf of its own.
+
+    Args:
+        recorded: connect it with what ``x`` was computed from.
+    """
+    if not x.dtype.is_floating_point:
+        raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {x.dtype}")
+    data = modes.TRACER.get().lift(x) if modes.get() & modes.TRACE else x._data
+    out: Tensor = carriers.alias(data)
+    out._version = version(x)
+    out._leaf = out._node = Local(out, x._node if recorded else None)
+    return out
+
+
+def close(tensors: Iterable[Tensor]) -> None:
+    """The derivative by these leaves is done."""
+    for t in tensors:
+        if isinstance(t._leaf, Local):
+            t._leaf.closed = True
+
+
+def open_to(tensors: Iterable[Any]) -> set[GraphNode]:
+    """The nodes before these tensors from which a gradient could still flow to some leaf."""
+    order = engine.reachable(dict.fromkeys(t._node for t in tensors if isinstance(t, Tensor) and t._node is not None))
+    leaves: set[GraphNode] = {n for n in order if isinstance(n, Leaf) and not (isinstance(n, Local) and n.closed)}
+    needed, _ = engine.leading_to(order, leaves) if leaves else (set(), None)
+    return needed
+
+
+def settled(values: list[Any], recorded: bool) -> list[Any]:
+    """Results of a derivative, detached where no open leaf could have a gradient of them."""
+    wanted = open_to(values) if recorded else set()
+    return [
+        v.detach() if isinstance(v, Tensor) and v._node is not None and v._node not in wanted else v for v in values
+    ]

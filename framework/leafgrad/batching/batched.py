@@ -1,0 +1,220 @@
+"""Values with a batch dimension that the program does not see: what Tensors hold inside vmap.
+
+A Batched is a third kind of value beside arrays and Symbols, and rides inside a Tensor as they do: autograd never
+learns of it, and a Batched of Symbols is how vmap is compiled. Ops on it run batching rules (``leafgrad.batching``) on
+the array inside, whose first dimension is the batch. Where vmaps are nested, the innermost is outermost here.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Final
+
+from leafgrad import devices, modes
+from leafgrad.backends.place import place
+from leafgrad.batching.call import BatchedCall, run, widened
+from leafgrad.ops import carriers, messages
+from leafgrad.ops.convert import clone
+from leafgrad.ops.node import SymbolBase
+from leafgrad.ops.shape import expand, permute
+from leafgrad.tensor.operators import Operators
+
+NUMBERS: Final = itertools.count(1)
+
+
+class Batch:
+    """One run of a vmap.
+
+    Attributes:
+        size: how many samples there are.
+        randomness: ``"error"``, ``"different"`` or ``"same"``.
+        level: larger than that of each earlier run.
+        depth: within how many vmaps it runs, itself included.
+    """
+
+    __slots__ = ("depth", "level", "randomness", "size")
+
+    def __init__(self, size: int, randomness: str) -> None:
+        self.size = size
+        self.randomness = randomness
+        self.level = next(NUMBERS)
+        self.depth = len(modes.BATCHES.get()) + 1
+
+    def __repr__(self) -> str:
+        return f"<batch {self.level} of {self.size}>"
+
+
+class Batched(Operators, SymbolBase):
+    """An array, Symbol or Batched whose first dimension is the batch; shape and ndim are those of one sample."""
+
+    __slots__ = ("__weakref__", "array", "batch")
+
+    weak = False
+
+    def __init__(self, array: Any, batch: Batch) -> None:
+        self.array = array
+        self.batch = batch
+
+    # ---- what one sample is -----------------------------------------------------------------------------------
+
+    @property
+    def level(self) -> int:
+        return self.batch.level
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.array.shape[1:])
+
+    @property
+    def ndim(self) -> int:
+        return len(self.array.shape) - 1
+
+    @property
+    def dtype(self) -> Any:
+        return self.array.dtype
+
+    @property
+    def itemsize(self) -> int:
+        return int(self.array.dtype.itemsize)
+
+    @property
+    def size(self) -> int:
+        found = 1
+        for n in self.array.shape[1:]:
+            found *= n
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return tuple(self.array.strides[1:])
+
+    @property
+    def place(self) -> tuple[str, int]:
+        inner = self.array
+        return inner.place if isinstance(inner, SymbolBase) else place(inner)
+
+    @property
+    def device(self) -> devices.device:
+        return devices.at(*self.place)
+
+    @property
+    def base(self) -> Any:
+        """The array whose memory this is: views are found by it."""
+        owner = self.array.base
+        return self.array if owner is None else owner
+
+    # ---- ops --------------------------------------------------------------------------------------------------
+
+    def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        inside = tuple([isinstance(a, Batched) and a.batch is self.batch for a in args])
+        arrays = tuple([a.array if i else a for a, i in zip(args, inside, strict=True)])
+        result = run(BatchedCall(op, self.batch.size, arrays, inside, params))
+        if type(result) is tuple:
+            return tuple([Batched(r, self.batch) for r in result])
+        return Batched(result, self.batch)
+
+    def copy(self) -> Batched:
+        return Batched(clone(self.array), self.batch)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(value, Batched):
+            value = value if has(value, self.batch) else filled(value, self.batch)
+            value = widened(value.array, value.ndim, self.ndim)
+        self.array[key] = value
+
+    def beside(self, data: Any) -> Any:
+        inner = self.array.beside(data) if isinstance(self.array, SymbolBase) else data
+        return filled(inner, self.batch).copy()
+
+    def check_target(self, data: Any) -> None:
+        if not all(has(data, b) for b in batches_of(self)):
+            raise RuntimeError(
+                "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
+                "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but "
+                "`self` not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace "
+                "arithmetic, or make `self` from a vmapped tensor, e.g. by other.new_zeros(...) or zeros_like"
+            )
+
+    # ---- what it refuses --------------------------------------------------------------------------------------
+
+    def withheld(self, what: str) -> Exception:
+        if what == "nonzero()":
+            return RuntimeError(
+                "vmap: We do not support batching operators that can output dynamic shape, such as nonzero and "
+                "indexing with a boolean mask: samples may differ in how much they choose. Choose with leafgrad.where"
+            )
+        if what in ("bool()", "use as an index", "float()", "int()"):
+            return RuntimeError(
+                f"vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow ({what}), "
+                f"at {messages.user_line()}. Inside vmap a tensor stands for {self.batch.size} samples, which may "
+                "disagree: choose with leafgrad.where, or branch on shapes"
+            )
+        return RuntimeError(
+            f"vmap: It looks like you're calling .{what} on a Tensor, at {messages.user_line()}. We don't support vmap "
+            f"over calling .{what} on a Tensor, which stands for {self.batch.size} samples: return the tensor and read "
+            "it outside, or compute with the tensor itself"
+        )
+
+    def __bool__(self) -> bool:
+        raise self.withheld("bool()")
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise self.withheld("numpy()")
+
+    def __repr__(self) -> str:
+        inner = repr(self.array if isinstance(self.array, SymbolBase) else carriers.alias(self.array))
+        inner = inner.replace("\n", "\n    ")
+        return f"BatchedTensor(lvl={self.batch.depth}, bdim=0, value=\n    {inner}\n)"
+
+
+def has(data: Any, batch: Batch) -> bool:
+    """Whether raw ``data`` has this batch dimension."""
+    while isinstance(data, Batched):
+        if data.batch is batch:
+            return True
+        data = data.array
+    return False
+
+
+def batches_of(data: Any) -> list[Batch]:
+    """The batch dimensions of raw ``data``."""
+    found = []
+    while isinstance(data, Batched):
+        found.append(data.batch)
+        data = data.array
+    return found
+
+
+# ---- in and out, on raw values ------------------------------------------------------------------------------------
+
+
+def entered(data: Any, batch: Batch, dim: int) -> Any:
+    """``data`` with its dimension ``dim`` hidden as the batch."""
+    if isinstance(data, Batched) and data.level > batch.level:
+        return Batched(entered(data.array, batch, dim + 1), data.batch)
+    return Batched(permute(data, dims=moved(len(data.shape), dim, 0)), batch)  # always a view of its own
+
+
+def left(data: Any, batch: Batch, dim: int) -> Any:
+    """``data``, which has the batch, with it as the dimension ``dim``."""
+    if data.batch is not batch:
+        return Batched(left(data.array, batch, dim + 1), data.batch)
+    return data.array if dim == 0 else permute(data.array, dims=moved(len(data.array.shape), 0, dim))
+
+
+def filled(data: Any, batch: Batch) -> Any:
+    """``data``, which lacks the batch, the same for all samples."""
+    if isinstance(data, Batched) and data.level > batch.level:
+        return Batched(filled(data.array, batch), data.batch)
+    return Batched(expand(data, shape=(batch.size, *data.shape)), batch)
+
+
+def moved(ndim: int, source: int, target: int) -> tuple[int, ...]:
+    """The order of ``ndim`` dimensions in which ``source`` is at ``target``, the others as they were."""
+    order = [d for d in range(ndim) if d != source]
+    order.insert(target, source)
+    return tuple(order)

@@ -1,0 +1,132 @@
+"""Where graphs cross the edge of a vmap: the ops that make and unmake batches.
+
+``enter`` and ``leave`` are each other's transpose, and so are ``fill`` and ``total``. A tensor from outside that meets
+a batched one goes through ``share``, which computes nothing: it is where gradients of samples are summed, unless the
+gradient is taken inside the same vmap, where each sample has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from leafgrad import modes
+from leafgrad.batching import batched
+from leafgrad.batching.batched import Batch, Batched
+from leafgrad.ops import carriers, reduce
+from leafgrad.ops.node import TensorBase, Version
+from leafgrad.ops.op import Op
+from leafgrad.ops.signature import Signature
+
+
+class Boundary(Op):
+    """An op that sees the Batched itself, where others see what is inside: it is neither bound nor recorded."""
+
+    def compute(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        return self.forward(None, *args, **params)
+
+
+def boundary(*traits: str) -> Any:
+    return lambda forward: Boundary(forward, forward.__name__, frozenset(traits), Signature(forward, forward.__name__))
+
+
+def raw(x: Any) -> Any:
+    return x._data if isinstance(x, TensorBase) else x
+
+
+@boundary("linear", "view", "any_dtype")
+def enter(xp: Any, x: Any, *, batch: Batch, dim: int) -> Any:
+    """x with its dimension ``dim`` hidden: a batch of samples."""
+    return batched.entered(x, batch, dim)
+
+
+@boundary("linear", "view", "any_dtype")
+def leave(xp: Any, x: Any, *, batch: Batch, dim: int) -> Any:
+    """A batch of samples with the batch as the dimension ``dim``."""
+    return batched.left(x if batched.has(x, batch) else batched.filled(x, batch), batch, dim)
+
+
+@boundary("linear", "any_dtype")
+def fill(xp: Any, x: Any, *, batch: Batch) -> Any:
+    """x for every sample."""
+    return x if batched.has(x, batch) else batched.filled(x, batch)
+
+
+@boundary("linear", "any_dtype")
+def total(xp: Any, x: Any, *, batch: Batch) -> Any:
+    """The sum of the samples."""
+    whole = x if batched.has(x, batch) else batched.filled(x, batch)
+    return reduce.sum(batched.left(whole, batch, 0), dim=(0,))
+
+
+@boundary("linear", "any_dtype")
+def share(xp: Any, x: Any, *, batches: tuple[Batch, ...]) -> Any:
+    """x itself, from outside of ``batches``, about to meet a value inside."""
+    return x
+
+
+enter.vjp(x=lambda g, *, batch, dim: leave(g, batch=batch, dim=dim))
+leave.vjp(x=lambda g, *, batch, dim: enter(g, batch=batch, dim=dim))
+fill.vjp(x=lambda g, *, batch: total(g, batch=batch))
+total.vjp(x=lambda g, *, batch: fill(g, batch=batch))
+
+
+def _summed(g: Any, *, batches: tuple[Batch, ...]) -> Any:
+    for batch in batches:
+        if not separate(batch) and batched.has(raw(g), batch):
+            g = total(g, batch=batch)
+    return g
+
+
+share.vjp(x=_summed)
+share.shares = True
+
+
+# ---- inside or outside --------------------------------------------------------------------------------------------
+
+ALL = Batch(0, "error")  # stands for every batch
+
+
+def separate(batch: Batch) -> bool:
+    """Whether each sample has a gradient of its own: the vmap is running."""
+    running = modes.BATCHES.get()
+    return batch in running or ALL in running
+
+
+@contextmanager
+def each_sample() -> Iterator[None]:
+    """Within it gradients are taken as if inside of every vmap."""
+    token = modes.BATCHES.set((*modes.BATCHES.get(), ALL))
+    try:
+        yield
+    finally:
+        modes.BATCHES.reset(token)
+
+
+def spread(args: tuple[Any, ...], raws: tuple[Any, ...]) -> tuple[Any, ...]:
+    """``args`` with those that require grad and lack a batch of another going through ``share``."""
+    every = list(dict.fromkeys([b for r in raws for b in batched.batches_of(r)]))
+    return tuple([shared(a, r, every) for a, r in zip(args, raws, strict=True)]) if every else args
+
+
+def shared(arg: Any, data: Any, every: list[Batch]) -> Any:
+    if not isinstance(arg, TensorBase) or arg._node is None or not modes.get() & modes.GRAD:
+        return arg
+    lacking = tuple([b for b in every if not batched.has(data, b)])
+    if not lacking:
+        return arg
+    if arg._version is None:
+        arg._version = Version()
+    out = carriers.alias(data, share.node((arg,), {"batches": lacking}, (data,), data, (arg._node,), modes.get()))
+    out._version = arg._version
+    return out
+
+
+def refuse_samples(g: Any) -> None:
+    """A RuntimeError where ``backward`` would leave gradients of samples in the ``.grad`` of one tensor."""
+    if isinstance(raw(g), Batched):
+        raise RuntimeError(
+            "backward() inside vmap would put a gradient for each sample into the .grad of one tensor. Use "
+            "leafgrad.func.grad, or leafgrad.autograd.grad, and return the gradients"
+        )

@@ -1,0 +1,174 @@
+"""How an op runs on a batch: by the rule given to it, by what its traits say, or else sample by sample.
+
+A rule is a function of a BatchedCall and gives the raw result with the batch as dimension 0. It is written with ops, so
+that arrays, Symbols and batches of outer vmaps all follow it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from leafgrad.ops import messages
+from leafgrad.ops.shape import cat, expand, part, reshape
+
+Shape = tuple[int, ...]
+
+
+class BatchedCall:
+    """One call of an op, some of whose arguments are batches.
+
+    Attributes:
+        op: the op.
+        size: how many samples there are.
+        args: raw arguments; those that are batches have the batch as dimension 0.
+        inside: for each argument, whether it is a batch.
+        params: the op's parameters.
+    """
+
+    def __init__(self, op: Any, size: int, args: tuple[Any, ...], inside: tuple[bool, ...], params: Any) -> None:
+        self.op = op
+        self.size = size
+        self.args = args
+        self.inside = inside
+        self.params = params
+
+    def shape(self, i: int) -> Shape:
+        """The shape of argument i in one sample; that of a number is ()."""
+        shape = tuple(getattr(self.args[i], "shape", ()))
+        return shape[1:] if self.inside[i] else shape
+
+    def ndim(self, i: int) -> int:
+        """The number of dimensions of argument i in one sample."""
+        return len(self.shape(i))
+
+    def parameter(self, name: str) -> Any:
+        """A parameter's value in this call, or its default."""
+        return self.params.get(name, self.op.signature.parameters[name])
+
+    def front(self, i: int, ndim: int | None = None) -> Any:
+        """Argument i with the batch in front, repeated if it is the same for all samples; numbers and None as they are.
+
+        Args:
+            ndim: the dimensions that a sample shall have, by ones before its own.
+        """
+        x = self.args[i]
+        if not hasattr(x, "shape"):
+            return x
+        if not self.inside[i]:
+            x = expand(x, shape=(self.size, *x.shape))
+        return widened(x, self.ndim(i), ndim)
+
+    def aligned(self, i: int, ndim: int) -> Any:
+        """Argument i ready to broadcast: a batch as by ``front``, anything else as it is."""
+        return widened(self.args[i], self.ndim(i), ndim) if self.inside[i] else self.args[i]
+
+    def again(self, *args: Any, **changes: Any) -> Any:
+        """The op with other arguments and some parameters changed."""
+        return self.op(*args, **{**self.params, **changes})
+
+
+def widened(x: Any, has: int, wants: int | None) -> Any:
+    """A batch of samples with ``has`` dimensions as one of samples with ``wants`` dimensions."""
+    if wants is None or wants <= has:
+        return x
+    shape = tuple(x.shape)
+    return reshape(x, shape=(shape[0], *(1,) * (wants - has), *shape[1:]))
+
+
+def run(call: BatchedCall) -> Any:
+    """The raw result, with the batch in front."""
+    op = call.op
+    if op.batching is None:
+        op.batching = derived(op)
+    return op.batching(call)
+
+
+def derived(op: Any) -> Any:
+    """The rule that an op's traits give."""
+    if "elementwise" in op.traits:
+        return elementwise
+    if "random" in op.traits and len(op.signature.arguments) == 1:
+        return each_drawn
+    if "reduction" in op.traits and "dim" in op.signature.parameters:
+        return reduction
+    return sample_by_sample
+
+
+def elementwise(call: BatchedCall) -> Any:
+    """Arguments broadcast, so the batch has only to stand before all of their dimensions."""
+    ndim = max([call.ndim(i) for i in range(len(call.args))])
+    return call.op(*[call.aligned(i, ndim) for i in range(len(call.args))], **call.params)
+
+
+def reduction(call: BatchedCall) -> Any:
+    """The same over dimensions one further back."""
+    dim = call.parameter("dim")
+    ndim = max([call.ndim(i) for i in range(len(call.args))])
+    if dim is None or isinstance(dim, int):
+        return along(call, dim, ndim)
+    args = [call.front(i, ndim) for i in range(len(call.args))]
+    return call.again(*args, dim=tuple([d + 1 for d in dim]))
+
+
+def each_drawn(call: BatchedCall) -> Any:
+    """Independent draws for each element, or for each row of the last dimension: so for each sample, too."""
+    return call.op(call.args[0], **call.params)
+
+
+def along(call: BatchedCall, dim: int | None, ndim: int) -> Any:
+    """An op along one dimension; None stands for all of them as one. Numbers have one dimension for this purpose."""
+    args = [call.front(i, max(ndim, 1)) for i in range(len(call.args))]
+    kept = call.params.get("keepdim", False)
+    if dim is None:
+        args = [reshape(a, shape=(call.size, size(tuple(a.shape[1:])))) for a in args]
+        out = call.again(*args, dim=1)
+        return reshape(out, shape=(call.size, *(1,) * ndim)) if kept else out
+    out = call.again(*args, dim=dim + 1)
+    if ndim:
+        return out
+    return tuple([flat(o, call.size) for o in out]) if type(out) is tuple else flat(out, call.size)
+
+
+def flat(x: Any, n: int) -> Any:
+    """The dimension that a number was given taken off again."""
+    return reshape(x, shape=(n,))
+
+
+def size(shape: Shape) -> int:
+    """How many elements there are."""
+    found = 1
+    for n in shape:
+        found *= n
+    return found
+
+
+# ---- without a rule -----------------------------------------------------------------------------------------------
+
+_told: Final[set[str]] = set()
+
+
+def sample_by_sample(call: BatchedCall) -> Any:
+    """A loop over the samples: right for any op whose result has one shape, and slow, which is said once for each."""
+    op = call.op
+    if op.name not in _told:
+        _told.add(op.name)
+        messages.warn(
+            f"There is a performance drop because vmap has no batching rule for the op {op.name!r} and runs it sample "
+            f"by sample. Give it one with @{op.name}.batched, or a trait from which one follows"
+        )
+    if not call.size:
+        raise RuntimeError(
+            f"vmap: the op {op.name!r} has no batching rule and there are no samples to tell its result's shape; give "
+            f"it a rule with @{op.name}.batched"
+        )
+    results = [
+        op(*[part(a, at=(k,)) if i else a for a, i in zip(call.args, call.inside, strict=True)], **call.params)
+        for k in range(call.size)
+    ]
+    if type(results[0]) is tuple:
+        return tuple([stacked([r[k] for r in results]) for k in range(len(results[0]))])
+    return stacked(results)
+
+
+def stacked(parts: list[Any]) -> Any:
+    return cat(*[reshape(p, shape=(1, *p.shape)) for p in parts], dim=0)

@@ -1,0 +1,45 @@
+"""Sorting, searching, and where along a dimension something is."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from leafgrad.batching.call import BatchedCall, along, size
+from leafgrad.ops import extremes, index, sort
+from leafgrad.ops.shape import reshape
+
+
+def one_dim(call: BatchedCall) -> Any:
+    return along(call, call.params["dim"], call.ndim(0))
+
+
+for op in (sort.argsort, extremes.argmedian, extremes.argmode):
+    op.batched(one_dim)
+
+
+@extremes.median.batched
+def _median(call: BatchedCall) -> Any:
+    rows = reshape(call.args[0], shape=(call.size, size(call.shape(0))))
+    place = extremes.argmedian(rows, dim=1)
+    return reshape(index.gather(rows, place, dim=1), shape=(call.size,))
+
+
+@sort.searchsorted.batched
+def _searchsorted(call: BatchedCall) -> Any:
+    if call.ndim(0) > 1 or not call.inside[0]:
+        return call.again(call.front(0) if call.inside[0] or call.ndim(0) > 1 else call.args[0], call.front(1))
+    x = call.front(1)
+    found = call.again(call.args[0], reshape(x, shape=(call.size, size(call.shape(1)))))
+    return reshape(found, shape=tuple(x.shape))
+
+
+def dynamic(call: BatchedCall) -> NoReturn:
+    raise RuntimeError(
+        f"vmap: We do not support batching operators that can output dynamic shape: the result of {call.op.name} has a "
+        "shape that depends on values, and samples may differ. Choose with leafgrad.where instead of a mask, or run it "
+        "outside of vmap"
+    )
+
+
+for op in (index.argwhere, extremes.unique):
+    op.batched(dynamic)

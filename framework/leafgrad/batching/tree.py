@@ -1,0 +1,87 @@
+"""Nested tuples, lists and dicts of arguments and results: flat and back, and a value for each leaf of another one."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+DICTS = (dict, OrderedDict, defaultdict)
+
+
+class Mismatch(Exception):
+    """Two trees do not have the same structure."""
+
+
+def is_tuple(value: Any) -> bool:
+    """Whether a tuple is a node of trees: plain or with named fields, not a class of its own such as a size."""
+    return type(value) is tuple or (isinstance(value, tuple) and hasattr(value, "_fields"))
+
+
+def flatten(tree: Any) -> tuple[list[Any], Any]:
+    """The leaves of nested tuples, lists and dicts, and a structure that compares equal for equal nesting."""
+    leaves: list[Any] = []
+    return leaves, _walk(tree, leaves)
+
+
+def _walk(tree: Any, leaves: list[Any]) -> Any:
+    kind = type(tree)
+    if kind in DICTS:
+        return kind, tuple(tree), tuple([_walk(v, leaves) for v in tree.values()])
+    if kind is list or is_tuple(tree):
+        return kind, len(tree), tuple([_walk(v, leaves) for v in tree])
+    leaves.append(tree)
+    return None
+
+
+def unflatten(structure: Any, leaves: Iterator[Any]) -> Any:
+    """The tree of that structure with these leaves."""
+    if structure is None:
+        return next(leaves)
+    kind, keys, parts = structure
+    children = [unflatten(p, leaves) for p in parts]
+    if kind in DICTS:
+        made = zip(keys, children, strict=True)
+        return defaultdict(None, made) if kind is defaultdict else kind(made)
+    return kind(*children) if hasattr(kind, "_fields") else kind(children)
+
+
+def mapped(function: Any, tree: Any) -> Any:
+    """The tree with ``function`` applied to each leaf."""
+    leaves, structure = flatten(tree)
+    return unflatten(structure, iter([function(leaf) for leaf in leaves]))
+
+
+def for_each_leaf(prefix: Any, structure: Any) -> list[Any]:
+    """One value for each leaf of ``structure``: a value of ``prefix`` stands for all leaves below its place.
+
+    Raises:
+        Mismatch: ``prefix`` branches where ``structure`` does not, or otherwise.
+    """
+    if structure is None:
+        if type(prefix) in DICTS or type(prefix) is list or is_tuple(prefix):
+            raise Mismatch
+        return [prefix]
+    kind, keys, parts = structure
+    if type(prefix) in DICTS:
+        if kind not in DICTS or set(prefix) != set(keys):
+            raise Mismatch
+        return [v for key, p in zip(keys, parts, strict=True) for v in for_each_leaf(prefix[key], p)]
+    if type(prefix) is list or is_tuple(prefix):
+        if kind in DICTS or len(prefix) != len(parts) or type(prefix) is not kind:
+            raise Mismatch
+        return [v for each, p in zip(prefix, parts, strict=True) for v in for_each_leaf(each, p)]
+    return [v for p in parts for v in for_each_leaf(prefix, p)]
+
+
+def spelled(structure: Any) -> str:
+    """A structure in an error's words: ``(*, {'a': *})``."""
+    if structure is None:
+        return "*"
+    kind, keys, parts = structure
+    inner = [spelled(p) for p in parts]
+    if kind in DICTS:
+        return "{" + ", ".join([f"{k!r}: {p}" for k, p in zip(keys, inner, strict=True)]) + "}"
+    if kind is list:
+        return "[" + ", ".join(inner) + "]"
+    return "(" + ", ".join(inner) + ("," if len(inner) == 1 else "") + ")"

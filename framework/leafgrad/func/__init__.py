@@ -1,0 +1,24 @@
+"""Derivatives and batches as functions of functions, which nest in any order."""
+
+from leafgrad.batching import BatchedCall, vmap
+from leafgrad.func.derivatives import grad, grad_and_value, jvp, linearize, vjp
+from leafgrad.func.jacobians import hessian, jacfwd, jacrev
+from leafgrad.func.modules import functional_call, stack_module_state
+from leafgrad.tensor.public import publish
+
+__all__ = [
+    "BatchedCall",
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]
+
+publish(globals())

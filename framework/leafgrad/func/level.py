@@ -1,0 +1,92 @@
+"""One derivative being taken: its leaves, the run of the function on them, and what comes out."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Self
+
+from leafgrad import modes
+from leafgrad.autograd import api, forward
+from leafgrad.autograd.local import close, local, open_to, settled
+from leafgrad.batching import tree
+from leafgrad.ops.convert import new_full
+from leafgrad.tensor.tensor import Tensor
+
+
+class Level:
+    """Within it the leaves are open and operations are recorded, whatever the mode outside.
+
+    Attributes:
+        recorded: whether recording was on outside, so that derivatives can be differentiated there.
+        leaves: the tensors differentiated by.
+    """
+
+    def __init__(self) -> None:
+        self.recorded = modes.is_grad_enabled()
+        self.leaves: list[Tensor] = []
+        self._mode = modes.enable_grad()
+
+    def __enter__(self) -> Self:
+        self._mode.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._mode.__exit__(kind, error, trace)
+        close(self.leaves)
+
+    def differentiable(self, values: Any) -> Any:
+        """Nested tensors as leaves of this derivative."""
+
+        def leaf(value: Any) -> Tensor:
+            if not isinstance(value, Tensor):
+                raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
+            made = local(value, self.recorded)
+            self.leaves.append(made)
+            return made
+
+        return tree.mapped(leaf, values)
+
+    def settled(self, values: Any) -> Any:
+        """Nested results as they are outside; after the end of this derivative."""
+        leaves, structure = tree.flatten(values)
+        return tree.unflatten(structure, iter(settled(leaves, self.recorded)))
+
+
+def pulled(outputs: list[Tensor], leaves: list[Tensor], gradients: list[Tensor] | None, retain: bool) -> list[Tensor]:
+    """The gradients of ``outputs`` by ``leaves``, zeros where there is none; recorded where someone may want that."""
+    pairs = [
+        (o, None if gradients is None else g)
+        for o, g in zip(outputs, gradients or outputs, strict=True)
+        if o._node is not None
+    ]
+    recorded = modes.is_grad_enabled() and is_open(outputs, gradients)
+    if not pairs:
+        return [zeros(x) for x in leaves]
+    found = api.grad(
+        [o for o, _ in pairs],
+        leaves,
+        None if gradients is None else [g for _, g in pairs],
+        retain_graph=retain or recorded,
+        create_graph=recorded,
+        materialize_grads=True,
+    )
+    return settled(list(found), recorded)
+
+
+def pushed(outputs: list[Tensor], leaves: list[Tensor], tangents: list[Tensor], strict: bool = False) -> list[Tensor]:
+    """The derivatives of ``outputs`` as ``leaves`` move along ``tangents``; recorded where someone may want that."""
+    recorded = modes.is_grad_enabled() and is_open(outputs, tangents)
+    found = forward.push(tuple(outputs), tuple(leaves), tuple(tangents), recorded, strict)
+    return settled(list(found), recorded)
+
+
+def is_open(outputs: list[Tensor], others: list[Tensor] | None) -> bool:
+    """Whether a derivative of ``outputs`` depends on something that may be differentiated by outside."""
+    return bool(open_to(outputs)) or any(t.requires_grad for t in others or ())
+
+
+def zeros(like: Tensor) -> Tensor:
+    out: Tensor = new_full(like.detach(), shape=tuple(like.shape), value=0)
+    return out
