@@ -1,0 +1,177 @@
+"""Convolutions: three ops, bilinear, of which any two are the derivatives of the third.
+
+For windows q over x, places k in the kernel, and r the element that window q has at k:
+
+    convolution         y[n, o, q] = sum over c, k of weight[o, c, k] x[n, c, r]
+    convolution_spread  x[n, c, r] = sum over o, q, k of weight[o, c, k] y[n, o, q]
+    convolution_weight  weight[o, c, k] = sum over n, q of y[n, o, q] x[n, c, r]
+
+All come down to products with the matrix of all windows: rows (c, k), columns (q, n). It is made in blocks that stay
+in the cache, with the batch innermost, so that long runs of elements are copied and added whatever the kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from leafgrad.ops.define import op
+from leafgrad.ops.reduce import sum
+from leafgrad.ops.windows import Windows, taps
+
+BLOCK = 1 << 18  # elements of a block
+RUN = 16  # images side by side, unless one has wide rows of its own
+
+Band = tuple[int, int, Windows]
+
+
+# ---- blocks of the matrix of windows --------------------------------------------------------------------------------
+
+
+def _blocks(windows: Windows, channels: int, batch: int) -> Iterator[tuple[slice, list[Band]]]:
+    """Parts of the batch, with bands of windows: from and to where in their first dimension, and the windows there."""
+    columns = max(BLOCK // (channels * math.prod(windows.kernel) or 1), 1)
+    count = math.prod(windows.size)
+    most = 1 if count >= 512 and windows.size[-1] >= 2 * RUN else max(columns // count, RUN)
+    part = -(-batch // -(-batch // most)) if batch else 1  # parts of about one size
+    rows, some = windows.size[0], max(columns * windows.size[0] // (count * part), 1)
+    edges = [(a, min(a + some, rows)) for a in range(0, rows, some)]
+    bands = [(a, b, windows._replace(size=(b - a, *windows.size[1:]))) for a, b in edges]
+    for n in range(0, batch, part):
+        yield slice(n, n + part), bands
+
+
+def _inner(x: Any) -> Any:
+    """The batch as the last dimension. (batch, ...) -> (..., batch)"""
+    return x.transpose((*range(1, x.ndim), 0))
+
+
+def _outer(x: Any) -> Any:
+    """The batch as the first dimension. (..., batch) -> (batch, ...)"""
+    return x.transpose((x.ndim - 1, *range(x.ndim - 1)))
+
+
+def _framed(xp: Any, x: Any, windows: Windows) -> Any:
+    """x over the extent of the windows, batch last, 0 in the padding. (n, c, *length) -> (c, *extent, n)"""
+    frame, source = windows.inside()
+    part = _inner(x[(slice(None), slice(None), *source)])
+    if part.shape[1:-1] == windows.extent:
+        return xp.ascontiguousarray(part)
+    out = xp.zeros((x.shape[1], *windows.extent, x.shape[0]), dtype=x.dtype)
+    out[(slice(None), *frame)] = part
+    return out
+
+
+def _columns(xp: Any, frame: Any, windows: Windows, groups: int) -> Any:
+    """A block of the matrix for each group. (c, *extent, n) -> (groups, c / groups * kernel, size * n)"""
+    channels, batch, places = frame.shape[0], frame.shape[-1], taps(windows)
+    if len(places) == 1:
+        columns = frame[(slice(None), *places[0])]
+    else:
+        columns = xp.empty((channels, len(places), *windows.size, batch), dtype=frame.dtype)
+        for k, tap in enumerate(places):
+            columns[:, k] = frame[(slice(None), *tap)]
+    return columns.reshape(groups, channels // groups * len(places), math.prod(windows.size) * batch)
+
+
+def _add_columns(frame: Any, columns: Any, windows: Windows) -> None:
+    """Add a block where its elements came from; the transpose of ``_columns``."""
+    columns = columns.reshape(frame.shape[0], math.prod(windows.kernel), *windows.size, frame.shape[-1])
+    for k, tap in enumerate(taps(windows)):
+        frame[(slice(None), *tap)] += columns[:, k]
+
+
+def _grouped(x: Any, groups: int) -> Any:
+    """As many matrices as groups. (m, ...) -> (groups, m / groups, n)"""
+    return x.reshape(groups, x.shape[0] // groups, math.prod(x.shape[1:]))
+
+
+# ---- the ops --------------------------------------------------------------------------------------------------------
+
+
+@op
+def convolution(xp: Any, x: Any, weight: Any, bias: Any = None, *, windows: Windows, groups: int) -> Any:
+    """The product of each window with each kernel. (n, c, *length), (o, c / groups, *kernel), (o,) -> (n, o, *size)
+
+    The channels of x and of the result are in as many parts as ``groups``, each of which sees its like alone.
+    """
+    if x.dtype == "float16":
+        wide = (None if a is None else a.astype("float32") for a in (x, weight, bias))
+        return convolution.forward(xp, *wide, windows=windows, groups=groups).astype("float16")
+    out = xp.empty((x.shape[0], weight.shape[0], *windows.size), dtype=x.dtype)
+    kernels = _grouped(weight, groups)
+    for part, bands in _blocks(windows, x.shape[1], x.shape[0]):
+        frame = _framed(xp, x[part], windows)
+        for a, b, band in bands:
+            y = kernels @ _columns(xp, frame[:, a * windows.stride[0] :], band, groups)
+            if bias is not None:
+                y += bias.reshape(groups, -1, 1)
+            out[part, :, a:b] = _outer(y.reshape(weight.shape[0], *band.size, frame.shape[-1]))
+    return out
+
+
+@op
+def convolution_spread(xp: Any, y: Any, weight: Any, bias: Any = None, *, windows: Windows, groups: int) -> Any:
+    """Each kernel added in each window as often as y says, the gradient of a convolution and a layer of its own.
+
+    (n, o, *size), (o, c / groups, *kernel), (c,) -> (n, c, *length)
+    """
+    if y.dtype == "float16":
+        wide = (None if a is None else a.astype("float32") for a in (y, weight, bias))
+        return convolution_spread.forward(xp, *wide, windows=windows, groups=groups).astype("float16")
+    channels = weight.shape[1] * groups
+    out = xp.zeros((y.shape[0], channels, *windows.length), dtype=y.dtype)
+    kernels = _grouped(weight, groups).swapaxes(1, 2)
+    frame_places, places = windows.inside()
+    for part, bands in _blocks(windows, channels, y.shape[0]):
+        inner = xp.ascontiguousarray(_inner(y[part]))
+        frame = xp.zeros((channels, *windows.extent, inner.shape[-1]), dtype=y.dtype)
+        for a, b, band in bands:
+            block = _grouped(inner[:, a:b], groups)
+            columns = kernels @ block if kernels.shape[2] > 1 else kernels * block  # NumPy is slow at outer products
+            _add_columns(frame[:, a * windows.stride[0] :], columns, band)
+        out[(part, slice(None), *places)] = _outer(frame[(slice(None), *frame_places)])
+    if bias is not None:
+        out += bias.reshape((-1,) + (1,) * len(windows.size))
+    return out
+
+
+@op
+def convolution_weight(xp: Any, x: Any, y: Any, *, windows: Windows, groups: int) -> Any:
+    """The kernels that would take the windows of x to y, were each window orthogonal to the others.
+
+    (n, c, *length), (n, o, *size) -> (o, c / groups, *kernel)
+    """
+    if x.dtype == "float16":
+        wide = (a.astype("float32") for a in (x, y))
+        return convolution_weight.forward(xp, *wide, windows=windows, groups=groups).astype("float16")
+    channels, each = y.shape[1], x.shape[1] // groups
+    total = xp.zeros((groups, each * math.prod(windows.kernel), channels // groups), dtype=x.dtype)
+    for part, bands in _blocks(windows, x.shape[1], x.shape[0]):
+        frame, inner = _framed(xp, x[part], windows), xp.ascontiguousarray(_inner(y[part]))
+        for a, b, band in bands:
+            columns = _columns(xp, frame[:, a * windows.stride[0] :], band, groups)
+            total += columns @ _grouped(inner[:, a:b], groups).swapaxes(1, 2)
+    return xp.ascontiguousarray(total.swapaxes(1, 2)).reshape(channels, each, *windows.kernel)
+
+
+def _bias_rule(g: Any) -> Any:
+    return sum(g, dim=(0, *range(2, len(g.shape))))
+
+
+convolution.vjp(
+    x=lambda g, weight, *, windows, groups: convolution_spread(g, weight, windows=windows, groups=groups),
+    weight=lambda g, x, *, windows, groups: convolution_weight(x, g, windows=windows, groups=groups),
+    bias=_bias_rule,
+)
+convolution_spread.vjp(
+    y=lambda g, weight, *, windows, groups: convolution(g, weight, windows=windows, groups=groups),
+    weight=lambda g, y, *, windows, groups: convolution_weight(g, y, windows=windows, groups=groups),
+    bias=_bias_rule,
+)
+convolution_weight.vjp(
+    x=lambda g, y, *, windows, groups: convolution_spread(y, g, windows=windows, groups=groups),
+    y=lambda g, x, *, windows, groups: convolution(x, g, windows=windows, groups=groups),
+)
+convolution.label = convolution_spread.label = "ConvolutionBackward0"  # as PyTorch names their nodes

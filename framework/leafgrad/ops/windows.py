@@ -1,0 +1,206 @@
+"""Windows that slide over the last dimensions of an array: their elements, the largest of each, and transposes."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from typing import Any, NamedTuple, Self
+
+from leafgrad.ops.define import op
+from leafgrad.ops.select import zero
+
+Sizes = tuple[int, ...]
+
+
+class Windows(NamedTuple):
+    """Windows over the last dimensions, with one entry for each of these in every attribute.
+
+    Element k of window i is number ``i * stride + k * dilation - padding`` of what they slide over.
+
+    Attributes:
+        length: how many elements there are to slide over; all before and after them is padding.
+        kernel: how many elements a window has.
+        stride: from one window to the next.
+        padding: how far before the first element the first window begins.
+        dilation: from one element of a window to the next.
+        size: how many windows there are.
+    """
+
+    length: Sizes
+    kernel: Sizes
+    stride: Sizes
+    padding: Sizes
+    dilation: Sizes
+    size: Sizes
+
+    @property
+    def extent(self) -> Sizes:
+        """How many elements lie between the first of the first window and the last of the last one, both included."""
+        steps = zip(self.size, self.stride, self.kernel, self.dilation, strict=True)
+        return tuple((m - 1) * s + (k - 1) * d + 1 for m, s, k, d in steps)
+
+    def along(self, d: int) -> Self:
+        """The same windows in one dimension alone."""
+        return type(self)(*(sizes[d : d + 1] for sizes in self))
+
+    def inside(self) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+        """Where the extent has elements, and which these are."""
+        frame, source = [], []
+        for n, p, extent in zip(self.length, self.padding, self.extent, strict=True):
+            start, stop = min(p, extent), min(p + n, extent)
+            frame.append(slice(start, stop))
+            source.append(slice(0, stop - start))
+        return tuple(frame), tuple(source)
+
+
+@functools.lru_cache(maxsize=1024)
+def taps(windows: Windows) -> tuple[tuple[slice, ...], ...]:
+    """For each place in the kernel: where all windows have it, counted from the first window's first element."""
+    return tuple(
+        tuple(
+            slice(k * d, k * d + (m - 1) * s + 1, s)
+            for k, d, m, s in zip(place, windows.dilation, windows.size, windows.stride, strict=True)
+        )
+        for place in itertools.product(*map(range, windows.kernel))
+    )
+
+
+def framed(xp: Any, x: Any, windows: Windows, fill: float) -> Any:
+    """x over the extent of the windows, ``fill`` where they have padding. (..., *length) -> (..., *extent)"""
+    frame, source = windows.inside()
+    if [s.stop - s.start for s in frame] == list(windows.extent):
+        return x[(..., *source)]
+    out = xp.full((*_planes(x, windows), *windows.extent), fill, dtype=x.dtype)
+    out[(..., *frame)] = x[(..., *source)]
+    return out
+
+
+def _planes(x: Any, windows: Windows) -> Sizes:
+    """The dimensions of x before those of the windows."""
+    shape: Sizes = x.shape[: x.ndim - len(windows.size)]
+    return shape
+
+
+# ---- the elements of each window ------------------------------------------------------------------------------------
+
+
+@op("linear")
+def unfold(xp: Any, x: Any, *, windows: Windows) -> Any:
+    """The elements of each window, 0 in the padding. (..., *length) -> (..., *kernel, *size)"""
+    frame, planes = framed(xp, x, windows, 0), _planes(x, windows)
+    out = xp.empty((*planes, math.prod(windows.kernel), *windows.size), dtype=x.dtype)
+    whole = (slice(None),) * len(planes)
+    for i, tap in enumerate(taps(windows)):
+        out[(*whole, i)] = frame[(*whole, *tap)]
+    return out.reshape((*planes, *windows.kernel, *windows.size))
+
+
+@op("linear")
+def fold(xp: Any, x: Any, *, windows: Windows) -> Any:
+    """Every element of every window added where it was; the transpose of unfold. -> (..., *length)"""
+    planes = x.shape[: x.ndim - 2 * len(windows.size)]
+    x = x.reshape((*planes, math.prod(windows.kernel), *windows.size))
+    total = xp.zeros((*planes, *windows.extent), dtype=x.dtype)
+    whole = (slice(None),) * len(planes)
+    for i, tap in enumerate(taps(windows)):
+        total[(*whole, *tap)] += x[(*whole, i)]
+    return unframed(xp, total, windows)
+
+
+def unframed(xp: Any, frame: Any, windows: Windows) -> Any:
+    """The transpose of ``framed``: 0 where the windows leave elements out. (..., *extent) -> (..., *length)"""
+    places, source = windows.inside()
+    out = xp.zeros((*_planes(frame, windows), *windows.length), dtype=frame.dtype)
+    out[(..., *source)] = frame[(..., *places)]
+    return out
+
+
+unfold.vjp(x=lambda g, *, windows: fold(g, windows=windows))
+fold.vjp(x=lambda g, *, windows: unfold(g, windows=windows))
+
+
+# ---- the largest of each window -------------------------------------------------------------------------------------
+
+
+def _lowest(xp: Any, x: Any) -> float:
+    return -math.inf if x.dtype.kind == "f" else int(xp.iinfo(x.dtype).min)
+
+
+@op
+def window_max(xp: Any, x: Any, *, windows: Windows) -> Any:
+    """The largest element of each window; nan if it has one. (..., *length) -> (..., *size)"""
+    best = framed(xp, x, windows, _lowest(xp, x))
+    for d in reversed(range(len(windows.size))):  # along the last dimension first, which leaves less for the others
+        after = (slice(None),) * (len(windows.size) - 1 - d)
+        parts = [best[(..., *tap, *after)] for tap in taps(windows.along(d))]
+        best = parts[0]
+        for part in parts[1:]:
+            best = xp.maximum(best, part)
+    return best.copy() if math.prod(windows.kernel) == 1 else best
+
+
+@op("nondifferentiable")
+def window_argmax(xp: Any, x: Any, *, windows: Windows) -> Any:
+    """Where each window has its largest element, the first of equal ones, the last nan: its number among the elements
+    of all the dimensions that windows slide over. (..., *length) -> (..., *size), int64"""
+    frame, start = framed(xp, x, windows, _lowest(xp, x)), _first_taps(xp, windows)
+    small = "int8" if math.prod(windows.kernel) < 128 else "int32"  # the smaller, the faster
+    best, found = None, xp.zeros((*_planes(x, windows), *windows.size), dtype=small) + start.astype(small)
+    for i, tap in enumerate(taps(windows)):
+        part = frame[(..., *tap)].copy()  # comparing strided parts in place is slower
+        if best is not None:
+            newer = (part > best) | (part != part)
+            found = xp.maximum(found, newer.astype(small) * i)
+        best = part if best is None else xp.maximum(best, part)
+    return _numbers(xp, windows, found)
+
+
+def _first_taps(xp: Any, windows: Windows) -> Any:
+    """The first place in the kernel where each window has an element and no padding: it may hold nothing but -inf."""
+    found: Any = 0
+    for m, s, k, p, d in zip(
+        windows.size, windows.stride, windows.kernel, windows.padding, windows.dilation, strict=True
+    ):
+        first = xp.maximum(0, (p + d - 1 - xp.arange(m, dtype="int32") * s) // d)
+        found = xp.expand_dims(xp.asarray(found), -1) * k + first
+    return found
+
+
+def _numbers(xp: Any, windows: Windows, found: Any) -> Any:
+    """The number of the element that each window has at a place in the kernel. (..., *size) -> the same, int64"""
+    base: Any = 0
+    within = [0]
+    for n, m, s, k, p, d in zip(
+        *(windows.length, windows.size, windows.stride, windows.kernel, windows.padding, windows.dilation), strict=True
+    ):
+        base = xp.expand_dims(xp.asarray(base), -1) * n + xp.arange(m, dtype="int64") * s - p
+        within = [number * n + i * d for number in within for i in range(k)]
+    return xp.take(xp.asarray(within, dtype="int64"), found) + base
+
+
+@op("any_dtype")
+def window_pick(xp: Any, x: Any, at: Any, *, windows: Windows) -> Any:
+    """The elements of x that ``window_argmax`` numbers. (..., *length), (..., *size) -> (..., *size)"""
+    return x.reshape(-1)[_flat(xp, at, windows)].reshape(at.shape)
+
+
+@op("any_dtype")
+def window_place(xp: Any, v: Any, at: Any, *, windows: Windows) -> Any:
+    """Zeros with v added where ``window_pick`` would read; its transpose. (..., *size) twice -> (..., *length)"""
+    out = xp.zeros((*_planes(v, windows), *windows.length), dtype=v.dtype)
+    xp.add.at(out.reshape(-1), _flat(xp, at, windows), v.reshape(-1))
+    return out
+
+
+def _flat(xp: Any, at: Any, windows: Windows) -> Any:
+    """Numbers within each plane as numbers in the whole array, in one dimension."""
+    planes, elements = math.prod(_planes(at, windows)), math.prod(windows.length)
+    start = xp.arange(planes, dtype="int64").reshape(planes, 1) * elements
+    return (at.reshape(planes, math.prod(windows.size)) + start).reshape(-1)
+
+
+window_max.vjp(x=lambda g, x, *, windows: window_place(g, window_argmax(x, windows=windows), windows=windows))
+window_pick.vjp(x=lambda g, at, *, windows: window_place(g, at, windows=windows), at=zero)
+window_place.vjp(v=lambda g, at, *, windows: window_pick(g, at, windows=windows), at=zero)
+window_max.label = "MaxPoolBackward0"

@@ -1,0 +1,131 @@
+"""Pooling: values from NumPy, derivatives, devices, compiled, and errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leafgrad as lg
+from leafgrad import nn
+from leafgrad.autograd import gradcheck, gradgradcheck
+from leafgrad.nn import functional as F
+
+
+def distinct(*shape, **options):
+    numbers = np.random.default_rng(0).permutation(int(np.prod(shape))).reshape(shape) / 10.0
+    return lg.tensor(numbers, **options)
+
+
+def test_blocks(device):
+    x = distinct(2, 3, 4, 6)
+    blocks = x.numpy().reshape(2, 3, 2, 2, 2, 3)
+    for result, want in (
+        (F.max_pool2d(x.to(device), (2, 3)), blocks.max((3, 5))),
+        (F.avg_pool2d(x.to(device), (2, 3)), blocks.mean((3, 5))),
+        (F.adaptive_max_pool2d(x.to(device), 2), blocks.max((3, 5))),
+        (F.adaptive_avg_pool2d(x.to(device), 2), blocks.mean((3, 5))),
+        (F.lp_pool2d(x.to(device), 2, (2, 3)), np.sqrt((blocks**2).sum((3, 5)))),
+    ):
+        assert result.device == device
+        np.testing.assert_allclose(result.cpu().numpy(), want, rtol=1e-12)
+
+
+def test_overlapping_windows_in_one_dimension():
+    x = lg.tensor([[[3.0, 1, 4, 1, 5, 9, 2]]])
+    values, indices = F.max_pool1d(x, 3, 2, padding=1, return_indices=True)
+    assert values.tolist() == [[[3, 4, 9, 9]]]
+    assert indices.tolist() == [[[0, 2, 5, 5]]]
+    for mean, want in (
+        (F.avg_pool1d(x, 3, 2, padding=1), [4 / 3, 2, 5, 11 / 3]),
+        (F.avg_pool1d(x, 3, 2, 1, count_include_pad=False), [2, 2, 5, 5.5]),
+        (F.avg_pool1d(x, 4, 4, ceil_mode=True), [9 / 4, 16 / 3]),
+        (F.avg_pool2d(x[None], (1, 7), divisor_override=5)[0], [5]),
+        (F.adaptive_avg_pool1d(x, 3), [8 / 3, 10 / 3, 16 / 3]),
+    ):
+        assert mean[0, 0].tolist() == pytest.approx(want)
+    assert F.adaptive_max_pool1d(x, 3, return_indices=True)[1].tolist() == [[[2, 4, 5]]]
+
+
+def test_maxima_go_back_where_they_were():
+    x = distinct(2, 2, 5, 6, requires_grad=True)
+    values, indices = F.max_pool2d(x, 2, return_indices=True)
+    back = F.max_unpool2d(values, indices, 2, output_size=x.shape)
+    assert back.shape == x.shape
+    assert ((back == x) | (back == 0)).all()
+    (gradient,) = lg.autograd.grad(values.sum(), x)
+    assert lg.equal(gradient, (back != 0).double())
+
+
+def test_the_first_of_equal_maxima_gets_the_gradient():
+    x = lg.zeros(1, 1, 4, requires_grad=True)
+    F.max_pool1d(x, 2).sum().backward()
+    assert x.grad.tolist() == [[[1, 0, 1, 0]]]
+
+
+def test_writing_over_the_result_of_a_pool_leaves_its_gradient():
+    x = distinct(1, 1, 4, 4, requires_grad=True)
+    F.relu(F.max_pool2d(x, 2), inplace=True).sum().backward()
+    assert x.grad.sum() == 4
+
+
+CALLS = {
+    "max": lambda x: F.max_pool2d(x, 3, 2, 1, 1, True),
+    "max with indices": lambda x: F.max_pool2d(x, 2, 1, return_indices=True)[0],
+    "mean": lambda x: F.avg_pool2d(x, 3, 2, 1, True, False),
+    "norm": lambda x: F.lp_pool2d(x + 1, 3, 2),
+    "adaptive max": lambda x: F.adaptive_max_pool2d(x, (2, 3)),
+    "adaptive mean": lambda x: F.adaptive_avg_pool2d(x, (None, 3)),
+    "max of lines": lambda x: F.max_pool1d(x[0], 2, dilation=2),
+    "max of solids": lambda x: F.max_pool3d(x, (1, 2, 2)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_derivatives_of_both_orders_and_compiled(name, device):
+    call, x = CALLS[name], distinct(1, 2, 4, 5, requires_grad=True)
+    if device.type == "cpu":
+        assert gradcheck(call, (x,))
+        assert gradgradcheck(lambda x: call(x).sin(), (x,))
+
+    def with_gradient(x):
+        y = call(x).sin()
+        return y, *lg.autograd.grad(y.sum(), x)
+
+    there = x.detach().to(device).requires_grad_()
+    compiled = lg.compile(with_gradient)
+    for _ in range(2):
+        for ours, want in zip(compiled(there), with_gradient(x), strict=True):
+            assert (ours.cpu() - want).abs().max() < 1e-12
+
+
+def test_layers():
+    x = distinct(2, 3, 6, 6)
+    assert nn.MaxPool2d(2)(x).shape == (2, 3, 3, 3)
+    assert [tuple(t.shape) for t in nn.MaxPool2d(2, return_indices=True)(x)] == [(2, 3, 3, 3)] * 2
+    assert nn.AdaptiveAvgPool2d((1, None))(x).shape == (2, 3, 1, 6)
+    assert nn.AvgPool1d(2)(x[0]).shape == (3, 6, 3)
+    assert nn.LPPool2d(2, 2)(x).shape == (2, 3, 3, 3)
+    assert repr(nn.MaxPool2d(3, 2)) == "MaxPool2d(kernel_size=3, stride=2, padding=0, dilation=1, ceil_mode=False)"
+    assert repr(nn.AvgPool1d(2)) == "AvgPool1d(kernel_size=(2,), stride=(2,), padding=(0,))"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "pattern"),
+    [
+        (lambda x: F.max_pool2d(x, 7), RuntimeError, r"Given input size: \(4x6x6\). Calculated output size: \(4x0x0\)"),
+        (lambda x: F.max_pool2d(x, 2, padding=2), RuntimeError, "padding: expected at most half of kernel_size"),
+        (lambda x: F.max_pool2d(x, 0), RuntimeError, r"kernel_size: expected at least 1, got \[0, 0\]"),
+        (lambda x: F.max_pool2d(x, 2.0), TypeError, "argument 'kernel_size'.* must be .*int.*, not float"),
+        (lambda x: F.max_pool2d(x > 0, 2), NotImplementedError, "not implemented for bool"),
+        (lambda x: F.max_pool2d(x[0, 0], 2), RuntimeError, "Expected 3D .* input of size"),
+        (lambda x: F.avg_pool2d(x[:, :0], 2), RuntimeError, "non-zero size for non-batch dimensions"),
+        (lambda x: F.avg_pool2d(x, 2, divisor_override=0), RuntimeError, "divisor must be not zero"),
+        (lambda x: F.adaptive_avg_pool2d(x, (3,)), RuntimeError, "output_size: expected an int or a tuple of 2"),
+        (lambda x: F.adaptive_avg_pool2d(x.long(), 3), NotImplementedError, "expected a floating point dtype"),
+        (lambda x: F.max_unpool2d(x, x.int(), 2), RuntimeError, "should be type int64 but got"),
+        (lambda x: F.max_unpool2d(x, x.long(), 2, output_size=(9, 19)), ValueError, "dim 0 must be between 10 and 14"),
+    ],
+)
+def test_errors(call, error, pattern):
+    with pytest.raises(error, match=pattern):
+        call(lg.ones(2, 4, 6, 6))
