@@ -1,0 +1,151 @@
+"""Attention of queries to keys and values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from leafgrad import modes
+from leafgrad.dtypes import bool_
+from leafgrad.nn.functional.dropout import dropout
+from leafgrad.nn.fused import Fused
+from leafgrad.ops import attention as ops
+from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.creation import ones
+from leafgrad.tensor.shapes import broadcast_shapes
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["scaled_dot_product_attention"]
+
+NAME = "scaled_dot_product_attention"
+
+
+class Kind(NamedTuple):
+    """The numbers that attention depends on."""
+
+    scale: float
+    causal: bool
+    dropout_p: float = 0.0
+
+
+def attend(kind: Kind, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Attention by its definition, with all scores at once."""
+    scores = (q * kind.scale) @ k.transpose(-2, -1)
+    if kind.causal:
+        later = ones(scores.shape[-2:], dtype=bool_, device=q.device).triu(1)
+        scores = scores.masked_fill(later, -math.inf)
+    if mask is None:
+        return dropout(scores.softmax(-1), kind.dropout_p) @ v
+    scores = scores.masked_fill(~mask, -math.inf) if mask.dtype is bool_ else scores + mask
+    nothing = (scores == -math.inf).all(-1, keepdim=True)  # where no key takes part, the result is 0
+    weights = scores.masked_fill(nothing, 0.0).softmax(-1).masked_fill(nothing, 0.0)
+    return dropout(weights, kind.dropout_p) @ v
+
+
+class Attention(Fused):
+    """``attend`` without dropout, of tensors with the same batch dimensions."""
+
+    @staticmethod
+    def definition(kind: Kind, *args: Any) -> tuple[Tensor, ...]:
+        return (attend(kind, *args),)
+
+    @staticmethod
+    def run(kind: Kind, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Any:
+        out, norm = ops.attention(q, k, v, mask, scale=kind.scale, causal=kind.causal)
+        return (out,), (norm,)
+
+    @staticmethod
+    def gradients(kind: Kind, wanted: tuple[bool, ...], saved: Any, grads: Any) -> tuple[Any, ...]:
+        q, k, v, mask, out, norm = saved
+        found = ops.attention_gradients(*grads, q, k, v, out, norm, mask, scale=kind.scale, causal=kind.causal)
+        return *(d if want else None for d, want in zip(found, wanted, strict=False)), None
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """softmax(query key^T scale + attn_mask) value. (..., L, E), (..., S, E), (..., S, D) -> (..., L, D)
+
+    Vaswani et al. (2017). The scores (..., L, S) are computed in blocks and never held as a whole, unless there is
+    dropout, or the gradient of a mask or a derivative of higher order is asked for.
+
+    Args:
+        attn_mask: bool, true where a query sees a key; or a summand of the scores. It broadcasts to (..., L, S). A
+            query that sees no key gets zeros.
+        dropout_p: the probability with which softmax's results are zeroed, at all times: pass 0 in evaluation.
+        is_causal: query i sees the keys up to i, and there is no ``attn_mask``.
+        scale: 1 / sqrt(E) if None.
+        enable_gqa: key and value may have fewer heads (dimension -3) than query, each for several of query's.
+
+    Raises:
+        RuntimeError: shapes or dtypes do not go together, or ``attn_mask`` with ``is_causal``.
+    """
+    check(query, key, value)
+    if enable_gqa:
+        key, value = grouped(query, key, "key"), grouped(query, value, "value")
+    batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    query, key, value = (t if t.shape[:-2] == batch else t.expand(*batch, *t.shape[-2:]) for t in (query, key, value))
+    if attn_mask is not None:
+        check_mask(attn_mask, is_causal, query, (*batch, query.shape[-2], key.shape[-2]))
+    if not 0 <= dropout_p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
+    size = query.shape[-1]
+    kind = Kind(scale if scale is not None else 1 / math.sqrt(size) if size else 0.0, is_causal, dropout_p)
+    learned = attn_mask is not None and attn_mask.requires_grad and modes.is_grad_enabled()
+    if dropout_p or learned:
+        return attend(kind, query, key, value, attn_mask)
+    (result,) = Attention.apply(kind, query, key, value, attn_mask)
+    return result
+
+
+def check(query: Tensor, key: Tensor, value: Tensor) -> None:
+    """A RuntimeError where queries, keys and values do not go together."""
+    three = {"query": query, "key": key, "value": value}
+    for argument, t in three.items():
+        expect_tensor(t, argument, NAME)
+    if any(t.ndim < 2 for t in three.values()):
+        dims = ", ".join(f"{argument}.dim: {t.ndim}" for argument, t in three.items())
+        raise RuntimeError(f"Expected query, key, and value to all be at least 2 dimensional, but got {dims}")
+    if any(t.dtype is not query.dtype for t in three.values()) or not query.dtype.is_floating_point:
+        got = ", ".join(f"{argument}.dtype: {t.dtype}" for argument, t in three.items())
+        raise RuntimeError(f"Expected query, key, and value to have the same floating dtype, but got {got}")
+    if query.shape[-1] != key.shape[-1]:
+        raise RuntimeError(
+            f"{NAME}: expected query and key of the same size, got {query.shape[-1]} and {key.shape[-1]}"
+        )
+    if key.shape[-2] != value.shape[-2]:
+        raise RuntimeError(f"{NAME}: expected one value for each key, got {key.shape[-2]} and {value.shape[-2]}")
+
+
+def check_mask(mask: Tensor, is_causal: bool, query: Tensor, shape: tuple[int, ...]) -> None:
+    """A RuntimeError where ``mask`` is none for scores of ``shape``."""
+    if is_causal:
+        raise RuntimeError(f"{NAME}: Explicit attn_mask should not be set when is_causal=True")
+    if expect_tensor(mask, "attn_mask", NAME).dtype not in (bool_, query.dtype):
+        raise RuntimeError(
+            f"Expected attn_mask dtype to be bool or to match query dtype, but got attn_mask.dtype: {mask.dtype} and "
+            f"query.dtype: {query.dtype}; convert it with .to(dtype)"
+        )
+    sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
+    if mask.ndim > len(shape) or any(n not in (1, size) for n, size in sizes):
+        raise RuntimeError(f"attn_mask: expected a shape that broadcasts to {list(shape)}, got {list(mask.shape)}")
+
+
+def grouped(query: Tensor, shared: Tensor, name: str) -> Tensor:
+    """Keys or values with one head for each of ``query``'s."""
+    if query.ndim < 3 or shared.ndim < 3:
+        raise RuntimeError(f"enable_gqa: expected heads in dimension -3, got {name} of {shared.ndim} dimensions")
+    heads, own = query.shape[-3], shared.shape[-3]
+    if not own or heads % own:
+        raise RuntimeError(
+            f"Number of heads in key and value must divide the number of heads in query, got {own} in {name} and "
+            f"{heads}"
+        )
+    return shared.repeat_interleave(heads // own, -3)

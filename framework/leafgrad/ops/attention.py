@@ -1,0 +1,124 @@
+"""Scaled dot-product attention in blocks of queries, and its gradients: the scores are never held whole.
+
+Milakov and Gimelshein (2018), "Online normalizer calculation for softmax", and Dao et al. (2022), "FlashAttention",
+keep the normaliser of each query and compute the scores again for the gradients, as is done here. There are no vjp
+rules: ``nn/functional/attention.py`` uses these gradients, and the definition for those of higher order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from leafgrad.ops.define import op
+from leafgrad.ops.reduce import total
+
+BLOCK = 1 << 15  # scores of a block: they and their gradients stay in the cache
+
+
+class Blocks:
+    """The scores block by block: some of the batch with all their queries, or some queries of one of the batch.
+
+    Args:
+        q, k: (..., L, E), (..., S, E), with the same batch dimensions.
+        mask: bool, true where a key takes part, or what is added to the scores; broadcasts to (..., L, S). Or None.
+        causal: a query sees no later key.
+    """
+
+    def __init__(self, xp: Any, q: Any, k: Any, mask: Any, scale: float, causal: bool) -> None:
+        self.xp, self.scale, self.causal = xp, scale, causal
+        self.batch = math.prod(q.shape[:-2])
+        self.q, self.k = self.flat(q), self.flat(k)
+        self.triangle: tuple[slice, Any] | None = None
+        self.mask: Any = None
+        self.rows: Any = None
+        if mask is not None:
+            mask = mask.reshape((1,) * (q.ndim - mask.ndim) + mask.shape)
+            lead = mask.shape[:-2]
+            self.mask = mask.reshape(math.prod(lead), *mask.shape[-2:])
+            own = xp.arange(len(self.mask)).reshape(lead)  # which mask each of the batch has
+            self.rows = xp.broadcast_to(own, q.shape[:-2]).reshape(self.batch)
+
+    def flat(self, x: Any) -> Any:
+        """(..., n, m) -> (batch, n, m)"""
+        return x.reshape(self.batch, *x.shape[-2:])
+
+    def __iter__(self) -> Iterator[tuple[slice, slice, slice]]:
+        """Which of the batch, which queries, and how many keys."""
+        queries, keys = self.q.shape[1], self.k.shape[1]
+        length = max(1, min(queries, BLOCK // max(1, keys)))
+        many = max(1, BLOCK // max(1, length * keys)) if length == queries else 1
+        for b in range(0, self.batch, many):
+            for i in range(0, queries, length):
+                seen = min(keys, i + length) if self.causal else keys
+                yield slice(b, b + many), slice(i, min(i + length, queries)), slice(0, seen)
+
+    def scores(self, b: slice, i: slice, j: slice) -> Any:
+        """q k^T scale + mask of a block."""
+        xp = self.xp
+        s = (self.q[b, i] * self.scale) @ self.k[b, j].swapaxes(1, 2)
+        if self.causal:
+            if self.triangle is None or self.triangle[0] != i:  # the same for all of the batch that are one block
+                seen = xp.tri(i.stop - i.start, j.stop, i.start, dtype="bool")
+                self.triangle = i, self.added(seen, s)
+            s += self.triangle[1]
+        if self.mask is not None:
+            own = self.mask[self.rows[b]]
+            own = own if own.shape[1] == 1 else own[:, i]
+            s += self.added(own if own.shape[2] == 1 else own[:, :, j], s)
+        return s
+
+    def added(self, mask: Any, s: Any) -> Any:
+        """A mask as what is added to the scores."""
+        return self.xp.where(mask, 0.0, -math.inf).astype(s.dtype) if mask.dtype == "bool" else mask
+
+
+@op("any_dtype")
+def attention(xp: Any, q: Any, k: Any, v: Any, mask: Any = None, *, scale: float, causal: bool) -> Any:
+    """softmax(q k^T scale + mask) v, and the logarithm of each softmax's denominator. Zero where no key takes part.
+
+    (..., L, E), (..., S, E), (..., S, D), broadcasting to (..., L, S) -> (..., L, D), (..., L, 1)
+    """
+    blocks = Blocks(xp, q, k, mask, scale, causal)
+    values = blocks.flat(v)
+    out = xp.empty((*blocks.q.shape[:2], v.shape[-1]), dtype=q.dtype)
+    norm = xp.zeros((*blocks.q.shape[:2], 1), dtype=q.dtype)
+    for b, i, j in blocks if k.shape[-2] else ():
+        s = blocks.scores(b, i, j)
+        top = s.max(axis=-1, keepdims=True)
+        if mask is not None:
+            top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
+        s -= top
+        xp.exp(s, out=s)
+        sums = total(s, (-1,), True)
+        if mask is not None:
+            sums = xp.where(sums == 0, xp.ones_like(sums), sums)
+        xp.divide(s @ values[b, j], sums, out=out[b, i])
+        norm[b, i] = top + xp.log(sums)
+    if not k.shape[-2]:
+        out[...] = 0
+    return out.reshape(*q.shape[:-1], v.shape[-1]), norm.reshape(*q.shape[:-1], 1)
+
+
+@op("any_dtype")
+def attention_gradients(
+    xp: Any, go: Any, q: Any, k: Any, v: Any, result: Any, norm: Any, mask: Any = None, *, scale: float, causal: bool
+) -> Any:
+    """The gradients of q, k and v, for go of ``attention``'s result, with its normalisers."""
+    blocks = Blocks(xp, q, k, mask, scale, causal)
+    values, go, norm = blocks.flat(v), blocks.flat(go), blocks.flat(norm)
+    along = (go * blocks.flat(result)).sum(axis=-1, keepdims=True)
+    dq, dk, dv = xp.zeros_like(blocks.q), xp.zeros_like(blocks.k), xp.zeros_like(values)
+    for b, i, j in blocks if k.shape[-2] else ():
+        p = blocks.scores(b, i, j)
+        p -= norm[b, i]
+        xp.exp(p, out=p)
+        dv[b, j] += p.swapaxes(1, 2) @ go[b, i]
+        d = go[b, i] @ values[b, j].swapaxes(1, 2)
+        d -= along[b, i]
+        d *= p
+        d *= scale
+        dq[b, i] = d @ blocks.k[b, j]
+        dk[b, j] += d.swapaxes(1, 2) @ blocks.q[b, i]
+    return dq.reshape(q.shape), dk.reshape(k.shape), dv.reshape(v.shape)
