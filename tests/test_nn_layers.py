@@ -217,8 +217,8 @@ def test_activations_along_a_dimension(device):
     assert close(nn.Softmin(1)(x), nn.Softmax(1)(-x))
     assert close(nn.GLU()(x), x[:, :2] * x[:, 2:].sigmoid())
     assert F.softmax(x, 1, dtype=lg.float64).dtype is lg.float64
-    with pytest.raises(TypeError, match="softmax: expected dim"):
-        nn.Softmax()(x)
+    with pytest.warns(UserWarning, match="Implicit dimension choice for softmax has been deprecated"):
+        assert close(nn.Softmax()(x), nn.Softmax(1)(x))
     with pytest.raises(RuntimeError, match="Halving dimension must be even"):
         F.glu(x, 0)
 

@@ -7,6 +7,7 @@ from typing import Any
 from leafgrad.nn import functional as F
 from leafgrad.nn.module import Module
 from leafgrad.nn.parameter import Parameter
+from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import full
 from leafgrad.tensor.tensor import Tensor
 
@@ -25,11 +26,13 @@ __all__ = [
     "LogSoftmax",
     "Mish",
     "PReLU",
+    "RReLU",
     "ReLU",
     "ReLU6",
     "SiLU",
     "Sigmoid",
     "Softmax",
+    "Softmax2d",
     "Softmin",
     "Softplus",
     "Softshrink",
@@ -156,6 +159,20 @@ class LeakyReLU(Shaped):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.leaky_relu(input, self.negative_slope, self.inplace)
+
+
+class RReLU(Shaped):
+    """x where it is positive, else a slope times x, drawn from [lower, upper) in training mode. Xu et al. (2015)."""
+
+    names = ("lower", "upper")
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.lower = lower
+        self.upper = upper
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
 class ELU(Shaped):
@@ -316,6 +333,15 @@ class Softmax(Along):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim)
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of each pixel. (N, C, H, W) or (C, H, W) -> the same"""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if expect_tensor(input, "input", "Softmax2d").ndim not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
+        return F.softmax(input, -3)
 
 
 class LogSoftmax(Along):

@@ -1,17 +1,15 @@
-"""Modules that hold modules, or parameters: Sequential, ModuleList, ModuleDict, ParameterList."""
+"""Modules that hold modules: Sequential, ModuleList, ModuleDict."""
 
 from __future__ import annotations
 
 import operator
 from collections import OrderedDict
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 from leafgrad.nn.module import Module, indent, layout
-from leafgrad.nn.parameter import Parameter
-from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["ModuleDict", "ModuleList", "ParameterList", "Sequential"]
+__all__ = ["ModuleDict", "ModuleList", "Sequential"]
 
 
 class Numbered(Module):
@@ -122,11 +120,28 @@ class Sequential(Numbered):
             raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         return Sequential(*self, *other)
 
+    def __mul__(self, times: int) -> Sequential:
+        return Sequential(*list(self) * _factor(times, type(self)))
+
+    __rmul__ = __mul__
+
+    def __imul__(self, times: int) -> Self:
+        return self.extend(list(self) * (_factor(times, type(self)) - 1))
+
     def forward(self, input: Any) -> Any:
         """The result of the last module."""
         for module in self._modules.values():
             input = module(input)
         return input
+
+
+def _factor(times: int, kind: type) -> int:
+    """How often modules are repeated (the same ones, with the same parameters)."""
+    if not isinstance(times, int):
+        raise TypeError(f"unsupported operand type(s) for *: {kind} and {type(times)}")
+    if times <= 0:
+        raise ValueError(f"Non-positive multiplication factor {times} for {kind}")
+    return times
 
 
 class ModuleList(Numbered):
@@ -218,59 +233,3 @@ class ModuleDict(Module):
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 raise TypeError(f"ModuleDict.update: expected pairs of a name and a module, got {pair!r}")
             self[pair[0]] = pair[1]
-
-
-class ParameterList(Module):
-    """A list of parameters, registered. Plain tensors become parameters. It cannot be called."""
-
-    def __init__(self, values: Iterable[Tensor] | None = None) -> None:
-        super().__init__()
-        if values is not None:
-            self.extend(values)
-
-    def _position(self, index: Any) -> int:
-        index = operator.index(index)
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"index {index} is out of range for {len(self)} parameters")
-        return index if index >= 0 else index + len(self)
-
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return type(self)(list(self)[index])
-        return self._parameters[str(self._position(index))]
-
-    def __setitem__(self, index: int, param: Tensor) -> None:
-        setattr(self, str(self._position(index)), param if isinstance(param, Parameter) else Parameter(param))
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(list(self._parameters.values()))
-
-    def append(self, value: Tensor) -> Self:
-        """Add a parameter at the end; returns self."""
-        self.register_parameter(str(len(self)), value if isinstance(value, Parameter) else Parameter(value))
-        return self
-
-    def extend(self, values: Iterable[Tensor]) -> Self:
-        """Add parameters at the end; returns self."""
-        if not isinstance(values, Iterable) or isinstance(values, Tensor):
-            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
-        for value in list(values):
-            self.append(value)
-        return self
-
-    def __iadd__(self, values: Iterable[Tensor]) -> Self:
-        return self.extend(values)
-
-    def extra_repr(self) -> str:
-        lines = []
-        for i, p in enumerate(self):
-            size = "x".join(map(str, p.shape))
-            where = "" if p.device.type == "cpu" else f" ({p.device})"
-            lines.append(f"  ({i}): Parameter containing: [{p.dtype} of size {size}{where}]")
-        return "\n".join(lines)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise RuntimeError("ParameterList should not be called.")

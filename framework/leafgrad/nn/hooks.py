@@ -1,10 +1,11 @@
-"""Hooks of a module: functions called around its forward and its backward."""
+"""Hooks of a module: functions called around its forward, its backward, and the saving and loading of its state."""
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from leafgrad import modes
 from leafgrad.autograd.function import Function
@@ -17,18 +18,34 @@ Gradients = tuple[Tensor | None, ...]
 
 
 class Hooks:
-    """The hooks of one module, each kind in the order in which it is called."""
+    """The hooks of one module, each kind in the order in which it is called.
 
-    __slots__ = ("backward", "backward_pre", "forward", "forward_pre")
+    ``every`` are those of all modules, called before each one's own; here, where a compiled function looks for changes.
+    """
+
+    every: ClassVar[Hooks]
 
     def __init__(self) -> None:
-        self.forward_pre: OrderedDict[int, Hook] = OrderedDict()
-        self.forward: OrderedDict[int, Hook] = OrderedDict()
+        self.forward_pre: OrderedDict[int, Around] = OrderedDict()
+        self.forward: OrderedDict[int, Around] = OrderedDict()
         self.backward_pre: OrderedDict[int, Hook] = OrderedDict()
         self.backward: OrderedDict[int, Hook] = OrderedDict()
+        self.save_pre: OrderedDict[int, Hook] = OrderedDict()
+        self.save: OrderedDict[int, Hook] = OrderedDict()
+        self.load_pre: OrderedDict[int, Hook] = OrderedDict()
+        self.load: OrderedDict[int, Hook] = OrderedDict()
 
 
-def register(hooks: OrderedDict[int, Hook], hook: Hook, prepend: bool) -> RemovableHandle:
+EVERY = Hooks.every = Hooks()
+
+
+def with_own(hooks: Hooks, kind: str) -> list[Any]:
+    """The hooks of one kind, in the order of their calls: those of all modules, then those of this one."""
+    own = list(getattr(hooks, kind).values())
+    return own if hooks is hooks.every else [*getattr(hooks.every, kind).values(), *own]
+
+
+def register(hooks: OrderedDict[int, Any], hook: Hook, prepend: bool = False) -> RemovableHandle:
     """Add a hook at the end, or at the beginning."""
     if not callable(hook):
         raise TypeError(f"hook: expected a function, got {type(hook).__name__}")
@@ -38,44 +55,72 @@ def register(hooks: OrderedDict[int, Hook], hook: Hook, prepend: bool) -> Remova
     return handle
 
 
-def forward_pre(hook: Hook, with_kwargs: bool) -> Hook:
-    """``hook`` as a function of (module, args, kwargs) that returns new args and kwargs."""
+class Around(NamedTuple):
+    """A hook before or after a forward.
 
-    def plain(module: Any, args: Any, kwargs: Any) -> Any:
-        new = hook(module, args)
-        if new is not None and not isinstance(new, tuple):
-            new = (new,)
-        return args if new is None else new, kwargs
+    Attributes:
+        with_kwargs: whether it is told of keyword arguments.
+        always: whether it is called although the forward failed.
+    """
 
-    def keywords(module: Any, args: Any, kwargs: Any) -> Any:
+    hook: Hook
+    with_kwargs: bool
+    always: bool = False
+
+    @classmethod
+    def of(cls, hook: Hook, with_kwargs: bool, always: bool = False) -> Any:
+        """The hook so described; what is no function is left for ``register`` to refuse."""
+        return cls(hook, with_kwargs, always) if callable(hook) else hook
+
+    def __call__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *output: Any) -> Any:
+        return self.hook(module, args, kwargs, *output) if self.with_kwargs else self.hook(module, args, *output)
+
+
+def before(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """The arguments of a call as its pre-hooks leave them."""
+    for hook in with_own(hooks, "forward_pre"):
         new = hook(module, args, kwargs)
         if new is None:
-            return args, kwargs
-        if not isinstance(new, tuple) or len(new) != 2:
+            continue
+        if not hook.with_kwargs:
+            args = new if isinstance(new, tuple) else (new,)
+        elif isinstance(new, tuple) and len(new) == 2:
+            args, kwargs = new
+        else:
             raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), got {new}")
-        return new
-
-    return keywords if with_kwargs else plain
-
-
-def forward(hook: Hook, with_kwargs: bool) -> Hook:
-    """``hook`` as a function of (module, args, kwargs, output)."""
-    return hook if with_kwargs else lambda module, args, kwargs, output: hook(module, args, output)
+    return args, kwargs
 
 
 def call(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``module.forward(*args, **kwargs)`` with all hooks."""
-    for hook in list(hooks.forward_pre.values()):
-        args, kwargs = hook(module, args, kwargs)
-    gate = None
-    if hooks.backward or hooks.backward_pre:
-        gate = BackwardGate(module, hooks)
-        args = gate.enter(args)
-    result = module.forward(*args, **kwargs)
-    for hook in list(hooks.forward.values()):
-        new = hook(module, args, kwargs, result)
-        result = result if new is None else new
+    waiting = with_own(hooks, "forward")
+    result = None
+    try:
+        args, kwargs = before(module, hooks, args, kwargs)
+        gate = BackwardGate.of(module, hooks)
+        if gate is not None:
+            args = gate.enter(args)
+        result = module.forward(*args, **kwargs)
+        while waiting:
+            new = waiting.pop(0)(module, args, kwargs, result)
+            result = result if new is None else new
+    except Exception:
+        for hook in [h for h in waiting if h.always]:
+            in_spite_of_error(hook, module, args, kwargs, result)
+        raise
     return result if gate is None else gate.leave(result)
+
+
+def in_spite_of_error(hook: Around, *arguments: Any) -> None:
+    """Call a hook after a forward that failed; an error of its own is only told."""
+    try:
+        hook(*arguments)
+    except Exception as error:
+        warnings.warn(
+            "module forward hook with ``always_call=True`` raised an exception that was silenced as another error was "
+            f"raised in forward: {error}",
+            stacklevel=4,
+        )
 
 
 class Watch(Function):
@@ -96,13 +141,19 @@ class Watch(Function):
 class BackwardGate:
     """Stands at the inputs and outputs of one call of a module, and shows their gradients to its hooks."""
 
-    def __init__(self, module: Any, hooks: Hooks) -> None:
+    def __init__(self, module: Any, backward: list[Hook], backward_pre: list[Hook]) -> None:
         self.module = module
-        self.backward = list(hooks.backward.values())
-        self.backward_pre = list(hooks.backward_pre.values())
+        self.backward = backward
+        self.backward_pre = backward_pre
         self.inputs = 0
         self.watches_inputs = False
         self.grad_output: Gradients | None = None
+
+    @classmethod
+    def of(cls, module: Any, hooks: Hooks) -> BackwardGate | None:
+        """A gate for one call, if there is a hook for it to call."""
+        backward, backward_pre = with_own(hooks, "backward"), with_own(hooks, "backward_pre")
+        return cls(module, backward, backward_pre) if backward or backward_pre else None
 
     def enter(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments of the call, watched."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar, cast
 
 from leafgrad import modes
 from leafgrad.ops import messages
-from leafgrad.tensor.creation import empty_like, eye
+from leafgrad.tensor.creation import empty_like, eye as identity
 from leafgrad.tensor.factorizations import qr
 from leafgrad.tensor.public import publish
 from leafgrad.tensor.tensor import Tensor
@@ -15,18 +20,22 @@ from leafgrad.tensor.tensor import Tensor
 __all__ = [
     "calculate_gain",
     "constant_",
+    "dirac_",
     "eye_",
     "kaiming_normal_",
     "kaiming_uniform_",
     "normal_",
     "ones_",
     "orthogonal_",
+    "sparse_",
     "trunc_normal_",
     "uniform_",
     "xavier_normal_",
     "xavier_uniform_",
     "zeros_",
 ]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _GAINS = dict.fromkeys(
     ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid"), 1.0
@@ -55,19 +64,46 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return math.sqrt(2.0 / (1 + param**2))
 
 
-@modes.no_grad()
+SKIPPED: ContextVar[bool] = ContextVar("skipped", default=False)
+
+
+@contextmanager
+def skipped() -> Iterator[None]:
+    """Within this context the functions of this module leave tensors as they are: see ``nn.utils.skip_init``."""
+    token = SKIPPED.set(True)
+    try:
+        yield
+    finally:
+        SKIPPED.reset(token)
+
+
+def _fills(function: F) -> F:
+    """Make of a function one that records nothing, and does nothing where filling is skipped."""
+
+    @functools.wraps(function)
+    def filled(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if SKIPPED.get():
+            return tensor
+        with modes.no_grad():
+            result: Tensor = function(tensor, *args, **kwargs)
+            return result
+
+    return cast(F, filled)
+
+
+@_fills
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Draw from the uniform distribution over [a, b)."""
     return tensor.uniform_(a, b, generator=generator)
 
 
-@modes.no_grad()
+@_fills
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Draw from the normal distribution."""
     return tensor.normal_(mean, std, generator=generator)
 
 
-@modes.no_grad()
+@_fills
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
@@ -100,7 +136,7 @@ def trunc_normal_(
     return tensor.copy_(drawn)
 
 
-@modes.no_grad()
+@_fills
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with one value."""
     return tensor.fill_(val)
@@ -116,12 +152,50 @@ def zeros_(tensor: Tensor) -> Tensor:
     return constant_(tensor, 0.0)
 
 
-@modes.no_grad()
+@_fills
 def eye_(tensor: Tensor) -> Tensor:
     """Make a matrix the identity. (n, m). ValueError: not a matrix."""
     if tensor.ndim != 2:
         raise ValueError(f"Only tensors with 2 dimensions are supported, got {tensor.ndim}")
-    return tensor.copy_(eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
+    return tensor.copy_(identity(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
+
+
+@_fills
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Make a convolution pass its input channels on, as many as it can. (out, in, ...), 3 to 5 dimensions
+
+    Args:
+        groups: of the convolution; each passes its channels on.
+
+    Raises:
+        ValueError: another number of dimensions, or ``out`` no multiple of ``groups``.
+    """
+    if tensor.ndim not in (3, 4, 5):
+        raise ValueError(f"Only tensors with 3, 4, or 5 dimensions are supported, got {tensor.ndim}")
+    if tensor.shape[0] % groups:
+        raise ValueError(f"dim 0 must be divisible by groups, got {tensor.shape[0]} and groups={groups}")
+    size = tensor.shape[0] // groups
+    center = [n // 2 for n in tensor.shape[2:]]
+    tensor.zero_()
+    for group in range(groups):
+        for channel in range(min(size, tensor.shape[1])):
+            tensor[group * size + channel, channel, *center] = 1
+    return tensor
+
+
+@_fills
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+    """Normal numbers, with the share ``sparsity`` of each column at zero: Martens (2010). (rows, columns)
+
+    Raises:
+        ValueError: not a matrix.
+    """
+    if tensor.ndim != 2:
+        raise ValueError(f"Only tensors with 2 dimensions are supported, got {tensor.ndim}")
+    zeros = math.ceil(sparsity * tensor.shape[0])
+    normal_(tensor, 0, std, generator)
+    order = empty_like(tensor).uniform_(generator=generator).argsort(0)
+    return tensor.copy_(tensor.scatter(0, order[:zeros], 0.0))
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
@@ -145,6 +219,8 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
 
 def _empty(tensor: Tensor) -> bool:
     """Whether there is nothing to draw; warns."""
+    if SKIPPED.get():
+        return True
     if 0 in tensor.shape:
         messages.warn("Initializing zero-element tensors is a no-op")
         return True
@@ -182,7 +258,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity), generator)
 
 
-@modes.no_grad()
+@_fills
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
     """A random matrix with orthonormal rows or columns, whichever are fewer: Saxe et al. (2014). (n, ...)
 
@@ -200,4 +276,32 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     return tensor.copy_((q if tall else q.t()).reshape(tensor.shape) * gain)
 
 
+# ---- names of old ---------------------------------------------------------------------------------------------------
+
+
+def _renamed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    new = function.__name__
+
+    @functools.wraps(function)
+    def old(*args: Any, **kwargs: Any) -> Tensor:
+        text = f"`nn.init.{new[:-1]}` is now deprecated in favor of `nn.init.{new}`."
+        warnings.warn(text, FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+
+    return old
+
+
+_calculate_fan_in_and_fan_out = fans  # known by this name to many scripts
 publish(globals())
+
+uniform = _renamed(uniform_)
+normal = _renamed(normal_)
+constant = _renamed(constant_)
+eye = _renamed(eye_)
+dirac = _renamed(dirac_)
+xavier_uniform = _renamed(xavier_uniform_)
+xavier_normal = _renamed(xavier_normal_)
+kaiming_uniform = _renamed(kaiming_uniform_)
+kaiming_normal = _renamed(kaiming_normal_)
+orthogonal = _renamed(orthogonal_)
+sparse = _renamed(sparse_)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
 
 from leafgrad.nn import functional as F
+from leafgrad.nn.functional.reduction import Flag, chosen
 from leafgrad.nn.module import Module
 from leafgrad.tensor.tensor import Tensor
 
@@ -12,27 +13,25 @@ __all__ = [
     "BCELoss",
     "BCEWithLogitsLoss",
     "CrossEntropyLoss",
+    "GaussianNLLLoss",
     "HuberLoss",
     "KLDivLoss",
     "L1Loss",
     "MSELoss",
     "NLLLoss",
+    "NLLLoss2d",
+    "PoissonNLLLoss",
     "SmoothL1Loss",
+    "SoftMarginLoss",
 ]
 
 
 class Loss(Module):
-    """Base of losses; ``reduction`` is "mean", "sum" or "none"."""
+    """Base of losses. ``reduction`` is "mean", "sum" or "none"; the other two are flags of old in place of it."""
 
-    def __init__(self, *args: Any, reduction: str = "mean") -> None:
+    def __init__(self, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean") -> None:
         super().__init__()
-        name = type(self).__name__
-        if args:
-            raise TypeError(
-                f"{name}: expected keyword arguments such as reduction='mean', got {len(args)} positional ones. Make "
-                f"the loss first and then call it: nn.{name}()(input, target)"
-            )
-        self.reduction = reduction
+        self.reduction = chosen(size_average, reduce, reduction, type(self).__name__)
 
 
 class WeightedLoss(Loss):
@@ -40,8 +39,10 @@ class WeightedLoss(Loss):
 
     weight: Tensor | None
 
-    def __init__(self, weight: Tensor | None = None, *, reduction: str = "mean") -> None:
-        super().__init__(reduction=reduction)
+    def __init__(
+        self, weight: Tensor | None = None, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 
 
@@ -62,8 +63,10 @@ class L1Loss(Loss):
 class SmoothL1Loss(Loss):
     """d^2 / (2 beta) where d = |input - target| is below ``beta``, else d - beta / 2."""
 
-    def __init__(self, *args: Any, reduction: str = "mean", beta: float = 1.0) -> None:
-        super().__init__(*args, reduction=reduction)
+    def __init__(
+        self, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean", beta: float = 1.0
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
         self.beta = beta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -84,23 +87,89 @@ class HuberLoss(Loss):
 class KLDivLoss(Loss):
     """target (log target - input). See ``functional.kl_div``."""
 
-    def __init__(self, *args: Any, reduction: str = "mean", log_target: bool = False) -> None:
-        super().__init__(*args, reduction=reduction)
+    def __init__(
+        self, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean", log_target: bool = False
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
         self.log_target = log_target
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
 
+class PoissonNLLLoss(Loss):
+    """Minus the logarithm of the probability of a count. See ``functional.poisson_nll_loss``."""
+
+    def __init__(
+        self,
+        log_input: bool = True,
+        full: bool = False,
+        size_average: Flag = None,
+        eps: float = 1e-8,
+        reduce: Flag = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.log_input = log_input
+        self.full = full
+        self.eps = eps
+
+    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
+        return F.poisson_nll_loss(
+            log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
+        )
+
+
+class GaussianNLLLoss(Loss):
+    """Minus the logarithm of the density of a measurement. See ``functional.gaussian_nll_loss``."""
+
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
+        super().__init__(reduction=reduction)
+        self.full = full
+        self.eps = eps
+
+    def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor:
+        return F.gaussian_nll_loss(input, target, var, self.full, self.eps, self.reduction)
+
+
+# ---- of classes -----------------------------------------------------------------------------------------------------
+
+
 class NLLLoss(WeightedLoss):
     """-input at the class that target names. See ``functional.nll_loss``."""
 
-    def __init__(self, weight: Tensor | None = None, *, ignore_index: int = -100, reduction: str = "mean") -> None:
-        super().__init__(weight, reduction=reduction)
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: Flag = None,
+        ignore_index: int = -100,
+        reduce: Flag = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
+
+
+class NLLLoss2d(NLLLoss):
+    """The same as ``NLLLoss``, under a name of old."""
+
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: Flag = None,
+        ignore_index: int = -100,
+        reduce: Flag = None,
+        reduction: str = "mean",
+    ) -> None:
+        warnings.warn(
+            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
 class CrossEntropyLoss(WeightedLoss):
@@ -109,12 +178,13 @@ class CrossEntropyLoss(WeightedLoss):
     def __init__(
         self,
         weight: Tensor | None = None,
-        *,
+        size_average: Flag = None,
         ignore_index: int = -100,
+        reduce: Flag = None,
         reduction: str = "mean",
         label_smoothing: float = 0.0,
     ) -> None:
-        super().__init__(weight, reduction=reduction)
+        super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
 
@@ -142,12 +212,29 @@ class BCEWithLogitsLoss(WeightedLoss):
     pos_weight: Tensor | None
 
     def __init__(
-        self, weight: Tensor | None = None, *, reduction: str = "mean", pos_weight: Tensor | None = None
+        self,
+        weight: Tensor | None = None,
+        size_average: Flag = None,
+        reduce: Flag = None,
+        reduction: str = "mean",
+        pos_weight: Tensor | None = None,
     ) -> None:
-        super().__init__(weight, reduction=reduction)
+        super().__init__(weight, size_average, reduce, reduction)
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.binary_cross_entropy_with_logits(
             input, target, self.weight, reduction=self.reduction, pos_weight=self.pos_weight
         )
+
+
+class SoftMarginLoss(Loss):
+    """log(1 + exp(-target input)), for a target of 1 or -1."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.soft_margin_loss(input, target, reduction=self.reduction)
+
+
+# Names that scripts ask isinstance with.
+_Loss = Loss
+_WeightedLoss = WeightedLoss

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from leafgrad import devices, dtypes, modes
-from leafgrad.nn import hooks, state
-from leafgrad.nn.tree import Tree
-from leafgrad.tensor.handle import RemovableHandle
+from leafgrad.nn import hooks, notebook, state
+from leafgrad.nn.hooked import (
+    Hooked,
+    register_module_buffer_registration_hook as register_module_buffer_registration_hook,
+    register_module_forward_hook as register_module_forward_hook,
+    register_module_forward_pre_hook as register_module_forward_pre_hook,
+    register_module_full_backward_hook as register_module_full_backward_hook,
+    register_module_full_backward_pre_hook as register_module_full_backward_pre_hook,
+    register_module_module_registration_hook as register_module_module_registration_hook,
+    register_module_parameter_registration_hook as register_module_parameter_registration_hook,
+)
+from leafgrad.nn.parameter import UninitializedTensor
+from leafgrad.nn.place import name_layer
+from leafgrad.tensor.creation import empty_like
 from leafgrad.tensor.tensor import Tensor, _target
 
 __all__ = ["Module"]
@@ -20,7 +30,7 @@ def _missing_forward(self: Module, *args: Any) -> Any:
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
 
-class Module(Tree):
+class Module(Hooked):
     """Base of every layer and every model.
 
     A subclass calls ``super().__init__()``, assigns parameters and child modules to attributes, which registers
@@ -32,16 +42,23 @@ class Module(Tree):
 
     training: bool
     forward: Callable[..., Any] = _missing_forward
-    _hooks: hooks.Hooks | None = None
+    _version: int = 1
 
     def __init__(self) -> None:
         super().__init__()
         self.training = True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._hooks is None:
-            return self.forward(*args, **kwargs)
-        return hooks.call(self, self._hooks, args, kwargs)
+        try:
+            if self._hooks is None:
+                return self.forward(*args, **kwargs)
+            return hooks.call(self, self._hooks, args, kwargs)
+        except Exception as error:
+            name_layer(error, self, args, kwargs)
+            raise
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
 
     # ---- modes and gradients ----------------------------------------------------------------------------------
 
@@ -87,12 +104,15 @@ class Module(Tree):
 
     # ---- dtype and device -------------------------------------------------------------------------------------
 
-    def _apply(self, convert: Callable[[Tensor], Tensor]) -> Self:
+    def _apply(self, convert: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Convert parameters, their gradients and buffers. Parameters keep their identity, so optimizers keep them."""
-        for module in self.children():
+        for module in self.children() if recurse else ():
             module._apply(convert)
         with modes.no_grad():
             for parameter in self._parameters.values():
+                if isinstance(parameter, UninitializedTensor):
+                    parameter.convert(convert)
+                    continue
                 if parameter is None or (new := convert(parameter)) is parameter:
                     continue
                 grad = None if parameter.grad is None else convert(parameter.grad)
@@ -100,7 +120,9 @@ class Module(Tree):
                 parameter.data = new
                 parameter.grad = grad
             for name, buffer in self._buffers.items():
-                if buffer is not None:
+                if isinstance(buffer, UninitializedTensor):
+                    buffer.convert(convert)
+                elif buffer is not None:
                     self._buffers[name] = convert(buffer)
         return self
 
@@ -137,6 +159,14 @@ class Module(Tree):
         """Move parameters and buffers to a CUDA device (number, string or device); returns self."""
         return self.to(devices.device("cuda", 0) if device is None else devices.device(device))
 
+    def type(self, dst_type: Any) -> Self:
+        """Convert all parameters and buffers to a dtype; returns self."""
+        return self._apply(lambda t: t.to(dtypes.check(dst_type)))
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+        """Move parameters and buffers to a device without their values; returns self."""
+        return self._apply(lambda t: empty_like(t, device=device), recurse)
+
     # ---- state ------------------------------------------------------------------------------------------------
 
     def state_dict(
@@ -149,14 +179,7 @@ class Module(Tree):
             prefix: put before each name.
             keep_vars: give the tensors themselves instead of detached ones.
         """
-        destination = OrderedDict() if destination is None else destination
-        for name, value in (*self._parameters.items(), *self._buffers.items()):
-            if value is not None and name not in self._not_persistent:
-                destination[prefix + name] = value if keep_vars else value.detach()
-        for name, module in self._modules.items():
-            if module is not None:
-                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        return destination
+        return state.save(self, destination, prefix, keep_vars)
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
@@ -177,56 +200,52 @@ class Module(Tree):
         """
         return state.load(self, state_dict, strict, assign)
 
-    # ---- hooks ------------------------------------------------------------------------------------------------
+    def get_extra_state(self) -> Any:
+        """What ``state_dict`` shall hold of this module beside its tensors. Subclasses define it."""
+        raise RuntimeError("get_extra_state: expected a subclass to define what it returns")
 
-    def _own_hooks(self) -> hooks.Hooks:
-        if self._hooks is None:
-            self._hooks = hooks.Hooks()
-        return self._hooks
+    def set_extra_state(self, state: Any) -> None:
+        """Take back what ``get_extra_state`` gave. Subclasses define it."""
+        raise RuntimeError("set_extra_state: expected a subclass to define what it does with the state")
 
-    def register_forward_pre_hook(
-        self, hook: hooks.Hook, *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        """Call ``hook(module, args)`` before each forward; it may return new arguments.
+    def _has_extra_state(self, which: str) -> bool:
+        """Whether ``get_extra_state`` (``set_extra_state``) is defined."""
+        name = f"{which}_extra_state"
+        return getattr(type(self), name) is not getattr(Module, name)
 
-        With ``with_kwargs``: ``hook(module, args, kwargs)``, which may return ``(args, kwargs)``.
-        """
-        return hooks.register(self._own_hooks().forward_pre, hooks.forward_pre(hook, with_kwargs), prepend)
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        state.save_own(self, destination, prefix, keep_vars)
 
-    def register_forward_hook(
-        self, hook: hooks.Hook, *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        """Call ``hook(module, args, output)`` after each forward; it may return a new output.
-
-        With ``with_kwargs``: ``hook(module, args, kwargs, output)``.
-        """
-        return hooks.register(self._own_hooks().forward, hooks.forward(hook, with_kwargs), prepend)
-
-    def register_full_backward_pre_hook(self, hook: hooks.Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_output)`` when the gradients of the outputs are known; it may return new ones.
-
-        ``grad_output`` is a tuple with one entry per output, None where none arrived.
-        """
-        return hooks.register(self._own_hooks().backward_pre, hook, prepend)
-
-    def register_full_backward_hook(self, hook: hooks.Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are known.
-
-        Both are tuples with one entry per positional input and per output. The hook may return a new ``grad_input``.
-        """
-        return hooks.register(self._own_hooks().backward, hook, prepend)
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: Mapping[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        keys = missing_keys, unexpected_keys, error_msgs
+        state.load_own(self, state_dict, prefix, local_metadata, strict, *keys)
 
     # ---- printing ---------------------------------------------------------------------------------------------
+
+    def _get_name(self) -> str:
+        return type(self).__name__
 
     def extra_repr(self) -> str:
         """What the repr says of this module beside its children. Subclasses define it."""
         return ""
 
+    def _repr_html_(self) -> str:
+        return notebook.tree(self)
+
     def __repr__(self) -> str:
         extra = self.extra_repr()
         own = extra.split("\n") if extra else []
         below = [f"({name}): {indent(repr(module))}" for name, module in self._modules.items()]
-        return layout(type(self).__name__, own, below)
+        return layout(self._get_name(), own, below)
 
 
 def layout(name: str, own: list[str], below: list[str]) -> str:

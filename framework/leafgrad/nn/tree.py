@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from leafgrad.nn.parameter import Parameter
+from leafgrad.nn.parameter import Buffer, Parameter
 from leafgrad.tensor.tensor import Tensor
+
+# Hooks that every module calls when it registers something: hook(module, name, value) may return another value.
+REGISTRATION: dict[str, OrderedDict[int, Callable[..., Any]]] = {
+    "parameter": OrderedDict(),
+    "buffer": OrderedDict(),
+    "module": OrderedDict(),
+}
 
 
 class Tree:
@@ -42,7 +50,11 @@ class Tree:
         elif isinstance(value, Tree):
             self._need_init("module")
             self._forget(name, but="_modules")
-            self._modules[name] = value
+            self._modules[name] = self._registered("module", name, value)
+        elif isinstance(value, Buffer):
+            self._need_init("buffer")
+            self._forget(name, but="_buffers")
+            self.register_buffer(name, value, value.persistent)
         elif name in tables.get("_parameters", ()):
             if value is not None:
                 raise TypeError(_cannot_assign(value, f"as parameter '{name}'", "nn.Parameter or None expected"))
@@ -92,6 +104,13 @@ class Tree:
         if name not in table and hasattr(self, name):
             raise KeyError(f"attribute '{name}' already exists")
 
+    def _registered(self, kind: str, name: str, value: Any) -> Any:
+        """What is registered in place of ``value`` by the hooks that watch it."""
+        for hook in REGISTRATION[kind].values():
+            new = hook(self, name, value)
+            value = value if new is None else new
+        return value
+
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Register a tensor that belongs to the module's state and is not trained.
 
@@ -108,7 +127,7 @@ class Tree:
         self._check_name("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(_cannot_assign(tensor, f"object to buffer '{name}'", "Tensor or None required"))
-        self._buffers[name] = tensor
+        self._buffers[name] = self._registered("buffer", name, tensor)
         (self._not_persistent.discard if persistent else self._not_persistent.add)(name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
@@ -128,7 +147,7 @@ class Tree:
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. To express it as a function of another tensor, "
                 "compute it in forward()."
             )
-        self._parameters[name] = param
+        self._parameters[name] = self._registered("parameter", name, param)
 
     def add_module(self, name: str, module: Any) -> None:
         """Register a child module under a name that may be computed. None reserves the name.
@@ -140,7 +159,7 @@ class Tree:
         if module is not None and not isinstance(module, Tree):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
         self._check_name("module", name, self._modules)
-        self._modules[name] = module
+        self._modules[name] = self._registered("module", name, module)
 
     def register_module(self, name: str, module: Any) -> None:
         """The same as ``add_module``."""
@@ -162,9 +181,9 @@ class Tree:
             if module is not None:
                 yield from module.named_modules(memo, _join(prefix, name), remove_duplicate)
 
-    def modules(self) -> Iterator[Any]:
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
         """This module and all below it, each once."""
-        return (module for _, module in self.named_modules())
+        return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def named_children(self) -> Iterator[tuple[str, Any]]:
         """The direct children with their names, each module once."""
@@ -231,6 +250,27 @@ class Tree:
     def get_buffer(self, target: str) -> Tensor:
         """The buffer with the dotted name ``target``. AttributeError: there is none."""
         return self._get(target, "_buffers", "a buffer")
+
+    def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
+        """Put ``module`` in the place of the one with the dotted name ``target``.
+
+        Args:
+            strict: there has to be one already; without it, the last name may be new.
+
+        Raises:
+            ValueError: ``target`` is empty. AttributeError: there is no such place. TypeError: not a Module.
+        """
+        if not target:
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Tree):
+            raise TypeError(f"set_submodule: module: expected a Module, got {type(module).__name__}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{type(parent).__name__} has no attribute `{name}`")
+        if hasattr(parent, name) and not isinstance(getattr(parent, name), Tree):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
 
     def _get(self, target: str, table: str, kind: str) -> Any:
         path, _, name = target.rpartition(".")

@@ -1,10 +1,21 @@
 """Layers, activations and losses as functions: ``from leafgrad.nn import functional as F``."""
 
 from leafgrad.nn.functional.activation import *
+from leafgrad.nn.functional.attention import *
+from leafgrad.nn.functional.average_pooling import *
+from leafgrad.nn.functional.classification import *
+from leafgrad.nn.functional.convolution import *
+from leafgrad.nn.functional.distance import *
 from leafgrad.nn.functional.dropout import *
+from leafgrad.nn.functional.embedding import *
 from leafgrad.nn.functional.linear import *
 from leafgrad.nn.functional.loss import *
+from leafgrad.nn.functional.margin import *
+from leafgrad.nn.functional.multi_head import *
 from leafgrad.nn.functional.normalization import *
+from leafgrad.nn.functional.padding import *
+from leafgrad.nn.functional.pooling import *
+from leafgrad.nn.functional.resampling import *
 from leafgrad.tensor.public import publish
 
 publish(globals())

@@ -4,29 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
-from leafgrad.ops import activation as ops
+from leafgrad.ops import activation as ops, messages
 from leafgrad.ops.select import where
 from leafgrad.tensor import arguments, pointwise, reductions
+from leafgrad.tensor.creation import empty_like, zeros_like
 from leafgrad.tensor.inplace import update
+from leafgrad.tensor.random import rand_like
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
     "celu",
+    "celu_",
     "elu",
+    "elu_",
     "gelu",
     "glu",
+    "gumbel_softmax",
     "hardshrink",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "hardtanh_",
     "leaky_relu",
+    "leaky_relu_",
     "log_softmax",
     "logsigmoid",
     "mish",
     "prelu",
     "relu",
     "relu6",
+    "relu_",
+    "rrelu",
+    "rrelu_",
     "selu",
+    "selu_",
     "sigmoid",
     "silu",
     "softmax",
@@ -37,6 +48,7 @@ __all__ = [
     "tanh",
     "tanhshrink",
     "threshold",
+    "threshold_",
 ]
 
 
@@ -63,6 +75,30 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where it is positive, else ``negative_slope`` x."""
     result: Tensor = _run(ops.leaky_relu, input, inplace, negative_slope=negative_slope)
+    return result
+
+
+def rrelu(
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """x where it is positive, else a slope times x: drawn from [lower, upper) for each element in training.
+
+    Outside training the slope is the mean of both. Xu et al. (2015).
+
+    Raises:
+        RuntimeError: ``lower`` is greater than ``upper``.
+    """
+    if lower > upper:
+        raise RuntimeError(
+            f"Lower bound should be less than or equal to the upper bound, got lower={lower} and upper={upper}"
+        )
+    arguments.expect_floating(input, "rrelu")
+    slope = rand_like(input.detach()) * (upper - lower) + lower if training else (lower + upper) / 2
+
+    def cut(x: Tensor) -> Any:
+        return where(x > 0, x, x * slope)
+
+    result: Tensor = update(input, cut) if inplace else cut(input)
     return result
 
 
@@ -105,9 +141,12 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x where it is above ``threshold``, else ``value``."""
+    return _cut(input, threshold, value, inplace)
 
+
+def _cut(input: Tensor, low: float, value: float, inplace: bool) -> Tensor:
     def cut(x: Tensor) -> Any:
-        return where(x > threshold, x, value)
+        return where(x > low, x, value)
 
     result: Tensor = update(input, cut) if inplace else cut(input)
     return result
@@ -203,25 +242,49 @@ def tanhshrink(input: Tensor) -> Tensor:
 # ---- along a dimension --------------------------------------------------------------------------------------------
 
 
-def _dim(dim: int | None, function: str) -> int:
-    if dim is None:
-        raise TypeError(f"{function}: expected dim, the dimension along which the results sum to 1, got None")
-    return dim
+def _dim(input: Tensor, dim: int | None, function: str) -> int:
+    """``dim``; if none is given, that of the classes in data of old, with a warning."""
+    if dim is not None:
+        return dim
+    messages.warn(
+        f"Implicit dimension choice for {function} has been deprecated. Change the call to include dim=X as an "
+        "argument."
+    )
+    return 0 if arguments.expect_tensor(input, "input", function).ndim in (0, 1, 3) else 1
 
 
 def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
-    """exp(x) divided by its sum along ``dim``, which has to be given. ``dtype`` converts ``input`` first."""
-    return reductions.softmax(input, _dim(dim, "softmax"), dtype=dtype)
+    """exp(x) over its sum along ``dim``. ``dtype`` converts ``input`` first."""
+    return reductions.softmax(input, _dim(input, dim, "softmax"), dtype=dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """log(softmax(x)) along ``dim``, without overflow. ``dtype`` converts ``input`` first."""
-    return reductions.log_softmax(input, _dim(dim, "log_softmax"), dtype=dtype)
+    return reductions.log_softmax(input, _dim(input, dim, "log_softmax"), dtype=dtype)
 
 
 def softmin(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """softmax(-x) along ``dim``. ``dtype`` converts ``input`` first."""
-    return reductions.softmax(-input, _dim(dim, "softmin"), dtype=dtype)
+    return reductions.softmax(-input, _dim(input, dim, "softmin"), dtype=dtype)
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A random choice along ``dim`` with the odds exp(logits), softened: Jang et al. (2017), Maddison et al. (2017).
+
+    Args:
+        tau: the temperature; near 0 the result is nearly one-hot.
+        hard: give the one-hot choice itself, with the gradient of the softened one.
+        eps: has no effect.
+    """
+    arguments.expect_floating(logits, "gumbel_softmax")
+    if eps != 1e-10:
+        messages.warn("`eps` parameter is deprecated and has no effect.")
+    noise = -empty_like(logits.detach()).exponential_().log()
+    soft = softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    choice = soft.detach().argmax(dim, keepdim=True)
+    return zeros_like(soft.detach()).scatter(dim, choice, 1.0) - soft.detach() + soft
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
@@ -235,3 +298,46 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
     first, second = input.chunk(2, dim)
     return first * second.sigmoid()
+
+
+# ---- in place -------------------------------------------------------------------------------------------------------
+
+
+def relu_(input: Tensor) -> Tensor:
+    """``relu``, in place."""
+    return relu(input, True)
+
+
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """``leaky_relu``, in place."""
+    return leaky_relu(input, negative_slope, True)
+
+
+def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
+    """``rrelu``, in place."""
+    return rrelu(input, lower, upper, training, True)
+
+
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """``hardtanh``, in place."""
+    return hardtanh(input, min_val, max_val, True)
+
+
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
+    """``threshold``, in place."""
+    return _cut(input, threshold, value, True)
+
+
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """``elu``, in place."""
+    return elu(input, alpha, True)
+
+
+def selu_(input: Tensor) -> Tensor:
+    """``selu``, in place."""
+    return selu(input, True)
+
+
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """``celu``, in place."""
+    return celu(input, alpha, True)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from leafgrad.dtypes import int64
+from leafgrad.nn.functional.linear import linear
+from leafgrad.nn.functional.reduction import Flag, chosen, reduced
 from leafgrad.ops import classes
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_tensor
@@ -13,22 +15,17 @@ from leafgrad.tensor.creation import ones_like
 from leafgrad.tensor.reductions import log_softmax
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["cross_entropy", "nll_loss"]
-
-
-def reduced(loss: Tensor, reduction: str) -> Tensor:
-    """``loss`` under "mean", "sum" or "none"."""
-    if reduction == "mean":
-        return loss.mean()
-    if reduction == "sum":
-        return loss.sum()
-    if reduction == "none":
-        return loss
-    raise ValueError(f"{reduction} is not a valid value for reduction; expected 'mean', 'sum' or 'none'")
+__all__ = ["cross_entropy", "linear_cross_entropy", "nll_loss"]
 
 
 def nll_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: int = -100, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Flag = None,
+    ignore_index: int = -100,
+    reduce: Flag = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """-input at the class that ``target`` names. (classes,) and (), or (batch, classes, ...) and (batch, ...)
 
@@ -42,6 +39,7 @@ def nll_loss(
     Raises:
         ValueError, RuntimeError: shapes or dtypes do not fit. IndexError: a target is not a class.
     """
+    reduction = chosen(size_average, reduce, reduction, "nll_loss")
     _check(input, target, weight, "nll_loss")
     loss, counted = _picked(input, target, weight, ignore_index)
     return loss.sum() / counted.sum() if reduction == "mean" else reduced(loss, reduction)
@@ -51,8 +49,9 @@ def cross_entropy(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    *,
+    size_average: Flag = None,
     ignore_index: int = -100,
+    reduce: Flag = None,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
@@ -69,6 +68,7 @@ def cross_entropy(
     Raises:
         ValueError, RuntimeError: shapes or dtypes do not fit. IndexError: a target is not a class.
     """
+    reduction = chosen(size_average, reduce, reduction, "cross_entropy")
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     expect_tensor(input, "input", "cross_entropy")
@@ -95,6 +95,46 @@ def cross_entropy(
         even = where(target != ignore_index, even, 0.0)
         loss = loss * (1 - label_smoothing) + even * (label_smoothing / count)
     return loss.sum() / counted.sum() if reduction == "mean" else reduced(loss, reduction)
+
+
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """The cross-entropy of ``softmax(linear(input, linear_weight))`` and ``target``.
+
+    Args:
+        input: (in,) or (batch, in).
+        linear_weight: (classes, in), or (classes, ..., in) for a target of each place in (...).
+        target: as in ``cross_entropy``. The other arguments are, too.
+        linear_bias: (classes,) or (classes, ...).
+
+    Raises:
+        RuntimeError: ``ignore_index`` beside probabilities. As ``linear`` and ``cross_entropy``.
+    """
+    if expect_tensor(linear_weight, "linear_weight", "linear_cross_entropy").ndim < 2:
+        raise RuntimeError(
+            f"linear_cross_entropy: linear_weight: expected (classes, ..., in), got {linear_weight.ndim} dimensions"
+        )
+    expect_tensor(target, "target", "linear_cross_entropy")
+    *classes_and_places, size = linear_weight.shape
+    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    logits = linear(input, linear_weight.reshape(-1, size), bias)
+    logits = logits.reshape(*input.shape[:-1], *classes_and_places)
+    if ignore_index is None:
+        ignore_index = -100
+    elif target.shape == logits.shape:
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+    return cross_entropy(
+        logits, target, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing
+    )
 
 
 def _class_dim(input: Tensor) -> int:

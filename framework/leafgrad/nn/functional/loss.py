@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from leafgrad.nn.functional.classification import cross_entropy, nll_loss, reduced
+import math
+
+from leafgrad import modes
+from leafgrad.nn.functional.reduction import Flag, chosen, reduced
 from leafgrad.ops import messages
 from leafgrad.ops.activation import logsigmoid
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.creation import full_like
 from leafgrad.tensor.pointwise import xlogy
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
-    "cross_entropy",
+    "gaussian_nll_loss",
     "huber_loss",
     "kl_div",
     "l1_loss",
     "mse_loss",
-    "nll_loss",
+    "poisson_nll_loss",
     "smooth_l1_loss",
+    "soft_margin_loss",
 ]
 
 
@@ -35,22 +40,65 @@ def _difference(input: Tensor, target: Tensor, function: str) -> Tensor:
     return input - target
 
 
-def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """(input - target)^2. Shapes: the same for both."""
-    return reduced(_difference(input, target, "mse_loss").square(), reduction)
+def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+    """``loss`` with a factor for each element; their mean is over the sum of the factors."""
+    if weight is None:
+        return reduced(loss, reduction)
+    if weight.shape != loss.shape:
+        raise ValueError(f"Weights and input must have the same size, got {list(weight.shape)} and {list(loss.shape)}")
+    if reduction == "mean":
+        return (loss * weight).sum() / weight.sum()
+    return reduced(loss * weight, reduction)
 
 
-def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """|input - target|. Shapes: the same for both."""
-    return reduced(_difference(input, target, "l1_loss").abs(), reduction)
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Flag = None,
+    reduce: Flag = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """(input - target)^2. Shapes: the same for all.
+
+    Args:
+        weight: a factor for each element; "mean" divides by their sum.
+    """
+    reduction = chosen(size_average, reduce, reduction, "mse_loss")
+    return _weighted(_difference(input, target, "mse_loss").square(), weight, reduction)
 
 
-def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Flag = None,
+    reduce: Flag = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """|input - target|. Shapes: the same for all.
+
+    Args:
+        weight: a factor for each element; "mean" divides by their sum.
+    """
+    reduction = chosen(size_average, reduce, reduction, "l1_loss")
+    return _weighted(_difference(input, target, "l1_loss").abs(), weight, reduction)
+
+
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Flag = None,
+    reduce: Flag = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
     """d^2 / (2 beta) where d = |input - target| is below ``beta``, else d - beta / 2.
 
     Raises:
         ValueError: ``beta`` is negative.
     """
+    reduction = chosen(size_average, reduce, reduction, "smooth_l1_loss")
     if beta < 0:
         raise ValueError(f"smooth_l1_loss: beta: expected a number >= 0, got {beta}")
     distance = _difference(input, target, "smooth_l1_loss").abs()
@@ -59,8 +107,13 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", be
     return reduced(where(distance < beta, distance.square() * (0.5 / beta), distance - 0.5 * beta), reduction)
 
 
-def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
     """d^2 / 2 where d = |input - target| is at most ``delta``, else delta (d - delta / 2). Huber (1964).
+
+    Args:
+        weight: a factor for each element.
 
     Raises:
         ValueError: ``delta`` is not positive.
@@ -69,10 +122,19 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
         raise ValueError(f"huber_loss: delta: expected a number > 0, got {delta}")
     distance = _difference(input, target, "huber_loss").abs()
     loss = where(distance <= delta, distance.square() * 0.5, (distance - 0.5 * delta) * delta)
-    return reduced(loss, reduction)
+    if weight is not None and weight.shape != loss.shape:
+        raise ValueError(f"Weights and input must have the same size, got {list(weight.shape)} and {list(loss.shape)}")
+    return reduced(loss if weight is None else loss * weight, reduction)
 
 
-def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False) -> Tensor:
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: Flag = None,
+    reduce: Flag = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
     """target (log target - input): the divergence of ``exp(input)`` from ``target``, elementwise.
 
     Args:
@@ -81,6 +143,7 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
         reduction: also "batchmean", the sum divided by the size of the first dimension, which is the divergence
             in the mathematical sense.
     """
+    reduction = chosen(size_average, reduce, reduction, "kl_div")
     expect_tensor(input, "input", "kl_div")
     expect_tensor(target, "target", "kl_div")
     if reduction == "mean":
@@ -101,7 +164,12 @@ def _log(x: Tensor) -> Tensor:
 
 
 def binary_cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Flag = None,
+    reduce: Flag = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """-(target log input + (1 - target) log(1 - input)), the logarithms clamped at -100.
 
@@ -113,6 +181,7 @@ def binary_cross_entropy(
     Raises:
         ValueError: the shapes differ.
     """
+    reduction = chosen(size_average, reduce, reduction, "binary_cross_entropy")
     expect_tensor(input, "input", "binary_cross_entropy")
     expect_tensor(target, "target", "binary_cross_entropy")
     if input.shape != target.shape:
@@ -128,7 +197,8 @@ def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    *,
+    size_average: Flag = None,
+    reduce: Flag = None,
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
@@ -143,6 +213,7 @@ def binary_cross_entropy_with_logits(
     Raises:
         ValueError: the shapes differ.
     """
+    reduction = chosen(size_average, reduce, reduction, "binary_cross_entropy_with_logits")
     expect_tensor(input, "input", "binary_cross_entropy_with_logits")
     expect_tensor(target, "target", "binary_cross_entropy_with_logits")
     if input.shape != target.shape:
@@ -150,3 +221,75 @@ def binary_cross_entropy_with_logits(
     positive = 1 if pos_weight is None else (pos_weight - 1) * target + 1
     loss = (1 - target) * input - logsigmoid(input) * positive
     return reduced(loss if weight is None else loss * weight, reduction)
+
+
+def soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"
+) -> Tensor:
+    """log(1 + exp(-target input)), for a target of 1 or -1. Shapes: the same for both."""
+    reduction = chosen(size_average, reduce, reduction, "soft_margin_loss")
+    expect_tensor(input, "input", "soft_margin_loss")
+    loss: Tensor = -logsigmoid(expect_tensor(target, "target", "soft_margin_loss") * input)
+    return reduced(loss, reduction)
+
+
+# ---- likelihoods of counts and of measurements ---------------------------------------------------------------------
+
+
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: Flag = None,
+    eps: float = 1e-8,
+    reduce: Flag = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Minus the logarithm of the probability of ``target`` under a Poisson distribution. Shapes: the same for both.
+
+    Args:
+        input: the logarithm of the expected count, or without ``log_input`` the count itself.
+        full: add log(target!), by Stirling's formula, where ``target`` is above 1.
+        eps: added to a count before its logarithm is taken.
+    """
+    reduction = chosen(size_average, reduce, reduction, "poisson_nll_loss")
+    expect_tensor(input, "input", "poisson_nll_loss")
+    expect_tensor(target, "target", "poisson_nll_loss")
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        many = where(target > 1, target, 1.0)
+        stirling = many * many.log() - many + 0.5 * (2 * math.pi * many).log()
+        loss = loss + where(target > 1, stirling, 0.0)
+    return reduced(loss, reduction)
+
+
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    """Minus the logarithm of the density of ``target`` under a normal distribution. Shapes: the same for both.
+
+    Nix and Weigend (1994).
+
+    Args:
+        input: the expected value.
+        var: the variance: a number, or a tensor of the shape of ``input``, without the last dimension, or with it of
+            size 1. Below ``eps`` it counts as ``eps``, which gradients ignore.
+        full: add log(2 pi) / 2.
+
+    Raises:
+        ValueError: the shape of ``var`` does not fit, or one is negative (not looked for in compiled functions).
+    """
+    expect_tensor(input, "input", "gaussian_nll_loss")
+    variance = var if isinstance(var, Tensor) else full_like(input.detach(), var)
+    if variance.shape != input.shape:
+        if variance.shape == input.shape[:-1]:
+            variance = variance.unsqueeze(-1)
+        elif variance.ndim != input.ndim or sum(a != b for a, b in zip(variance.shape, input.shape, strict=True)) > 1:
+            raise ValueError(f"var is of incorrect size: got {list(variance.shape)} for an input {list(input.shape)}")
+    plain = variance.detach()
+    if not modes.get() & modes.TRACE and bool((plain < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    variance = variance + (plain.clamp(min=eps) - plain)
+    loss = 0.5 * (variance.log() + (input - target).square() / variance)
+    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)

@@ -1,15 +1,63 @@
-"""Normalisation over the batch, over features, and to unit length."""
+"""Normalisation over the batch, over features, over channels, and to unit length."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from leafgrad import modes
-from leafgrad.tensor.arguments import expect_tensor
+from leafgrad import dtypes, modes
+from leafgrad.ops.normalize import affine, standardize
+from leafgrad.tensor.arguments import expect_floating, expect_tensor
+from leafgrad.tensor.creation import zeros
+from leafgrad.tensor.joining import cat
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["batch_norm", "cosine_similarity", "layer_norm", "normalize"]
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]
+
+
+def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    if weight is None:
+        return x if bias is None else x + bias
+    result: Tensor = x * weight if bias is None else affine(x, weight, bias)
+    return result
+
+
+def _affine_channels(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    """x times a weight and plus a bias of each channel. (batch, channels, ...), (channels,), (channels,)"""
+    shape = (-1,) + (1,) * (x.ndim - 2)
+    weight, bias = (None if t is None else t.reshape(shape) for t in (weight, bias))
+    return _affine(x, weight, bias)
+
+
+def _check_channels(input: Tensor, function: str, **per_channel: Tensor | None) -> None:
+    """A RuntimeError unless what there is of each channel has as many elements as ``input`` channels."""
+    for name, value in per_channel.items():
+        if value is not None and value.numel() != input.shape[1]:
+            raise RuntimeError(
+                f"{function}: {name} should contain {input.shape[1]} elements not {value.numel()}: one for each "
+                "channel of input, its dimension 1"
+            )
+
+
+def _check_last(input: Tensor, normalized_shape: Sequence[int], **parameters: Tensor | None) -> tuple[int, ...]:
+    """The last dimensions of ``input``; a RuntimeError unless they are ``normalized_shape``."""
+    expected = tuple(normalized_shape)
+    if not expected or tuple(input.shape[-len(expected) :]) != expected:
+        sizes = "".join(f", {n}" for n in expected)
+        raise RuntimeError(
+            f"Given normalized_shape={list(expected)}, expected input with shape [*{sizes}], but got input of size "
+            f"{list(input.shape)}"
+        )
+    for name, value in parameters.items():
+        if value is not None and tuple(value.shape) != expected:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(value.shape)} "
+                f"and normalized_shape = {list(expected)}"
+            )
+    return tuple(range(input.ndim - len(expected), input.ndim))
+
+
+# ---- over the batch, and over each element of it -------------------------------------------------------------------
 
 
 def batch_norm(
@@ -35,40 +83,103 @@ def batch_norm(
     """
     if expect_tensor(input, "input", "batch_norm").ndim < 2:
         raise ValueError(f"batch_norm: input: expected at least 2 dimensions, (batch, channels, ...), got {input.ndim}")
-    shape = (1, input.shape[1]) + (1,) * (input.ndim - 2)
+    _check_channels(input, "batch_norm", running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if training:
         count = input.shape[0] * math.prod(input.shape[2:])
         if count <= 1:
             raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
         dims = tuple(i for i in range(input.ndim) if i != 1)
-        mean = input.mean(dims, keepdim=True)
-        centered = input - mean
-        var = (centered * centered).mean(dims, keepdim=True)
-        _move(running_mean, mean, momentum)
-        _move(running_var, var.detach() * (count / (count - 1)), momentum)
-    elif running_mean is None or running_var is None:
+        plain = input.detach()
+        _move(running_mean, momentum, lambda: plain.mean(dims))
+        _move(running_var, momentum, lambda: plain.var(dims))
+        return _affine_channels(standardize(input, dim=dims, eps=eps), weight, bias)
+    if running_mean is None or running_var is None:
         raise RuntimeError("batch_norm: expected running_mean and running_var when training=False, got None")
-    else:
-        centered = input - running_mean.reshape(shape)
-        var = running_var.reshape(shape)
-    return _affine(
-        centered * (var + eps).rsqrt(),
-        None if weight is None else weight.reshape(shape),
-        None if bias is None else bias.reshape(shape),
-    )
+    shape = (-1,) + (1,) * (input.ndim - 2)
+    scale = (running_var + eps).rsqrt()
+    scale = scale if weight is None else scale * weight
+    return _affine_channels(input - running_mean.reshape(shape), scale, bias)
 
 
-def _move(running: Tensor | None, value: Tensor, momentum: float | Tensor) -> None:
-    """Move a running statistic towards a value, in place."""
+def _move(running: Tensor | None, momentum: float | Tensor, value: Callable[[], Tensor]) -> None:
+    """Move a running statistic, if there is one, towards a value, in place."""
     if running is not None:
         with modes.no_grad():
-            running.add_((value.reshape(running.shape) - running) * momentum)
+            running.add_((value() - running) * momentum)
 
 
-def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    if weight is not None:
-        x = x * weight
-    return x if bias is None else x + bias
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each channel of each element shifted and scaled to mean 0 and variance 1. (batch, channels, ...) -> the same
+
+    Ulyanov, Vedaldi and Lempitsky (2016). The running statistics, if any, move towards the averages over the batch;
+    without ``use_input_stats`` they are used.
+
+    Raises:
+        ValueError: one value per channel, or fewer than 3 dimensions.
+        RuntimeError: no running statistics, and not ``use_input_stats``.
+    """
+    if expect_tensor(input, "input", "instance_norm").ndim < 3:
+        raise ValueError(
+            f"instance_norm: input: expected at least 3 dimensions, (batch, channels, ...), got {input.ndim}"
+        )
+    if not use_input_stats:
+        if running_mean is None or running_var is None:
+            raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats=False")
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    _check_channels(
+        input, "instance_norm", running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
+    )
+    dims = tuple(range(2, input.ndim))
+    count = math.prod(input.shape[2:])
+    if count == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+    plain = input.detach()
+    _move(running_mean, momentum, lambda: plain.mean((0, *dims)))
+    _move(running_var, momentum, lambda: plain.var(dims).mean(0))
+    return _affine_channels(standardize(input, dim=dims, eps=eps), weight, bias)
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """Each group of channels of each element shifted and scaled to mean 0 and variance 1. (batch, channels, ...)
+
+    Wu and He (2018).
+
+    Args:
+        num_groups: into how many groups the channels are divided.
+        weight, bias: factor and summand of each channel. (channels,)
+
+    Raises:
+        RuntimeError: the channels cannot be divided like this.
+    """
+    if expect_tensor(input, "input", "group_norm").ndim < 2:
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {input.ndim}: (batch, channels, ...)"
+        )
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    batch, channels, *others = input.shape
+    if channels % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input.shape)} and num_groups={num_groups}"
+        )
+    _check_channels(input, "group_norm", weight=weight, bias=bias)
+    groups = input.reshape(batch, num_groups, channels // num_groups * math.prod(others))
+    return _affine_channels(standardize(groups, dim=(2,), eps=eps).reshape(input.shape), weight, bias)
+
+
+# ---- over features -------------------------------------------------------------------------------------------------
 
 
 def layer_norm(
@@ -86,25 +197,58 @@ def layer_norm(
         RuntimeError: the last dimensions of ``input`` are not ``normalized_shape``.
     """
     expect_tensor(input, "input", "layer_norm")
-    expected = tuple(normalized_shape)
-    if not expected or tuple(input.shape[-len(expected) :]) != expected:
-        sizes = "".join(f", {n}" for n in expected)
-        raise RuntimeError(
-            f"Given normalized_shape={list(expected)}, expected input with shape [*{sizes}], but got input of size "
-            f"{list(input.shape)}"
+    dims = _check_last(input, normalized_shape, weight=weight, bias=bias)
+    return _affine(standardize(input, dim=dims, eps=eps), weight, bias)
+
+
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """The last dimensions divided by the root of their mean square. (..., *normalized_shape) -> the same
+
+    Zhang and Sennrich (2019).
+
+    Args:
+        eps: added to the mean square; that of the dtype (float32 for float16) by default.
+
+    Raises:
+        RuntimeError: the last dimensions of ``input`` are not ``normalized_shape``.
+    """
+    expect_floating(input, "rms_norm")
+    dims = _check_last(input, normalized_shape, weight=weight)
+    kind = dtypes.float32 if input.dtype is dtypes.float16 else input.dtype
+    small = dtypes.finfo(kind).eps if eps is None else eps
+    return _affine(standardize(input, dim=dims, eps=small, centered=False), weight, None)
+
+
+# ---- over neighbouring channels, and to unit length ----------------------------------------------------------------
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """input / (k + alpha * m)**beta, m the mean square of ``size`` neighbouring channels. (batch, channels, ...)
+
+    Krizhevsky, Sutskever and Hinton (2012). Beyond the first and the last channel there are zeros.
+
+    Raises:
+        ValueError: fewer than 3 dimensions.
+    """
+    if expect_tensor(input, "input", "local_response_norm").ndim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
+    channels = input.shape[1]
+    squares = input * input
+    if size > 1:
+        others = input.shape[2:]
+        before, after = (
+            zeros(input.shape[0], n, *others, dtype=input.dtype, device=input.device)
+            for n in (size // 2, (size - 1) // 2)
         )
-    dims = tuple(range(input.ndim - len(expected), input.ndim))
-    centered = input - input.mean(dims, keepdim=True)
-    var = (centered * centered).mean(dims, keepdim=True)
-    return _affine(centered * (var + eps).rsqrt(), weight, bias)
+        padded = cat([before, squares, after], 1)
+        squares = padded.narrow(1, 0, channels)
+        for start in range(1, size):
+            squares = squares + padded.narrow(1, start, channels)
+    return input / (squares * (alpha / size) + k).pow(beta)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """``input`` divided by its p-norm along ``dim``, which counts as at least ``eps``. (...) -> (...)"""
     return input / input.norm(p, dim, keepdim=True).clamp(min=eps)
-
-
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along ``dim``, which is reduced. Norms count as at least ``eps``."""
-    lengths = x1.norm(2, dim).clamp(min=eps) * x2.norm(2, dim).clamp(min=eps)
-    return (x1 * x2).sum(dim) / lengths

@@ -1,0 +1,39 @@
+"""Distances of vectors, and the angle between them."""
+
+from __future__ import annotations
+
+from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.creation import triu_indices
+from leafgrad.tensor.shapes import broadcast_tensors
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["cosine_similarity", "pairwise_distance", "pdist"]
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along ``dim``, which is reduced. Norms count as at least ``eps``."""
+    expect_tensor(x1, "x1", "cosine_similarity")
+    expect_tensor(x2, "x2", "cosine_similarity")
+    if x1.shape != x2.shape:
+        x1, x2 = broadcast_tensors(x1, x2)
+    lengths = x1.norm(2, dim).clamp(min=eps) * x2.norm(2, dim).clamp(min=eps)
+    return (x1 * x2).sum(dim) / lengths
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last dimension. (..., size), (..., size) -> (...)"""
+    return (expect_tensor(x1, "x1", "pairwise_distance") - x2 + eps).norm(p, -1, keepdim)
+
+
+def pdist(input: Tensor, p: float = 2) -> Tensor:
+    """The p-norm distances between all rows: 0 to 1, 0 to 2, ..., 1 to 2, ... (n, size) -> (n (n - 1) / 2,)
+
+    Raises:
+        RuntimeError: not two dimensions, or a negative ``p``.
+    """
+    if expect_tensor(input, "input", "pdist").ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    first, second = triu_indices(input.shape[0], input.shape[0], 1, device=input.device)
+    return (input[first] - input[second]).norm(p, -1)

@@ -1,0 +1,202 @@
+"""Look-ups in tables of vectors: one vector for each number, or one for each bag of numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from leafgrad import modes
+from leafgrad.dtypes import int64
+from leafgrad.ops.select import where
+from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.creation import arange, ones, zeros
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["embedding", "embedding_bag", "one_hot"]
+
+POSITIVE = (1 << 62) - 1
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """The rows of ``weight`` that ``input`` names. (...) integer, (rows, dim) -> (..., dim)
+
+    Args:
+        padding_idx: a row that gets no gradient; negative counts from the end.
+        max_norm: rows of a greater norm are scaled down to it first, in the table itself.
+        norm_type: p of that p-norm.
+        scale_grad_by_freq: divide the gradient of a row by how often ``input`` names it.
+        sparse: not available.
+
+    Raises:
+        RuntimeError: ``input`` is not an integer tensor. IndexError: an index is outside the table.
+        NotImplementedError: ``sparse``, since there are no sparse tensors.
+    """
+    at = _numbers(input, weight, "embedding", sparse)
+    with _within(weight):
+        if max_norm is not None:
+            _shorten(weight, at, max_norm, norm_type)
+        rows: Tensor = weight[at]
+    if scale_grad_by_freq:
+        flat = at.reshape(-1)
+        times = zeros(weight.shape[0], dtype=weight.dtype, device=weight.device).index_add(
+            0, flat, ones(flat.shape, dtype=weight.dtype, device=weight.device)
+        )
+        rows = rows.detach() + (rows - rows.detach()) / times[at].unsqueeze(-1)
+    if padding_idx is not None:
+        rows = where((at == padding_row(padding_idx, weight)).unsqueeze(-1), rows.detach(), rows)
+    return rows
+
+
+def padding_row(padding_idx: int, weight: Tensor) -> int:
+    """``padding_idx`` counted from the front."""
+    rows = weight.shape[0]
+    if not -rows <= padding_idx < rows:
+        raise ValueError(f"padding_idx must be within num_embeddings={rows}, got {padding_idx}")
+    return padding_idx % rows
+
+
+def _numbers(input: Tensor, weight: Tensor, function: str, sparse: bool) -> Tensor:
+    """``input`` as int64, a negative number far out of range: it must not count from the end."""
+    expect_tensor(input, "input", function)
+    expect_tensor(weight, "weight", function)
+    if sparse:
+        raise NotImplementedError(
+            f"{function}: sparse=True: there are no sparse tensors; leave it False, gradients of tables are dense"
+        )
+    if input.dtype.category != 1:
+        raise RuntimeError(f"{function}: input: expected an integer tensor of row numbers, got {input.dtype}")
+    if weight.ndim != 2:
+        raise RuntimeError(f"{function}: weight: expected 2 dimensions (rows, size), got {weight.ndim}")
+    return input.to(int64) & POSITIVE
+
+
+@contextmanager
+def _within(weight: Tensor) -> Iterator[None]:
+    try:
+        yield
+    except IndexError as error:
+        rows = weight.shape[0]
+        raise IndexError(f"index out of range in self: expected row numbers from 0 to {rows - 1}") from error
+
+
+def _shorten(weight: Tensor, at: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scale the rows that are longer than ``max_norm`` down to it, in place."""
+    with modes.no_grad():
+        table, flat = weight.detach(), at.reshape(-1)
+        rows = table[flat]
+        length = rows.norm(norm_type, -1, keepdim=True)
+        table[flat] = rows * where(length > max_norm, max_norm / (length + 1e-7), 1.0)
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """The sum, mean or maximum of the rows of ``weight`` that each bag names. -> (bags, dim); empty bags give 0
+
+    Args:
+        input: integers: (bags, n), or (n,) with ``offsets``.
+        offsets: where in ``input`` each bag begins, the first at 0. (bags,)
+        mode: "sum", "mean" or "max".
+        per_sample_weights: a factor for each element of ``input``; for "sum" alone.
+        include_last_offset: ``offsets`` has one element more, the length of ``input``.
+        padding_idx: a row that counts for nothing, as if it were not in its bag.
+
+    The others are as in ``embedding``.
+
+    Raises:
+        ValueError: shapes or ``mode`` do not fit. NotImplementedError: ``sparse``, or weights without "sum".
+        IndexError: an index is outside the table.
+    """
+    at = _numbers(input, weight, "embedding_bag", sparse)
+    _check_bag(at, offsets, mode, per_sample_weights)
+    rows = embedding(at, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
+    if offsets is None:
+        bags = at.shape[0]
+        bag = arange(bags, device=at.device).unsqueeze(-1).expand(at.shape).reshape(-1)
+        at, rows = at.reshape(-1), rows.reshape(-1, weight.shape[1])
+    else:
+        bags = offsets.shape[0] - include_last_offset
+        elements = arange(at.shape[0], device=at.device).unsqueeze(-1)
+        bag = (elements >= offsets[:bags].to(int64)).sum(-1) - 1
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.reshape(-1, 1)
+    counts = ones(at.shape[0], 1, dtype=weight.dtype, device=weight.device)
+    if padding_idx is not None:
+        padding = (at == padding_row(padding_idx, weight)).unsqueeze(-1)
+        counts = where(padding, 0.0, counts)
+        rows = where(padding, -math.inf if mode == "max" else 0.0, rows)
+    empty = zeros(bags, weight.shape[1], dtype=weight.dtype, device=weight.device)
+    if mode == "sum":
+        return empty.index_add(0, bag, rows)
+    sizes = empty[:, :1].index_add(0, bag, counts)
+    if mode == "mean":
+        return empty.index_add(0, bag, rows) / sizes.clamp(min=1)
+    place = bag.unsqueeze(-1).expand(rows.shape)
+    largest = (empty - math.inf).scatter_reduce(0, place, rows, "amax")
+    result: Tensor = where(sizes > 0, largest, 0.0)
+    return result
+
+
+def _check_bag(at: Tensor, offsets: Tensor | None, mode: str, per_sample_weights: Tensor | None) -> None:
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError(f"mode has to be one of sum, mean or max, got {mode!r}")
+    if at.ndim == 2 and offsets is not None:
+        raise ValueError(
+            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+            f"sequences. However, found offsets of type {type(offsets)}"
+        )
+    if at.ndim not in (1, 2):
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {at.ndim}")
+    if at.ndim == 1 and (offsets is None or offsets.ndim != 1):
+        raise ValueError("offsets has to be a 1D Tensor" + (" but got None" if offsets is None else ""))
+    if per_sample_weights is None:
+        return
+    if mode != "sum":
+        raise NotImplementedError(
+            f"embedding_bag: per_sample_weights is only supported for mode='sum' (got mode={mode!r})"
+        )
+    if per_sample_weights.shape != at.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
+            f"same shape as the input ({at.shape})"
+        )
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """1 at the class that each element names, else 0. (...) int64 -> (..., num_classes) int64
+
+    Args:
+        num_classes: one more than the greatest class, if -1.
+
+    Raises:
+        RuntimeError: not int64, or an element names no class (not looked for in compiled functions).
+    """
+    if expect_tensor(tensor, "tensor", "one_hot").dtype is not int64:
+        raise RuntimeError(f"one_hot is only applicable to index tensor of type int64, got {tensor.dtype}")
+    if tensor.numel() and not modes.get() & modes.TRACE:
+        if int(tensor.min()) < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        if 0 <= num_classes <= int(tensor.max()):
+            raise RuntimeError(f"Class values must be smaller than num_classes={num_classes}.")
+    if num_classes == -1:
+        num_classes = int(tensor.max()) + 1
+    return (tensor.unsqueeze(-1) == arange(num_classes, device=tensor.device)).to(int64)

@@ -1,0 +1,117 @@
+"""Look-ups in tables: rows, bags, norms that are kept, gradients by frequency."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leafgrad as lg
+from leafgrad import nn
+from leafgrad.autograd import gradcheck, gradgradcheck
+from leafgrad.nn import functional as F
+
+TABLE = np.random.default_rng(0).standard_normal((5, 3))
+INDEX = [[1, 3, 1], [0, 2, 3]]
+REDUCE = {"sum": np.sum, "mean": np.mean, "max": np.max}
+
+
+@pytest.mark.parametrize("dtype", [lg.int64, lg.int32])
+def test_rows(dtype, device):
+    table = lg.tensor(TABLE, device=device)
+    at = lg.tensor(INDEX, dtype=dtype, device=device)
+    assert F.embedding(at, table).tolist() == TABLE[INDEX].tolist()
+
+
+@pytest.mark.parametrize("wrong", [-1, 5])
+def test_numbers_outside_the_table(wrong, device):
+    layer = nn.Embedding(5, 3, device=device)
+    with pytest.raises(IndexError, match="index out of range in self: expected row numbers from 0 to 4"):
+        layer(lg.tensor([0, wrong], device=device))
+
+
+def test_long_rows_are_shortened_in_the_table(device):
+    layer = nn.Embedding.from_pretrained(lg.tensor(TABLE * 2, device=device), max_norm=1.0)
+    rows = layer(lg.tensor(INDEX, device=device))
+    lengths = np.linalg.norm(TABLE * 2, axis=1, keepdims=True)
+    expected = TABLE * 2 * np.where(lengths > 1, 1 / (lengths + 1e-7), 1)
+    expected[4] = TABLE[4] * 2  # not looked up
+    np.testing.assert_allclose(layer.weight.detach().cpu().numpy(), expected)
+    np.testing.assert_allclose(rows.detach().cpu().numpy(), expected[INDEX])
+
+
+def test_gradients_by_frequency():
+    layer = nn.Embedding(5, 3, scale_grad_by_freq=True, padding_idx=0)
+    layer(lg.tensor(INDEX)).sum().backward()
+    assert layer.weight.grad.tolist() == [[0] * 3, [1] * 3, [1] * 3, [1] * 3, [0] * 3]
+
+
+@pytest.mark.parametrize("mode", REDUCE)
+def test_bags(mode, device):
+    table = lg.tensor(TABLE, device=device)
+    expected = [REDUCE[mode](TABLE[row], 0) for row in INDEX]
+    bags = F.embedding_bag(lg.tensor(INDEX, device=device), table, mode=mode)
+    np.testing.assert_allclose(bags.cpu().numpy(), expected)
+    flat, starts = lg.tensor([1, 3, 1, 0, 2, 3], device=device), lg.tensor([0, 3, 3], device=device)
+    bags = F.embedding_bag(flat, table, starts, mode=mode)
+    np.testing.assert_allclose(bags.cpu().numpy(), [expected[0], [0, 0, 0], expected[1]])
+    ends = lg.tensor([0, 3, 3, 6], device=device)
+    assert F.embedding_bag(flat, table, ends, mode=mode, include_last_offset=True).tolist() == bags.tolist()
+
+
+@pytest.mark.parametrize("mode", REDUCE)
+def test_padding_is_not_in_a_bag(mode):
+    bags = F.embedding_bag(lg.tensor([[1, 3, 1], [1, 1, 1]]), lg.tensor(TABLE), mode=mode, padding_idx=-4)
+    np.testing.assert_allclose(bags.numpy(), [TABLE[3], [0, 0, 0]])
+
+
+def test_gradients_of_bags():
+    at = lg.tensor([1, 3, 1, 0])
+    starts = lg.tensor([0, 2, 2])
+    weights = lg.tensor([0.5, 2.0, 1.0, -1.0], dtype=lg.float64, requires_grad=True)
+    table = lg.tensor(TABLE, requires_grad=True)
+    for mode in REDUCE:
+
+        def bags(table, mode=mode):
+            return F.embedding_bag(at, table, starts, mode=mode).sin()
+
+        assert gradcheck(bags, [table])
+        assert gradgradcheck(bags, [table])
+
+    def weighted(table, weights):
+        return F.embedding_bag(at, table, starts, mode="sum", per_sample_weights=weights)
+
+    assert gradcheck(weighted, [table, weights])
+    assert gradgradcheck(weighted, [table, weights])
+
+
+def test_made_from_a_table():
+    table = lg.ones(4, 2)
+    bag = nn.EmbeddingBag.from_pretrained(table, mode="sum")
+    assert not bag.weight.requires_grad
+    assert bag(lg.tensor([[0, 1, 2]])).tolist() == [[3, 3]]
+    assert nn.Embedding.from_pretrained(table, freeze=False, padding_idx=-1).padding_idx == 3
+    assert repr(bag) == "EmbeddingBag(4, 2, mode='sum')"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda at, w: F.embedding(at, w, sparse=True), NotImplementedError, "there are no sparse tensors"),
+        (lambda at, w: nn.Embedding(3, 2, sparse=True), NotImplementedError, "there are no sparse tensors"),
+        (lambda at, w: nn.Embedding(3, 2, _weight=w), ValueError, "Shape of weight does not match"),
+        (lambda at, w: F.embedding(at.float(), w), RuntimeError, "expected an integer tensor of row numbers"),
+        (lambda at, w: F.embedding(at, w, padding_idx=7), ValueError, "padding_idx must be within num_embeddings=5"),
+        (lambda at, w: F.embedding_bag(at[0], w), ValueError, "offsets has to be a 1D Tensor but got None"),
+        (lambda at, w: F.embedding_bag(at, w, at[0]), ValueError, "if input is 2D, then offsets has to be None"),
+        (lambda at, w: F.embedding_bag(at, w, mode="min"), ValueError, "mode has to be one of sum, mean or max"),
+        (
+            lambda at, w: F.embedding_bag(at, w, per_sample_weights=at.float()),
+            *(NotImplementedError, "per_sample_weights is only supported for mode='sum'"),
+        ),
+        (lambda at, w: F.one_hot(at, 3), RuntimeError, "Class values must be smaller than num_classes=3"),
+        (lambda at, w: F.one_hot(-at), RuntimeError, "Class values must be non-negative"),
+    ],
+)
+def test_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call(lg.tensor(INDEX), lg.tensor(TABLE))

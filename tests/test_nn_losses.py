@@ -1,0 +1,274 @@
+"""Losses against their definitions, written as loops over numbers; gradients against differences."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import leafgrad as lg
+from leafgrad import nn
+from leafgrad.autograd import gradcheck, gradgradcheck
+from leafgrad.nn import functional as F
+
+RNG = np.random.default_rng(2)
+X = RNG.standard_normal((4, 3))
+Y = RNG.standard_normal((4, 3))
+Z = RNG.standard_normal((4, 3))
+SIGN = np.where(RNG.standard_normal((4, 3)) > 0, 1.0, -1.0)
+COUNTS = RNG.uniform(0.2, 4.0, (4, 3))
+CLASSES = np.array([0, 2, 1, 2])
+WEIGHT = np.array([0.5, 1.0, 2.0])
+
+
+def hinge(v):
+    return max(0.0, v)
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def cos(u, v):
+    return float(u @ v) / math.sqrt((u @ u + 1e-12) * (v @ v + 1e-12))
+
+
+def distance(u, v, p=2.0):
+    return float((np.abs(u - v + 1e-6) ** p).sum() ** (1 / p))
+
+
+def each(function):
+    """The elementwise loss of X and a target."""
+    return lambda target: [[function(x, t) for x, t in zip(*rows, strict=True)] for rows in zip(X, target, strict=True)]
+
+
+def stirling(t):
+    return t * math.log(t) - t + 0.5 * math.log(2 * math.pi * t) if t > 1 else 0.0
+
+
+def multi_margin(x, y):
+    return [
+        sum(WEIGHT[t] * hinge(0.7 - row[t] + v) ** 2 for j, v in enumerate(row) if j != t) / 3
+        for row, t in zip(x, y, strict=True)
+    ]
+
+
+LABELS = np.array([[2, 0, -1], [-1, 1, 1], [0, 1, 2], [1, -1, 0]])
+
+
+def labels_of(row):
+    return list(row[: list(row).index(-1)] if -1 in row else row)
+
+
+def multilabel_margin(x):
+    return [
+        sum(hinge(1 - row[t] + row[o]) for t in labels_of(y) for o in range(3) if o not in labels_of(y)) / 3
+        for row, y in zip(x, LABELS, strict=True)
+    ]
+
+
+# name: the loss of float tensors, their values, what it is for each element, whether it has a second derivative
+CASES = {
+    "hinge embedding": (
+        lambda x, r: F.hinge_embedding_loss(x, lg.tensor(SIGN, device=x.device), 0.6, reduction=r),
+        [X],
+        each(lambda x, t: x if t == 1 else hinge(0.6 - x))(SIGN),
+    ),
+    "soft margin": (
+        lambda x, r: nn.SoftMarginLoss(reduction=r)(x, lg.tensor(SIGN, device=x.device)),
+        [X],
+        each(lambda x, t: math.log1p(math.exp(-t * x)))(SIGN),
+    ),
+    "poisson": (
+        lambda x, t, r: nn.PoissonNLLLoss(reduction=r)(x, t),
+        [X, COUNTS],
+        each(lambda x, t: math.exp(x) - t * x)(COUNTS),
+    ),
+    "poisson in full": (
+        lambda x, t, r: nn.PoissonNLLLoss(full=True, reduction=r)(x, t),
+        [X, COUNTS],
+        each(lambda x, t: math.exp(x) - t * x + stirling(t))(COUNTS),
+    ),
+    "gauss": (
+        lambda x, t, v, r: nn.GaussianNLLLoss(full=True, reduction=r)(x, t, v),
+        [X, Y, COUNTS],
+        [
+            [0.5 * (math.log(v) + (x - t) ** 2 / v + math.log(2 * math.pi)) for x, t, v in zip(*rows, strict=True)]
+            for rows in zip(X, Y, COUNTS, strict=True)
+        ],
+    ),
+    "ranking": (
+        lambda x, y, r: nn.MarginRankingLoss(0.2, reduction=r)(x, y, lg.tensor(SIGN, device=x.device)),
+        [X, Y],
+        [[hinge(-s * (x - y) + 0.2) for x, y, s in zip(*rows, strict=True)] for rows in zip(X, Y, SIGN, strict=True)],
+    ),
+    "cosine": (
+        lambda x, y, r: nn.CosineEmbeddingLoss(0.1, reduction=r)(x, y, lg.tensor(SIGN[:, 0], device=x.device)),
+        [X, Y],
+        [
+            1 - cos(x, y) if s == 1 else hinge(cos(x, y) - 0.1)
+            for x, y, s in zip(X, Y, SIGN[:, 0], strict=True)
+        ],
+    ),
+    "triplet": (
+        lambda x, y, z, r: nn.TripletMarginLoss(2.0, p=3.0, swap=True, reduction=r)(x, y, z),
+        [X, Y, Z],
+        [
+            hinge(2 + distance(x, y, 3.0) - min(distance(x, z, 3.0), distance(y, z, 3.0)))
+            for x, y, z in zip(X, Y, Z, strict=True)
+        ],
+    ),
+    "triplet of any distance": (
+        lambda x, y, z, r: nn.TripletMarginWithDistanceLoss(margin=2.0, reduction=r)(x, y, z),
+        [X, Y, Z],
+        [hinge(2 + distance(x, y) - distance(x, z)) for x, y, z in zip(X, Y, Z, strict=True)],
+    ),
+    "multi margin": (
+        lambda x, r: nn.MultiMarginLoss(2, 0.7, lg.tensor(WEIGHT), reduction=r).to(x.device)(
+            x, lg.tensor(CLASSES, device=x.device)
+        ),
+        [X],
+        multi_margin(X, CLASSES),
+    ),
+    "multilabel margin": (
+        lambda x, r: nn.MultiLabelMarginLoss(reduction=r)(x, lg.tensor(LABELS, device=x.device)),
+        [X],
+        multilabel_margin(X),
+    ),
+    "multilabel soft margin": (
+        lambda x, r: nn.MultiLabelSoftMarginLoss(lg.tensor(WEIGHT), reduction=r).to(x.device)(
+            x, lg.tensor(SIGN > 0, device=x.device).double()
+        ),
+        [X],
+        [
+            -sum(w * math.log(sigmoid(s * x)) for x, s, w in zip(*rows, WEIGHT, strict=True)) / 3
+            for rows in zip(X, SIGN, strict=True)
+        ],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values(name, device):
+    loss, inputs, expected = CASES[name]
+    tensors = [lg.tensor(a, device=device) for a in inputs]
+    expected = np.array(expected)
+    for reduction, value in (("none", expected), ("sum", expected.sum()), ("mean", expected.mean())):
+        np.testing.assert_allclose(loss(*tensors, reduction).cpu().numpy(), value, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_of_both_orders(name):
+    loss, inputs, _ = CASES[name]
+    tensors = [lg.tensor(a, requires_grad=True) for a in inputs]
+    assert gradcheck(lambda *a: loss(*a, "none"), tensors)
+    assert gradgradcheck(lambda *a: loss(*a, "sum"), tensors)
+
+
+def test_weights_of_elements():
+    x, t, w = (lg.tensor(a) for a in (X, Y, COUNTS))
+    for loss, power in ((F.mse_loss, 2), (F.l1_loss, 1)):
+        error = np.abs(X - Y) ** power
+        assert loss(x, t, weight=w).item() == pytest.approx((error * COUNTS).sum() / COUNTS.sum())
+        assert loss(x, t, weight=w, reduction="sum").item() == pytest.approx((error * COUNTS).sum())
+    with pytest.raises(ValueError, match="Weights and input must have the same size"):
+        F.huber_loss(x, t, weight=w[0])
+
+
+def test_flags_of_old():
+    x, t = lg.tensor(X), lg.tensor(Y)
+    for flags, reduction in (
+        ({"size_average": False}, "sum"),
+        ({"reduce": False}, "none"),
+        ({"size_average": True, "reduce": False}, "none"),
+        ({"reduce": True}, "mean"),
+    ):
+        with pytest.warns(UserWarning, match=f"please use reduction='{reduction}' instead"):
+            old = F.mse_loss(x, t, **flags)
+        assert old.tolist() == F.mse_loss(x, t, reduction=reduction).tolist()
+        with pytest.warns(UserWarning, match="size_average and reduce args will be deprecated"):
+            assert nn.CrossEntropyLoss(**flags).reduction == reduction
+    with pytest.raises(TypeError, match="mse_loss: size_average, reduce: expected bools"):
+        F.mse_loss(x, t, lg.ones(3))
+    with pytest.warns(FutureWarning, match="`NLLLoss2d` has been deprecated"):
+        nn.NLLLoss2d()
+
+
+def test_variances():
+    x, t = lg.tensor(X), lg.tensor(Y)
+    for shape in ((4,), (4, 1), (1, 3)):
+        full = np.broadcast_to(COUNTS[:, :1] if shape[0] == 4 else COUNTS[:1], (4, 3))
+        var = full[:, 0] if shape == (4,) else full[: shape[0], : shape[1]]
+        expected = F.gaussian_nll_loss(x, t, lg.tensor(full.copy()))
+        assert F.gaussian_nll_loss(x, t, lg.tensor(var.copy())).item() == pytest.approx(expected.item())
+    small = lg.tensor([1e-9], dtype=lg.float64, requires_grad=True)
+    F.gaussian_nll_loss(lg.tensor([1.0]).double(), lg.tensor([1.0]).double(), small, eps=0.5).backward()
+    assert small.grad.item() == pytest.approx(1)  # as if it were 0.5
+    with pytest.raises(ValueError, match="var is of incorrect size"):
+        F.gaussian_nll_loss(x, t, lg.ones(2))
+    with pytest.raises(ValueError, match="var has negative entry/entries"):
+        F.gaussian_nll_loss(x, t, -1.0)
+
+
+def test_distances(device):
+    x, y = lg.tensor(X, device=device), lg.tensor(Y, device=device)
+    expected = [distance(u, v) for u, v in zip(X, Y, strict=True)]
+    assert nn.PairwiseDistance()(x, y).tolist() == pytest.approx(expected)
+    assert nn.PairwiseDistance(keepdim=True)(x, y).shape == (4, 1)
+    assert nn.CosineSimilarity(1)(x, y).tolist() == pytest.approx([cos(u, v) for u, v in zip(X, Y, strict=True)])
+    pairs = [np.linalg.norm(X[i] - X[j]) for i in range(4) for j in range(i + 1, 4)]
+    assert F.pdist(x).tolist() == pytest.approx(pairs)
+    assert F.pdist(x[:1]).shape == (0,)
+    with pytest.raises(RuntimeError, match="pdist only supports 2D tensors, got: 1D"):
+        F.pdist(x[0])
+
+
+def test_linear_cross_entropy_is_what_it_says():
+    x, w, b = lg.tensor(X), lg.tensor(Y), lg.tensor(WEIGHT.repeat(2)[:4])
+    target = lg.tensor(CLASSES)
+    expected = F.cross_entropy(F.linear(x, w, b), target, label_smoothing=0.1)
+    assert F.linear_cross_entropy(x, w, target, linear_bias=b, label_smoothing=0.1).item() == expected.item()
+    with pytest.raises(RuntimeError, match="ignore_index cannot be specified when target contains probabilities"):
+        F.linear_cross_entropy(x, w, lg.softmax(x @ w.t(), 1), ignore_index=1)
+
+
+def test_adaptive_softmax_is_a_distribution(device):
+    lg.manual_seed(0)
+    loss = nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3, 6], 2.0, device=device)
+    x = lg.randn(5, 8, device=device)
+    everything = loss.log_prob(x)
+    assert (everything.exp().sum(1) - 1).abs().max().item() < 1e-6
+    target = lg.tensor([0, 3, 5, 6, 11], device=device)
+    output, mean = loss(x, target)
+    assert (output - everything[lg.arange(5, device=device), target]).abs().max().item() < 1e-5
+    assert mean.item() == pytest.approx(-output.mean().item())
+    assert loss(x[0], target[0]).output.item() == pytest.approx(output[0].item(), abs=1e-5)
+    assert loss.predict(x).tolist() == everything.argmax(1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda x: nn.TripletMarginLoss(margin=0), ValueError, "expected margin to be greater than 0, got 0"),
+        (lambda x: F.triplet_margin_loss(x, x, x[0]), RuntimeError, "the same number of dimensions"),
+        (lambda x: F.triplet_margin_loss(x, x, x, margin=-1), ValueError, "margin must be greater than 0"),
+        (lambda x: F.margin_ranking_loss(x, x[0], x), RuntimeError, "All input tensors should have same dimension"),
+        (lambda x: F.cosine_embedding_loss(x, x, x), RuntimeError, "0D or 1D target tensor expected"),
+        (lambda x: F.cosine_embedding_loss(x[0], x[0], x[0]), RuntimeError, "1D target tensor expects 2D input"),
+        (lambda x: F.multi_margin_loss(x, lg.tensor([0, 1])), RuntimeError, r"Expected target size \[4\]"),
+        (lambda x: F.multi_margin_loss(x, lg.zeros(4)), RuntimeError, "expected class numbers of dtype int64"),
+        (lambda x: F.multi_margin_loss(x, lg.tensor([0, 1, 2, 5])), RuntimeError, "out of bounds"),
+        (lambda x: nn.MultiMarginLoss(p=3), ValueError, "only p == 1 and p == 2 supported"),
+        (lambda x: F.multilabel_margin_loss(x, lg.tensor([1])), RuntimeError, "inconsistent target size"),
+        (lambda x: nn.AdaptiveLogSoftmaxWithLoss(3, 9, [5, 4]), ValueError, "cutoffs should be a sequence of unique"),
+        (lambda x: nn.AdaptiveLogSoftmaxWithLoss(3, 9, []), ValueError, "length larger than 0"),
+        (
+            lambda x: nn.AdaptiveLogSoftmaxWithLoss(3, 9, [5], 1.0)(x.float(), lg.tensor([1, 2, 3, 9])),
+            *(RuntimeError, r"Target values should be in \[0, 8\]"),
+        ),
+    ],
+)
+def test_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call(lg.tensor(X))
