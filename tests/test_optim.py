@@ -279,8 +279,8 @@ def test_hooks_run_around_each_step_in_order_and_may_replace_its_arguments():
 
 def test_the_text_of_an_optimizer():
     assert repr(optim.SGD(leaves(), lr=0.5)) == (
-        "SGD (\nParameter Group 0\n    dampening: 0\n    lr: 0.5\n    maximize: False\n    momentum: 0\n"
-        "    nesterov: False\n    weight_decay: 0\n)"
+        "SGD (\nParameter Group 0\n    dampening: 0\n    differentiable: False\n    foreach: None\n    fused: None\n"
+        "    lr: 0.5\n    maximize: False\n    momentum: 0\n    nesterov: False\n    weight_decay: 0\n)"
     )
 
 

@@ -6,11 +6,14 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import leafgrad
 from leafgrad.ops import random as ops
 
 MANY = 20_000
+
+LOG_NORMAL = math.exp(0.125), math.exp(0.125) * math.sqrt(math.expm1(0.25))
 
 # name, draw(generator, device), mean, standard deviation
 DISTRIBUTIONS = [
@@ -34,6 +37,14 @@ DISTRIBUTIONS = [
         0.3,
         0.21**0.5,
     ),
+    ("log_normal_", lambda g, d: leafgrad.zeros(MANY, device=d).log_normal_(0, 0.5, generator=g), *LOG_NORMAL),
+    ("geometric_", lambda g, d: leafgrad.zeros(MANY, device=d).geometric_(0.3, generator=g), 1 / 0.3, 0.7**0.5 / 0.3),
+    (
+        "cauchy_",
+        lambda g, d: leafgrad.zeros(MANY, device=d).cauchy_(2, 3, generator=g).sub_(2).div_(3).atan_(),
+        0,
+        math.pi / 12**0.5,
+    ),  # uniform angles
     ("random_", lambda g, d: leafgrad.zeros(MANY, device=d).random_(0, 10, generator=g), 4.5, (99 / 12) ** 0.5),
     (
         "multinomial",
@@ -110,6 +121,44 @@ def test_states_are_restored():
         generator.set_state(leafgrad.zeros(3, dtype=leafgrad.uint8))
 
 
+def test_a_fork_leaves_the_generators_as_they_were(device):
+    leafgrad.manual_seed(3)
+    expected = leafgrad.rand(2, device=device).tolist(), leafgrad.rand(2).tolist()
+    leafgrad.manual_seed(3)
+    first = leafgrad.rand(2, device=device).tolist()
+    with leafgrad.random.fork_rng():
+        leafgrad.manual_seed(7)
+        leafgrad.rand(5, device=device)
+        leafgrad.rand(5)
+    assert (first, leafgrad.rand(2).tolist()) == expected
+    with leafgrad.random.fork_rng(enabled=False):
+        leafgrad.manual_seed(7)
+    assert leafgrad.random.initial_seed() == 7
+    with leafgrad.random.fork_rng(devices=[]):
+        leafgrad.random.manual_seed(8)
+    assert leafgrad.random.get_rng_state().tolist() == leafgrad.Generator().manual_seed(7).get_state().tolist()
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3, 4.0, 9.9, 10.0, 37.0, 5000.0])
+def test_poisson_numbers_have_the_probabilities(rate, device):
+    generator = leafgrad.Generator(device).manual_seed(2)
+    drawn = leafgrad.poisson(leafgrad.full((MANY,), rate, device=device), generator=generator)
+    assert (drawn.dtype, drawn.device) == (leafgrad.float32, device)
+    values = drawn.cpu().numpy()
+    assert abs(values.mean() - rate) <= 5 * math.sqrt(rate / MANY)
+    assert rate == 0 or abs(values.var() / rate - 1) < 0.08
+    counts = np.bincount(values.astype(int))
+    expected = stats.poisson(rate).pmf(np.arange(len(counts))) * MANY
+    often = expected > 20
+    assert (np.abs(counts - expected)[often] < 5 * np.sqrt(expected[often]) + 1).all()
+
+
+def test_geometric_numbers_fit_integers_and_start_at_one():
+    drawn = leafgrad.zeros(500, dtype=leafgrad.int64).geometric_(0.8)
+    assert drawn.min().item() == 1
+    assert drawn.dtype is leafgrad.int64
+
+
 def test_gradients_pass_bernoulli_as_zero():
     p = leafgrad.tensor([0.5, 0.5], requires_grad=True)
     (leafgrad.bernoulli(p) * p).sum().backward()
@@ -133,10 +182,15 @@ def test_gradients_pass_bernoulli_as_zero():
         (lambda: leafgrad.multinomial(leafgrad.ones(3), 4), RuntimeError, "without replacement"),
         (lambda: leafgrad.multinomial(leafgrad.ones(3), 0), RuntimeError, "n_sample <= 0"),
         (lambda: leafgrad.multinomial(leafgrad.ones(1, 2, 3), 1), RuntimeError, "1 or 2 dim"),
+        (lambda: leafgrad.poisson(leafgrad.tensor([-1.0])), RuntimeError, "rate to be non-negative"),
+        (lambda: leafgrad.poisson(leafgrad.tensor([1])), RuntimeError, "floating point"),
         (lambda: leafgrad.rand(2, generator=3), TypeError, "expected a Generator"),
         (lambda: leafgrad.zeros(2).uniform_(3, 1), RuntimeError, "from=3 > to=1"),
         (lambda: leafgrad.zeros(2).normal_(0, -1), RuntimeError, "std >= 0"),
         (lambda: leafgrad.zeros(2).exponential_(0), RuntimeError, "lambda"),
+        (lambda: leafgrad.zeros(2).log_normal_(0, 0), RuntimeError, "std > 0.0"),
+        (lambda: leafgrad.zeros(2).cauchy_(0, 0), RuntimeError, "sigma > 0.0"),
+        (lambda: leafgrad.zeros(2).geometric_(1.0), RuntimeError, r"p to be in \(0, 1\)"),
         (lambda: leafgrad.zeros(2, dtype=leafgrad.int64).normal_(), RuntimeError, "floating point"),
         (lambda: leafgrad.Generator().manual_seed(2**64), RuntimeError, "seed"),
         (lambda: leafgrad.manual_seed(1.5), TypeError, "must be int"),

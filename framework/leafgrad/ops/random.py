@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from leafgrad.backends import Generator
@@ -28,6 +29,25 @@ def normal(xp: Any, *, generator: Generator, shape: Shape, dtype: str, mean: flo
 def exponential(xp: Any, *, generator: Generator, shape: Shape, dtype: str, rate: float) -> Any:
     """Exponential numbers of the given rate. -> shape"""
     return -xp.log1p(-generator.uniform(shape, dtype)) / rate
+
+
+@op("random", "nondifferentiable")
+def log_normal(xp: Any, *, generator: Generator, shape: Shape, dtype: str, mean: float, std: float) -> Any:
+    """Numbers whose logarithm is normal, of the given mean and standard deviation. -> shape"""
+    return xp.exp(generator.normal(shape, dtype) * std + mean)
+
+
+@op("random", "nondifferentiable")
+def cauchy(xp: Any, *, generator: Generator, shape: Shape, dtype: str, median: float, sigma: float) -> Any:
+    """Cauchy numbers: the density is half its largest value at ``median`` plus and minus ``sigma``. -> shape"""
+    return xp.tan((generator.uniform(shape, dtype) - 0.5) * math.pi) * sigma + median
+
+
+@op("random", "nondifferentiable")
+def geometric(xp: Any, *, generator: Generator, shape: Shape, dtype: str, p: float) -> Any:
+    """How many trials it takes until one succeeds, each with probability p < 1. -> shape"""
+    trials = xp.ceil(xp.log1p(-generator.uniform(shape, "float64")) / math.log1p(-p))
+    return xp.maximum(trials, 1.0).astype(dtype)
 
 
 @op("random", "nondifferentiable")

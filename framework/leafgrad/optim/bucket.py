@@ -7,12 +7,14 @@ the buckets follow who has one; who was left out keeps the old state.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from leafgrad.dtypes import dtype, float16, float32
+from leafgrad import modes
+from leafgrad.dtypes import dtype, float16, float32, float64, get_default_dtype
 from leafgrad.ops.convert import new_full
-from leafgrad.ops.flat import offsets, pack, unpack
+from leafgrad.ops.flat import Shape, offsets, pack
+from leafgrad.tensor.inplace import add_parts
 from leafgrad.tensor.tensor import Tensor
 
 State = dict[Tensor, dict[str, Any]]
@@ -23,27 +25,33 @@ def exact(kind: dtype) -> dtype:
     return float32 if kind is float16 else kind
 
 
+def counting() -> dtype:
+    """The dtype of other numbers in a state: single, or what the user has made the default."""
+    return float64 if get_default_dtype() is float64 else float32
+
+
 class Bucket:
     """Parameters of one dtype and device that have taken the same steps.
 
     Attributes:
         params: the parameters, in the group's order.
         flats: name of a state -> flat tensor with the state of all parameters.
-        step: how many steps they have taken, a 0-d tensor; None until it is counted.
+        shared: name of a state -> the one number that all have, a 0-d tensor, such as the count of steps.
     """
 
-    def __init__(self, params: Sequence[Tensor], state: State) -> None:
+    def __init__(self, params: Sequence[Tensor], state: State, numbers: tuple[str, ...]) -> None:
         self.params = list(params)
         self.shapes = tuple(tuple(p.shape) for p in params)
         self.entries = [state[p] for p in params]
         self.flats: dict[str, Tensor] = {}
+        self.shared: dict[str, Tensor] = {}
         self.parts: dict[str, list[Tensor]] = {}
-        self.step: Tensor | None = None
-        for name in list(self.entries[0]):
-            if name == "step":
-                self._share_step(self.entries[0]["step"].clone())
+        for name, value in list(self.entries[0].items()):
+            if name in numbers:
+                self._share(name, value.clone())
             else:
-                self.keep(name, pack(*[entry[name] for entry in self.entries]))
+                shapes = tuple(tuple(entry[name].shape) for entry in self.entries)
+                self.keep(name, pack(*[entry[name] for entry in self.entries]), shapes)
 
     def intact(self, state: State) -> bool:
         """Whether ``state`` still holds what was put there, and nobody has replaced it."""
@@ -68,45 +76,64 @@ class Bucket:
 
     def add(self, change: Tensor) -> None:
         """Add a flat tensor to the parameters, in place."""
-        for p, part in zip(self.params, unpack(change, shapes=self.shapes), strict=True):
-            p.add_(part)
+        add_parts(self.params, change)
 
-    def keep(self, name: str, flat: Tensor) -> Tensor:
-        """Make ``flat`` the state called ``name``."""
-        ends = offsets(self.shapes)
+    def keep(self, name: str, flat: Tensor, shapes: tuple[Shape, ...] | None = None) -> Tensor:
+        """Make ``flat`` the state called ``name``, its parts of the parameters' shapes or of others."""
+        shapes = self.shapes if shapes is None else shapes
+        ends = offsets(shapes)
+        parts = [flat[a:b].view(shape) for a, b, shape in zip(ends[:-1], ends[1:], shapes, strict=True)]
         self.flats[name] = flat
-        self.parts[name] = [
-            flat[a:b].view(shape).detach() for a, b, shape in zip(ends[:-1], ends[1:], self.shapes, strict=True)
-        ]
+        self.parts[name] = parts if modes.get() & modes.GRAD else [part.detach() for part in parts]
         for entry, part in zip(self.entries, self.parts[name], strict=True):
             entry[name] = part
         return flat
 
-    def zeros(self, name: str, like: Tensor) -> Tensor:
+    def find(self, name: str) -> Tensor | None:
+        """The state called ``name``, to be changed in place; None if there is none yet."""
+        flat = self.flats.get(name)
+        if flat is not None and modes.get() & modes.GRAD:  # the backward pass needs what is there now
+            shapes = tuple(tuple(part.shape) for part in self.parts[name])
+            return self.keep(name, flat.clone(), shapes)
+        return flat
+
+    def full(self, name: str, like: Tensor, value: Any, shapes: tuple[Shape, ...] | None = None) -> Tensor:
+        """The state called ``name``, at first ``value`` (a number) everywhere."""
+        flat = self.find(name)
+        if flat is not None:
+            return flat
+        size = (offsets(shapes or self.shapes)[-1],)
+        return self.keep(name, new_full(like, shape=size, value=0).add_(value), shapes)
+
+    def zeros(self, name: str, like: Tensor, shapes: tuple[Shape, ...] | None = None) -> Tensor:
         """The state called ``name``, zeros at first."""
-        found = self.flats.get(name)
-        return self.keep(name, new_full(like, shape=tuple(like.shape), value=0)) if found is None else found
+        return self.full(name, like, 0, shapes)
+
+    def number(self, name: str, like: Tensor, value: Any, kind: dtype | None = None) -> Tensor:
+        """The number called ``name``, a 0-d tensor, at first ``value``."""
+        if name not in self.shared:
+            kind = counting() if kind is None else kind
+            self._share(name, new_full(like, shape=(), value=0, dtype=kind.name).add_(value))
+        return self.shared[name]
 
     def count(self, like: Tensor) -> Tensor:
         """Count a step, and return the number so far, a 0-d tensor."""
-        if self.step is None:
-            self._share_step(new_full(like, shape=(), value=0, dtype=exact(like.dtype).name))
-        step = self.step
-        assert step is not None
-        return step.add_(1)
+        return self.number("step", like, 0, exact(like.dtype)).add_(1)
 
-    def _share_step(self, step: Tensor) -> None:
-        self.step = step
-        self.parts["step"] = [step] * len(self.params)
+    def _share(self, name: str, number: Tensor) -> None:
+        self.shared[name] = number
+        self.parts[name] = [number] * len(self.params)
         for entry in self.entries:
-            entry["step"] = step
+            entry[name] = number
 
 
 class Buckets:
     """The buckets of an optimizer, kept from step to step while the same parameters have gradients."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, numbers: tuple[str, ...], shelf: Callable[[Tensor], Any]) -> None:
         self.state = state
+        self.numbers = numbers
+        self.shelf = shelf
         self.home: dict[Tensor, Bucket] = {}
         self.last: dict[int, tuple[list[int], list[Bucket]]] = {}
 
@@ -128,12 +155,13 @@ class Buckets:
                 together.setdefault(home, []).append(p)
             else:
                 entry = self.state[p]
-                alike = p.dtype, p.device, tuple(entry), id(entry.get("step"))
+                shared = tuple([id(entry.get(name)) for name in self.numbers])
+                alike = p.dtype, p.device, tuple(entry), shared, self.shelf(p)
                 together.setdefault(alike, []).append(p)
         buckets = []
         for key, params in together.items():
             whole = isinstance(key, Bucket) and len(key.params) == len(params)
-            bucket = key if whole else Bucket(params, self.state)
+            bucket = key if whole else Bucket(params, self.state, self.numbers)
             self.home.update(dict.fromkeys(params, bucket))
             buckets.append(bucket)
         return buckets

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
 from collections import defaultdict
@@ -11,36 +10,23 @@ from copy import deepcopy
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.optim.bucket import Bucket, Buckets, exact
+from leafgrad.optim.bucket import Bucket, Buckets, counting, exact
+from leafgrad.optim.hooks import (
+    EVERY,
+    Hooks,
+    hooked,
+    register,
+    register_optimizer_step_post_hook as register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook as register_optimizer_step_pre_hook,
+)
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.handle import RemovableHandle
+from leafgrad.tensor.live import live
 from leafgrad.tensor.tensor import Tensor
 
 Group = dict[str, Any]
 Params = Iterable[Tensor] | Iterable[Group] | Iterable[tuple[str, Tensor]]
 Closure = Callable[[], Any]
-
-
-def hooked(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A ``step`` that calls the optimizer's hooks, and counts."""
-
-    @functools.wraps(step)
-    def wrapper(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        before, after = self._hooks
-        for hook in list(before.values()):
-            result = hook(self, args, kwargs)
-            if result is None:
-                continue
-            if not isinstance(result, tuple) or len(result) != 2:
-                raise RuntimeError(f"step pre hook: expected None or a tuple (args, kwargs), got {result!r}")
-            args, kwargs = result
-        out = step(self, *args, **kwargs)
-        self._steps += 1
-        for hook in list(after.values()):
-            hook(self, args, kwargs)
-        return out
-
-    return wrapper
 
 
 class Optimizer:
@@ -54,14 +40,21 @@ class Optimizer:
         param_groups: a list of dicts: ``"params"`` and the options. Options may be changed between steps.
         state: what is remembered for each parameter.
 
+    Options that all optimizers know, under PyTorch's names: with ``maximize`` they go up instead of down;
+    ``foreach``, ``fused`` and ``capturable`` choose how PyTorch does its work, and change nothing here, where all
+    parameters are always updated together; with ``differentiable`` steps are recorded, so that gradients flow
+    through them (the parameters are then no leaves, e.g. clones of such).
+
     Raises:
         TypeError: something that is no tensor, or without order. ValueError: no parameters, a tensor that is not a
-            leaf, or one in two groups.
+            leaf, one in two groups, or an ``lr`` that is a tensor of several elements. RuntimeError: ``fused`` together
+            with ``foreach`` or ``differentiable``.
     """
 
     slots: tuple[str, ...] = ()  # the names of states that have their parameter's shape
+    numbers: tuple[str, ...] = ("step",)  # those that are one number for all parameters of a bucket
 
-    # Options that change without changing what a step does: it reads them through tensor.live.
+    # Options that change without changing what a step does: it reads them through ``option``.
     _live = frozenset({"_steps", "betas", "dampening", "eps", "lr"})
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
@@ -70,11 +63,14 @@ class Optimizer:
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got a Tensor; "
                 "put it in a list"
             )
+        for other in ("foreach", "differentiable"):
+            if defaults.get("fused") and defaults.get(other):
+                raise RuntimeError(f"`fused` and `{other}` cannot be `True` together; leave one out")
         self.defaults = defaults
         self.state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[Group] = []
-        self._hooks: tuple[dict[int, Any], dict[int, Any]] = ({}, {})  # before and after a step
-        self._buckets = Buckets(self.state)
+        self._hooks = Hooks(EVERY)
+        self._buckets = Buckets(self.state, self.numbers, self.shelf)
         self._steps = 0
         groups: list[Any] = list(params)
         if not groups:
@@ -104,7 +100,7 @@ class Optimizer:
         for p in params:
             if not isinstance(p, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
-            if not (p.is_leaf or p.retains_grad):
+            if not (p.is_leaf or p.retains_grad or self.defaults.get("differentiable")):
                 raise ValueError("can't optimize a non-leaf Tensor; optimize the leaves that it was computed from")
         if len(set(params)) < len(params):
             warnings.warn(
@@ -145,7 +141,7 @@ class Optimizer:
         if closure is not None:
             with modes.enable_grad():
                 loss = closure()
-        with modes.no_grad():
+        with modes.set_grad_enabled(bool(self.defaults.get("differentiable"))):
             for group in self.param_groups:
                 for bucket in self._buckets.of(group):
                     self.update(group, bucket)
@@ -155,13 +151,43 @@ class Optimizer:
         """Change the parameters in ``bucket``, all of which have a gradient, once. Recording is off."""
         raise NotImplementedError(f"{type(self).__name__}: define update(group, bucket) or step(closure)")
 
+    @staticmethod
+    def shelf(p: Tensor) -> Any:
+        """Parameters are put into one bucket only if this is equal for them."""
+        return None
+
+    def gradient(self, group: Group, bucket: Bucket) -> Tensor:
+        """The gradients, flat: turned around by ``maximize``, with the penalty of ``weight_decay`` if it is coupled."""
+        g = -bucket.gradient() if group["maximize"] else bucket.gradient()
+        if group.get("weight_decay") and not group.get("decoupled_weight_decay"):
+            g = g + bucket.values() * option(group, "weight_decay")
+        return g
+
+    # ---- hooks ------------------------------------------------------------------------------------------------
+
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before each step; it may return new ``(args, kwargs)`` for it."""
-        return RemovableHandle(self._hooks[0], hook)
+        return register(self._hooks.step_pre, hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` after each step."""
-        return RemovableHandle(self._hooks[1], hook)
+        return register(self._hooks.step_post, hook)
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer)`` before ``state_dict`` is made; with ``prepend``, before the other hooks."""
+        return register(self._hooks.save_pre, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` on what ``state_dict`` returns; it may return another one."""
+        return register(self._hooks.save_post, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` before loading, on a shallow copy; it may return another one."""
+        return register(self._hooks.load_pre, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer)`` after loading."""
+        return register(self._hooks.load_post, hook, prepend)
 
     # ---- saving and printing ----------------------------------------------------------------------------------
 
@@ -171,9 +197,16 @@ class Optimizer:
         Returns:
             ``{"state": {number: {name: value}}, "param_groups": [{option: value, "params": [number]}]}``.
         """
+        for hook in list(self._hooks.save_pre.values()):
+            hook(self)
         number = {p: i for i, p in enumerate(p for group in self.param_groups for p in group["params"])}
         groups = [{**group, "params": [number[p] for p in group["params"]]} for group in self.param_groups]
-        return {"state": {number.get(p, p): entry for p, entry in self.state.items() if entry}, "param_groups": groups}
+        state = {number.get(p, p): entry for p, entry in self.state.items() if entry}
+        saved: dict[str, Any] = {"state": state, "param_groups": groups}
+        for hook in list(self._hooks.save_post.values()):
+            changed = hook(self, saved)
+            saved = saved if changed is None else changed
+        return saved
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over a state, as a copy; tensors move to the parameters' dtype and device. All of it or nothing.
@@ -181,6 +214,10 @@ class Optimizer:
         Raises:
             ValueError: other groups, numbers of parameters or shapes than this optimizer has.
         """
+        state_dict = dict(state_dict)
+        for hook in list(self._hooks.load_pre.values()):
+            changed = hook(self, state_dict)
+            state_dict = state_dict if changed is None else changed
         for key in ("param_groups", "state"):
             if key not in state_dict:
                 raise KeyError(f"state_dict: expected the keys 'param_groups' and 'state', got {sorted(state_dict)}")
@@ -198,11 +235,11 @@ class Optimizer:
                     f"group {i}: expected {len(ours['params'])} parameters, got {len(theirs['params'])}"
                 )
             params.update(zip(theirs["params"], ours["params"], strict=True))
-        steps: dict[Any, Tensor] = {}
+        shared: dict[Any, Tensor] = {}
         state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
         for key, entry in state_dict["state"].items():
             if key in params:
-                state[params[key]] = self._restored(key, params[key], entry, steps)
+                state[params[key]] = self._restored(key, params[key], entry, shared)
             else:
                 state[key] = deepcopy(entry)
         groups = [
@@ -210,16 +247,20 @@ class Optimizer:
             for ours, theirs in zip(self.param_groups, saved, strict=True)
         ]
         self.__setstate__({"state": state, "param_groups": groups})
+        for hook in list(self._hooks.load_post.values()):
+            hook(self)
 
-    def _restored(self, key: Any, p: Tensor, entry: dict[str, Any], steps: dict[Any, Tensor]) -> dict[str, Any]:
-        """A copy of the saved state of one parameter. Parameters with the same count share one ``step``."""
+    def _restored(self, key: Any, p: Tensor, entry: dict[str, Any], shared: dict[Any, Tensor]) -> dict[str, Any]:
+        """A copy of the saved state of one parameter. Parameters whose numbers are equal share them."""
+        numbers = tuple([float(entry[name]) for name in self.numbers if name in entry])
         restored = {}
         for name, value in entry.items():
-            if name == "step":
-                count, kind = float(value), exact(p.dtype)
-                if (count, kind, p.device) not in steps:
-                    steps[count, kind, p.device] = tensor(count, dtype=kind, device=p.device)
-                restored[name] = steps[count, kind, p.device]
+            if name in self.numbers:
+                place = name, numbers, exact(p.dtype), p.device
+                if place not in shared:
+                    kind = exact(p.dtype) if name == "step" else counting()
+                    shared[place] = tensor(float(value), dtype=kind, device=p.device)
+                restored[name] = shared[place]
             elif value is not None:
                 if name in self.slots and tuple(value.shape) != tuple(p.shape):
                     raise ValueError(
@@ -233,9 +274,9 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.__dict__.setdefault("_hooks", ({}, {}))
+        self.__dict__.setdefault("_hooks", Hooks(EVERY))
         self.__dict__.setdefault("_steps", 0)
-        self._buckets = Buckets(self.state)
+        self._buckets = Buckets(self.state, self.numbers, self.shelf)
 
     def __repr__(self) -> str:
         text = f"{type(self).__name__} ("
@@ -247,6 +288,8 @@ class Optimizer:
 
 def _copied(value: Any, like: Tensor) -> Any:
     """A copy of a saved value, with the dtype and device of ``like`` wherever it holds tensors."""
+    if hasattr(value, "__array__") and not isinstance(value, Tensor):
+        value = tensor(value.__array__())  # another library's
     if isinstance(value, Tensor):
         floating = value.dtype.is_floating_point and like.dtype.is_floating_point
         return value.detach().to(like.device, like.dtype if floating else value.dtype, copy=True)
@@ -267,8 +310,20 @@ def _ordered(params: Any) -> list[Any]:
     return list(params)
 
 
+def option(group: Group, name: str, index: int | None = None) -> Any:
+    """A number among the options of ``group`` (one of several with ``index``), which may change between steps.
+
+    Returns:
+        The number, or a 0-d Tensor: if it is given as a tensor, and while tracing.
+    """
+    value = live(lambda: group[name] if index is None else group[name][index])
+    return value.reshape(()) if isinstance(value, Tensor) and value.ndim else value
+
+
 def check_range(name: str, value: Any, low: float, below: float = math.inf) -> None:
     """A ValueError unless ``low <= value < below``; ``name`` is what PyTorch calls it in "Invalid <name>: ..."."""
+    if isinstance(value, Tensor) and value.numel() != 1:
+        raise ValueError(f"Tensor lr must be 1-element, got shape {list(value.shape)} for the {name}")
     if not low <= value < below:
         within = f"at least {low}" if below == math.inf else f"in [{low}, {below})"
         raise ValueError(f"Invalid {name}: {value}; expected it to be {within}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from leafgrad.optim.bucket import Bucket
-from leafgrad.optim.optimizer import Group, Optimizer, Params, check_range
-from leafgrad.tensor.live import live
+from leafgrad.optim.optimizer import Group, Optimizer, Params, check_range, option
+from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["SGD"]
 
@@ -22,7 +22,7 @@ class SGD(Optimizer):
         dampening: share of the gradient that is held back from the velocity.
         weight_decay: adds ``weight_decay * p`` to the gradient (an L2 penalty).
         nesterov: look ahead: step along ``g + momentum * v``.
-        maximize: go up instead of down.
+        maximize, foreach, differentiable, fused: as for every ``Optimizer``.
 
     Raises:
         ValueError: a negative ``lr``, ``momentum`` or ``weight_decay``; ``nesterov`` without momentum, or with
@@ -30,17 +30,21 @@ class SGD(Optimizer):
     """
 
     slots = ("momentum_buffer",)
+    numbers = ()
 
     def __init__(
         self,
         params: Params,
-        lr: float = 1e-3,
+        lr: float | Tensor = 1e-3,
         momentum: float = 0,
         dampening: float = 0,
-        weight_decay: float = 0,
+        weight_decay: float | Tensor = 0,
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
         check_range("learning rate", lr, 0)
         check_range("momentum value", momentum, 0)
@@ -57,20 +61,21 @@ class SGD(Optimizer):
             "weight_decay": weight_decay,
             "nesterov": nesterov,
             "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
         }
         super().__init__(params, defaults)
 
     def update(self, group: Group, bucket: Bucket) -> None:
         """One step of the parameters in ``bucket``."""
-        g = -bucket.gradient() if group["maximize"] else bucket.gradient()
-        if group["weight_decay"]:
-            g = g + bucket.values() * live(lambda: group["weight_decay"])
+        g = self.gradient(group, bucket)
         if group["momentum"]:
-            momentum = live(lambda: group["momentum"])
-            v = bucket.flats.get("momentum_buffer")
+            momentum = option(group, "momentum")
+            v = bucket.find("momentum_buffer")
             if v is None:
                 v = bucket.keep("momentum_buffer", g.clone())
             else:
-                v.mul_(momentum).add_(g * live(lambda: 1 - group["dampening"]))
+                v.mul_(momentum).add_(g * (1 - option(group, "dampening")))
             g = g + v * momentum if group["nesterov"] else v
-        bucket.add(g * live(lambda: -group["lr"]))
+        bucket.add(g * -option(group, "lr"))

@@ -1,15 +1,16 @@
-"""The one-cycle schedule."""
+"""Schedules that go up and down: one cycle, or many."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
-from leafgrad.optim.lr_scheduler.formula import LRScheduler, checked, per_group
+from leafgrad.optim.lr_scheduler.scheduler import LRScheduler, checked, per_group, put
 from leafgrad.optim.optimizer import Optimizer
 
-__all__ = ["OneCycleLR"]
+__all__ = ["CyclicLR", "OneCycleLR"]
 
 
 class OneCycleLR(LRScheduler):
@@ -72,11 +73,7 @@ class OneCycleLR(LRScheduler):
                 group["max_lr"] = rate
                 group["min_lr"] = group["initial_lr"] / final_div_factor
         if cycle_momentum:
-            if not {"momentum", "betas"} & optimizer.defaults.keys():
-                raise ValueError(
-                    "optimizer must support momentum or beta1 with `cycle_momentum` option enabled; pass "
-                    "cycle_momentum=False"
-                )
+            needs_momentum(optimizer)
             highest = per_group("max_momentum", optimizer, max_momentum)
             lowest = per_group("base_momentum", optimizer, base_momentum)
             if last_epoch == -1:
@@ -84,7 +81,7 @@ class OneCycleLR(LRScheduler):
                     group["max_momentum"], group["base_momentum"] = high, low
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
+    def get_lr(self) -> list[Any]:
         if self.last_epoch > self.total_steps:
             raise ValueError(
                 f"Tried to step {self.last_epoch} times. The specified number of total steps is {self.total_steps}"
@@ -103,16 +100,119 @@ class OneCycleLR(LRScheduler):
             rates.append(self._between(group[rate], group[next_rate], share))
             if self.cycle_momentum:
                 value = self._between(group[momentum], group[next_momentum], share)
-                if "betas" in group:
-                    group["betas"] = (value, *group["betas"][1:])
-                else:
-                    group["momentum"] = value
+                put_momentum(group, value)
         return rates
 
     def _between(self, start: float, end: float, share: float) -> float:
         if self.anneal_strategy == "cos":
             return end + (start - end) / 2 * (1 + math.cos(math.pi * share))
         return start + (end - start) * share
+
+
+class CyclicLR(LRScheduler):
+    """Up from ``base_lr`` to ``max_lr`` and down again, over and over; the momentum (or first beta) the other way.
+
+    Source: Smith (2017), "Cyclical Learning Rates for Training Neural Networks", https://arxiv.org/abs/1506.01186.
+    Step it after each batch.
+
+    Args:
+        base_lr, max_lr: the lowest and the highest learning rate, or one for each group.
+        step_size_up, step_size_down: how many steps it rises, and falls (by default as many).
+        mode: ``"triangular"``, ``"triangular2"`` (each cycle half as high) or ``"exp_range"`` (height times
+            ``gamma ** step``).
+        gamma: for ``"exp_range"``.
+        scale_fn: the height as a function of the cycle or the step, instead of ``mode``. In ``state_dict`` only
+            callable objects are kept.
+        scale_mode: what ``scale_fn`` is a function of: ``"cycle"``, counted from 1, or ``"iterations"``.
+        cycle_momentum: whether momentum goes from ``max_momentum`` to ``base_momentum`` and back.
+
+    Raises:
+        ValueError: an unknown ``mode`` without ``scale_fn``, or an optimizer without momentum.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: float | Sequence[float],
+        max_lr: float | Sequence[float],
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: Literal["triangular", "triangular2", "exp_range"] = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: Literal["cycle", "iterations"] = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float | Sequence[float] = 0.8,
+        max_momentum: float | Sequence[float] = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
+        base_lrs = per_group("base_lr", checked(optimizer), base_lr)
+        self.max_lrs = per_group("max_lr", optimizer, max_lr)
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ValueError(f"mode is invalid and scale_fn is None: got mode {mode!r}")
+        self.total_size = float(step_size_up + (step_size_up if step_size_down is None else step_size_down))
+        self.step_ratio = step_size_up / self.total_size
+        self.mode = mode
+        self.gamma = gamma
+        self._scale_fn_custom = scale_fn
+        self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            needs_momentum(optimizer)
+            self.base_momentums = per_group("base_momentum", optimizer, base_momentum)
+            self.max_momentums = per_group("max_momentum", optimizer, max_momentum)
+        if last_epoch == -1:
+            for i, group in enumerate(optimizer.param_groups):
+                put(group, "lr", base_lrs[i])
+                if cycle_momentum:
+                    group["max_momentum"], group["base_momentum"] = self.max_momentums[i], self.base_momentums[i]
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = base_lrs
+
+    def scale_fn(self, x: float) -> float:
+        """The height of the cycle, or at the step, ``x``."""
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(x)
+        return {"triangular": 1.0, "triangular2": 0.5 ** (x - 1)}.get(self.mode, self.gamma**x)
+
+    def get_lr(self) -> list[Any]:
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        share = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        share *= self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            momentums = zip(self.base_momentums, self.max_momentums, strict=True)
+            for group, (low, high) in zip(self.optimizer.param_groups, momentums, strict=True):
+                put_momentum(group, high - (high - low) * share)
+        return [low + (high - low) * share for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that it knows but the optimizer and functions; a callable object gives its attributes."""
+        f = self._scale_fn_custom
+        kept = None if f is None or isinstance(f, types.FunctionType) else dict(vars(f))
+        return {**super().state_dict(), "_scale_fn_custom": kept}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what ``state_dict`` gave; a function stays as it is."""
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})
+        if state_dict["_scale_fn_custom"] is not None:
+            vars(self._scale_fn_custom).update(state_dict["_scale_fn_custom"])
+
+
+def needs_momentum(optimizer: Optimizer) -> None:
+    """A ValueError if there is no momentum to cycle."""
+    if not {"momentum", "betas"} & optimizer.defaults.keys():
+        raise ValueError(
+            "optimizer must support momentum or beta1 with `cycle_momentum` option enabled; pass cycle_momentum=False"
+        )
+
+
+def put_momentum(group: dict[str, Any], value: float) -> None:
+    """Set the momentum of a group, or its first beta."""
+    if "betas" in group:
+        group["betas"] = (value, *group["betas"][1:])
+    else:
+        group["momentum"] = value
 
 
 def length(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
-from typing import Any, Literal, SupportsFloat
+from typing import Literal, SupportsFloat
 
-from leafgrad.optim.lr_scheduler.formula import checked, per_group
+from leafgrad.optim.lr_scheduler.scheduler import EPOCH, Schedule, checked, per_group, put
 from leafgrad.optim.optimizer import Optimizer
 
 __all__ = ["ReduceLROnPlateau"]
 
 
-class ReduceLROnPlateau:
+class ReduceLROnPlateau(Schedule):
     """Times ``factor`` when a metric has not become better for more than ``patience`` epochs.
 
     Args:
@@ -56,20 +57,23 @@ class ReduceLROnPlateau:
         self.threshold_mode = threshold_mode
         self.cooldown = cooldown
         self.min_lrs = per_group("min_lrs", optimizer, min_lr)
+        self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr  # for groups added later
         self.eps = eps
         self.last_epoch = 0
         self.best = math.inf if mode == "min" else -math.inf
         self.num_bad_epochs = 0
         self.cooldown_counter = 0
-        self._last_lr = [group["lr"] for group in optimizer.param_groups]
+        self._last_lr = self._now()
 
-    def step(self, metrics: SupportsFloat) -> None:
-        """Tell it the metric of an epoch, a number or a tensor of one element."""
+    def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:
+        """Tell it the metric of an epoch (``epoch`` is deprecated), a number or a tensor of one element."""
+        if epoch is not None:
+            warnings.warn(EPOCH, UserWarning, stacklevel=2)
         try:
             current = float(metrics)
         except TypeError:
             raise TypeError(f"step(): metrics: expected one number, got {type(metrics).__name__}") from None
-        self.last_epoch += 1
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(current, self.best):
             self.best = current
             self.num_bad_epochs = 0
@@ -82,10 +86,12 @@ class ReduceLROnPlateau:
             self._reduce()
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+        self._last_lr = self._now()
 
     def _reduce(self) -> None:
         groups = self.optimizer.param_groups
+        if len(groups) > len(self.min_lrs) and self.default_min_lr is not None:
+            self.min_lrs = per_group("min_lrs", self.optimizer, self.default_min_lr)
         if len(groups) != len(self.min_lrs):
             raise RuntimeError(
                 f"expected {len(self.min_lrs)} param groups, as when ReduceLROnPlateau was made, got {len(groups)}; "
@@ -94,7 +100,7 @@ class ReduceLROnPlateau:
         for group, low in zip(groups, self.min_lrs, strict=True):
             lr = max(float(group["lr"]) * self.factor, low)
             if float(group["lr"]) - lr > self.eps:
-                group["lr"] = lr
+                put(group, "lr", lr)
 
     @property
     def in_cooldown(self) -> bool:
@@ -107,15 +113,3 @@ class ReduceLROnPlateau:
         if self.threshold_mode == "rel":
             return sign * a > sign * best * (1 + sign * self.threshold)
         return sign * a > sign * best + self.threshold
-
-    def get_last_lr(self) -> list[float]:
-        """The learning rate of each group as it was set last."""
-        return self._last_lr
-
-    def state_dict(self) -> dict[str, Any]:
-        """All that it knows but the optimizer."""
-        return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what ``state_dict`` gave."""
-        self.__dict__.update(state_dict)

@@ -1,0 +1,33 @@
+"""Probability distributions: samples, also such that gradients flow through, log probabilities, divergences."""
+
+from leafgrad.distributions import constraints as constraints
+from leafgrad.distributions.bernoulli import Bernoulli, Geometric
+from leafgrad.distributions.categorical import Categorical, OneHotCategorical
+from leafgrad.distributions.distribution import Distribution
+from leafgrad.distributions.exponential import Exponential, Laplace
+from leafgrad.distributions.independent import Independent
+from leafgrad.distributions.kl import kl_divergence, register_kl
+from leafgrad.distributions.multivariate_normal import MultivariateNormal
+from leafgrad.distributions.normal import LogNormal, Normal
+from leafgrad.distributions.uniform import Uniform
+from leafgrad.tensor.public import publish as _publish
+
+__all__ = [
+    "Bernoulli",
+    "Categorical",
+    "Distribution",
+    "Exponential",
+    "Geometric",
+    "Independent",
+    "Laplace",
+    "LogNormal",
+    "MultivariateNormal",
+    "Normal",
+    "OneHotCategorical",
+    "Uniform",
+    "constraints",
+    "kl_divergence",
+    "register_kl",
+]
+
+_publish(globals())

@@ -1,0 +1,157 @@
+"""Distributions of trials that succeed or fail: Bernoulli's and the geometric one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+from leafgrad import modes
+from leafgrad.distributions.constraints import boolean, nonnegative_integer, real, unit_interval
+from leafgrad.distributions.distribution import Distribution, Parameter, parameters
+from leafgrad.dtypes import finfo
+from leafgrad.ops.exponential import logaddexp
+from leafgrad.tensor.creation import arange
+from leafgrad.tensor.pointwise import where
+from leafgrad.tensor.random import bernoulli, rand
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["Bernoulli", "Geometric"]
+
+
+class Trials(Distribution):
+    """Trials with a probability, given as such or as the logarithm of the odds."""
+
+    arg_constraints: ClassVar[Any] = {"probs": unit_interval, "logits": real}
+
+    def __init__(self, probs: Parameter = None, logits: Parameter = None, validate_args: bool | None = None) -> None:
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        if probs is not None:
+            (self.probs,) = parameters(probs)
+        else:
+            (self.logits,) = parameters(logits)
+        super().__init__(self._param.shape, validate_args=validate_args)
+
+    @cached_property
+    def probs(self) -> Tensor:
+        """The probability of success."""
+        return self.logits.sigmoid()
+
+    @cached_property
+    def logits(self) -> Tensor:
+        """The logarithm of the odds of success."""
+        eps = finfo(self.probs.dtype).eps
+        p = self.probs.clamp(eps, 1 - eps)
+        return p.log() - (-p).log1p()
+
+    @property
+    def _name(self) -> str:
+        return "probs" if "probs" in vars(self) else "logits"
+
+    @property
+    def _param(self) -> Tensor:
+        param: Tensor = vars(self)[self._name]
+        return param
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self._param.shape
+
+    def expand(self, batch_shape: Sequence[int]) -> Self:
+        return self._expanded(batch_shape, **{self._name: self._param.expand(batch_shape)})
+
+
+class Bernoulli(Trials):
+    """1 with a probability, else 0.
+
+    Args:
+        probs: the probability of 1.
+        logits: the logarithm of its odds; one of the two is given.
+    """
+
+    support = boolean
+    has_enumerate_support = True
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        """The more probable value, nan if both are."""
+        return where(self.probs == 0.5, math.nan, (self.probs >= 0.5).to(self.probs.dtype))
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        with modes.no_grad():
+            return bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_value(value)
+        return value * self.logits - softplus(self.logits)
+
+    def entropy(self) -> Tensor:
+        return softplus(self.logits) - self.probs * self.logits
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        values = arange(2, dtype=self._param.dtype, device=self._param.device)
+        return over_batch(values, self._batch_shape, expand)
+
+
+class Geometric(Trials):
+    """How many trials fail before the first one succeeds: 0, 1, 2, …
+
+    Args:
+        probs: the probability of success, in (0, 1].
+        logits: the logarithm of its odds; one of the two is given.
+    """
+
+    support = nonnegative_integer
+
+    def __init__(self, probs: Parameter = None, logits: Parameter = None, validate_args: bool | None = None) -> None:
+        super().__init__(probs, logits, validate_args)
+        if self._checks and probs is not None and not (self.probs > 0).all().item():
+            raise ValueError(f"Expected parameter probs of distribution {self!r} to be positive")
+
+    @property
+    def mean(self) -> Tensor:
+        return 1.0 / self.probs - 1.0
+
+    @property
+    def mode(self) -> Tensor:
+        return self.probs * 0
+
+    @property
+    def variance(self) -> Tensor:
+        return (1.0 / self.probs - 1.0) / self.probs
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        with modes.no_grad():
+            drawn = rand(self._extended_shape(sample_shape), dtype=self.probs.dtype, device=self.probs.device)
+            return ((-drawn).log1p() / (-self.probs).log1p()).floor()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_value(value)
+        probs = where((self.probs == 1) & (value == 0), 0.0, self.probs)  # 0 times minus infinity is nan
+        return value * (-probs).log1p() + self.probs.log()
+
+    def entropy(self) -> Tensor:
+        return (softplus(self.logits) - self.probs * self.logits) / self.probs
+
+
+def softplus(x: Tensor) -> Tensor:
+    """log(1 + exp(x)), without a threshold."""
+    out: Tensor = logaddexp(x, 0.0)
+    return out
+
+
+def over_batch(values: Tensor, batch_shape: Sequence[int], expand: bool) -> Tensor:
+    """(n,) -> (n, 1, ..., 1), or expanded (n, *batch_shape)"""
+    column = values.reshape(-1, *(1,) * len(batch_shape))
+    return column.expand(-1, *batch_shape) if expand else column

@@ -1,0 +1,210 @@
+"""Distribution: shapes, validation, and what every distribution can be asked."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+from leafgrad import modes
+from leafgrad.distributions.constraints import Constraint
+from leafgrad.dtypes import get_default_dtype
+from leafgrad.tensor.creation import full
+from leafgrad.tensor.shapes import broadcast_tensors
+from leafgrad.tensor.size import Size
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["Distribution"]
+
+Parameter = Tensor | float | None
+
+
+class Distribution:
+    """Base of all distributions: a batch of independent ones, each over events of one shape.
+
+    A subclass sets ``arg_constraints`` and ``support`` and defines ``log_prob`` and ``rsample`` (where samples depend
+    differentiably on the parameters) or ``sample``.
+
+    Args:
+        batch_shape: the shape of the batch.
+        event_shape: the shape of one sample of one distribution.
+        validate_args: whether parameters and values are checked; by default as ``set_default_validate_args`` says
+            (they are). A traced function runs without these checks, since they read values.
+
+    Raises:
+        ValueError: a parameter that does not keep its constraint.
+    """
+
+    has_rsample = False
+    has_enumerate_support = False
+    _validate_args = True
+    arg_constraints: ClassVar[Any] = {}
+    support: Any = None
+
+    def __init__(
+        self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = (), validate_args: bool | None = None
+    ) -> None:
+        self._batch_shape = Size(batch_shape)
+        self._event_shape = Size(event_shape)
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._checks:
+            for name, constraint in self._constraints().items():
+                value = vars(self).get(name)
+                if value is not None:
+                    self._check_parameter(name, value, constraint)
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Whether distributions made from now on check their parameters and values."""
+        if value not in (True, False):
+            raise ValueError(f"set_default_validate_args: expected True or False, got {value!r}")
+        Distribution._validate_args = value
+
+    @property
+    def _checks(self) -> bool:
+        return self._validate_args and not modes.get() & modes.TRACE
+
+    def _constraints(self) -> Mapping[str, Constraint]:
+        constraints: Mapping[str, Constraint] = self.arg_constraints
+        return constraints
+
+    def _check_parameter(self, name: str, value: Tensor, constraint: Constraint) -> None:
+        if not constraint.check(value).all().item():
+            raise ValueError(
+                f"Expected parameter {name} (Tensor of shape {tuple(value.shape)}) of distribution "
+                f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{shown(value)}"
+            )
+
+    def _check_value(self, value: Any) -> None:
+        """A ValueError if ``value`` cannot be a sample."""
+        if not self._checks:
+            return
+        if not isinstance(value, Tensor):
+            raise ValueError(
+                f"The value argument to log_prob must be a Tensor, got {type(value).__name__}; "
+                "make one with leafgrad.tensor(...)"
+            )
+        shape, expected = tuple(value.shape), (*self._batch_shape, *self._event_shape)
+        event = len(self._event_shape)
+        if shape[len(shape) - event :] != tuple(self._event_shape):
+            raise ValueError(
+                f"The right-most size of value must match event_shape: {value.shape} vs {self._event_shape}."
+            )
+        if any(i != j and 1 not in (i, j) for i, j in zip(shape[::-1], expected[::-1], strict=False)):
+            raise ValueError(f"Value is not broadcastable with batch_shape+event_shape: {shape} vs {expected}.")
+        if self.support is not None and not self.support.check(value).all().item():
+            raise ValueError(
+                f"Expected value argument (Tensor of shape {shape}) to be within the support "
+                f"({self.support!r}) of the distribution {self!r}, but found invalid values:\n{shown(value)}"
+            )
+
+    # ---- shapes -----------------------------------------------------------------------------------------------
+
+    @property
+    def batch_shape(self) -> Size:
+        """The shape of the batch."""
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> Size:
+        """The shape of one sample of one distribution."""
+        return self._event_shape
+
+    def _extended_shape(self, sample_shape: Sequence[int] = ()) -> tuple[int, ...]:
+        """The shape of samples: (*sample_shape, *batch_shape, *event_shape)."""
+        return (*sample_shape, *self._batch_shape, *self._event_shape)
+
+    def expand(self, batch_shape: Sequence[int]) -> Self:
+        """The distribution with its batch expanded to ``batch_shape``; the parameters are views."""
+        raise NotImplementedError(f"{type(self).__name__}: define expand(batch_shape)")
+
+    def _expanded(self, batch_shape: Sequence[int], **parameters: Any) -> Self:
+        """Another distribution of this class with these attributes, which are known to be good."""
+        new = type(self).__new__(type(self))
+        vars(new).update(parameters)
+        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    # ---- samples and probabilities ----------------------------------------------------------------------------
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        """Samples of shape ``(*sample_shape, *batch_shape, *event_shape)``, without gradients."""
+        with modes.no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        """Samples through which gradients flow to the parameters, if ``has_rsample``."""
+        raise NotImplementedError(f"{type(self).__name__} has no samples that depend differentiably on its parameters")
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the density, or of the probability, at ``value``. -> (*sample_shape, *batch_shape)"""
+        raise NotImplementedError(f"{type(self).__name__}: define log_prob(value)")
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """The probability of samples up to ``value``."""
+        raise NotImplementedError(f"{type(self).__name__} has no cdf")
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """The number up to which samples lie with probability ``value``."""
+        raise NotImplementedError(f"{type(self).__name__} has no icdf")
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All values of a discrete distribution, along a new first dimension; expanded to the batch, or not."""
+        raise NotImplementedError(f"{type(self).__name__} has no finite support")
+
+    def entropy(self) -> Tensor:
+        """The entropy, in nats. -> batch_shape"""
+        raise NotImplementedError(f"{type(self).__name__} has no entropy")
+
+    def perplexity(self) -> Tensor:
+        """The exponential of the entropy."""
+        return self.entropy().exp()
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        raise NotImplementedError(f"{type(self).__name__} has no mean")
+
+    @property
+    def mode(self) -> Tensor:
+        """The most probable value."""
+        raise NotImplementedError(f"{type(self).__name__} has no mode")
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        raise NotImplementedError(f"{type(self).__name__} has no variance")
+
+    @property
+    def stddev(self) -> Tensor:
+        """The standard deviation."""
+        return self.variance.sqrt()
+
+    def __repr__(self) -> str:
+        given = [(name, vars(self)[name]) for name in self._constraints() if name in vars(self)]
+        return f"{type(self).__name__}({', '.join(f'{name}: {shown(t, brief=True)}' for name, t in given)})"
+
+
+def shown(value: Tensor, brief: bool = False) -> Any:
+    """A number as such, and of tensors the elements or only the shape."""
+    traced = modes.get() & modes.TRACE
+    if value.numel() == 1 and not traced:
+        return value.item()
+    return value.shape if brief or traced else value
+
+
+def parameters(*values: Any) -> tuple[Tensor, ...]:
+    """Parameters in their common shape; numbers take dtype and device of the tensors among them.
+
+    Raises:
+        ValueError: something that is neither. RuntimeError: shapes that do not broadcast.
+    """
+    for value in values:
+        if not isinstance(value, (Tensor, numbers.Real)):
+            raise ValueError(f"Input arguments must all be instances of Number or Tensor, got {type(value).__name__}")
+    like = next((value for value in values if isinstance(value, Tensor)), None)
+    kind, place = (get_default_dtype(), "cpu") if like is None else (like.dtype, like.device)
+    tensors = [v if isinstance(v, Tensor) else full((), float(v), dtype=kind, device=place) for v in values]
+    return tuple(broadcast_tensors(*tensors))

@@ -1,0 +1,144 @@
+"""Kullback-Leibler divergences, by the types of the two distributions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from leafgrad.distributions.bernoulli import Bernoulli, Geometric, softplus
+from leafgrad.distributions.categorical import Categorical, OneHotCategorical
+from leafgrad.distributions.distribution import Distribution
+from leafgrad.distributions.exponential import Exponential, Laplace
+from leafgrad.distributions.independent import Independent, sum_last
+from leafgrad.distributions.multivariate_normal import MultivariateNormal, mahalanobis
+from leafgrad.distributions.normal import LogNormal, Normal
+from leafgrad.distributions.uniform import Uniform
+from leafgrad.tensor.linalg import solve_triangular
+from leafgrad.tensor.pointwise import where
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["kl_divergence", "register_kl"]
+
+Formula = TypeVar("Formula", bound=Callable[[Any, Any], Tensor])
+_formulas: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {}
+
+
+def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Callable[[Formula], Formula]:
+    """Decorate a function of p and q that gives KL(p || q) for distributions of these types.
+
+    Raises:
+        TypeError: one of them is no class of distributions.
+    """
+    for name, kind in (("type_p", type_p), ("type_q", type_q)):
+        if not (isinstance(kind, type) and issubclass(kind, Distribution)):
+            raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
+
+    def register(formula: Formula) -> Formula:
+        _formulas[type_p, type_q] = formula
+        return formula
+
+    return register
+
+
+def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
+    """KL(p || q), the mean of ``p.log_prob(x) - q.log_prob(x)`` over x from p. -> batch_shape
+
+    Raises:
+        NotImplementedError: no formula is registered for these types.
+    """
+    fitting = [(a, b) for a, b in _formulas if isinstance(p, a) and isinstance(q, b)]
+    if not fitting:
+        raise NotImplementedError(
+            f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}; give one with "
+            "@register_kl"
+        )
+    nearest = min(fitting, key=lambda pair: (type(p).__mro__.index(pair[0]), type(q).__mro__.index(pair[1])))
+    return _formulas[nearest](p, q)
+
+
+@register_kl(Normal, Normal)
+def _normal_normal(p: Normal, q: Normal) -> Tensor:
+    ratio, shift = (p.scale / q.scale) ** 2, ((p.loc - q.loc) / q.scale) ** 2
+    return (ratio + shift - 1 - ratio.log()) * 0.5
+
+
+@register_kl(LogNormal, LogNormal)
+def _log_normal_log_normal(p: LogNormal, q: LogNormal) -> Tensor:
+    return _normal_normal(p.base_dist, q.base_dist)
+
+
+@register_kl(Uniform, Uniform)
+def _uniform_uniform(p: Uniform, q: Uniform) -> Tensor:
+    out = ((q.high - q.low) / (p.high - p.low)).log()
+    return where((q.low > p.low) | (q.high < p.high), math.inf, out)
+
+
+@register_kl(Uniform, Normal)
+def _uniform_normal(p: Uniform, q: Normal) -> Tensor:
+    width = p.high - p.low
+    spread = (width**2 / 12 + ((p.high + p.low) / 2 - q.loc) ** 2) / q.scale**2
+    return (spread + math.log(2 * math.pi)) * 0.5 + q.scale.log() - width.log()
+
+
+@register_kl(Normal, Uniform)
+def _normal_uniform(p: Normal, q: Uniform) -> Tensor:
+    return (p.loc + q.low) * 0 + math.inf
+
+
+@register_kl(Exponential, Exponential)
+def _exponential_exponential(p: Exponential, q: Exponential) -> Tensor:
+    ratio = q.rate / p.rate
+    return ratio - ratio.log() - 1
+
+
+@register_kl(Laplace, Laplace)
+def _laplace_laplace(p: Laplace, q: Laplace) -> Tensor:
+    ratio, distance = p.scale / q.scale, (p.loc - q.loc).abs()
+    return distance / q.scale + ratio * (-distance / p.scale).exp() - ratio.log() - 1
+
+
+@register_kl(Bernoulli, Bernoulli)
+def _bernoulli_bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
+    one = where(q.probs == 0, math.inf, p.probs * (softplus(-q.logits) - softplus(-p.logits)))
+    zero = where(q.probs == 1, math.inf, (1 - p.probs) * (softplus(q.logits) - softplus(p.logits)))
+    return where(p.probs == 0, 0.0, one) + where(p.probs == 1, 0.0, zero)
+
+
+@register_kl(Geometric, Geometric)
+def _geometric_geometric(p: Geometric, q: Geometric) -> Tensor:
+    return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
+
+
+@register_kl(Categorical, Categorical)
+def _categorical_categorical(p: Categorical, q: Categorical) -> Tensor:
+    parts = p.probs * (p.logits - q.logits)
+    parts = where(q.probs == 0, math.inf, parts)
+    return where(p.probs == 0, 0.0, parts).sum(-1)
+
+
+@register_kl(OneHotCategorical, OneHotCategorical)
+def _one_hot_one_hot(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
+    return _categorical_categorical(p._categorical, q._categorical)
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _multivariate_normal(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
+    if p.event_shape != q.event_shape:
+        raise ValueError(
+            "KL-divergence between two Multivariate Normals with different event shapes cannot be computed, got "
+            f"{p.event_shape} and {q.event_shape}"
+        )
+    moved = solve_triangular(q.scale_tril, p.scale_tril, upper=False)
+    spread = (moved * moved).sum((-2, -1)) + mahalanobis(q.scale_tril, q.loc - p.loc)
+    return q._half_log_det() - p._half_log_det() + (spread - p.event_shape[0]) * 0.5
+
+
+@register_kl(Independent, Independent)
+def _independent_independent(p: Independent, q: Independent) -> Tensor:
+    if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
+        raise NotImplementedError(
+            "KL of two Independents needs the same reinterpreted_batch_ndims, got "
+            f"{p.reinterpreted_batch_ndims} and {q.reinterpreted_batch_ndims}"
+        )
+    return sum_last(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)

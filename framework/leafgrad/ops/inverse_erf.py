@@ -1,0 +1,62 @@
+"""The inverse of the error function."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from leafgrad.ops.define import op
+from leafgrad.ops.exponential import exp
+from leafgrad.ops.special import erf_of
+
+# The inverse at x, divided by x, as polynomials in w = -log(1 - x**2): of w - 2.5 up to w = 5, of sqrt(w) - 3 beyond,
+# to the accuracy of float32. M. Giles, "Approximating the erfinv function", GPU Computing Gems 2 (2011), table 5.
+# Highest power first.
+_NEAR = (
+    2.81022636e-08,
+    3.43273939e-07,
+    -3.5233877e-06,
+    -4.39150654e-06,
+    2.1858087e-04,
+    -1.25372503e-03,
+    -4.17768164e-03,
+    2.46640727e-01,
+    1.50140941e00,
+)
+_FAR = (
+    -2.00214257e-04,
+    1.00950558e-04,
+    1.34934322e-03,
+    -3.67342844e-03,
+    5.73950773e-03,
+    -7.6224613e-03,
+    9.43887047e-03,
+    1.00167406e00,
+    2.83297682e00,
+)
+
+
+def _polynomial(coefficients: tuple[float, ...], x: Any) -> Any:
+    y = x * 0 + coefficients[0]
+    for c in coefficients[1:]:
+        y = y * x + c
+    return y
+
+
+@op("elementwise", "float")
+def inverse_erf(xp: Any, x: Any) -> Any:
+    """The number whose error function is x; infinite at -1 and 1, nan beyond. (...) -> (...)"""
+    if x.dtype == "float16":
+        return inverse_erf.forward(xp, x.astype("float32")).astype("float16")
+    size = xp.abs(x)
+    inside = xp.where(size < 1, x, 0)
+    w = -xp.log((1 - inside) * (1 + inside))
+    near, far = _polynomial(_NEAR, xp.minimum(w, 5) - 2.5), _polynomial(_FAR, xp.sqrt(xp.maximum(w, 5)) - 3)
+    y = inside * xp.where(w < 5, near, far)
+    if x.dtype == "float64":
+        for _ in range(2):  # Newton's steps
+            y = y - (erf_of(xp, y) - inside) * (math.sqrt(math.pi) / 2) * xp.exp(y * y)
+    return xp.where(size < 1, y, xp.where(size == 1, x * math.inf, math.nan))
+
+
+inverse_erf.vjp(x=lambda g, out: g * (math.sqrt(math.pi) / 2 * exp(out * out)))

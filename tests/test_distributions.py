@@ -1,0 +1,346 @@
+"""Distributions: against SciPy and by sampling, through gradients, compiled, and by their errors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import leafgrad
+from leafgrad import distributions as d
+
+LOC = np.array([[0.5, -1.0], [2.0, 0.0], [-0.3, 1.5]])
+SCALE = np.array([0.7, 1.6])
+PROBS = np.array([[0.2, 0.7], [0.5, 0.9], [0.35, 0.1]])
+CLASSES = np.array([[0.1, 0.2, 0.3, 0.4], [1.0, 1.0, 1.0, 5.0]])
+COVARIANCE = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, -0.3], [0.1, -0.3, 0.8]])
+
+
+def t(array, **options):
+    return leafgrad.tensor(np.asarray(array, dtype="float64"), **options)
+
+
+# name -> make(), SciPy's, values
+CONTINUOUS = {
+    "Normal": (lambda **o: d.Normal(t(LOC, **o), t(SCALE, **o)), stats.norm(LOC, SCALE), LOC + 0.3),
+    "LogNormal": (lambda **o: d.LogNormal(t(LOC, **o), t(SCALE, **o)), stats.lognorm(SCALE, scale=np.exp(LOC)), PROBS),
+    "Uniform": (lambda **o: d.Uniform(t(LOC, **o), t(LOC + SCALE, **o)), stats.uniform(LOC, SCALE), LOC + PROBS / 2),
+    "Laplace": (lambda **o: d.Laplace(t(LOC, **o), t(SCALE, **o)), stats.laplace(LOC, SCALE), LOC + PROBS - 0.5),
+    "Exponential": (lambda **o: d.Exponential(t(PROBS, **o)), stats.expon(scale=1 / PROBS), LOC**2 + 0.1),
+}  # fmt: skip
+DISCRETE = {
+    "Bernoulli": (lambda **o: d.Bernoulli(t(PROBS, **o)), stats.bernoulli(PROBS), np.array([0, 1.0])),
+    "Bernoulli of logits": (
+        lambda **o: d.Bernoulli(logits=t(LOC, **o)), stats.bernoulli(1 / (1 + np.exp(-LOC))), np.array([0, 1.0]),
+    ),
+    "Geometric": (lambda **o: d.Geometric(t(PROBS, **o)), stats.geom(PROBS, -1), np.array([0, 3.0])),
+}  # fmt: skip
+SCALARS = {**CONTINUOUS, **DISCRETE}
+
+
+def close(found, expected, tolerance=1e-10):
+    np.testing.assert_allclose(found.detach().numpy(), expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_moments_and_probabilities_are_scipys(name):
+    make, reference, values = SCALARS[name]
+    p = make()
+    close(p.mean, reference.mean())
+    close(p.variance, reference.var())
+    close(p.stddev, reference.std())
+    close(p.entropy(), reference.entropy(), 1e-8)
+    close(p.perplexity(), np.exp(reference.entropy()), 1e-7)
+    close(p.log_prob(t(values)), reference.logpdf(values) if name in CONTINUOUS else reference.logpmf(values))
+    assert p.batch_shape == (3, 2)
+    assert p.event_shape == ()
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_cdf_and_icdf_are_scipys_and_undo_one_another(name):
+    make, reference, values = CONTINUOUS[name]
+    p = make()
+    close(p.cdf(t(values)), reference.cdf(values))
+    close(p.icdf(t(PROBS)), reference.ppf(PROBS))
+    close(p.cdf(p.icdf(t(PROBS))), PROBS)
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_samples_have_the_moments(name, device):
+    leafgrad.manual_seed(0)
+    make, reference, _ = SCALARS[name]
+    p = make(device=device)
+    drawn = p.sample((6000,))
+    assert drawn.shape == (6000, 3, 2)
+    assert (drawn.device, drawn.dtype) == (device, leafgrad.float64)
+    assert not drawn.requires_grad
+    values = drawn.cpu().numpy()
+    assert (np.abs(values.mean(0) - reference.mean()) < 6 * reference.std() / math.sqrt(6000)).all()
+    if name in CONTINUOUS and name != "LogNormal":
+        assert (np.abs(values.std(0) / reference.std() - 1) < 0.1).all()
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_gradients_flow_through_samples_and_log_probabilities(name):
+    make, _, values = CONTINUOUS[name]
+
+    def loss(*parameters):
+        p = type(make())(*parameters)
+        leafgrad.manual_seed(1)
+        return p.rsample((2,)), p.log_prob(t(values)), p.entropy()
+
+    p = make(requires_grad=True)
+    names = [n for n in vars(p) if isinstance(vars(p)[n], leafgrad.Tensor)]
+    leaves = [vars(p)[n].detach().clone().requires_grad_() for n in names]
+    leafgrad.autograd.gradcheck(loss, leaves)
+
+
+def test_categorical(device):
+    leafgrad.manual_seed(0)
+    probs = CLASSES / CLASSES.sum(-1, keepdims=True)
+    for p in (d.Categorical(t(CLASSES, device=device)), d.Categorical(logits=t(np.log(CLASSES) + 7, device=device))):
+        assert np.allclose(p.probs.cpu().numpy(), probs)
+        drawn = p.sample((4000,)).cpu()
+        assert (drawn.shape, drawn.dtype) == ((4000, 2), leafgrad.int64)
+        shares = np.stack([(drawn == k).to(leafgrad.float64).mean(0).numpy() for k in range(4)], -1)
+        assert np.abs(shares - probs).max() < 0.04
+        values = leafgrad.tensor([[3, 0], [1, 1]], device=device)
+        expected = np.log(np.stack([probs[0][[3, 1]], probs[1][[0, 1]]], -1))
+        assert np.allclose(p.log_prob(values).cpu().numpy(), expected)
+        assert np.allclose(p.entropy().cpu().numpy(), -(probs * np.log(probs)).sum(-1))
+        assert p.mode.tolist() == [3, 3]
+        assert p.mean.isnan().all().item()
+        assert p.enumerate_support().shape == (4, 2)
+        assert p.enumerate_support(expand=False).flatten().tolist() == [0, 1, 2, 3]
+        assert p.expand((5, 2)).sample().shape == (5, 2)
+    assert d.Categorical(t(CLASSES[0])).sample().shape == ()
+
+
+def test_one_hot_categorical():
+    p = d.OneHotCategorical(t(CLASSES))
+    drawn = p.sample((7,))
+    assert drawn.shape == (7, 2, 4)
+    assert drawn.sum(-1).tolist() == [[1.0, 1.0]] * 7
+    close(p.log_prob(drawn), p.probs.log().detach().numpy()[[[0, 1]] * 7, drawn.argmax(-1).numpy()])
+    close(p.variance, p.mean.numpy() * (1 - p.mean.numpy()))
+    assert p.mode.argmax(-1).tolist() == [3, 3]
+    assert (p.event_shape, p.enumerate_support().shape) == ((4,), (4, 2, 4))
+
+
+def test_multivariate_normal():
+    mean, values = np.array([1.0, -2.0, 0.5]), np.array([[0.0, 0.0, 0.0], [1.0, -1.0, 2.0]])
+    reference = stats.multivariate_normal(mean, COVARIANCE)
+    given = {
+        "covariance_matrix": COVARIANCE,
+        "precision_matrix": np.linalg.inv(COVARIANCE),
+        "scale_tril": np.linalg.cholesky(COVARIANCE),
+    }
+    for name, matrix in given.items():
+        p = d.MultivariateNormal(t(mean), **{name: t(matrix)})
+        for other, expected in given.items():
+            close(getattr(p, other), expected)
+        close(p.log_prob(t(values)), reference.logpdf(values))
+        close(p.entropy(), reference.entropy())
+        close(p.variance, np.diag(COVARIANCE))
+        leafgrad.manual_seed(0)
+        drawn = p.sample((8000,)).numpy()
+        assert np.abs(np.cov(drawn.T) - COVARIANCE).max() < 0.15
+        assert p.expand((2, 4)).sample((3,)).shape == (3, 2, 4, 3)
+    batch = d.MultivariateNormal(t(np.zeros((4, 1, 3))), t(np.stack([COVARIANCE, COVARIANCE * 2])))
+    assert (batch.batch_shape, batch.log_prob(t(np.zeros(3))).shape) == ((4, 2), (4, 2))
+
+
+def test_gradients_of_the_multivariate_normal():
+    leaves = t(np.array([0.5, -1.0, 0.3]), requires_grad=True), t(np.linalg.cholesky(COVARIANCE), requires_grad=True)
+
+    def function(loc, factor):
+        p = d.MultivariateNormal(loc, scale_tril=factor.tril(), validate_args=False)
+        q = d.MultivariateNormal(t(np.zeros(3)), t(np.eye(3)))
+        leafgrad.manual_seed(0)
+        return p.rsample((2,)), p.log_prob(t(np.ones(3))), d.kl_divergence(p, q)
+
+    leafgrad.autograd.gradcheck(function, leaves)
+
+
+def test_independent_sums_over_the_last_dimensions():
+    base = d.Normal(t(LOC), t(SCALE))
+    p = d.Independent(base, 1)
+    assert (p.batch_shape, p.event_shape) == ((3,), (2,))
+    close(p.log_prob(t(LOC)), base.log_prob(t(LOC)).sum(-1).numpy())
+    close(p.entropy(), base.entropy().sum(-1).numpy())
+    assert p.rsample((4,)).shape == (4, 3, 2)
+    assert p.expand((5, 3)).batch_shape == (5, 3)
+    assert p.support.event_dim == 1
+    whole = d.Independent(base, 2)
+    assert whole.log_prob(t(LOC)).shape == ()
+    assert d.Independent(d.Bernoulli(t(PROBS)), 0).enumerate_support().shape == (2, 3, 2)
+
+
+# ---- divergences ----------------------------------------------------------------------------------------------------
+
+PAIRS = {
+    "Normal": lambda: (d.Normal(0.5, 1.5), d.Normal(-0.2, 0.8)),
+    "LogNormal": lambda: (d.LogNormal(0.5, 0.5), d.LogNormal(-0.2, 0.8)),
+    "Uniform": lambda: (d.Uniform(0.0, 1.0), d.Uniform(-1.0, 3.0)),
+    "Uniform, Normal": lambda: (d.Uniform(0.0, 1.0), d.Normal(0.2, 0.8)),
+    "Laplace": lambda: (d.Laplace(0.5, 1.5), d.Laplace(-0.2, 0.8)),
+    "Exponential": lambda: (d.Exponential(2.0), d.Exponential(0.7)),
+    "Bernoulli": lambda: (d.Bernoulli(0.3), d.Bernoulli(0.6)),
+    "Geometric": lambda: (d.Geometric(0.3), d.Geometric(0.6)),
+    "Categorical": lambda: (d.Categorical(t(CLASSES[0])), d.Categorical(t(CLASSES[1]))),
+    "OneHotCategorical": lambda: (d.OneHotCategorical(t(CLASSES[0])), d.OneHotCategorical(t(CLASSES[1]))),
+    "MultivariateNormal": lambda: (
+        d.MultivariateNormal(t(np.zeros(3)), t(COVARIANCE)), d.MultivariateNormal(t(np.ones(3)), t(np.eye(3))),
+    ),
+    "Independent": lambda: (
+        d.Independent(d.Normal(t(LOC[0]), t(SCALE)), 1), d.Independent(d.Normal(t(LOC[1]), t(SCALE)), 1),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_divergences_are_means_of_log_ratios(name):
+    leafgrad.manual_seed(0)
+    p, q = PAIRS[name]()
+    drawn = p.sample((40_000,))
+    ratio = (p.log_prob(drawn) - q.log_prob(drawn)).to(leafgrad.float64)
+    error = 6 * ratio.std().item() / 200 + 1e-6
+    assert d.kl_divergence(p, q).item() == pytest.approx(ratio.mean().item(), abs=error)
+    assert d.kl_divergence(p, p).item() == pytest.approx(0, abs=1e-6)
+
+
+def test_divergences_where_one_has_no_mass():
+    assert d.kl_divergence(d.Uniform(0.0, 2.0), d.Uniform(0.0, 1.0)).item() == math.inf
+    assert d.kl_divergence(d.Normal(0.0, 1.0), d.Uniform(0.0, 1.0)).item() == math.inf
+    assert d.kl_divergence(d.Bernoulli(0.5), d.Bernoulli(1.0)).item() == math.inf
+    assert d.kl_divergence(d.Bernoulli(0.0), d.Bernoulli(0.5)).item() == pytest.approx(math.log(2))
+    half, one = t([0.5, 0.5]), t([1.0, 0.0])
+    assert d.kl_divergence(d.Categorical(half), d.Categorical(one)).item() == math.inf
+
+
+def test_the_formula_of_the_nearest_types_is_taken():
+    class Special(d.Normal):
+        pass
+
+    @d.register_kl(Special, d.Normal)
+    def special(p, q):
+        return leafgrad.tensor(7.0)
+
+    assert d.kl_divergence(Special(0.0, 1.0), d.Normal(0.0, 1.0)).item() == 7.0
+    assert d.kl_divergence(d.Normal(0.0, 1.0), Special(0.0, 1.0)).item() == 0.0
+    with pytest.raises(NotImplementedError, match="p type Bernoulli and q type Uniform"):
+        d.kl_divergence(d.Bernoulli(0.5), d.Uniform(0.0, 1.0))
+    with pytest.raises(TypeError, match="type_q to be a Distribution subclass"):
+        d.register_kl(d.Normal, int)
+
+
+# ---- what all have in common ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_an_expanded_batch_is_the_same_many_times(name):
+    make, _, values = SCALARS[name]
+    p = make().expand((4, 3, 2))
+    assert p.batch_shape == (4, 3, 2)
+    assert p.sample((2,)).shape == (2, 4, 3, 2)
+    for row in p.log_prob(t(values)):
+        close(row, make().log_prob(t(values)).numpy())
+
+
+def test_numbers_and_tensors_as_parameters():
+    p = d.Normal(0, 1)
+    assert (p.loc.dtype, p.batch_shape) == (leafgrad.float32, ())
+    assert d.Normal(t(LOC), 1).scale.dtype is leafgrad.float64
+    assert repr(p) == "Normal(loc: 0.0, scale: 1.0)"
+    assert repr(d.Independent(d.Normal(t(LOC), 1.0), 1)).startswith("Independent(Normal(loc: leafgrad.Size([3, 2])")
+    assert d.Bernoulli(0.5).mode.isnan().item()
+    assert d.Uniform(0.0, 1.0).mode.isnan().item()
+    assert [f().item() for f in (lambda: d.Exponential(2.0).mode, lambda: d.Geometric(0.5).mode)] == [0, 0]
+
+
+def test_a_compiled_step_through_samples_and_divergences():
+    """A step of a variational fit; traced functions run without the checks, and draw anew at each call."""
+    results = []
+    for compiled in (False, True):
+        leafgrad.manual_seed(0)
+        loc, log_scale = leafgrad.zeros(2, requires_grad=True), leafgrad.zeros(2, requires_grad=True)
+        optimizer = leafgrad.optim.Adam([loc, log_scale], lr=0.1)
+        target = leafgrad.tensor([1.0, -1.0])
+
+        def step(loc=loc, log_scale=log_scale, optimizer=optimizer, target=target):
+            optimizer.zero_grad()
+            q = d.Independent(d.Normal(loc, log_scale.exp()), 1)
+            prior = d.Independent(d.Normal(leafgrad.zeros(2), 2.0), 1)
+            z = q.rsample((16,))
+            loss = ((z - target) ** 2).sum(-1).mean() + 0.1 * d.kl_divergence(q, prior) - 0.01 * q.entropy()
+            loss.backward()
+            optimizer.step()
+
+        call = leafgrad.compile(step) if compiled else step
+        for _ in range(20):
+            call()
+        results.append(loc.tolist() + log_scale.tolist())
+    assert results[1] == pytest.approx(results[0], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: d.Normal(0.0, -1.0), ValueError, r"parameter scale .* distribution Normal\(loc: 0.0, scale: -1.0\) "
+            r"to satisfy the constraint GreaterThan\(lower_bound=0.0\), but found invalid values:\n-1.0"),
+        (lambda: d.Normal("a", 1.0), ValueError, "must all be instances of Number or Tensor, got str"),
+        (lambda: d.Normal(leafgrad.zeros(2), leafgrad.ones(3)), RuntimeError, "broadcast"),
+        (lambda: d.Normal(0.0, 1.0).log_prob(1.0), ValueError, "argument to log_prob must be a Tensor, got float"),
+        (lambda: d.Normal(0.0, 1.0).log_prob(leafgrad.tensor(math.nan)), ValueError, r"the support \(Real\(\)\)"),
+        (lambda: d.Normal(leafgrad.zeros(3), 1.0).log_prob(leafgrad.zeros(2)), ValueError, "not broadcastable"),
+        (lambda: d.Normal(0.0, 1.0).sample(2), TypeError, "sample"),
+        (lambda: d.Uniform(1.0, 0.0), ValueError, r"parameter low .* LessThan\(upper_bound=0.0\)"),
+        (lambda: d.Uniform(0.0, 1.0).log_prob(leafgrad.tensor(2.0)), ValueError, r"Interval\(lower_bound=0.0, upper_"),
+        (lambda: d.Bernoulli(2.0), ValueError, r"parameter probs .* Interval\(lower_bound=0.0, upper_bound=1.0\)"),
+        (lambda: d.Bernoulli(0.5, 0.5), ValueError, "Either `probs` or `logits` must be specified, but not both"),
+        (lambda: d.Bernoulli(0.5).rsample(), NotImplementedError, "Bernoulli has no samples that depend"),
+        (lambda: d.Bernoulli(0.5).log_prob(leafgrad.tensor(0.5)), ValueError, r"support \(Boolean\(\)\)"),
+        (lambda: d.Geometric(0.0), ValueError, "to be positive"),
+        (lambda: d.Categorical(), ValueError, "Either `probs` or `logits`"),
+        (lambda: d.Categorical(leafgrad.tensor(1.0)), ValueError, "`probs` parameter must be at least one-dimensional"),
+        (lambda: d.Categorical(leafgrad.tensor([-1.0, 2.0])), ValueError, r"parameter probs .* Simplex\(\)"),
+        (lambda: d.Categorical(leafgrad.ones(3)).log_prob(leafgrad.tensor(3)), ValueError, "IntegerInterval"),
+        (lambda: d.OneHotCategorical(leafgrad.ones(3)).log_prob(leafgrad.ones(2)), ValueError, "match event_shape"),
+        (lambda: d.MultivariateNormal(leafgrad.zeros(2)), ValueError, "Exactly one of covariance_matrix"),
+        (lambda: d.MultivariateNormal(leafgrad.zeros(2), -leafgrad.eye(2)), ValueError, r"PositiveDefinite\(\)"),
+        (lambda: d.MultivariateNormal(leafgrad.zeros(2), scale_tril=leafgrad.ones(2, 2)), ValueError, "LowerCholesky"),
+        (lambda: d.MultivariateNormal(leafgrad.tensor(1.0), leafgrad.eye(2)), ValueError, "loc must be at least one"),
+        (lambda: d.MultivariateNormal(leafgrad.zeros(2), leafgrad.zeros(2)), ValueError, "at least two-dimensional"),
+        (lambda: d.Independent(d.Normal(0.0, 1.0), 1), ValueError, "actual 1 vs 0"),
+        (lambda: d.Independent(d.Bernoulli(t(PROBS)), 1).enumerate_support(), NotImplementedError, "cartesian product"),
+        (lambda: d.Distribution().mean, NotImplementedError, "Distribution has no mean"),
+        (lambda: d.Distribution.set_default_validate_args("no"), ValueError, "expected True or False, got 'no'"),
+        (lambda: d.constraints.dependent.check(leafgrad.ones(1)), ValueError, "dependent constraint"),
+    ],
+)  # fmt: skip
+def test_errors_say_what_was_expected(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_checks_can_be_left_out():
+    assert d.Normal(0.0, -1.0, validate_args=False).scale.item() == -1.0
+    assert d.Uniform(0.0, 1.0, validate_args=False).log_prob(leafgrad.tensor(2.0)).item() == -math.inf
+    d.Distribution.set_default_validate_args(False)
+    try:
+        assert d.Normal(0.0, -1.0).expand((2,)).scale.tolist() == [-1.0, -1.0]
+    finally:
+        d.Distribution.set_default_validate_args(True)
+
+
+def test_constraints_by_themselves():
+    c = d.constraints
+    assert c.lower_cholesky.check(leafgrad.eye(2)).item()
+    assert c.one_hot.check(leafgrad.eye(3)).all().item()
+    assert c.positive_definite.check(leafgrad.stack([leafgrad.eye(2), -leafgrad.eye(2)])).tolist() == [True, False]
+    assert c.positive_integer.check(leafgrad.tensor([0.0, 1.0, 1.5])).tolist() == [False, True, False]
+    assert c.real_vector.check(leafgrad.tensor([[1.0, math.nan], [0.0, 1.0]])).tolist() == [False, True]
+    assert [c.real.is_discrete, c.boolean.is_discrete, c.simplex.event_dim] == [False, True, 1]
+    assert repr(c.independent(c.positive, 2)) == "IndependentConstraint(GreaterThan(lower_bound=0.0), 2)"

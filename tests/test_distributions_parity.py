@@ -1,0 +1,125 @@
+"""Distributions against PyTorch's, where it is installed: probabilities, moments, divergences, shapes, error types."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leafgrad
+import leafgrad.distributions
+
+torch = pytest.importorskip("torch")
+
+R = np.random.default_rng(1)
+LOC, SCALE, PROBS, CLASSES = (
+    R.normal(size=(3, 2)), R.uniform(0.5, 2, 2), R.uniform(0.1, 0.9, (3, 2)), R.uniform(0.1, 1, (3, 4)),
+)  # fmt: skip
+ROOT = R.normal(size=(3, 3))
+MATRIX = ROOT @ ROOT.T + np.eye(3)
+COINS = (R.uniform(size=(5, 3, 2)) > 0.5) * 1.0
+
+# name -> p, another distribution q, values; from the module D and the function t that makes tensors
+CASES = {
+    "Normal": lambda D, t: (D.Normal(t(LOC), t(SCALE)), D.Normal(t(LOC + 0.3), 1.2), LOC[None] + 0.5),
+    "LogNormal": lambda D, t: (D.LogNormal(t(LOC), t(SCALE)), D.LogNormal(t(LOC + 0.3), 1.2), PROBS[None]),
+    "Uniform": lambda D, t: (D.Uniform(t(LOC - 5), t(LOC + 5)), D.Uniform(t(LOC - 6), t(LOC + 6)), LOC[None] + 1),
+    "Laplace": lambda D, t: (D.Laplace(t(LOC), t(SCALE)), D.Laplace(t(LOC + 0.3), 1.2), LOC[None] - 0.2),
+    "Exponential": lambda D, t: (D.Exponential(t(PROBS)), D.Exponential(t(PROBS + 0.3)), PROBS[None] * 3),
+    "Bernoulli": lambda D, t: (D.Bernoulli(t(PROBS)), D.Bernoulli(logits=t(LOC)), COINS),
+    "Geometric": lambda D, t: (D.Geometric(t(PROBS)), D.Geometric(t(PROBS * 0.5)), COINS * 4),
+    "Categorical": lambda D, t: (D.Categorical(t(CLASSES)), D.Categorical(logits=t(CLASSES)), COINS[:, :, 0]),
+    "OneHotCategorical": lambda D, t: (
+        D.OneHotCategorical(t(CLASSES)), D.OneHotCategorical(logits=t(CLASSES)), np.eye(4)[[[0, 1, 3]]],
+    ),
+    "MultivariateNormal": lambda D, t: (
+        D.MultivariateNormal(t(LOC[:, :1] + np.zeros(3)), t(MATRIX)),
+        D.MultivariateNormal(t(np.zeros(3)), precision_matrix=t(MATRIX)), np.stack([LOC.T, LOC.T + 1])[:, :1],
+    ),
+    "Independent": lambda D, t: (
+        D.Independent(D.Normal(t(LOC), t(SCALE)), 1), D.Independent(D.Normal(t(LOC), 2.0), 1), LOC[None] + 0.5,
+    ),
+}  # fmt: skip
+
+QUESTIONS = {
+    "log_prob": lambda D, p, q, v: p.log_prob(v),
+    "cdf": lambda D, p, q, v: p.cdf(v),
+    "icdf": lambda D, p, q, v: p.icdf(v * 0 + 0.3),
+    "entropy": lambda D, p, q, v: p.entropy(),
+    "perplexity": lambda D, p, q, v: p.perplexity(),
+    "mean": lambda D, p, q, v: p.mean,
+    "mode": lambda D, p, q, v: p.mode,
+    "variance": lambda D, p, q, v: p.variance,
+    "stddev": lambda D, p, q, v: p.stddev,
+    "divergence": lambda D, p, q, v: D.kl_divergence(p, q),
+    "divergence the other way": lambda D, p, q, v: D.kl_divergence(q, p),
+    "support": lambda D, p, q, v: p.enumerate_support(),
+    "support of one": lambda D, p, q, v: p.enumerate_support(expand=False),
+    "expand": lambda D, p, q, v: p.expand((2, *p.batch_shape)).log_prob(v[:1]),
+    "shape of samples": lambda D, p, q, v: p.sample((4, 5)) * 0,
+    "shape of samples with gradients": lambda D, p, q, v: p.rsample((4, 5)) * 0,
+    "flags": lambda D, p, q, v: (p.has_rsample, p.has_enumerate_support, tuple(p.batch_shape), tuple(p.event_shape)),
+}
+
+
+def answers(library, name):
+    def t(array):
+        return library.tensor(np.asarray(array), dtype=library.float64)
+
+    p, q, values = CASES[name](library.distributions, t)
+    for what, ask in QUESTIONS.items():
+        try:
+            yield what, ask(library.distributions, p, q, t(values))
+        except NotImplementedError:
+            yield what, None
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_distributions_give_pytorchs_answers(name):
+    for (what, theirs), (_, ours) in zip(answers(torch, name), answers(leafgrad, name), strict=True):
+        if isinstance(theirs, torch.Tensor):
+            assert isinstance(ours, leafgrad.Tensor), what
+            assert (tuple(ours.shape), ours.dtype.name) == (tuple(theirs.shape), str(theirs.dtype)[6:]), what
+            np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-9, atol=1e-12, err_msg=what)
+        else:
+            assert ours == theirs, what
+
+
+BAD = {
+    "scale": lambda t, D: D.Normal(0.0, -1.0),
+    "text": lambda t, D: D.Normal("a", 1.0),
+    "number": lambda t, D: D.Normal(0.0, 1.0).log_prob(1.0),
+    "nan": lambda t, D: D.Normal(0.0, 1.0).log_prob(t(float("nan"))),
+    "shapes": lambda t, D: D.Normal(t([0.0, 1.0]), t([1.0, 1.0, 1.0])),
+    "value's shape": lambda t, D: D.Normal(t([0.0, 1.0, 2.0]), 1.0).log_prob(t([0.0, 1.0])),
+    "sample shape": lambda t, D: D.Normal(0.0, 1.0).sample(2),
+    "ends": lambda t, D: D.Uniform(1.0, 0.0),
+    "outside": lambda t, D: D.Uniform(0.0, 1.0).cdf(t(2.0)),
+    "both": lambda t, D: D.Bernoulli(0.5, 0.5),
+    "probability": lambda t, D: D.Bernoulli(2.0),
+    "rsample": lambda t, D: D.Bernoulli(0.5).rsample(),
+    "icdf": lambda t, D: D.Bernoulli(0.5).icdf(t(0.5)),
+    "none": lambda t, D: D.Categorical(),
+    "weights": lambda t, D: D.Categorical(t([-1.0, 2.0])),
+    "0-d": lambda t, D: D.Categorical(t(1.0)),
+    "class": lambda t, D: D.Categorical(t([1.0, 1.0])).log_prob(t(2.0)),
+    "no matrix": lambda t, D: D.MultivariateNormal(t([0.0, 0.0])),
+    "negative matrix": lambda t, D: D.MultivariateNormal(t([0.0]), t([[-1.0]])),
+    "dims": lambda t, D: D.Independent(D.Normal(0.0, 1.0), 1),
+    "pair": lambda t, D: D.kl_divergence(D.Bernoulli(0.5), D.Normal(0.0, 1.0)),
+    "register": lambda t, D: D.register_kl(3, D.Normal),
+    "mean": lambda t, D: D.Distribution(validate_args=False).mean,
+}
+
+
+def outcome(library, case):
+    try:
+        BAD[case](library.tensor, library.distributions)
+    except Exception as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_errors_are_of_pytorchs_types(case):
+    expected = outcome(torch, case)
+    assert expected is not None
+    assert outcome(leafgrad, case) is expected
