@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
+import pickle
+import struct
+import sys
+import zipfile
 from collections import OrderedDict
 
 import pytest
@@ -12,7 +18,11 @@ from leafgrad import nn, optim
 from leafgrad.utils import checkpoint
 from leafgrad.utils.checkpoint import load, save
 
-safetensors = pytest.importorskip("safetensors.numpy")
+
+@pytest.fixture
+def safetensors():
+    """The package of the format's makers."""
+    return pytest.importorskip("safetensors.numpy")
 
 
 @pytest.fixture
@@ -94,14 +104,14 @@ def test_training_resumes(path):
     assert {name: t.tolist() for name, t in step(resumed, again).items()} == expected
 
 
-def test_other_programs_can_read_it(path):
+def test_other_programs_can_read_it(path, safetensors):
     save(OrderedDict(nn.Linear(2, 1).state_dict()), path)
     found = safetensors.load_file(path)
     assert sorted(found) == ["bias", "weight"]
     assert found["weight"].shape == (1, 2)
 
 
-def test_files_of_other_programs_can_be_read(path):
+def test_files_of_other_programs_can_be_read(path, safetensors):
     safetensors.save_file({"a": lg.ones(2).numpy(), "b.c": lg.arange(3).numpy()}, path)
     found = load(path)
     assert {name: t.tolist() for name, t in found.items()} == {"a": [1, 1], "b.c": [0, 1, 2]}
@@ -154,19 +164,143 @@ def test_a_failed_save_leaves_the_old_file(path, monkeypatch):
     assert os.listdir(path.parent) == [path.name]
 
 
+def test_a_folder_that_is_not_there(path):
+    with pytest.raises(RuntimeError, match=r"Parent directory .*nowhere does not exist; make it first"):
+        save({}, path.parent / "nowhere" / "file")
+
+
 def test_damaged_files(path):
     with pytest.raises(FileNotFoundError):
         load(path)
     path.write_bytes(b"no safetensors file")
     with pytest.raises(RuntimeError, match="expected a whole safetensors file"):
         load(path)
-    save({"x": lg.ones(100)}, path)
-    path.write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(RuntimeError, match="expected a whole safetensors file"):
+
+
+def test_a_file_cut_anywhere_is_refused(path):
+    save({"x": lg.ones(3), "y": [lg.arange(2), "text"]}, path)
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(RuntimeError, match=r"expected a whole safetensors file, but (it|its) "):
+            load(path)
+    path.write_bytes(whole + b"!")
+    with pytest.raises(RuntimeError, match="goes on after its end"):
         load(path)
+
+
+def written(path, header, data=b""):
+    raw = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(raw)) + raw + data)
+
+
+ENTRY = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
+
+
+@pytest.mark.parametrize(
+    ("header", "error", "message"),
+    [
+        (b"{oh no}", RuntimeError, "its header is no JSON"),
+        ([1], RuntimeError, "its header is a list, expected an object"),
+        ({"x": {**ENTRY, "shape": [3]}}, RuntimeError, r"'x' of F32 \[3\] has 8 bytes"),
+        ({"x": {**ENTRY, "shape": [-2]}}, RuntimeError, "the header says of tensor 'x'"),
+        ({"x": {"dtype": "F32"}}, RuntimeError, "the header says of tensor 'x'"),
+        ({"x": {**ENTRY, "data_offsets": [8, 16]}}, RuntimeError, "'x' begins at byte 8 of the data, expected 0"),
+        ({"x": {**ENTRY, "dtype": "F8_E5M2"}}, TypeError, "'x': leafgrad has no dtype for 'F8_E5M2'; convert it"),
+        ({"__metadata__": {"leafgrad": '{"$tensor": "y"}'}, "x": ENTRY}, RuntimeError, "it lacks tensor 'y'"),
+        ({"__metadata__": {"leafgrad": "{"}, "x": ENTRY}, RuntimeError, "expected a whole safetensors file"),
+    ],
+)
+def test_a_header_that_cannot_be(path, header, error, message):
+    written(path, header, bytes(8))
+    with pytest.raises(error, match=message):
+        load(path)
+
+
+def pickled(path, how):
+    if how == "zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("archive/data.pkl", pickle.dumps({"w": 1}))
+    else:
+        path.write_bytes(pickle.dumps({"w": 1}, protocol=how))
+
+
+@pytest.mark.parametrize("how", ["zip", 2, 3, 4, 5])
+def test_a_pickle_is_not_opened_and_the_error_says_how_to_convert_it(path, how, monkeypatch):
+    pickled(path, how)
+    monkeypatch.setattr(pickle, "loads", None)
+    monkeypatch.setattr(pickle, "Unpickler", None)
+    with pytest.raises(RuntimeError, match=r"it is a pickle, .* never unpickles.*save_file\(torch.load\("):
+        load(path)
+    with pytest.raises(ValueError, match="weights_only=False asks to unpickle"):
+        load(path, weights_only=False)
 
 
 def test_a_pickle_is_not_run(path):
     path.write_bytes(b"cos\nsystem\n(S'echo oh no'\ntR.")
     with pytest.raises(RuntimeError, match="expected a whole safetensors file"):
         load(path)
+
+
+def test_a_header_as_long_as_a_pickles_first_bytes_is_none(path):
+    """A header of 0x280 bytes: the file begins as a pickle of protocol 2 does."""
+    header = json.dumps({"x": ENTRY}).encode()
+    written(path, header + b" " * (0x280 - len(header)), struct.pack("<2f", 1, 2))
+    assert path.read_bytes().startswith(b"\x80\x02")
+    assert load(path)["x"].tolist() == [1, 2]
+
+
+def test_bfloat16_becomes_float32_exactly_and_says_so(path):
+    numbers = [1.0, -2.5, 3.0e38, 2.0**-126, float("inf"), 0.0]
+    data = b"".join(struct.pack("<f", x)[2:] for x in numbers)
+    entry = {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}
+    written(path, {"w": entry, "empty": {"dtype": "BF16", "shape": [0], "data_offsets": [12, 12]}}, data)
+    with pytest.warns(
+        UserWarning, match="2 of 2 tensors are bfloat16 and were converted to float32, exactly: w, empty"
+    ):
+        found = load(path)
+    assert found["w"].dtype is found["empty"].dtype is lg.float32
+    assert found["w"].shape == (2, 3)
+    exact = [struct.unpack("<f", b"\0\0" + struct.pack("<f", x)[2:])[0] for x in numbers]
+    assert found["w"].flatten().tolist() == exact
+
+
+def test_binary_files_are_written_and_read_in_place_of_paths(path):
+    buffer = io.BytesIO()
+    buffer.write(b"before")
+    save({"a": lg.arange(3), "n": 2}, buffer)
+    save(lg.ones(2), buffer)
+    buffer.seek(6)
+    assert load(buffer)["a"].tolist() == [0, 1, 2]
+    assert load(buffer).tolist() == [1, 1]
+    with open(path, "wb") as file:
+        save([1, lg.ones(1)], file)
+    with open(path, "rb") as file:
+        assert load(file)[1].tolist() == [1]
+    with pytest.raises(TypeError, match="load: f: expected a path or a binary file, got int"):
+        load(3)
+    with pytest.raises(TypeError, match="save: f: expected a path or a binary file, got list"):
+        save(1, [])
+
+
+def test_tensors_are_put_where_map_location_says(path, device):
+    save({"w": lg.ones(2), "b": lg.zeros(1)}, path)
+    for where in (device, str(device), {"cpu": str(device)}, lambda t, location: t.to(device)):
+        assert {t.device for t in load(path, where).values()} == {device}
+    for where in (None, {}, lambda t, location: None):
+        assert load(path, map_location=where)["w"].device == lg.device("cpu")
+
+
+def test_checkpoints_need_no_package(path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    save({"w": lg.ones(2)}, path)
+    assert load(path)["w"].tolist() == [1, 1]
+
+
+def test_schedules_and_generators_are_saved(path):
+    optimizer = optim.SGD([lg.zeros(1, requires_grad=True)], lr=1.0)
+    schedule = optim.lr_scheduler.MultiStepLR(optimizer, [2, 2, 5])
+    save({"schedule": schedule.state_dict(), "rng": lg.get_rng_state()}, path)
+    found = load(path)
+    assert found["schedule"] == schedule.state_dict()
+    lg.set_rng_state(found["rng"])

@@ -1,7 +1,7 @@
 """Checkpoints: nested dicts and lists of tensors, numbers and strings in a safetensors file.
 
 The tensors are stored under their dotted paths, so that other programs can read them; the nesting and everything that
-is not a tensor stand as JSON in the file's metadata. Nothing is ever pickled, so loading runs no code.
+is not a tensor stand as JSON in the file's metadata. Nothing is ever pickled or unpickled, so loading runs no code.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
-from leafgrad.tensor.data import from_numpy
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.utils import safetensors
 
 __all__ = ["load", "save"]
 
@@ -22,63 +22,100 @@ METADATA = "leafgrad"
 TENSOR, TUPLE, DICT = "$tensor", "$tuple", "$dict"
 MARKS = {TENSOR, TUPLE, DICT}
 
+# How files begin that hold pickles: zip archives as torch.save writes them, its older files, and bare pickles.
+PICKLES = (b"PK\x03\x04", *(b"\x80" + bytes([protocol]) for protocol in range(2, 6)))
+PICKLED = (
+    "it is a pickle, as torch.save writes it, and leafgrad never unpickles, since that can run any code. Convert it "
+    "where PyTorch is installed: safetensors.torch.save_file(torch.load(path, weights_only=True), 'model.safetensors')"
+)
 
-def save(obj: Any, f: str | os.PathLike[str]) -> None:
+Path = str | os.PathLike[str]
+
+
+def save(obj: Any, f: Path | BinaryIO) -> None:
     """Write ``obj`` to a file, which appears whole or not at all: if saving fails, the former file stays.
 
     Args:
         obj: a tensor, number, string, bool, None, or a dict, list or tuple of such, nested at will. State dicts of
-            modules and optimizers are.
-        f: the path.
+            modules, optimizers and schedules are. A tensor that stands in several places is stored once.
+        f: the path, or a binary file to write to.
 
     Raises:
-        TypeError: something else is in ``obj``; the message says where. ImportError: safetensors is not installed.
+        TypeError: something else is in ``obj``; the message says where. RuntimeError: there is no such folder.
     """
     tensors: dict[str, Tensor] = {}
     structure = json.dumps(_pack(obj, "", tensors, {}))
-    arrays = {name: t.detach().cpu().contiguous().numpy() for name, t in tensors.items()}
-    content = _safetensors().numpy.save(arrays, {METADATA: structure})
+    if not isinstance(f, (str, os.PathLike)):
+        if not hasattr(f, "write"):
+            raise TypeError(f"save: f: expected a path or a binary file, got {type(f).__name__}")
+        safetensors.write(f, tensors, {METADATA: structure})
+        return
     with _replacing(os.fspath(f)) as file:
-        file.write(content)
+        safetensors.write(file, tensors, {METADATA: structure})
 
 
-def load(f: str | os.PathLike[str], map_location: Any = "cpu") -> Any:
+def load(f: Path | BinaryIO, map_location: Any = None, *, weights_only: bool = True) -> Any:
     """What ``save`` wrote to a file. A safetensors file of another program gives a dict of its tensors.
 
     Args:
-        f: the path.
-        map_location: the device on which to put the tensors.
+        f: the path, or a binary file, which is read from where it stands.
+        map_location: the device on which to put the tensors: the CPU by default. Also a dict with the device for
+            ``"cpu"``, or a function of each tensor and ``"cpu"`` that returns a tensor.
+        weights_only: always so, since nothing is unpickled.
 
     Returns:
-        The object, with tensors that do not require grad, and every kind of mapping as a dict.
+        The object, with tensors that do not require grad, and every kind of mapping as a dict. bfloat16, which leafgrad
+        does not have, becomes float32, with a warning.
 
     Raises:
-        FileNotFoundError: there is no such file. RuntimeError: it is not a safetensors file, or it is damaged.
-        ImportError: safetensors is not installed.
+        FileNotFoundError: there is no such file. RuntimeError: it is a pickle, no safetensors file, or damaged.
+        TypeError: a tensor of a dtype that leafgrad does not have. ValueError: ``weights_only=False``.
     """
-    library = _safetensors()
-    try:
-        with library.safe_open(os.fspath(f), framework="np") as file:
-            structure = (file.metadata() or {}).get(METADATA)
-            names = file.keys()
-            tensors = {name: from_numpy(file.get_tensor(name)).to(map_location) for name in names}
-    except library.SafetensorError as error:
-        raise RuntimeError(f"load: {os.fspath(f)}: expected a whole safetensors file, got: {error}") from error
-    return tensors if structure is None else _unpack(json.loads(structure), tensors)
+    if not weights_only:
+        raise ValueError("load: weights_only=False asks to unpickle, which leafgrad never does; leave it out")
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            found = _loaded(file, os.fspath(f), map_location)
+            if file.read(1):
+                raise RuntimeError(f"load: {os.fspath(f)}: expected a safetensors file, but it goes on after its end")
+        return found
+    if not hasattr(f, "readinto"):
+        raise TypeError(f"load: f: expected a path or a binary file, got {type(f).__name__}")
+    return _loaded(f, getattr(f, "name", type(f).__name__), map_location)
 
 
-def _safetensors() -> Any:
+def _loaded(file: Any, name: Any, map_location: Any) -> Any:
+    here = file.tell()
     try:
-        import safetensors.numpy
-    except ImportError as error:
-        raise ImportError("checkpoints need the package safetensors: pip install 'leafgrad[io]'") from error
-    return safetensors
+        tensors, metadata = safetensors.read(file)
+        structure = json.loads(metadata.get(METADATA, "null"))
+        tensors = {path: _moved(t, map_location) for path, t in tensors.items()}
+        return tensors if structure is None and METADATA not in metadata else _unpack(structure, tensors)
+    except (safetensors.Damaged, json.JSONDecodeError) as error:
+        file.seek(here)
+        why = PICKLED if file.read(4).startswith(PICKLES) else error
+        raise RuntimeError(f"load: {name}: expected a whole safetensors file, but {why}") from error
+    except KeyError as error:
+        raise RuntimeError(f"load: {name}: expected a whole safetensors file, but it lacks tensor {error}") from error
+
+
+def _moved(t: Tensor, map_location: Any) -> Tensor:
+    if map_location is None:
+        return t
+    if isinstance(map_location, Mapping):
+        return t.to(map_location.get("cpu", "cpu"))
+    if callable(map_location):
+        moved = map_location(t, "cpu")
+        return t if moved is None else moved
+    return t.to(map_location)
 
 
 @contextmanager
 def _replacing(path: str) -> Iterator[BinaryIO]:
     """A file to write, which takes the place of ``path`` at the end, and is deleted if that is not reached."""
     folder, name = os.path.split(path)
+    if folder and not os.path.isdir(folder):
+        raise RuntimeError(f"save: {path}: Parent directory {folder} does not exist; make it first")
     temporary = os.path.join(folder, f".{name}.{os.urandom(8).hex()}")
     try:
         with open(temporary, "xb") as file:
@@ -98,7 +135,7 @@ def _pack(obj: Any, path: str, tensors: dict[str, Tensor], names: dict[int, str]
     if isinstance(obj, Tensor):
         if id(obj) not in names:
             name = path or "tensor"
-            while name in tensors:  # {"a.b": ..., "a": {"b": ...}}
+            while name in tensors or name == safetensors.METADATA:  # {"a.b": ..., "a": {"b": ...}}
                 name += "_"
             names[id(obj)] = name
             tensors[name] = obj

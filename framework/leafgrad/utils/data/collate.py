@@ -1,0 +1,112 @@
+"""Samples into batches: ``default_collate``, and ``default_convert`` where there are none."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from typing import Any
+
+from leafgrad import dtypes
+from leafgrad.tensor.data import as_tensor, tensor
+from leafgrad.tensor.joining import cat, stack
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["default_collate", "default_convert"]
+
+
+def default_collate(batch: Any) -> Any:
+    """A list of samples as one batch, with a new first dimension.
+
+    Tensors and NumPy arrays are stacked, numbers become a tensor (floats a float64 one), strings and bytes stay a
+    list. Mappings, sequences and named tuples of such are batched field by field: a batch of tuples is a list of
+    batches.
+
+    Raises:
+        TypeError: a sample is something else. RuntimeError: sizes differ. KeyError: a mapping lacks a key.
+    """
+    first = batch[0]
+    if isinstance(first, Tensor):
+        return stacked(list(batch))
+    if _is_array(first):
+        if first.dtype.name not in dtypes.BY_NAME:
+            raise _cannot_collate(first.dtype)
+        return stacked([as_tensor(item) for item in batch]) if first.ndim else tensor(list(batch))
+    if isinstance(first, float):
+        return tensor(list(batch), dtype=dtypes.float64)
+    if isinstance(first, int):
+        return tensor(list(batch))
+    if isinstance(first, (str, bytes)):
+        return batch
+    if isinstance(first, Mapping):
+        return _with_values(first, {key: default_collate([item[key] for item in batch]) for key in first})
+    if isinstance(first, Sequence):
+        if any(len(item) != len(first) for item in batch):
+            raise RuntimeError("each element in list of batch should be of equal size")
+        columns = [default_collate(list(column)) for column in zip(*batch, strict=True)]
+        return columns if type(first) is tuple else _with_items(first, columns)
+    raise _cannot_collate(type(first))
+
+
+def default_convert(data: Any) -> Any:
+    """``data`` with its NumPy arrays and scalars as tensors, at any depth of mappings and sequences."""
+    if isinstance(data, (Tensor, str, bytes)):
+        return data
+    if _is_array(data):
+        return as_tensor(data) if data.dtype.name in dtypes.BY_NAME else data
+    if isinstance(data, Mapping):
+        return _with_values(data, {key: default_convert(value) for key, value in data.items()})
+    if isinstance(data, Sequence):
+        items = [default_convert(item) for item in data]
+        return items if type(data) is tuple else _with_items(data, items)
+    return data
+
+
+def stacked(parts: list[Tensor]) -> Tensor:
+    """``stack(parts)``; in the ordinary case without an operation for each of them."""
+    first = parts[0]
+    if any(part.requires_grad or part.shape != first.shape for part in parts):
+        return stack(parts)
+    if first.ndim:
+        return cat(parts).reshape(len(parts), *first.shape).detach()
+    if all(part.device.type == "cpu" and part.dtype is first.dtype for part in parts):
+        return tensor([part.item() for part in parts], dtype=first.dtype)
+    return stack(parts)
+
+
+def _is_array(value: Any) -> bool:
+    """Whether ``value`` is an array or a scalar of NumPy's, which are known by their module: nothing is imported."""
+    return type(value).__module__ == "numpy" and hasattr(value, "dtype") and hasattr(value, "ndim")
+
+
+def _cannot_collate(what: Any) -> TypeError:
+    return TypeError(
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {what}; pass the "
+        "DataLoader a collate_fn of your own"
+    )
+
+
+def _with_values(like: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
+    """A mapping of the kind of ``like``, or a dict if that kind cannot be made so."""
+    if isinstance(like, MutableMapping):
+        made = copy.copy(like)
+        made.update(values)
+        return made
+    return _made(type(like), values)
+
+
+def _with_items(like: Sequence[Any], items: list[Any]) -> Any:
+    """A sequence of the kind of ``like``, or a list if that kind cannot be made so."""
+    if isinstance(like, tuple) and hasattr(like, "_fields"):
+        return type(like)(*items)
+    if isinstance(like, MutableSequence):
+        made = copy.copy(like)
+        made[:] = items
+        return made
+    return _made(type(like), items)
+
+
+def _made(kind: Callable[..., Any], content: Any) -> Any:
+    try:
+        return kind(content)
+    except TypeError:  # range, say, is made of something else
+        return content

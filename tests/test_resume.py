@@ -1,0 +1,122 @@
+"""Exact resume: a run that is stopped, saved and continued in a new process ends with the same bits."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import leafgrad
+from leafgrad import nn, optim
+from leafgrad.utils.data import BatchSampler, RandomSampler
+
+OPTIMIZERS = {
+    "SGD": lambda params: optim.SGD(params, lr=0.05, momentum=0.9),
+    "Adam": lambda params: optim.Adam(params, lr=0.01, amsgrad=True),
+    "NAdam": lambda params: optim.NAdam(params, lr=0.01),
+}
+CASES = {
+    "SGD": ("SGD", False),
+    "Adam": ("Adam", False),
+    "SGD compiled": ("SGD", True),
+    "Adam compiled": ("Adam", True),
+    "NAdam compiled": ("NAdam", True),
+}
+STOP, END = 13, 24  # steps; an epoch has 8, so the run stops within one
+
+
+class Run:
+    """A small training with dropout, a schedule and shuffled batches; all that it depends on is in its state."""
+
+    def __init__(self, optimizer, compiled):
+        leafgrad.manual_seed(0)
+        self.data = leafgrad.randn(32, 5)
+        self.net = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Dropout(0.3), nn.Linear(8, 1))
+        self.optimizer = OPTIMIZERS[optimizer](self.net.parameters())
+        self.schedule = optim.lr_scheduler.CosineAnnealingLR(self.optimizer, 30)
+        self.shuffle = leafgrad.Generator().manual_seed(1)
+        self.sampler = BatchSampler(RandomSampler(self.data, generator=self.shuffle), 4, drop_last=True)
+        self.epoch = self.shuffle.get_state()  # from which the order of the current epoch was drawn
+        self.batch = 0  # batches of the epoch that are done
+        self.steps = 0
+        self.step = leafgrad.compile(self.eager) if compiled else self.eager
+
+    def eager(self, x):
+        self.optimizer.zero_grad()
+        loss = ((self.net(x) - x.sum(1, keepdim=True)) ** 2).mean()
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+    def train(self, end):
+        while self.steps < end:
+            self.shuffle.set_state(self.epoch)
+            for i, indices in enumerate(self.sampler):
+                if i < self.batch:
+                    continue
+                self.step(self.data[indices])
+                self.schedule.step()
+                self.steps, self.batch = self.steps + 1, i + 1
+                if self.steps == end:
+                    return
+            self.epoch, self.batch = self.shuffle.get_state(), 0
+
+    def state(self):
+        return {
+            "net": self.net.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "schedule": self.schedule.state_dict(),
+            "rng": leafgrad.get_rng_state(),
+            "place": (self.epoch, self.batch, self.steps),
+        }
+
+    def load(self, state):
+        self.net.load_state_dict(state["net"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.schedule.load_state_dict(state["schedule"])
+        leafgrad.set_rng_state(state["rng"])
+        self.epoch, self.batch, self.steps = state["place"]
+
+
+def resume(folder):
+    """Continue all runs that were saved in a folder."""
+    for name, (optimizer, compiled) in CASES.items():
+        run = Run(optimizer, compiled)
+        run.load(leafgrad.load(folder / f"{name}.before"))
+        run.train(END)
+        leafgrad.save(run.state(), folder / f"{name}.after")
+
+
+@pytest.fixture(scope="module")
+def states(tmp_path_factory):
+    """The last states of all runs: of those that were never stopped, and of those that a new process continued."""
+    folder = tmp_path_factory.mktemp("runs")
+    expected = {}
+    for name, (optimizer, compiled) in CASES.items():
+        run = Run(optimizer, compiled)
+        run.train(STOP)
+        leafgrad.save(run.state(), folder / f"{name}.before")
+        run.train(END)
+        expected[name] = run.state()
+    subprocess.run([sys.executable, str(Path(__file__)), str(folder)], check=True, timeout=120)
+    return {name: (state, leafgrad.load(folder / f"{name}.after")) for name, state in expected.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_new_process_goes_on_to_the_same_bits(states, name):
+    expected, found = states[name]
+    for key, t in expected["net"].items():
+        assert found["net"][key].numpy().tobytes() == t.numpy().tobytes(), key
+    for i, entry in expected["optimizer"]["state"].items():
+        for key, t in entry.items():
+            assert found["optimizer"]["state"][i][key].numpy().tobytes() == t.numpy().tobytes(), key
+    assert found["optimizer"]["param_groups"] == expected["optimizer"]["param_groups"]
+    assert found["schedule"] == expected["schedule"]
+    assert found["rng"].tolist() == expected["rng"].tolist()
+    assert found["place"][1:] == expected["place"][1:]
+
+
+if __name__ == "__main__":
+    resume(Path(sys.argv[1]))
