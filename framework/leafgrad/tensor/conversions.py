@@ -87,9 +87,9 @@ def _type(self: Tensor, dtype: dtypes.dtype | str | None = None) -> Any:
     if dtype is None:
         place = self.device.type
         name = next(name for name, d in _NAMES.items() if d is self.dtype)
-        return f"leafgrad.{name}" if place == "cpu" else f"leafgrad.{place}.{name}"
+        return f"{dtypes.namespace}.{name}" if place == "cpu" else f"{dtypes.namespace}.{place}.{name}"
     if isinstance(dtype, str):
-        name = dtype.removeprefix("leafgrad.")
+        name = dtype.removeprefix(f"{dtypes.namespace}.")
         if name not in _NAMES:
             raise ValueError(f"type: dtype: invalid type: {dtype!r}; expected one of {', '.join(_NAMES)}")
         return self.to(_NAMES[name])

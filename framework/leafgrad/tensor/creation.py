@@ -8,6 +8,7 @@ from typing import Any
 
 from leafgrad import devices, dtypes
 from leafgrad.ops import carriers, create
+from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor import arguments
 from leafgrad.tensor.methods import method
 from leafgrad.tensor.tensor import Tensor
@@ -118,20 +119,27 @@ def eye(
     return new(create.eye, kind(dtype), device, requires_grad, rows=n, columns=columns)
 
 
+def beside(input: Tensor, made: Tensor) -> Tensor:
+    """``made``; under vmap with memory for each sample where ``input`` has it, so that it can be written alike."""
+    if isinstance(input._data, SymbolBase):
+        made._data = input._data.beside(made._data)
+    return made
+
+
 @method
 def new_zeros(
     input: Tensor, *size: Any, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Zeros of shape ``size``, of this tensor's dtype and device unless others are given."""
     place = input.device if device is None else device
-    return zeros(*size, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad)
+    return beside(input, zeros(*size, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad))
 
 
 @method
 def new_ones(input: Tensor, *size: Any, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of shape ``size``, of this tensor's dtype and device unless others are given."""
     place = input.device if device is None else device
-    return ones(*size, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad)
+    return beside(input, ones(*size, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad))
 
 
 @method
@@ -140,7 +148,7 @@ def new_empty(
 ) -> Tensor:
     """Arbitrary elements, of shape ``size``, of this tensor's dtype and device unless others are given."""
     place = input.device if device is None else device
-    return empty(*size, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad)
+    return beside(input, empty(*size, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad))
 
 
 @method
@@ -149,7 +157,7 @@ def new_full(
 ) -> Tensor:
     """``fill_value`` everywhere, of shape ``size``, of this tensor's dtype and device unless others are given."""
     place = input.device if device is None else device
-    return full(size, fill_value, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad)
+    return beside(input, full(size, fill_value, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad))
 
 
 def zeros_like(input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:

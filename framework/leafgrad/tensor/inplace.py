@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import dtypes, modes
@@ -11,6 +11,8 @@ from leafgrad.modes import GRAD, INFERENCE, TRACE, TRACER
 from leafgrad.ops import carriers, messages
 from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.define import op
+from leafgrad.ops.elementwise import add
+from leafgrad.ops.flat import unpack
 from leafgrad.ops.node import Leaf, SymbolBase, TensorBase, Version, hand_over
 from leafgrad.ops.shape import expand
 from leafgrad.tensor.view import View, write_view
@@ -49,6 +51,32 @@ def update(x: Any, function: Any, *others: Any, **params: Any) -> Any:
     if flags & TRACE:
         old._data = TRACER.get().lift(x)
     return write(x, function(old, *others, **params))
+
+
+def add_parts(tensors: Sequence[Any], flat: Any) -> None:
+    """Add to tensors of one dtype and device, in place, what ``unpack`` would give of a vector. (n)"""
+    data, flags, start = flat._data, modes.get(), 0
+    if flags or any(_unusual(x, data) for x in tensors):
+        for x, part in zip(tensors, unpack(flat, shapes=tuple([tuple(x.shape) for x in tensors])), strict=True):
+            update(x, add, part)
+        return
+    for x in tensors:
+        array = x._data
+        end = start + array.size
+        array += data[start:end].reshape(array.shape)
+        version(x).bump()
+        start = end
+
+
+def _unusual(x: Any, data: Any) -> bool:
+    """Whether writing an array like ``data`` into x takes more than Python's in-place operator on the arrays."""
+    array = x._data
+    return (
+        type(array) is not type(data)
+        or array.dtype is not data.dtype
+        or (array.base is not None and overlaps(array))
+        or x._version is carriers.INFERENCE_VERSION
+    )
 
 
 def _requires(value: Any) -> bool:
@@ -118,6 +146,8 @@ def write(x: Any, new: Any) -> Any:
             new = expand(new, shape=tuple(x._data.shape))
         except RuntimeError:
             raise _does_not_fit(x, new) from None
+    if isinstance(new._data, SymbolBase):
+        new._data.check_target(x._data)
     flags = modes.get()
     base = x._base if isinstance(x, View) else x
     before = base._node

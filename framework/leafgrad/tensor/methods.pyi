@@ -21,6 +21,19 @@ class Methods:
     def H(self) -> Any: ...
     @property
     def T(self) -> Tensor: ...
+    def __array_namespace__(self, *, api_version: builtins.str | None = None) -> Any:
+        """The functions of the Python array API standard that leafgrad has: the module ..."""
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: builtins.tuple[builtins.int, builtins.int] | None = None,
+        dl_device: builtins.tuple[builtins.int, builtins.int] | None = None,
+        copy: builtins.bool | None = None,
+    ) -> Any:
+        """A DLPack capsule that shares this tensor's memory, for the ``from_dlpack`` of another library."""
+    def __dlpack_device__(self) -> builtins.tuple[builtins.int, builtins.int]:
+        """DLPack's numbers for the type and index of the device: (1, 0) for the CPU, (2, index) for CUDA."""
     def __getitem__(self, key: Any) -> Tensor:
         """A view for ints, slices, None and the ellipsis, a copy as soon as tensors, lists or masks choose elements."""
     def __iadd__(self, other: Any) -> Tensor:
@@ -51,6 +64,8 @@ class Methods:
         """For pickle and copy: class, elements as a NumPy array, device, requires_grad; then the attributes."""
     def __setitem__(self, key: Any, value: Any) -> None:
         """Write ``value`` (a number, a tensor or data for one, which broadcasts) to what ``self[key]`` gives."""
+    def _repr_html_(self) -> builtins.str:
+        """HTML for notebooks: dtype, shape, device and place in the graph, above the repr."""
     def abs(self) -> Tensor:
         """Absolute value. Its derivative at 0 is taken as 0. (...) -> (...)"""
     def abs_(self) -> Tensor:
@@ -176,7 +191,7 @@ class Methods:
         gradient: Tensor | None = None,
         retain_graph: builtins.bool | None = None,
         create_graph: builtins.bool = False,
-        inputs: Tensor | Sequence[Tensor] | None = None,
+        inputs: Tensor | Iterable[Tensor] | None = None,
     ) -> None:
         """Compute the gradient of this tensor and accumulate it in the ``.grad`` of the leaves it came from."""
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
@@ -221,6 +236,10 @@ class Methods:
         """``input.expand(size)``"""
     def byte(self) -> Tensor:
         """As uint8."""
+    def cauchy_(
+        self, median: builtins.float = 0.0, sigma: builtins.float = 1.0, *, generator: Generator | None = None
+    ) -> Tensor:
+        """Write Cauchy numbers of this median; ``sigma`` is half the width of the density at half its height."""
     def ceil(self) -> Tensor:
         """The smallest integer that is not below x. (...) -> (...)"""
     def ceil_(self) -> Tensor:
@@ -392,6 +411,8 @@ class Methods:
         """Whether x is y or above. (...), (...) -> (...) bool"""
     def ge_(self, other: Any) -> Tensor:
         """``ge`` in place; returns the tensor."""
+    def geometric_(self, p: builtins.float, *, generator: Generator | None = None) -> Tensor:
+        """Write how many trials it takes until one succeeds, each with probability ``p``: 1, 2, 3, …"""
     def ger(self, vec2: Tensor) -> Tensor:
         """Every element of one vector times every element of another. (n), (m) -> (n, m)"""
     def greater(self, other: Any) -> Tensor:
@@ -510,6 +531,10 @@ class Methods:
         """``log2`` in place; returns the tensor."""
     def log_(self) -> Tensor:
         """``log`` in place; returns the tensor."""
+    def log_normal_(
+        self, mean: builtins.float = 1.0, std: builtins.float = 2.0, *, generator: Generator | None = None
+    ) -> Tensor:
+        """Write numbers whose logarithm is normal, of this mean and standard deviation."""
     def log_softmax(self, dim: builtins.int, dtype: Any = None) -> Tensor:
         """log of ``softmax``, without overflow. (...) -> (...)"""
     def logaddexp(self, other: Any) -> Tensor:

@@ -21,6 +21,8 @@ from leafgrad.ops.node import TensorBase
 F = TypeVar("F", bound=Callable[..., Any])
 _published: set[type] = set()
 
+NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+
 
 def publish(namespace: dict[str, Any]) -> None:
     """Put functions and classes of a module's ``namespace`` behind the door: ``__all__``, or all public ones."""
@@ -62,12 +64,24 @@ def public(function: F, *, bound: bool = False, name: str = "") -> F:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            wrong = None if deliberate(error) else _wrong_argument(function, args, kwargs, bound, name)
-            if wrong is None:
+            renamed = in_our_names(plain, kwargs) if kwargs else None
+            wrong = None if renamed or deliberate(error) else _wrong_argument(function, args, kwargs, bound, name)
+            if wrong is None and renamed is None:
                 raise
-        raise wrong
+        if renamed is not None:
+            return function(*args, **renamed)
+        raise typing.cast(Exception, wrong)
 
     return typing.cast(F, checked)
+
+
+def in_our_names(function: types.FunctionType, kwargs: dict[str, Any]) -> dict[str, Any] | None:
+    """``kwargs`` with NumPy's names, which PyTorch takes too, replaced by PyTorch's; None if there is none of them."""
+    code = function.__code__
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    renamed = {name if name in known else NUMPY_NAMES.get(name, name): value for name, value in kwargs.items()}
+    changed = renamed.keys() - kwargs.keys()
+    return renamed if changed and changed <= set(known) and len(renamed) == len(kwargs) else None
 
 
 def deliberate(error: BaseException | None) -> bool:

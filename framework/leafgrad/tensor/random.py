@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
 from leafgrad.errors import TraceError
-from leafgrad.ops import carriers, messages, random as ops
+from leafgrad.ops import carriers, messages, poisson as poisson_op, random as ops
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import DType, kind, sizes
 from leafgrad.tensor.methods import method
@@ -23,6 +24,7 @@ __all__ = [
     "manual_seed",
     "multinomial",
     "normal",
+    "poisson",
     "rand",
     "rand_like",
     "randint",
@@ -91,6 +93,11 @@ class Generator:
         return f"<leafgrad.Generator on {self.device}, initial seed {self.initial_seed()}>"
 
 
+def device_of(which: Any, device_type: str) -> tuple[str, int]:
+    """The place of a device, or of the one with a number among those of a type."""
+    return devices.device(device_type, which).resolve() if isinstance(which, int) else devices.device(which).resolve()
+
+
 def refuse_trace(what: str) -> None:
     """A TraceError while tracing: the program draws from generators, but does not reset them."""
     if modes.get() & modes.TRACE:
@@ -146,6 +153,39 @@ def get_rng_state() -> Tensor:
 def set_rng_state(new_state: Tensor) -> None:
     """Put the CPU's default generator into a state from ``get_rng_state``."""
     default_generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(
+    devices: Iterable[Any] | None = None, enabled: bool = True, device_type: str | None = None
+) -> Iterator[None]:
+    """Within it random numbers are drawn as always; afterwards the default generators are as they were before.
+
+    Args:
+        devices: beside the CPU, whose generators to put back; all by default. Numbers are devices of ``device_type``.
+        enabled: False makes it do nothing, so that it can be switched by a flag.
+        device_type: by default "cuda".
+    """
+    global _seed
+    if not enabled:
+        yield
+        return
+    refuse_trace("fork_rng")
+    places = None
+    if devices is not None:
+        places = {("cpu", 0), *(device_of(which, device_type or "cuda") for which in devices)}
+    before, seed = {place: generator.get_state() for place, generator in _defaults.items()}, _seed
+    try:
+        yield
+    finally:
+        for place in list(_defaults):
+            if places is not None and place not in places:
+                continue
+            if place in before:
+                _defaults[place].set_state(before[place])
+            else:
+                del _defaults[place]  # made within
+        _seed = seed
 
 
 def stream(generator: Generator | None, place: tuple[str, int], function: str) -> Any:
@@ -347,4 +387,17 @@ def multinomial(
         )
     source = stream(generator, input.device.resolve(), "multinomial")
     out: Tensor = ops.multinomial(input, generator=source, count=num_samples, replacement=replacement)
+    return out
+
+
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """How many events happen in a unit of time at the rates in ``input``, of its shape and dtype.
+
+    Raises:
+        RuntimeError: a negative rate; a traced function runs without this check.
+    """
+    arguments.expect_floating(input, "poisson")
+    if not modes.get() & modes.TRACE and (input < 0).any().item():
+        raise RuntimeError("poisson: invalid Poisson rate, expected rate to be non-negative")
+    out: Tensor = poisson_op.poisson(input, generator=stream(generator, input.device.resolve(), "poisson"))
     return out

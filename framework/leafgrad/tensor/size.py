@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from leafgrad import dtypes
+
 
 class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple of ints that prints as ``leafgrad.Size([2, 3])``."""
@@ -15,4 +17,4 @@ class Size(tuple[int, ...]):
         return math.prod(self)
 
     def __repr__(self) -> str:
-        return f"leafgrad.Size({list(self)})"
+        return f"{dtypes.namespace}.Size({list(self)})"

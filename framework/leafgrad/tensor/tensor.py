@@ -152,15 +152,15 @@ class Tensor(Operators, Methods, TensorBase):
     @property
     def grad(self) -> Tensor | None:
         """The gradient accumulated by ``backward()``, or None."""
-        empty = self._leaf is None or self._leaf.grad is None
-        if empty and not self.is_leaf and not self.retains_grad:
+        leaf = self._leaf
+        if (leaf is None or leaf.grad is None) and not self.is_leaf and not self.retains_grad:
             warnings.warn(NON_LEAF_GRAD, UserWarning, stacklevel=2)
             return None
-        if self._leaf is None:
+        if leaf is None:
             return None
         if modes.get() & modes.TRACE:
-            modes.TRACER.get().touch(self._leaf)
-        found: Tensor | None = self._leaf.grad
+            modes.TRACER.get().touch(leaf)
+        found: Tensor | None = leaf.grad
         return found
 
     @grad.setter
@@ -256,11 +256,7 @@ class Tensor(Operators, Methods, TensorBase):
 
     def _refuse_trace(self, what: str) -> None:
         if isinstance(self._data, SymbolBase):
-            raise TraceError(
-                f"{what} needs a value, but inside a traced function values are known only when the compiled program "
-                f"runs, at {messages.user_line()}. Return the tensor and read it outside, branch with leafgrad.where, "
-                "or compute with the tensor itself"
-            )
+            raise self._data.withheld(what)
         if modes.get() & modes.TRACE:
             raise TraceError(
                 f"{what} inside a traced function would bake this value into the program, at {messages.user_line()}. "
@@ -293,6 +289,8 @@ class Tensor(Operators, Methods, TensorBase):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.numpy()
         if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ValueError(f"__array__: copy=False, but {array.dtype} can become {dtype} only in a copy")
             return array.astype(dtype)
         return array.copy() if copy else array
 
@@ -337,6 +335,8 @@ class Tensor(Operators, Methods, TensorBase):
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
+        if isinstance(self._data, SymbolBase) and self._data.level:
+            return repr(self._data)
         self._refuse_trace("printing")
         return printing.text(self)
 
@@ -346,7 +346,7 @@ class Tensor(Operators, Methods, TensorBase):
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol; "
                 "detach() it first"
             )
-        out = object.__new__(type(self))
+        out = object.__new__(Tensor if type(self).__module__ == "leafgrad.tensor.view" else type(self))
         out._data = self._data.copy()
         out._node = out._leaf = out._version = None
         out.__dict__.update(self.__dict__)

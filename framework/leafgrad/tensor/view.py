@@ -14,7 +14,7 @@ from leafgrad.modes import GRAD, TRACE, TRACER
 from leafgrad.ops import carriers
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
-from leafgrad.ops.node import SymbolBase, Version, hand_over
+from leafgrad.ops.node import Version, hand_over
 from leafgrad.tensor.tensor import Tensor
 
 __all__: list[str] = []  # Tensor finds it through the dispatch
@@ -63,7 +63,7 @@ def follow(base: Any, steps: tuple[Step, ...]) -> Any:
 def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
     """``out`` as a View if it shares the memory of ``parent``, else ``out`` itself."""
     data = out._data
-    if not isinstance(data, SymbolBase):
+    if not modes.get() & TRACE:
         origin = parent._data
         root = data.base
         if root is None or (root is not origin and root is not origin.base):
@@ -111,7 +111,7 @@ def write_view(xp: Any, x: Any, v: Any, *, steps: tuple[Step, ...]) -> Any:
     out = xp.array(x, order="C")  # a copy; an array even where a raw gradient is a scalar of NumPy's
     part = out
     for step, params in steps:
-        part = step.forward(xp, part, **params)
+        part = step(part, **params)
     part[...] = v
     return out
 

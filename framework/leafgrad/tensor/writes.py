@@ -152,3 +152,29 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     arguments.expect_floating(self, "exponential_")
     return _drawn(self, "exponential", random_ops.exponential, generator, rate=float(lambd))
+
+
+@method
+def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
+    """Write numbers whose logarithm is normal, of this mean and standard deviation."""
+    if std <= 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    arguments.expect_floating(self, "log_normal_")
+    return _drawn(self, "log_normal", random_ops.log_normal, generator, mean=float(mean), std=float(std))
+
+
+@method
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Write Cauchy numbers of this median; ``sigma`` is half the width of the density at half its height."""
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    arguments.expect_floating(self, "cauchy_")
+    return _drawn(self, "cauchy", random_ops.cauchy, generator, median=float(median), sigma=float(sigma))
+
+
+@method
+def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Write how many trials it takes until one succeeds, each with probability ``p``: 1, 2, 3, …"""
+    if not 0 < arguments.number(p, "p", "geometric_") < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    return _drawn(self, "geometric", random_ops.geometric, generator, p=float(p))

@@ -1,0 +1,15 @@
+"""The script of ``leafgrad run --as-torch`` once more, in a worker process that starts from nothing.
+
+The start methods "spawn" and "forkserver" of multiprocessing run the main module again under the name ``__mp_main__``;
+``leafgrad run`` tells them that this is it, and leaves the script's path in the environment.
+"""
+
+import os
+
+from leafgrad.cli.run import SCRIPT, read
+from leafgrad.compat import install_as_torch
+
+if __name__ == "__mp_main__":
+    install_as_torch()
+    __file__ = os.environ[SCRIPT]
+    exec(compile(read(__file__), __file__, "exec", dont_inherit=True), globals())

@@ -1,0 +1,47 @@
+"""Finds the command, from the core or a plugin, and runs it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import leafgrad
+from leafgrad import plugins
+from leafgrad.errors import PluginError
+
+USAGE = "usage: leafgrad COMMAND ARGS...\n       leafgrad COMMAND --help"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line, that of the process if none is given; returns the exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(overview())
+        return 0
+    if arguments[0] in ("-V", "--version"):
+        print(f"leafgrad {leafgrad.__version__}")
+        return 0
+    try:
+        command = plugins.command(arguments[0])
+    except (plugins.UnknownNameError, PluginError) as error:
+        print(f"leafgrad: {error}\n{USAGE}", file=sys.stderr)
+        return 2
+    status: int | None = plugins.resolve(command.target)(arguments[1:])
+    return status or 0
+
+
+def overview() -> str:
+    """What ``leafgrad --help`` prints."""
+    load_all()
+    commands = sorted(plugins.commands(), key=lambda command: command.name)
+    width = max(len(command.name) for command in commands)
+    lines = [f"  {command.name:{width}}  {command.help}" for command in commands]
+    return "\n".join([USAGE, "", "commands:", *lines])
+
+
+def load_all() -> None:
+    """Load all plugins; what is wrong with one is said, and the others are there."""
+    try:
+        plugins.load()
+    except PluginError as error:
+        print(f"leafgrad: {error}", file=sys.stderr)

@@ -1,0 +1,63 @@
+"""``leafgrad run``: a Python script, as it is or with leafgrad in place of PyTorch."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+import types
+from importlib.machinery import ModuleSpec
+
+from leafgrad.compat import install_as_torch
+
+SCRIPT = "LEAFGRAD_SCRIPT"  # where worker processes that start from nothing find its path
+
+PARSER = argparse.ArgumentParser(
+    prog="leafgrad run", description="Run a Python script as `python SCRIPT ARGS...` does.", allow_abbrev=False
+)
+PARSER.add_argument("--as-torch", action="store_true", help="let `import torch` give leafgrad")
+PARSER.add_argument("script", metavar="SCRIPT", help="a Python file")
+PARSER.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="what the script finds in sys.argv[1:]")
+
+
+def main(argv: list[str]) -> int:
+    """Run a script; returns the exit status."""
+    try:
+        options = PARSER.parse_args(argv)
+        source = read(options.script)
+    except SystemExit as exit:  # argparse has said why
+        return int(exit.code or 0)
+    except OSError as error:
+        print(f"leafgrad run: can't open {options.script!r}: {error.strerror}", file=sys.stderr)
+        return 2
+    sys.argv = [options.script, *options.args]
+    path = os.path.abspath(options.script)
+    sys.path[0] = os.path.dirname(os.path.realpath(path))
+    main = types.ModuleType("__main__")
+    vars(main).update(__file__=path, __builtins__=__builtins__)
+    if options.as_torch:
+        install_as_torch()
+        main.__spec__ = ModuleSpec("leafgrad.cli.again", None)
+        os.environ[SCRIPT] = path
+    return execute(source, main)
+
+
+def read(path: str) -> bytes:
+    """The source code of a script."""
+    with io.open_code(path) as file:
+        return file.read()
+
+
+def execute(source: bytes, main: types.ModuleType) -> int:
+    """Run source code as the module ``__main__``; returns 1 after an exception, which is shown as Python shows it."""
+    sys.modules["__main__"] = main
+    try:
+        exec(compile(source, str(main.__file__), "exec", dont_inherit=True), vars(main))
+    except SystemExit:
+        raise
+    except BaseException as error:
+        error = error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)  # without this function
+        sys.excepthook(type(error), error, error.__traceback__)
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
+    return 0

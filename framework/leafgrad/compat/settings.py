@@ -1,0 +1,71 @@
+"""Switches of ``torch`` itself. What they ask for is so already, or they say that they cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leafgrad import devices, dtypes
+
+_precision = "highest"
+_deterministic = False
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Ask for the same numbers from the same program: all of leafgrad's operations on the CPU give them."""
+    global _deterministic
+    _deterministic = bool(mode)
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """What ``use_deterministic_algorithms`` was last told."""
+    return _deterministic
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Allow products of less precision; leafgrad makes no use of it."""
+    global _precision
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"{precision!r} is not one of 'highest', 'high' or 'medium'")
+    _precision = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """What ``set_float32_matmul_precision`` was last told."""
+    return _precision
+
+
+def set_num_interop_threads(int: int) -> None:
+    """Has no effect: operations run one after the other."""
+
+
+def get_num_interop_threads() -> int:
+    """1."""
+    return 1
+
+
+def set_default_device(device: Any) -> None:
+    """Accepts the CPU, where tensors are made anyway.
+
+    Raises:
+        RuntimeError: another device; pass ``device=`` where tensors are made.
+    """
+    if device is not None and devices.device(device).type != "cpu":
+        raise RuntimeError(f"set_default_device: expected the CPU, got {device}; pass device= where tensors are made")
+
+
+def get_default_device() -> devices.device:
+    """The CPU."""
+    return devices.device("cpu")
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Make the dtype of a tensor type, such as ``torch.DoubleTensor``, the default.
+
+    Raises:
+        TypeError: it is not the type of a floating dtype on the CPU.
+    """
+    known = {"FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16}
+    name = t if isinstance(t, str) else getattr(t, "__name__", repr(t))
+    if name.removeprefix("torch.") not in known:
+        raise TypeError(f"set_default_tensor_type: expected one of {', '.join(known)}, got {name}")
+    dtypes.set_default_dtype(known[name.removeprefix("torch.")])

@@ -1,0 +1,7 @@
+"""The base of batch normalizations."""
+
+from __future__ import annotations
+
+from leafgrad.nn.batchnorm import BatchNorm as _BatchNorm
+
+__all__ = ["_BatchNorm"]

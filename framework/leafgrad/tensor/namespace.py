@@ -1,0 +1,28 @@
+"""``__array_namespace__``, by which code written for the array API standard finds its functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leafgrad.tensor.methods import attach
+from leafgrad.tensor.tensor import Tensor
+
+__all__: list[str] = []  # what it adds is a method
+
+
+def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
+    """The functions of the Python array API standard that leafgrad has: the module ``leafgrad.tensor.array_api``.
+
+    Raises:
+        ValueError: another version of the standard is asked for.
+    """
+    from leafgrad.tensor import array_api  # few need it
+
+    if api_version not in (None, array_api.__array_api_version__):
+        raise ValueError(
+            f"__array_namespace__: api_version: expected {array_api.__array_api_version__!r}, got {api_version!r}"
+        )
+    return array_api
+
+
+attach("__array_namespace__", array_namespace)

@@ -1,0 +1,27 @@
+"""How a tensor shows in a notebook: what it is as a small table, and its elements as printed."""
+
+from __future__ import annotations
+
+from leafgrad.tensor.methods import attach
+from leafgrad.tensor.tensor import Tensor
+
+__all__: list[str] = []  # what it adds is a method
+
+
+def as_html(self: Tensor) -> str:
+    """HTML for notebooks: dtype, shape, device and place in the graph, above the repr."""
+    from html import escape  # its table of names takes its time to import
+
+    node = self.grad_fn
+    facts = {
+        "dtype": str(self.dtype),
+        "shape": str(tuple(self.shape)),
+        "device": str(self.device),
+        "grad_fn" if node else "requires_grad": node.name() if node else str(self.requires_grad),
+    }
+    names = "".join(f"<th>{name}</th>" for name in facts)
+    values = "".join(f"<td>{escape(value)}</td>" for value in facts.values())
+    return f"<table><tr>{names}</tr><tr>{values}</tr></table><pre>{escape(repr(self))}</pre>"
+
+
+attach("_repr_html_", as_html)
