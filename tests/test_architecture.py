@@ -20,15 +20,20 @@ ROOMS = {
     "errors": "",
     "dtypes": "",
     "modes": "",
+    "threads": "",
     "plugins": "errors",
     "backends": "errors dtypes modes plugins",
     "devices": "errors dtypes modes plugins backends",
     "ops": "errors dtypes modes plugins backends devices",
     "tensor": "errors dtypes modes plugins backends devices ops",
-    "autograd": "errors dtypes modes plugins backends devices ops tensor",
+    "batching": "errors dtypes modes backends devices ops tensor",
+    "autograd": "errors dtypes modes plugins backends devices ops tensor batching",
+    "func": "errors dtypes modes ops tensor batching autograd",
     "linalg": "errors tensor",
+    "random": "tensor",
+    "distributions": "errors dtypes modes devices ops tensor autograd",
     "nn": "errors dtypes modes devices ops tensor autograd",
-    "optim": "errors dtypes modes devices ops tensor autograd",
+    "optim": "errors dtypes modes devices ops tensor autograd nn",
     "utils": "errors dtypes modes devices ops tensor autograd",
     "compile": "errors dtypes modes plugins backends devices ops tensor autograd",
 }
@@ -46,6 +51,7 @@ FOREIGN = {
     "graphviz": "leafgrad",
     "matplotlib": "leafgrad",
     "mpi4py": "leafgrad",
+    "einops": "leafgrad.compat.einops",
 }
 
 # A tensor's insides: private names that a plugin would reach through an object rather than by import.

@@ -22,7 +22,16 @@ from leafgrad.tensor.public import raised
 from leafgrad.testing import fake
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-ALLOWED = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, FileNotFoundError)
+ALLOWED = (
+    TypeError,
+    ValueError,
+    RuntimeError,
+    IndexError,
+    NotImplementedError,
+    FileNotFoundError,
+    AssertionError,
+    BufferError,
+)
 ARITY = re.compile(
     r"unexpected keyword|positional argument|multiple values for|keyword-only argument|takes no arguments"
 )
@@ -105,12 +114,14 @@ WRONG_SELF = "0-d,1-d,4-d,another shape,bool tensor,int tensor,float16,another d
 # What a parameter of this name is given while another one is wrong; any other is a matrix.
 GOOD = {
     **dict.fromkeys("dim dim0 start diagonal offset shifts low mean min".split(), lambda: 0),
-    **dict.fromkeys("dim1 length max".split(), lambda: 1),
+    **dict.fromkeys("dim1 length max num_heads nhead num_layers".split(), lambda: 1),
+    **dict.fromkeys("in_channels out_channels kernel_size padding groups upscale_factor".split(), lambda: 2),
     **dict.fromkeys("k repeats chunks out_features embedding_dim num_samples step_size".split(), lambda: 2),
     **dict.fromkeys(
         (
             "n sections steps end high in_features in1_features in2_features num_features normalized_shape "
-            "num_channels num_classes T_max T_0"
+            "num_channels num_classes T_max T_0 num_groups n_classes "
+            "input_size hidden_size num_chunks embed_dim embed_dim_to_check d_model sz"
         ).split(),
         lambda: 3,
     ),
@@ -121,10 +132,13 @@ GOOD = {
     **dict.fromkeys("mask condition".split(), lambda: leafgrad.ones(3, 3, dtype=leafgrad.bool)),
     **dict.fromkeys("batch1 batch2".split(), lambda: leafgrad.ones(2, 3, 3)),
     **dict.fromkeys("params parameters".split(), weights),
+    "cutoffs": lambda: [1, 2],
     "data": lambda: [1.0, 2.0],
     "device": lambda: "cpu",
     "dims": lambda: (0,),
     "dtype": lambda: leafgrad.float32,
+    "encoder_layer": lambda: nn.TransformerEncoderLayer(3, 1),
+    "decoder_layer": lambda: nn.TransformerDecoderLayer(3, 1),
     "equation": lambda: "ij,jk->ik",
     "f": lambda: "checkpoint",
     "fn": lambda: square,
@@ -151,14 +165,15 @@ SPACES = {
     "nn.": nn,
     "nn.init.": nn.init,
     "nn.utils.": nn.utils,
+    "nn.utils.rnn.": nn.utils.rnn,
     "autograd.": leafgrad.autograd,
     "autograd.functional.": leafgrad.autograd.functional,
     "func.": leafgrad.func,
     "optim.": optim,
     "optim.lr_scheduler.": optim.lr_scheduler,
 }
-# The function that `trace` is given is called with what comes after it; errors are classes for `except`.
-LEFT_OUT = {"Size", "Tensor", "trace", "linalg.LinAlgError", "autograd.GradcheckError"}
+# The function that `trace` and its like are given is called with what comes after it; errors are for `except`.
+LEFT_OUT = {"Size", "Tensor", "trace", "func.linearize", "func.vjp", "linalg.LinAlgError", "autograd.GradcheckError"}
 OPERATORS = "__getitem__ __setitem__ __add__ __matmul__ __pow__ __and__ __lt__ __eq__ __iadd__".split()
 
 
@@ -176,7 +191,8 @@ def targets():
 
 
 TARGETS = [t for t in targets() if t[0] not in LEFT_OUT]
-MODULES = {n: m for n, m in vars(nn).items() if isinstance(m, type) and issubclass(m, nn.Module)}
+BASES = {"RNNBase", "RNNCellBase"}  # of layers; not called themselves
+MODULES = {n: m for n, m in vars(nn).items() if isinstance(m, type) and issubclass(m, nn.Module) and n not in BASES}
 
 
 def usual(parameter):

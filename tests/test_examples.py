@@ -47,3 +47,28 @@ def test_burgers_quick_reaches_its_error(tmp_path):
 @pytest.mark.slow
 def test_digits_reaches_its_accuracy():
     assert number("test accuracy", run(EXAMPLES / "digits.py")) >= 0.97
+
+
+def test_conv_digits_learns():
+    assert number("test accuracy", run(EXAMPLES / "conv_digits.py", "--quick", "--epochs", 1)) >= 0.8
+
+
+@pytest.mark.slow
+def test_conv_digits_reaches_its_accuracy():
+    assert number("test accuracy", run(EXAMPLES / "conv_digits.py")) >= 0.985
+
+
+def test_sine_lstm_continues_waves(tmp_path):
+    printed = run(EXAMPLES / "sine_lstm.py", "--quick", "--steps", 3, "--out", tmp_path)
+    assert number("root mean square error over 200 steps", printed) < 0.5
+    assert (tmp_path / "sine_lstm.png").stat().st_size > 10_000
+
+
+def test_char_transformer_learns():
+    printed = run(EXAMPLES / "char_transformer.py", "--quick", "--steps", 10)
+    assert number("bits per character", printed) < 6
+
+
+@pytest.mark.slow
+def test_char_transformer_quick_reaches_its_bits():
+    assert number("bits per character", run(EXAMPLES / "char_transformer.py", "--quick")) < 3.6

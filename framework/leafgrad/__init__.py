@@ -1,11 +1,15 @@
 """leafgrad: PyTorch's autograd semantics on pluggable array backends, and whole training steps compiled."""
 
-from leafgrad import autograd as autograd, linalg as linalg, nn as nn, optim as optim
-from leafgrad.autograd import forward
+from importlib import import_module as _import_module
+from math import e as e, inf as inf, nan as nan, pi as pi
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from leafgrad import autograd as autograd, func as func, linalg as linalg, nn as nn, optim as optim, random as random
 from leafgrad.autograd.anomaly import (
     is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
     is_anomaly_enabled as is_anomaly_enabled,
 )
+from leafgrad.batching import vmap as vmap
 from leafgrad.compile import compile as compile, trace as trace
 from leafgrad.devices import device as device
 from leafgrad.dtypes import (
@@ -48,9 +52,12 @@ from leafgrad.tensor.einsum import *
 from leafgrad.tensor.extremes import *
 from leafgrad.tensor.gathering import *
 from leafgrad.tensor.indexing import *
+from leafgrad.tensor.interop import *
 from leafgrad.tensor.joining import *
 from leafgrad.tensor.matmul import *
 from leafgrad.tensor.matrices import *
+from leafgrad.tensor.namespace import *
+from leafgrad.tensor.notebook import *
 from leafgrad.tensor.pointwise import *
 from leafgrad.tensor.printing import *
 from leafgrad.tensor.public import publish as _publish
@@ -62,11 +69,21 @@ from leafgrad.tensor.size import Size as Size
 from leafgrad.tensor.sorting import *
 from leafgrad.tensor.tensor import Tensor as Tensor
 from leafgrad.tensor.view import *
+from leafgrad.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from leafgrad.utils.checkpoint import *
 
 __version__ = "0.1.0"
 
 bool, float, int = bool_, float_, int_
-func = forward
 
 _publish(globals())
+
+if _TYPE_CHECKING:
+    from leafgrad import compat as compat, distributions as distributions
+else:
+
+    def __getattr__(name: str) -> object:
+        """What few programs need is imported when it is first asked for."""
+        if name in ("compat", "distributions"):
+            return _import_module(f"leafgrad.{name}")
+        raise AttributeError(f"module 'leafgrad' has no attribute {name!r}", name=name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+namespace = "leafgrad"  # what names of types start with; leafgrad.compat prints PyTorch's
+
 
 class dtype:
     """An element type such as ``leafgrad.float32``.
@@ -29,7 +31,7 @@ class dtype:
         return self.rank // 10
 
     def __repr__(self) -> str:
-        return f"leafgrad.{self.name}"
+        return f"{namespace}.{self.name}"
 
     def __reduce__(self) -> str:
         return self.name if self.name != "bool" else "bool_"

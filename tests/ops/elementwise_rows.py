@@ -6,7 +6,17 @@ import numpy as np
 from op_table import Row, uniform
 from scipy import special as sp
 
-from leafgrad.ops import compare, convert, elementwise as ew, exponential, rounding, select, special, trigonometric
+from leafgrad.ops import (
+    compare,
+    convert,
+    elementwise as ew,
+    exponential,
+    inverse_erf,
+    rounding,
+    select,
+    special,
+    trigonometric,
+)
 
 POSITIVE = (0.3, 2.0)
 INSIDE = (-0.9, 0.9)
@@ -59,6 +69,7 @@ EXPONENTIAL = [
     Row(exponential.xlogy, sp.xlogy, samples=zeros_and_ones, order=0, name="xlogy at zero"),
     Row(exponential.xlogy, sp.xlogy, domain=POSITIVE),
     Row(special.erf, sp.erf, domain=(-3.0, 3.0), rtol=1e-14),
+    Row(inverse_erf.inverse_erf, sp.erfinv, domain=(-0.99, 0.99), rtol=1e-12),
     Row(special.sinc, np.sinc, domain=(-4.0, 4.0)),
     Row(special.sinc, np.sinc, samples=lambda rng, dtype: [((np.array([0.0, 1e-9], dtype),), {})], name="sinc at zero"),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from op_table import Row, uniform
 
-from leafgrad.ops import create, index, random, shape, sort
+from leafgrad.ops import create, index, poisson, random, shape, sort
 from leafgrad.tensor import inplace, view
 
 CUBE = [((2, 3, 4),)]
@@ -148,7 +148,8 @@ ELSEWHERE = {
     ),
     **dict.fromkeys(
         [random.uniform, random.normal, random.exponential, random.integers, random.permutation, random.coins,
-         random.bernoulli, random.multinomial],
+         random.bernoulli, random.multinomial, random.log_normal, random.cauchy, random.geometric,
+         poisson.poisson],
         "test_random.py",
     ),
 }  # fmt: skip

@@ -43,4 +43,7 @@ def new_full(xp: Any, x: Any, *, shape: tuple[int, ...], value: float, dtype: st
     return xp.full(shape, value, dtype=dtype or x.dtype)
 
 
+to_dtype.label = to_device.label = "ToCopyBackward0"  # PyTorch's name
+
+
 promotion.adopt(to_dtype, to_device)

@@ -65,9 +65,9 @@ def _spelled_out(xp: Any, shape: Shape, at: Sequence[Any], dims: tuple[int, ...]
 def _add_at(xp: Any, shape: Shape, key: tuple[Any, ...], values: Any) -> Any:
     """Zeros of ``shape`` with ``values`` added at ``key``; through one flat index, for which ufunc.at is fast."""
     out = xp.zeros(shape, dtype=values.dtype)
-    xp.broadcast_to(xp.zeros((), dtype="bool"), shape)[key]  # an IndexError if something is out of range
     flat, stride = 0, 1
     for n, k in zip(reversed(shape), reversed(key), strict=True):
+        xp.broadcast_to(xp.zeros((), dtype="bool"), (n,))[k]  # an IndexError if something is out of range
         k = k.astype("int64")
         flat = flat + xp.where(k < 0, k + n, k) * stride
         stride *= n
@@ -84,7 +84,7 @@ def index(xp: Any, x: Any, *at: Any, dims: tuple[int, ...]) -> Any:
 
     The dimensions of the arrays stand where ``dims`` stood, or first if ``dims`` are not next to each other.
     """
-    return x[_chosen(x.ndim, at, dims)]
+    return x.take(at[0], axis=dims[0]) if len(dims) == 1 else x[_chosen(x.ndim, at, dims)]
 
 
 @op("linear", "any_dtype")

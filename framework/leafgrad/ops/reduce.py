@@ -38,6 +38,13 @@ def total(x: Any, dim: Dims, keepdim: bool) -> Any:
     return x.sum(axis=dim, keepdims=keepdim)
 
 
+def dot(xp: Any, x: Any, y: Any, dim: Dims, keepdim: bool) -> Any:
+    """The sum of x * y, arrays of one shape, over ``dim``, without the product in memory."""
+    axes = list(range(x.ndim))
+    out = xp.einsum(x, axes, y, axes, [i for i in axes if i not in dim])
+    return out.reshape(kept(x.shape, dim)) if keepdim else out
+
+
 # ---- sums and means -----------------------------------------------------------------------------------------------
 
 
@@ -100,7 +107,7 @@ def _moment(xp: Any, x: Any, dim: Dims, correction: float, keepdim: bool) -> Any
     n = count(x.shape, dim)
     d = x - x.sum(axis=dim, keepdims=True) / n
     left = max(n - correction, 0)
-    squares = (d * d).sum(axis=dim, keepdims=keepdim)
+    squares = dot(xp, d, d, dim, keepdim)
     return squares / left if left else xp.where(squares > 0, squares + math.inf, math.nan)
 
 
@@ -143,7 +150,7 @@ def norm(xp: Any, x: Any, *, p: float, dim: Dims, keepdim: bool = False) -> Any:
     if x.dtype == "float16":
         return norm.forward(xp, x.astype("float32"), p=p, dim=dim, keepdim=keepdim).astype("float16")
     if p == 2:
-        return xp.sqrt((x * x).sum(axis=dim, keepdims=keepdim))
+        return xp.sqrt(dot(xp, x, x, dim, keepdim))
     if p == 1:
         return xp.abs(x).sum(axis=dim, keepdims=keepdim)
     return (xp.abs(x) ** p).sum(axis=dim, keepdims=keepdim) ** (1 / p)

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from leafgrad.compile.graph import Graph
 from leafgrad.compile.passes.rewrite import Rule, rewrite
-from leafgrad.compile.passes.rules import activation, arithmetic, choice, classes, layout, parts, product, reduction
+from leafgrad.compile.passes.rules import (
+    activation,
+    arithmetic,
+    choice,
+    classes,
+    layout,
+    normalize,
+    parts,
+    product,
+    reduction,
+)
 from leafgrad.ops.op import Op
 
-SUBJECTS = tuple(s.RULES for s in (layout, arithmetic, reduction, product, parts, choice, activation, classes))
+SUBJECTS = tuple(
+    s.RULES for s in (layout, arithmetic, reduction, product, parts, choice, activation, classes, normalize)
+)
 
 
 def collect() -> dict[Op, tuple[Rule, ...]]:
