@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad.compile.buffers import Buffer
+from leafgrad.ops.define import quiet
 
+MODULE = "leafgrad.compile.program"  # where generated source says it comes from
 BLOCK = 1 << 16  # bytes of one array that `in_blocks` takes at a time
 Form = tuple[int, tuple[int, ...], int | None, bool]  # buffer, shape, batch axis, seen transposed
 
@@ -76,7 +78,8 @@ class Program:
         space: dict[str, Any] = {u: getattr(xp, u) for u in self.ufuncs}
         space.update(xp=xp, matmul=xp.matmul, empty=xp.empty, zeros=xp.zeros, copyto=xp.copyto, reduce=xp.add.reduce)
         space["in_blocks"] = in_blocks
-        scope = space | self.names
+        quiet(MODULE)
+        scope = space | self.names | {"__name__": MODULE}
         exec(compile(self.source, file, "exec"), scope)
         run: Callable[..., list[Any]] = scope["run"]
         return run

@@ -73,7 +73,7 @@ def _make(forward: Forward, name: str | None, traits: frozenset[Any], c: str | N
         raise messages.definition(name, f"unknown trait {unknown[0]!r}; known are {', '.join(TRAITS)}")
     if "comparison" in traits:
         traits |= {"elementwise", "nondifferentiable"}
-    _quiet(forward.__module__)
+    quiet(forward.__module__)
     signature = Signature(forward, name)
     count = len(signature.arguments)
     plain = not (signature.parameters or signature.variadic or traits & {"view", "random", "any_dtype"})
@@ -101,8 +101,8 @@ def _checked(c: str, op: Op) -> str:
 _quieted: set[str] = set()
 
 
-def _quiet(module: str | None) -> None:
-    """inf and nan come without a warning, as in PyTorch: silence NumPy's in modules that define ops, there alone."""
+def quiet(module: str | None) -> None:
+    """inf and nan come without a warning, as in PyTorch: silence NumPy's in modules that run ops, there alone."""
     if module and module not in _quieted:
         _quieted.add(module)
         warnings.filterwarnings("ignore", category=RuntimeWarning, module=re.escape(module) + "$")

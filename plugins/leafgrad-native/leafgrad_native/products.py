@@ -17,6 +17,7 @@ BLAS_FROM = 20_000  # multiplications from which a call of BLAS pays
 ROWS = 6  # outputs in registers, times LG_PB vectors
 PACKED = 8192  # elements of a block of the right matrix that is brought into order, of so many columns
 PACKED_COLUMNS = 256
+WASTE = 1.35  # of the vectors' length, up to which a sum over points is better computed with a side along the vector
 SIDE = 4  # a block of accumulators of a sum over points is SIDE x SIDE, half as wide with few registers
 
 
@@ -107,10 +108,25 @@ class Products:
         k, j = out.shape[-2], out.shape[-1]
         ak, bj = int(a.strides[0] or 0), int(b.strides[1] or 0)
         sk, sj = (int(s or 0) for s in out.strides[-2:])
+        if padding(j, kind) > padding(k, kind):  # the transposed sum wastes less of its vectors
+            return self.sums_of_products(
+                kind, chunk, j, k, bj, ak, sj, sk, row(b, [], []), row(a, [], []), row(out, [], [])
+            )
+        return self.sums_of_products(
+            kind, chunk, k, j, ak, bj, sk, sj, row(a, [], []), row(b, [], []), row(out, [], [])
+        )
+
+    def sums_of_products(
+        self, kind: str, chunk: int, k: int, j: int, ak: int, bj: int, sk: int, sj: int, x: str, y: str, s: str
+    ) -> str:
         name = f"gather_{k}x{j}_{short(kind)}_{chunk}_{ak}_{bj}_{sk}_{sj}"
         if name not in self.functions:
-            self.functions[name] = self.outer_text(name, kind, chunk, k, j, ak, bj, sk, sj)
-        return f"{name}({row(a, [], [])}, {row(b, [], [])}, {row(out, [], [])}, n);"
+            wide = padding(j, kind) <= WASTE and k >= SIDE
+            if wide:
+                self.functions.setdefault(f"turn_{short(kind)}", turned(kind))
+            text = wide_sums if wide else self.outer_text
+            self.functions[name] = text(name, kind, chunk, k, j, ak, bj, sk, sj)
+        return f"{name}({x}, {y}, {s}, n);"
 
     def outer_text(
         self, name: str, kind: str, chunk: int, k: int, j: int, ak: int, bj: int, sk: int, sj: int
@@ -244,6 +260,82 @@ def packed(
         lines.append("        }")
         first += height * count
     return [*lines, "    }", "}"]
+
+
+def lanes(kind: str) -> int:
+    """Elements of a vector."""
+    return vector_bytes() // (4 if kind == "float32" else 8)
+
+
+def padding(n: int, kind: str) -> float:
+    """What ``n`` elements take in whole vectors, over ``n``."""
+    return -(-n // lanes(kind)) * lanes(kind) / n
+
+
+def turned(kind: str) -> list[str]:
+    """A function that transposes a square block of as many vectors as one has elements, by swapping halves."""
+    n, t, v = lanes(kind), C_TYPES[kind], vector(kind)
+    lines = [
+        f"static inline void lg_turn_{short(kind)}(const {t} *x, long rows, {t} *o, long columns) {{",
+        *(f"    {v} a{i} = *(const {v} *)(x + {i} * rows);" for i in range(n)),
+    ]
+    half = n // 2
+    while half:
+        low = ", ".join(str(i if not i & half else n + i - half) for i in range(n))
+        high = ", ".join(str(i + half if not i & half else n + i) for i in range(n))
+        for i in range(n):
+            if not i & half:
+                a, b = f"a{i}", f"a{i + half}"
+                lines.append(
+                    f"    {{ const {v} t = __builtin_shufflevector({a}, {b}, {low}); "
+                    f"{b} = __builtin_shufflevector({a}, {b}, {high}); {a} = t; }}"
+                )
+        half //= 2
+    return [*lines, *(f"    *({v} *)(o + {i} * columns) = a{i};" for i in range(n)), "}"]
+
+
+def wide_sums(name: str, kind: str, chunk: int, k: int, j: int, ak: int, bj: int, sk: int, sj: int) -> list[str]:
+    """``s[k, j] += sum over points of x[k, p] * y[p, j]``, with y transposed and j along the vector."""
+    t, v, size = C_TYPES[kind], vector(kind), lanes(kind)
+    wide = min(-(-j // size), 4 if registers() > 16 else 2)
+    columns = -(-j // (wide * size)) * wide * size
+    lines = [
+        f"// s[k, j] += sum over n points of x[k, p] y[p, j] for {k} k and {j} j",
+        f"static void __attribute__((noinline)) {name}",
+        f"(const {t} *restrict x, const {t} *restrict y, {t} *restrict s, long n) {{",
+        f"    {t} turned[{chunk * columns}] __attribute__((aligned(64)));",
+        f"    for (long p = 0; p < n; p += {size}) {{",
+        f"        for (long j = 0; j + {size} <= {j}; j += {size})",
+        f"            lg_turn_{short(kind)}(y + j * {bj * chunk}L + p, {bj * chunk}L, "
+        f"turned + p * {columns} + j, {columns});",
+        f"        for (long j = {j // size * size}; j < {columns}; j++)",
+        f"            for (long q = p; q < p + {size}; q++) turned[q * {columns} + j] = "
+        f"j < {j} ? y[j * {bj * chunk}L + q] : 0;",
+        "    }",
+    ]
+    first = 0
+    for height, count in blocks(k):
+        rows = range(height)
+        lines += [
+            f"    for (long k = {first}; k < {first + height * count}; k += {height})",
+            f"    for (long j = 0; j < {columns}; j += {wide * size}) {{",
+            f"        {v} {', '.join(f'a{r}[{wide}] = {{{{0}}}}' for r in rows)};",
+            "        for (long p = 0; p < n; p++) {",
+            "            " + " ".join(f"const {t} w{r} = x[(k + {r}) * {ak * chunk}L + p];" for r in rows),
+            f"            LG_UNROLL for (int q = 0; q < {wide}; q++) {{",
+            f"                const {v} h = *(const {v} *)(turned + p * {columns} + j + q * {size});",
+            "                " + " ".join(f"a{r}[q] += h * w{r};" for r in rows),
+            "            }",
+            "        }",
+            f"        const long left = {j} - j < {wide * size} ? {j} - j : {wide * size};",
+            *(
+                f"        for (long c = 0; c < left; c++) s[(k + {r}) * {sk}L + (j + c) * {sj}L] += (({t} *)a{r})[c];"
+                for r in rows
+            ),
+            "    }",
+        ]
+        first += height * count
+    return [*lines, "}"]
 
 
 def blocks(n: int, largest: int = ROWS) -> list[tuple[int, int]]:
