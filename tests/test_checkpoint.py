@@ -12,17 +12,12 @@ import zipfile
 from collections import OrderedDict
 
 import pytest
+import safetensors.numpy
 
 import leafgrad as lg
 from leafgrad import nn, optim
 from leafgrad.utils import checkpoint
 from leafgrad.utils.checkpoint import load, save
-
-
-@pytest.fixture
-def safetensors():
-    """The package of the format's makers."""
-    return pytest.importorskip("safetensors.numpy")
 
 
 @pytest.fixture
@@ -104,17 +99,22 @@ def test_training_resumes(path):
     assert {name: t.tolist() for name, t in step(resumed, again).items()} == expected
 
 
-def test_other_programs_can_read_it(path, safetensors):
+def test_other_programs_can_read_it(path):
     save(OrderedDict(nn.Linear(2, 1).state_dict()), path)
-    found = safetensors.load_file(path)
+    found = safetensors.numpy.load_file(path)
     assert sorted(found) == ["bias", "weight"]
     assert found["weight"].shape == (1, 2)
 
 
-def test_files_of_other_programs_can_be_read(path, safetensors):
-    safetensors.save_file({"a": lg.ones(2).numpy(), "b.c": lg.arange(3).numpy()}, path)
+def test_files_of_other_programs_can_be_read(path):
+    safetensors.numpy.save_file({"a": lg.ones(2).numpy(), "b.c": lg.arange(3).numpy()}, path)
     found = load(path)
     assert {name: t.tolist() for name, t in found.items()} == {"a": [1, 1], "b.c": [0, 1, 2]}
+
+
+def test_a_file_without_metadata(path):
+    written(path, {"__metadata__": None, "x": ENTRY}, struct.pack("<2f", 1, 2))
+    assert load(path)["x"].tolist() == [1, 2]
 
 
 def test_equal_paths_are_kept_apart(path):
@@ -182,7 +182,7 @@ def test_a_file_cut_anywhere_is_refused(path):
     whole = path.read_bytes()
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
-        with pytest.raises(RuntimeError, match=r"expected a whole safetensors file, but (it|its) "):
+        with pytest.raises(RuntimeError, match=UNREADABLE):
             load(path)
     path.write_bytes(whole + b"!")
     with pytest.raises(RuntimeError, match="goes on after its end"):
@@ -194,19 +194,24 @@ def written(path, header, data=b""):
     path.write_bytes(struct.pack("<Q", len(raw)) + raw + data)
 
 
+UNREADABLE = "expected a whole safetensors file, but it cannot be read: "
 ENTRY = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
 
 
 @pytest.mark.parametrize(
     ("header", "error", "message"),
     [
-        (b"{oh no}", RuntimeError, "its header is no JSON"),
-        ([1], RuntimeError, "its header is a list, expected an object"),
-        ({"x": {**ENTRY, "shape": [3]}}, RuntimeError, r"'x' of F32 \[3\] has 8 bytes"),
-        ({"x": {**ENTRY, "shape": [-2]}}, RuntimeError, "the header says of tensor 'x'"),
-        ({"x": {"dtype": "F32"}}, RuntimeError, "the header says of tensor 'x'"),
-        ({"x": {**ENTRY, "data_offsets": [8, 16]}}, RuntimeError, "'x' begins at byte 8 of the data, expected 0"),
-        ({"x": {**ENTRY, "dtype": "F8_E5M2"}}, TypeError, "'x': leafgrad has no dtype for 'F8_E5M2'; convert it"),
+        (b"{oh no}", RuntimeError, UNREADABLE),
+        ([1], RuntimeError, UNREADABLE),
+        ({"x": {**ENTRY, "shape": [3]}}, RuntimeError, UNREADABLE),
+        ({"x": {**ENTRY, "shape": [-2]}}, RuntimeError, UNREADABLE),
+        ({"x": {"dtype": "F32"}}, RuntimeError, UNREADABLE),
+        ({"x": {**ENTRY, "data_offsets": [8, 16]}}, RuntimeError, UNREADABLE),
+        (
+            {"x": {**ENTRY, "shape": [8], "dtype": "F8_E5M2"}},
+            TypeError,
+            "'x': leafgrad has no dtype for 'F8_E5M2'; convert it",
+        ),
         ({"__metadata__": {"leafgrad": '{"$tensor": "y"}'}, "x": ENTRY}, RuntimeError, "it lacks tensor 'y'"),
         ({"__metadata__": {"leafgrad": "{"}, "x": ENTRY}, RuntimeError, "expected a whole safetensors file"),
     ],
@@ -256,7 +261,7 @@ def test_bfloat16_becomes_float32_exactly_and_says_so(path):
     entry = {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}
     written(path, {"w": entry, "empty": {"dtype": "BF16", "shape": [0], "data_offsets": [12, 12]}}, data)
     with pytest.warns(
-        UserWarning, match="2 of 2 tensors are bfloat16 and were converted to float32, exactly: w, empty"
+        UserWarning, match="2 of 2 tensors are bfloat16 and were converted to float32, exactly: empty, w"
     ):
         found = load(path)
     assert found["w"].dtype is found["empty"].dtype is lg.float32
@@ -291,10 +296,14 @@ def test_tensors_are_put_where_map_location_says(path, device):
         assert load(path, map_location=where)["w"].device == lg.device("cpu")
 
 
-def test_checkpoints_need_no_package(path, monkeypatch):
+def test_without_the_package_the_error_names_the_extra(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors", None)
-    save({"w": lg.ones(2)}, path)
-    assert load(path)["w"].tolist() == [1, 1]
+    monkeypatch.delitem(sys.modules, "leafgrad.utils.safetensors", raising=False)
+    monkeypatch.delattr("leafgrad.utils.safetensors", raising=False)
+    for call in (lambda: save({"w": lg.ones(2)}, path), lambda: load(__file__)):
+        with pytest.raises(ImportError, match=r'leafgrad.save and leafgrad.load need .*pip install "leafgrad\[io\]"'):
+            call()
+    assert os.listdir(path.parent) == []
 
 
 def test_schedules_and_generators_are_saved(path):

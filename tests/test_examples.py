@@ -72,3 +72,40 @@ def test_char_transformer_learns():
 @pytest.mark.slow
 def test_char_transformer_quick_reaches_its_bits():
     assert number("bits per character", run(EXAMPLES / "char_transformer.py", "--quick")) < 3.6
+
+
+def test_vae_draws_digits(tmp_path):
+    printed = run(EXAMPLES / "vae.py", "--epochs", 1, "--out", tmp_path)
+    assert -35 < number("log p of 360 test images, at least", printed) < -19
+    assert number("log p with independent pixels", printed) == -25.21
+    assert (tmp_path / "vae.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_vae_knows_more_than_pixels(tmp_path):
+    assert number("log p of 360 test images, at least", run(EXAMPLES / "vae.py", "--out", tmp_path)) > -20.6
+
+
+def test_sdf_finds_distances(tmp_path):
+    printed = run(EXAMPLES / "sdf.py", "--steps", 20, "--out", tmp_path)
+    assert number("distance, root mean square error", printed) < 0.5
+    assert (tmp_path / "sdf.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_sdf_is_near_the_closed_form(tmp_path):
+    printed = run(EXAMPLES / "sdf.py", "--out", tmp_path)
+    assert number("distance, root mean square error", printed) < 0.006
+    assert number("normals, degrees", printed) < 3
+
+
+def test_neural_ode_foretells(tmp_path):
+    printed = run(EXAMPLES / "neural_ode.py", "--steps", 1, "--out", tmp_path)
+    assert number("relative error after that", printed) < 3
+    assert (tmp_path / "neural_ode.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_neural_ode_foretells_well(tmp_path):
+    printed = run(EXAMPLES / "neural_ode.py", "--out", tmp_path)
+    assert number("relative error after that", printed) < 0.03

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+from collections import Counter
+
 import numpy as np
 import pytest
 
 import leafgrad as lg
 from leafgrad import nn
-from leafgrad.autograd import gradcheck, gradgradcheck
+from leafgrad.autograd import grad, gradcheck, gradgradcheck
+from leafgrad.compile.passes import optimize
+from leafgrad.compile.trace import trace_call
 from leafgrad.nn import functional as F
 
 RNG = np.random.default_rng(5)
@@ -70,6 +75,46 @@ def test_gradients_of_both_orders(name):
     assert gradgradcheck(call, inputs)
 
 
+def penalised(norm):
+    """A loss with the squared gradient of another in it."""
+
+    def loss(x):
+        (g,) = grad(norm(x).tanh().sum(), x, create_graph=True)
+        return g.square().sum()
+
+    return loss
+
+
+@pytest.mark.parametrize("make", [lambda: nn.LayerNorm(3), lambda: nn.BatchNorm2d(4), lambda: nn.RMSNorm(3)])
+def test_compiled_with_a_gradient_inside(make):
+    norm = make().double()
+    state = copy.deepcopy(norm.state_dict())
+    x = lg.tensor(X, requires_grad=True)
+    runs = []
+    for compiler in (lambda f: f, lg.compile):
+        norm.load_state_dict(state)
+        loss = compiler(penalised(norm))(x)
+        runs.append([loss, *grad(loss, [x, norm.weight]), *map(lg.clone, norm.buffers())])
+    for ours, theirs in zip(*runs, strict=True):
+        np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-8, atol=1e-10)
+
+
+def test_a_program_has_one_mean_and_one_variance():
+    norm = nn.BatchNorm2d(4).double()
+    graph = optimize(trace_call(penalised(norm), (lg.tensor(X, requires_grad=True),), {}).graph)
+    names = Counter(e.name for e in graph.equations)
+    assert names["rsqrt"] == 1
+    assert not {"standardize", "standardize_slope", "affine", "var"} & set(names)
+
+
+@pytest.mark.parametrize("dtype", [lg.float32, lg.float16])
+def test_a_large_mean_and_large_numbers(dtype):
+    x = lg.tensor([[30000.0, 30008.0, 29992.0, 30000.0]], dtype=lg.float32).to(dtype)
+    close = {"rtol": 2e-3, "atol": 1e-3}
+    np.testing.assert_allclose(F.layer_norm(x, (4,)).numpy(), standard(x.double().numpy(), 1), **close)
+    np.testing.assert_allclose(F.rms_norm(x, (4,)).float().numpy(), np.ones((1, 4)), rtol=2e-3)
+
+
 def test_running_averages_of_instance_norm():
     norm = nn.InstanceNorm2d(4, momentum=0.2, track_running_stats=True, dtype=lg.float64)
     norm(lg.tensor(X))
@@ -126,6 +171,22 @@ def test_state_of_old_batch_norms_loads():
 def test_errors(make, shape, error, text):
     with pytest.raises(error, match=text):
         make()(lg.ones(shape))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: F.layer_norm(x, (4,)),
+        lambda x: F.group_norm(x, 2),
+        lambda x: F.instance_norm(x),
+        lambda x: F.batch_norm(x, None, None, training=True),
+        lambda x: F.batch_norm(x, lg.zeros(4), lg.ones(4)),
+        lambda x: F.rms_norm(x, (4,)),
+    ],
+)
+def test_integers_are_refused(function):
+    with pytest.raises(NotImplementedError, match="expected a floating point dtype, got leafgrad"):
+        function(lg.arange(32).reshape(2, 4, 4))
 
 
 def test_errors_of_construction_and_functions():

@@ -73,6 +73,21 @@ def test_parameters_keep_their_memory():
     assert memory.tolist() == p.tolist()
 
 
+def test_parameters_may_lie_in_memory_as_they_like():
+    matrix = leafgrad.zeros(2, 3).t().detach().requires_grad_()
+    part = leafgrad.zeros(5)[1:3].detach().requires_grad_()
+    number = leafgrad.zeros(()).requires_grad_()
+    params = [matrix, part, number]
+    for i, p in enumerate(params):
+        p.grad = leafgrad.arange(p.numel(), dtype=leafgrad.float32).reshape(p.shape) + i
+    optim.SGD(params, lr=1.0).step()
+    assert [p.tolist() for p in params] == [[[0, -1], [-2, -3], [-4, -5]], [-1, -2], -2]
+    repeated = leafgrad.zeros(1).expand(3).detach().requires_grad_()
+    repeated.grad = leafgrad.ones(3)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        optim.SGD([number, repeated], lr=1.0).step()
+
+
 def test_a_step_is_seen_by_the_version_check():
     p = leafgrad.tensor([1.0, 2.0], requires_grad=True)
     loss = (p * p).sum()

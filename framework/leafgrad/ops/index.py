@@ -84,7 +84,7 @@ def index(xp: Any, x: Any, *at: Any, dims: tuple[int, ...]) -> Any:
 
     The dimensions of the arrays stand where ``dims`` stood, or first if ``dims`` are not next to each other.
     """
-    return x.take(at[0], axis=dims[0]) if len(dims) == 1 else x[_chosen(x.ndim, at, dims)]
+    return x.take(at[0], axis=dims[0]) if len(dims) == 1 and x.size else x[_chosen(x.ndim, at, dims)]
 
 
 @op("linear", "any_dtype")

@@ -6,12 +6,12 @@ from typing import Any
 
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import rsqrt
-from leafgrad.ops.reduce import Dims, count, dot, mean
+from leafgrad.ops.reduce import Dims, count, dot, mean, sum
 
 
 def _parts(xp: Any, x: Any, dim: Dims, eps: float, centered: bool) -> tuple[Any, Any]:
     """An array to write to with x, less its mean if ``centered``, and what to multiply it by."""
-    c = x - x.sum(axis=dim, keepdims=True) / count(x.shape, dim) if centered else x.copy()
+    c = x - sum(x, dim=dim, keepdim=True) / count(x.shape, dim) if centered else x.copy()
     return c, 1 / xp.sqrt(dot(xp, c, c, dim, True) / count(x.shape, dim) + eps)
 
 
@@ -38,7 +38,7 @@ def standardize_slope(xp: Any, h: Any, x: Any, *, dim: Dims, eps: float, centere
     out *= -scale * scale * dot(xp, h, out, dim, True) / count(x.shape, dim)
     out += h
     if centered:
-        out -= h.sum(axis=dim, keepdims=True) / count(x.shape, dim)
+        out -= sum(h, dim=dim, keepdim=True) / count(x.shape, dim)
     out *= scale
     return out
 

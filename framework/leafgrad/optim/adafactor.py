@@ -7,7 +7,7 @@ from typing import Any
 from leafgrad.dtypes import dtype, finfo
 from leafgrad.ops.select import maximum, minimum
 from leafgrad.optim.bucket import Bucket
-from leafgrad.optim.optimizer import Group, Optimizer, Params, check_range, option
+from leafgrad.optim.optimizer import Group, Optimizer, Params, check_pair, check_range, option
 from leafgrad.tensor.live import live
 from leafgrad.tensor.tensor import Tensor
 
@@ -51,6 +51,7 @@ class Adafactor(Optimizer):
     ) -> None:
         check_range("learning rate", lr, 0)
         check_range("negative of beta2_decay", -beta2_decay, 0)
+        check_pair("eps", eps)
         check_range("epsilon1", 0 if eps[0] is None else eps[0], 0)
         check_range("epsilon2", eps[1], 0)
         check_range("clipping threshold d", d, 1)

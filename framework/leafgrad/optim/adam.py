@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from leafgrad.ops.exponential import expm1
 from leafgrad.ops.select import maximum
 from leafgrad.optim.bucket import Bucket
-from leafgrad.optim.optimizer import Group, Optimizer, Params, check_range, option
+from leafgrad.optim.optimizer import Group, Optimizer, Params, check_pair, check_range, option
 from leafgrad.tensor.live import live
 from leafgrad.tensor.tensor import Tensor
 
@@ -142,8 +142,7 @@ class AdamW(Adam):
 
 def check_betas(betas: Sequence[float | Tensor]) -> None:
     """A ValueError unless these are two numbers in [0, 1)."""
-    if len(betas) != 2:
-        raise ValueError(f"betas: expected two numbers, got {betas!r}")
+    check_pair("betas", betas)
     for i, beta in enumerate(betas):
         check_range(f"beta parameter at index {i}", beta, 0, 1)
 

@@ -320,6 +320,12 @@ def option(group: Group, name: str, index: int | None = None) -> Any:
     return value.reshape(()) if isinstance(value, Tensor) and value.ndim else value
 
 
+def check_pair(name: str, pair: Any) -> None:
+    """A ValueError unless ``pair`` has two elements."""
+    if len(pair) != 2:
+        raise ValueError(f"{name}: expected two numbers, got {pair!r}")
+
+
 def check_range(name: str, value: Any, low: float, below: float = math.inf) -> None:
     """A ValueError unless ``low <= value < below``; ``name`` is what PyTorch calls it in "Invalid <name>: ..."."""
     if isinstance(value, Tensor) and value.numel() != 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from leafgrad.ops.select import maximum, minimum, where
 from leafgrad.optim.bucket import Bucket
-from leafgrad.optim.optimizer import Group, Optimizer, Params, check_range, option
+from leafgrad.optim.optimizer import Group, Optimizer, Params, check_pair, check_range, option
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["Rprop"]
@@ -43,6 +43,8 @@ class Rprop(Optimizer):
         differentiable: bool = False,
     ) -> None:
         check_range("learning rate", lr, 0)
+        check_pair("etas", etas)
+        check_pair("step_sizes", step_sizes)
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}; expected 0 < etas[0] < 1 < etas[1]")
         defaults = {

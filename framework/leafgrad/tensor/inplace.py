@@ -54,29 +54,23 @@ def update(x: Any, function: Any, *others: Any, **params: Any) -> Any:
 
 
 def add_parts(tensors: Sequence[Any], flat: Any) -> None:
-    """Add to tensors of one dtype and device, in place, what ``unpack`` would give of a vector. (n)"""
-    data, flags, start = flat._data, modes.get(), 0
-    if flags or any(_unusual(x, data) for x in tensors):
-        for x, part in zip(tensors, unpack(flat, shapes=tuple([tuple(x.shape) for x in tensors])), strict=True):
+    """Add to tensors of one dtype and device, in place, what ``unpack`` would make of a vector. (n)"""
+    data, arrays = flat._data, [x._data for x in tensors]
+    kind, dtype = type(data), data.dtype
+    if (
+        modes.get()
+        or any(type(a) is not kind or a.dtype is not dtype or (a.base is not None and overlaps(a)) for a in arrays)
+        or any(x._version is carriers.INFERENCE_VERSION for x in tensors)
+    ):
+        for x, part in zip(tensors, unpack(flat, shapes=tuple([tuple(a.shape) for a in arrays])), strict=True):
             update(x, add, part)
         return
-    for x in tensors:
-        array = x._data
+    start = 0
+    for x, array in zip(tensors, arrays, strict=True):
         end = start + array.size
         array += data[start:end].reshape(array.shape)
-        version(x).bump()
+        (x._version or version(x)).bump()
         start = end
-
-
-def _unusual(x: Any, data: Any) -> bool:
-    """Whether writing an array like ``data`` into x takes more than Python's in-place operator on the arrays."""
-    array = x._data
-    return (
-        type(array) is not type(data)
-        or array.dtype is not data.dtype
-        or (array.base is not None and overlaps(array))
-        or x._version is carriers.INFERENCE_VERSION
-    )
 
 
 def _requires(value: Any) -> bool:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, BinaryIO
 
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.utils import safetensors
 
 __all__ = ["load", "save"]
 
@@ -42,16 +41,16 @@ def save(obj: Any, f: Path | BinaryIO) -> None:
 
     Raises:
         TypeError: something else is in ``obj``; the message says where. RuntimeError: there is no such folder.
+        ImportError: the package safetensors is missing.
     """
+    from leafgrad.utils import safetensors
+
     tensors: dict[str, Tensor] = {}
     structure = json.dumps(_pack(obj, "", tensors, {}))
-    if not isinstance(f, (str, os.PathLike)):
-        if not hasattr(f, "write"):
-            raise TypeError(f"save: f: expected a path or a binary file, got {type(f).__name__}")
-        safetensors.write(f, tensors, {METADATA: structure})
-        return
-    with _replacing(os.fspath(f)) as file:
-        safetensors.write(file, tensors, {METADATA: structure})
+    if not isinstance(f, (str, os.PathLike)) and not hasattr(f, "write"):
+        raise TypeError(f"save: f: expected a path or a binary file, got {type(f).__name__}")
+    with _replacing(os.fspath(f)) if isinstance(f, (str, os.PathLike)) else nullcontext(f) as file:
+        file.write(safetensors.encode(tensors, {METADATA: structure}))
 
 
 def load(f: Path | BinaryIO, map_location: Any = None, *, weights_only: bool = True) -> Any:
@@ -70,6 +69,7 @@ def load(f: Path | BinaryIO, map_location: Any = None, *, weights_only: bool = T
     Raises:
         FileNotFoundError: there is no such file. RuntimeError: it is a pickle, no safetensors file, or damaged.
         TypeError: a tensor of a dtype that leafgrad does not have. ValueError: ``weights_only=False``.
+        ImportError: the package safetensors is missing.
     """
     if not weights_only:
         raise ValueError("load: weights_only=False asks to unpickle, which leafgrad never does; leave it out")
@@ -79,22 +79,27 @@ def load(f: Path | BinaryIO, map_location: Any = None, *, weights_only: bool = T
             if file.read(1):
                 raise RuntimeError(f"load: {os.fspath(f)}: expected a safetensors file, but it goes on after its end")
         return found
-    if not hasattr(f, "readinto"):
+    if not hasattr(f, "read"):
         raise TypeError(f"load: f: expected a path or a binary file, got {type(f).__name__}")
     return _loaded(f, getattr(f, "name", type(f).__name__), map_location)
 
 
 def _loaded(file: Any, name: Any, map_location: Any) -> Any:
+    from leafgrad.utils import safetensors
+
     here = file.tell()
     try:
-        tensors, metadata = safetensors.read(file)
+        tensors, metadata = safetensors.decode(file)
         structure = json.loads(metadata.get(METADATA, "null"))
-        tensors = {path: _moved(t, map_location) for path, t in tensors.items()}
-        return tensors if structure is None and METADATA not in metadata else _unpack(structure, tensors)
-    except (safetensors.Damaged, json.JSONDecodeError) as error:
+    except ValueError as error:
         file.seek(here)
-        why = PICKLED if file.read(4).startswith(PICKLES) else error
+        why = PICKLED if file.read(4).startswith(PICKLES) else f"it cannot be read: {error}"
         raise RuntimeError(f"load: {name}: expected a whole safetensors file, but {why}") from error
+    tensors = {path: _moved(t, map_location) for path, t in tensors.items()}
+    if METADATA not in metadata:
+        return tensors
+    try:
+        return _unpack(structure, tensors)
     except KeyError as error:
         raise RuntimeError(f"load: {name}: expected a whole safetensors file, but it lacks tensor {error}") from error
 
@@ -135,7 +140,7 @@ def _pack(obj: Any, path: str, tensors: dict[str, Tensor], names: dict[int, str]
     if isinstance(obj, Tensor):
         if id(obj) not in names:
             name = path or "tensor"
-            while name in tensors or name == safetensors.METADATA:  # {"a.b": ..., "a": {"b": ...}}
+            while name in tensors or name == "__metadata__":  # {"a.b": ..., "a": {"b": ...}}
                 name += "_"
             names[id(obj)] = name
             tensors[name] = obj

@@ -81,7 +81,7 @@ def batch_norm(
     Raises:
         ValueError: training with one value per channel. RuntimeError: no running statistics outside training.
     """
-    if expect_tensor(input, "input", "batch_norm").ndim < 2:
+    if expect_floating(input, "batch_norm", NotImplementedError).ndim < 2:
         raise ValueError(f"batch_norm: input: expected at least 2 dimensions, (batch, channels, ...), got {input.ndim}")
     _check_channels(input, "batch_norm", running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if training:
@@ -127,7 +127,7 @@ def instance_norm(
         ValueError: one value per channel, or fewer than 3 dimensions.
         RuntimeError: no running statistics, and not ``use_input_stats``.
     """
-    if expect_tensor(input, "input", "instance_norm").ndim < 3:
+    if expect_floating(input, "instance_norm", NotImplementedError).ndim < 3:
         raise ValueError(
             f"instance_norm: input: expected at least 3 dimensions, (batch, channels, ...), got {input.ndim}"
         )
@@ -162,7 +162,7 @@ def group_norm(
     Raises:
         RuntimeError: the channels cannot be divided like this.
     """
-    if expect_tensor(input, "input", "group_norm").ndim < 2:
+    if expect_floating(input, "group_norm", NotImplementedError).ndim < 2:
         raise RuntimeError(
             f"Expected at least 2 dimensions for input tensor but received {input.ndim}: (batch, channels, ...)"
         )
@@ -196,7 +196,7 @@ def layer_norm(
     Raises:
         RuntimeError: the last dimensions of ``input`` are not ``normalized_shape``.
     """
-    expect_tensor(input, "input", "layer_norm")
+    expect_floating(input, "layer_norm", NotImplementedError)
     dims = _check_last(input, normalized_shape, weight=weight, bias=bias)
     return _affine(standardize(input, dim=dims, eps=eps), weight, bias)
 
@@ -214,7 +214,7 @@ def rms_norm(
     Raises:
         RuntimeError: the last dimensions of ``input`` are not ``normalized_shape``.
     """
-    expect_floating(input, "rms_norm")
+    expect_floating(input, "rms_norm", NotImplementedError)
     dims = _check_last(input, normalized_shape, weight=weight)
     kind = dtypes.float32 if input.dtype is dtypes.float16 else input.dtype
     small = dtypes.finfo(kind).eps if eps is None else eps

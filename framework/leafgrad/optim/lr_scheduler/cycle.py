@@ -150,6 +150,8 @@ class CyclicLR(LRScheduler):
         self.max_lrs = per_group("max_lr", optimizer, max_lr)
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise ValueError(f"mode is invalid and scale_fn is None: got mode {mode!r}")
+        if step_size_up < 1:
+            raise ValueError(f"step_size_up: expected at least 1, got {step_size_up}")
         self.total_size = float(step_size_up + (step_size_up if step_size_down is None else step_size_down))
         self.step_ratio = step_size_up / self.total_size
         self.mode = mode
@@ -179,7 +181,10 @@ class CyclicLR(LRScheduler):
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         share = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
-        share *= self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        scale = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if not isinstance(scale, (int, float)):
+            raise TypeError(f"scale_fn: expected a function that returns a number, got {type(scale).__name__}")
+        share *= scale
         if self.cycle_momentum:
             momentums = zip(self.base_momentums, self.max_momentums, strict=True)
             for group, (low, high) in zip(self.optimizer.param_groups, momentums, strict=True):
