@@ -7,6 +7,7 @@ import gc
 import math
 import tracemalloc
 
+import numpy as np
 import pytest
 
 import leafgrad
@@ -349,6 +350,7 @@ def test_an_optimizer_of_ones_own_needs_only_update_or_step():
         (lambda a: optim.SGD([a], lr=math.nan), ValueError, "Invalid learning rate: nan"),
         (lambda a: optim.Adam([a], betas=(0.9, 1)), ValueError, r"index 1: 1; expected it to be in \[0, 1\)"),
         (lambda a: optim.LBFGS([a]).step(), TypeError, "needs a closure"),
+        (lambda a: optim.LBFGS([a], history_size=0), ValueError, "history_size: 0; expected it to be at least 1"),
     ],
 )
 def test_errors_say_what_was_expected(make, error, message):
@@ -418,6 +420,87 @@ def test_lbfgs_solves_a_quadratic_and_resumes_from_a_state_dict(device):
         runs.append(p.tolist())
     assert runs[0] == runs[1]
     assert runs[0] == pytest.approx([0.0, 0.0, 0.0], abs=1e-3)
+
+
+def stiff(n, **options):
+    """An optimizer of n float64 parameters that remembers the last 7 pairs, and its closure."""
+    p = leafgrad.zeros(n, dtype=leafgrad.float64, requires_grad=True)
+    scale = leafgrad.logspace(0, 3, n, dtype=leafgrad.float64)
+    pull = leafgrad.linspace(-1, 1, n, dtype=leafgrad.float64)
+    options = {"max_iter": 9, "max_eval": 1000, "tolerance_grad": 0, "tolerance_change": 0, **options}
+    optimizer = optim.LBFGS([p], history_size=7, line_search_fn="strong_wolfe", **options)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (scale * p * p / 2 + leafgrad.cos(3 * p) / 9 - pull * p).sum()
+        loss.backward()
+        return loss
+
+    return p, optimizer, closure
+
+
+def two_loops(g, steps, changes, scale):
+    """Nocedal and Wright, algorithm 7.4, on NumPy arrays."""
+    q, shares = -g, []
+    for s, y in zip(reversed(steps), reversed(changes), strict=True):
+        shares.append(s @ q / (y @ s))
+        q = q - shares[-1] * y
+    r = scale * q
+    for s, y, share in zip(steps, changes, reversed(shares), strict=True):
+        r = r + s * (share - y @ r / (y @ s))
+    return r
+
+
+@pytest.mark.parametrize("iterations", [2, 5, 8, 9, 40])
+def test_lbfgs_goes_where_the_two_loops_lead(iterations):
+    p, optimizer, closure = stiff(50, max_iter=iterations)
+    optimizer.step(closure)
+    state = optimizer.state[p]
+    steps, changes = ([row.numpy() for row in state[name]] for name in ("old_stps", "old_dirs"))
+    assert len(steps) == len(changes) == len(state["ro"]) == min(iterations - 1, 7)
+    assert state["ro"] == pytest.approx([1 / (y @ s) for s, y in zip(steps, changes, strict=True)], rel=1e-12)
+    assert state["H_diag"].item() == pytest.approx(changes[-1] @ steps[-1] / (changes[-1] @ changes[-1]), rel=1e-12)
+    expected = two_loops(state["prev_flat_grad"].numpy(), steps, changes, state["H_diag"].item())
+    assert np.linalg.norm(state["d"].numpy() - expected) < 1e-12 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("path", ["the state dict", "a copy of it", "a file", "PyTorch's names alone"])
+def test_lbfgs_goes_on_with_a_full_memory(path, tmp_path):
+    runs = []
+    for resume in (False, True):
+        p, optimizer, closure = stiff(201)
+        for steps in range(3):
+            if resume and steps:
+                saved = optimizer.state_dict()
+                if path == "a copy of it":
+                    saved = copy.deepcopy(saved)
+                elif path == "a file":
+                    leafgrad.save(saved, tmp_path / "state")
+                    saved = leafgrad.load(tmp_path / "state")
+                elif path == "PyTorch's names alone":
+                    del saved["state"][0]["inverse"]
+                optimizer.load_state_dict(saved)
+            optimizer.step(closure)
+        runs.append(p.detach().numpy())
+    if path == "PyTorch's names alone":
+        assert runs[1] == pytest.approx(runs[0], rel=1e-6, abs=1e-12)
+    else:
+        assert runs[1].tobytes() == runs[0].tobytes()
+
+
+def test_lbfgs_drops_pairs_without_curvature(device):
+    p = leafgrad.tensor([1.0, 2.0], device=device, requires_grad=True)
+    optimizer = optim.LBFGS([p], lr=0.5, max_iter=4, tolerance_grad=0, tolerance_change=0)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = p.sum()
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    assert optimizer.state[p]["old_dirs"] == optimizer.state[p]["ro"] == []
+    assert p.tolist() == [-0.75, 0.25]  # steps of 1/4, then 1/2 along the gradient
 
 
 def test_lbfgs_parameters_without_gradient_stay():

@@ -24,6 +24,7 @@ class LBFGS(Optimizer):
     The state, kept under the first parameter, has ``n_iter`` and ``func_evals``, counted over all steps, and
     ``stop_reason``, why the last step ended: ``"tolerance_grad"`` (all gradients small), ``"tolerance_change"``
     (the loss, a step or the slope along it too small), ``"max_iter"`` or ``"max_eval"``.
+    ``inverse``, besides PyTorch's names, is what makes a resumed run go on to the same bits; without it, to rounding.
 
     Args:
         params: tensors of one dtype and device; only one group.
@@ -36,8 +37,11 @@ class LBFGS(Optimizer):
         line_search_fn: ``"strong_wolfe"`` or None.
 
     Raises:
-        ValueError: a negative ``lr``, several groups. RuntimeError: an unknown ``line_search_fn``, at a step.
+        ValueError: a negative ``lr``, a ``history_size`` below 1, several groups.
+        RuntimeError: an unknown ``line_search_fn``, at a step.
     """
+
+    _memory: Memory | None = None  # follows from the state
 
     def __init__(
         self,
@@ -51,6 +55,7 @@ class LBFGS(Optimizer):
         line_search_fn: str | None = None,
     ) -> None:
         check_range("learning rate", lr, 0)
+        check_range("history_size", history_size, 1)
         defaults = {
             "lr": lr,
             "max_iter": max_iter,
@@ -103,7 +108,7 @@ class LBFGS(Optimizer):
             return here
         state["n_iter"] += 1
         g = here.gradient
-        d = state["d"] = direction(state, g, group["history_size"])
+        d = state["d"] = self._direction(state, g)
         t = state["t"] = lr if state["n_iter"] > 1 else min(1.0, 1.0 / g.abs().sum().item()) * lr
         state["prev_flat_grad"], state["prev_loss"] = g, here.loss
         slope = g.dot(d).item()
@@ -129,6 +134,22 @@ class LBFGS(Optimizer):
         elif self._evaluations >= group["max_eval"]:
             state["stop_reason"] = "max_eval"
         return there
+
+    def _direction(self, state: dict[str, Any], g: Tensor) -> Tensor:
+        """Where to go from a point with gradient ``g`` (n), after taking in the last step."""
+        if state["n_iter"] == 1:
+            state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)
+            state.pop("inverse", None)
+            return -g
+        if self._memory is None or not self._memory.left(state):
+            self._memory = Memory(state, g)
+        y, s = g - state["prev_flat_grad"], state["d"] * state["t"]
+        ys = y.dot(s).item()
+        if ys > 1e-10:
+            self._memory.add(s, y, 1.0 / ys, self.param_groups[0]["history_size"])
+            self._memory.leave(state)
+            state["H_diag"] = ys / y.dot(y)
+        return self._memory.direction(g, state["H_diag"])
 
     def _search(self, closure: Callable[[], Any], d: Tensor, t: float, start: Point) -> Point:
         """The point that the line search finds; the parameters are left where they were."""
@@ -176,32 +197,83 @@ def largest(x: Tensor) -> float:
     return float(x.abs().max().item())
 
 
-def direction(state: dict[str, Any], g: Tensor, history_size: int) -> Tensor:
-    """Minus the gradient ``g`` (n) times the approximate inverse Hessian, after taking in the last step.
+class Memory:
+    """The last pairs of a step and the change of the gradient that it caused, and directions that follow from them.
 
-    ``old_dirs`` holds changes of the gradient, ``old_stps`` the steps that caused them, ``ro`` the inverses of their
-    products, ``H_diag`` the scale of the first approximation.
+    They are the rows of two matrices S and Y, (m, n), the oldest first. Each of the two loops of algorithm 7.4 is a
+    substitution with L, the lower triangle of Y S^T; here it is a product with its inverse K. A new pair adds a row
+    to L and to K, and once the oldest is dropped, what is left of K is the inverse of what is left of L.
+
+    Source: Byrd, Nocedal and Schnabel (1994), "Representations of quasi-Newton matrices and their use in limited
+    memory methods", Math. Program. 63, for the idea.
+
+    Rows are written once and stay where they are, so the lists in the optimizer's state are views of them.
+
+    Args:
+        state: what a memory has left in an optimizer's state; ``inverse``, which is K, is computed if it is missing.
+        like: a vector (n) of the dtype and on the device of all.
     """
-    if state["n_iter"] == 1:
-        state["old_dirs"], state["old_stps"], state["ro"], state["H_diag"] = [], [], [], 1.0
-        return -g
-    changes, steps, inverses = state["old_dirs"], state["old_stps"], state["ro"]
-    y, s = g - state["prev_flat_grad"], state["d"] * state["t"]
-    ys = y.dot(s).item()
-    if ys > 1e-10:
-        if len(changes) == history_size:
-            del changes[0], steps[0], inverses[0]
-        changes.append(y)
-        steps.append(s)
-        inverses.append(1.0 / ys)
-        state["H_diag"] = ys / y.dot(y).item()
-    q = -g
-    shares = []
-    for y, s, ro in zip(reversed(changes), reversed(steps), reversed(inverses), strict=True):
-        share = s.dot(q).item() * float(ro)
-        q.sub_(y * share)
-        shares.append(share)
-    q.mul_(float(state["H_diag"]))
-    for y, s, ro, share in zip(changes, steps, inverses, reversed(shares), strict=True):
-        q.add_(s * (share - y.dot(q).item() * float(ro)))
-    return q
+
+    def __init__(self, state: dict[str, Any], like: Tensor) -> None:
+        saved = [list(state[name]) for name in ("old_stps", "old_dirs", "ro")]
+        self.lists: dict[str, list[Any]] = {"old_stps": [], "old_dirs": [], "ro": []}
+        self.steps = self.changes = new_full(like, shape=(0, *like.shape), value=0)
+        self.inverse = new_full(like, shape=(0, 0), value=0)
+        self.first = self.end = 0  # the pairs lie in these rows
+        for s, y, ro in zip(*saved, strict=True):
+            self.add(s, y, float(ro), len(saved[0]))
+        if "inverse" in state and tuple(state["inverse"].shape) == (self.end, self.end):
+            self.inverse[: self.end, : self.end] = state["inverse"]  # the very bits: it depends on pairs long forgotten
+        self.leave(state)
+
+    def leave(self, state: dict[str, Any]) -> None:
+        """Put everything into ``state`` from which another memory can go on."""
+        state.update(self.lists, inverse=self.inverse[self.first : self.end, self.first : self.end])
+
+    def left(self, state: dict[str, Any]) -> bool:
+        """Whether ``state`` still holds what this memory has left there."""
+        pairs = self.end - self.first
+        return all(state.get(name) is kept and len(kept) == pairs for name, kept in self.lists.items())
+
+    def add(self, s: Tensor, y: Tensor, ro: float, limit: int) -> None:
+        """Take in a pair, ``ro`` the inverse of its product, and forget what is older than the last ``limit``."""
+        forgotten = max(self.end - self.first + 1 - limit, 0)
+        self.first += forgotten
+        for kept in self.lists.values():
+            del kept[:forgotten]
+        if self.end == len(self.steps):
+            self._move()
+        i, j = self.first, self.end
+        rows = self.steps[j].copy_(s), self.changes[j].copy_(y), ro
+        self.inverse[j, i:j] = (self.steps[i:j] @ y) @ self.inverse[i:j, i:j] * -ro
+        self.inverse[j, j] = ro
+        self.end = j + 1
+        for kept, row in zip(self.lists.values(), rows, strict=True):
+            kept.append(row)
+
+    def _move(self) -> None:
+        """Move the pairs to the front of new matrices with a quarter more rows."""
+        i, j = self.first, self.end
+        m, n = j - i, self.steps.shape[1]
+        rows = m + m // 4 + 1
+        self.steps = padded(self.steps[i:j], (rows, n))
+        self.changes = padded(self.changes[i:j], (rows, n))
+        self.inverse = padded(self.inverse[i:j, i:j], (rows, rows))
+        self.first, self.end = 0, m
+        self.lists["old_stps"][:] = self.steps[:m].unbind()
+        self.lists["old_dirs"][:] = self.changes[:m].unbind()
+
+    def direction(self, g: Tensor, scale: Tensor | float) -> Tensor:
+        """Minus the approximate inverse Hessian, ``scale`` times the identity before all pairs, times ``g`` (n)."""
+        i, j = self.first, self.end
+        s, y, inverse = self.steps[i:j], self.changes[i:j], self.inverse[i:j, i:j]
+        shares = (s @ g) @ inverse
+        r = (g - shares @ y) * scale
+        return -(r + (inverse @ (shares / inverse.diagonal() - y @ r)) @ s)
+
+
+def padded(x: Tensor, shape: tuple[int, int]) -> Tensor:
+    """A matrix of ``shape`` with ``x`` at its upper left and zeros elsewhere."""
+    larger: Tensor = new_full(x, shape=shape, value=0)
+    larger[: x.shape[0], : x.shape[1]] = x
+    return larger
