@@ -48,6 +48,12 @@ def reduce(w: Writer, reduce: Reduce) -> None:
     if name in SUMS and x.axis is None and inner and outer and max(inner) < max(outer):
         columns(w, reduce, x, outer, inner)
         return
+    if reduce.total and not inner and len(outer) <= 1:
+        lanes = [(x.shape[k], x.strides[k]) for k in outer] or [(1, 1)]
+        (count, step), to = lanes[0], (targets or [1])[0]
+        call = w.products.totals(x.root.dtype, w.chunk, count, int(step or 0), to)
+        w.add(f"{call}({w.row(x, [], [])}, {w.row(out, [], [])}, n);")
+        return
     for a, k in enumerate(outer):
         w.loop(f"o{a}", x.shape[k])
     outs = [f"o{a}" for a in range(len(outer))]

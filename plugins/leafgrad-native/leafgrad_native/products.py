@@ -136,11 +136,8 @@ class Products:
             f"// s[k, j] += sum over n points of x[k, p] y[p, j] for {k} k and {j} j",
             f"static void __attribute__((noinline)) {name}",
             f"({t} *restrict x, {t} *restrict y, {t} *restrict s, long n) {{",
-            f"    const long m = (n + LG_VL({t}) - 1) / LG_VL({t}) * LG_VL({t});",
-            "    if (m > n) { // what lies beyond the valid points counts nothing",
-            f"        for (long k = 0; k < {k}; k++) for (long p = n; p < m; p++) x[k * {ak * chunk}L + p] = 0;",
-            f"        for (long j = 0; j < {j}; j++) for (long p = n; p < m; p++) y[j * {bj * chunk}L + p] = 0;",
-            "    }",
+            *valid(t, "x", k, ak * chunk),
+            *(line for line in valid(t, "y", j, bj * chunk)[1:]),
         ]
         first = 0
         for height, rows in blocks(k, SIDE):
@@ -183,6 +180,31 @@ class Products:
                 + " }"
             )
         return lines
+
+    def totals(self, kind: str, chunk: int, count: int, xs: int, ss: int) -> str:
+        """``s[k] += sum over points of x[k, p]`` for ``count`` lanes, as many together as a vector has elements."""
+        name = f"totals_{count}_{short(kind)}_{chunk}_{xs}_{ss}"
+        if name not in self.functions:
+            t, v, size = C_TYPES[kind], vector(kind), lanes(kind)
+            lines = [
+                f"// s[k] += sum over n points of x[k, p] for {count} k",
+                f"static void __attribute__((noinline)) {name}({t} *restrict x, {t} *restrict s, long n) {{",
+                *valid(t, "x", count, xs * chunk),
+            ]
+            for first in range(0, count, size):
+                some = range(first, min(first + size, count))
+                lines += [
+                    f"    {{ {v} {', '.join(f'a{k} = {{0}}' for k in some)};",
+                    f"      for (long p = 0; p < m; p += {size}) {{",
+                    *(f"          a{k} += *(const {v} *)(x + {k * xs * chunk}L + p);" for k in some),
+                    "      }",
+                    f"      const {v} t = "
+                    f"{tree(kind, [f'a{k}' for k in some] + [f'({v}){{0}}'] * (size - len(some)))};",
+                    *(f"      s[{k * ss}] += t[{k - first}];" for k in some),
+                    "    }",
+                ]
+            self.functions[name] = [*lines, "}"]
+        return name
 
     # ---- of whole arrays --------------------------------------------------------------------------------------
 
@@ -260,6 +282,14 @@ def packed(
         lines.append("        }")
         first += height * count
     return [*lines, "    }", "}"]
+
+
+def valid(t: str, x: str, count: int, step: int) -> list[str]:
+    """``m``, the valid points in whole vectors; what lies beyond them becomes zero, and counts nothing in a sum."""
+    return [
+        f"    const long m = (n + LG_VL({t}) - 1) / LG_VL({t}) * LG_VL({t});",
+        f"    for (long k = 0; k < {count}; k++) for (long p = n; p < m; p++) {x}[k * {step}L + p] = 0;",
+    ]
 
 
 def lanes(kind: str) -> int:
