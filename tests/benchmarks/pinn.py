@@ -14,6 +14,7 @@ import argparse
 import itertools
 import os
 import platform
+import random
 import statistics
 import sys
 import time
@@ -264,12 +265,19 @@ def timed(f: Callable[[], Any]) -> float:
 
 
 def compare(functions: dict[str, Any], rounds: int) -> dict[str, float]:
-    """Median milliseconds of each, measured in turns."""
+    """Median milliseconds of each, measured in turns of random order.
+
+    A pause comes before each turn: threads of the one before spin for a while on the cores that all share.
+    """
+    order = list(functions.items())
+    shuffle = random.Random(0).shuffle
     for f in functions.values():
         f()
     times: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(rounds):
-        for name, f in functions.items():
+        shuffle(order)
+        for name, f in order:
+            time.sleep(0.05)
             times[name].append(timed(f))
     return {name: 1e3 * statistics.median(ts) for name, ts in times.items()}
 
