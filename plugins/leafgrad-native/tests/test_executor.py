@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 
 import leafgrad
 from leafgrad import nn
-from leafgrad_native import executor, expressions
+from leafgrad_native import build, executor, expressions, products, target
 from leafgrad_native.compiler import NoCompiler, compiler
 
 try:
@@ -98,6 +99,39 @@ def test_a_step_with_derivatives_equals_eager(dtype, rtol, points):
     for got, want in zip(arrays(c(*arguments)), arrays(step(*arguments)), strict=True):
         assert got.dtype == want.dtype
         np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol * np.abs(want).max())
+
+
+@pytest.mark.parametrize(("width", "count"), [(16, 32), (16, 16), (32, 16)])
+@pytest.mark.parametrize("dtype", [leafgrad.float32, leafgrad.float64])
+def test_other_processors_vectors(monkeypatch, dtype, width, count):
+    """The code for narrower vectors and fewer registers, which any processor of the kind can run."""
+    if width > target.vector_bytes():
+        pytest.skip("this processor's vectors are narrower")
+    for module in (products, build):
+        monkeypatch.setattr(module, "vector_bytes", lambda: width)
+        monkeypatch.setattr(module, "registers", lambda: count)
+    step, arguments = burgers(dtype, 150, 20)
+    c = compiled(step, arguments)
+    rtol = 1e-11 if dtype is leafgrad.float64 else 2e-4
+    for got, want in zip(arrays(c(*arguments)), arrays(step(*arguments)), strict=True):
+        np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol * np.abs(want).max())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang")
+@pytest.mark.parametrize("system", ["aarch64-macos", "x86_64-macos", "aarch64-linux-gnu", "x86_64-windows-gnu"])
+def test_the_code_compiles_for_other_systems(monkeypatch, tmp_path, system):
+    texts = []
+    for module in (products, build):
+        monkeypatch.setattr(module, "vector_bytes", lambda: 16)
+    original = build.compiled
+    monkeypatch.setattr(build, "compiled", lambda text, name: texts.append(text) or original(text, name))
+    step, arguments = burgers(leafgrad.float32, 150, 20)
+    compiled(step, arguments)(*arguments)
+    (tmp_path / "step.c").write_text(texts[-1])
+    flags = ["-O2", "-fopenmp-simd", "-fno-math-errno", "-std=gnu11", "-c"]
+    command = [sys.executable, "-m", "ziglang", "cc", "-target", system, *flags, "step.c", "-o", "step.o"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=300)
 
 
 @pytest.mark.parametrize("rule", ["sgd", "adam"])
