@@ -62,7 +62,8 @@ class Checked:
         equations = tuple(self.phase.equations)
         made = {v for e in equations for v in e.outputs}
         inputs = dict.fromkeys(v for e in equations for v in e.values if v not in made)
-        sources: dict[Value, Source] = {v: Given(k) for k, v in enumerate(inputs)}
+        known = self.program.graph.inputs  # by where an input comes from, NumPy knows a batch
+        sources: dict[Value, Source] = {v: known.get(v, Given(k)) for k, v in enumerate(inputs)}
         results = tuple(self.phase.outputs)
         return replace(self.program.graph, inputs=sources, equations=equations, results=results, effects=())
 

@@ -13,7 +13,7 @@ from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.forms import Form
 from leafgrad_native.target import registers, vector_bytes
 
-BLAS_FROM = 20_000  # multiplications from which a call of BLAS pays
+BLAS_FROM = 8_000_000  # multiplications; below half of it, what is here was as fast as OpenBLAS or faster
 ROWS = 6  # outputs in registers, times LG_PB vectors
 PACKED = 8192  # elements of a block of the right matrix that is brought into order, of so many columns
 PACKED_COLUMNS = 256
