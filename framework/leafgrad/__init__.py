@@ -4,7 +4,7 @@ from importlib import import_module as _import_module
 from math import e as e, inf as inf, nan as nan, pi as pi
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from leafgrad import autograd as autograd, func as func, linalg as linalg, nn as nn, optim as optim, random as random
+from leafgrad import autograd as autograd, linalg as linalg, random as random
 from leafgrad.autograd.anomaly import (
     is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
     is_anomaly_enabled as is_anomaly_enabled,
@@ -79,11 +79,11 @@ bool, float, int = bool_, float_, int_
 _publish(globals())
 
 if _TYPE_CHECKING:
-    from leafgrad import compat as compat, distributions as distributions
+    from leafgrad import compat as compat, distributions as distributions, func as func, nn as nn, optim as optim
 else:
 
     def __getattr__(name: str) -> object:
-        """What few programs need is imported when it is first asked for."""
-        if name in ("compat", "distributions"):
+        """What not every program needs is imported when it is first asked for."""
+        if name in ("compat", "distributions", "func", "nn", "optim"):
             return _import_module(f"leafgrad.{name}")
         raise AttributeError(f"module 'leafgrad' has no attribute {name!r}", name=name)
