@@ -27,7 +27,6 @@ class Products:
     Attributes:
         functions: name -> definition.
         blas: whether large whole products may call BLAS.
-        work: multiplications per run of the program that the products of each kind do.
     """
 
     def __init__(self, blas: bool) -> None:
@@ -157,7 +156,7 @@ class Products:
         """One block of ``height`` x ``width`` accumulators over all points, added to its place."""
         t, v = C_TYPES[kind], vector(kind)
         cells = [(r, c) for r in range(height) for c in range(width)]
-        lanes = vector_bytes() // (4 if kind == "float32" else 8)
+        size = lanes(kind)
         lines = [
             f"        {v} {', '.join(f'a{r}_{c} = {{0}}' for r, c in cells)};",
             f"        for (long p = 0; p < m; p += LG_VL({t})) {{",
@@ -167,11 +166,11 @@ class Products:
             adds = " ".join(f"a{r}_{c} += h * y{c};" for c in range(width))
             lines.append(f"            {{ const {v} h = *({v} *)(x + (k + {r}) * {ax}L + p); {adds} }}")
         lines.append("        }")
-        for start in range(0, len(cells), lanes):
-            some = cells[start : start + lanes]
-            names = [f"a{r}_{c}" for r, c in some] + [f"({v}){{0}}"] * (lanes - len(some))
+        for start in range(0, len(cells), size):
+            some = cells[start : start + size]
+            names = [f"a{r}_{c}" for r, c in some] + [f"({v}){{0}}"] * (size - len(some))
             lines.append(f"        {{ const {v} t = {tree(kind, names)};")
-            if sj == 1 and width == 4 and len(some) == lanes:
+            if sj == 1 and width == 4 and len(some) == size:
                 lines.append(f"          lg_add_rows_{short(kind)}(s + (k + {some[0][0]}) * {sk}L + j, {sk}L, t); }}")
                 continue
             lines.append(
@@ -236,9 +235,9 @@ def packed(
     """``o = a @ b`` for any strides: blocks of b in order, in whole vectors, and blocks of the result in registers."""
     m, k, n = sizes
     t, v = C_TYPES[kind], vector(kind)
-    lanes = vector_bytes() // (4 if kind == "float32" else 8)
-    wide = min(-(-n // lanes), 4 if registers() > 16 else 2)  # vectors of a block in registers
-    step = wide * lanes
+    size = lanes(kind)
+    wide = min(-(-n // size), 4 if registers() > 16 else 2)  # vectors of a block in registers
+    step = wide * size
     columns = min(-(-n // step) * step, max(step, PACKED_COLUMNS // step * step))
     depth = min(k, max(1, PACKED // columns))
     lines = [
@@ -267,7 +266,7 @@ def packed(
             "                "
             + " ".join(f"const {t} w{r} = a[(i + {r}) * {a[0]}L + (k0 + k) * {a[1]}L];" for r in rows),
             f"                LG_UNROLL for (int q = 0; q < {wide}; q++) {{",
-            f"                    const {v} h = *(const {v} *)(pack + k * {columns} + j + q * {lanes});",
+            f"                    const {v} h = *(const {v} *)(pack + k * {columns} + j + q * {size});",
             "                    " + " ".join(f"a{r}[q] += h * w{r};" for r in rows),
             "                }",
             "            }",

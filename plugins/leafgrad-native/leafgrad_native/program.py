@@ -210,7 +210,7 @@ class Plan:
         segment.offsets = {r: at // QUANTUM for r, at in offsets.items()}
         for root in segment.lowering.sums.values():
             segment.offsets[root] = segment.sums
-            segment.sums += -(-root.lanes * itemsize(root.dtype) // memory.ALIGN) * memory.ALIGN
+            segment.sums += memory.rounded(root.lanes * itemsize(root.dtype))
         rows = min(LONGEST, self.cache // max(1, segment.scratch), loop.length)
         segment.chunk = max(QUANTUM, rows // QUANTUM * QUANTUM)
         chunks = -(-loop.length // segment.chunk)
