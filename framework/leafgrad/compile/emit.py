@@ -216,7 +216,7 @@ class WholeWriter(Writer):
 
     def sum_as_product(self, equation: Equation) -> str | None:
         """A sum over the first or the last dimensions as a product with ones, which is several times faster."""
-        (value,), dims, ndim = equation.values, summed_dims(equation), len(next(equation.values).shape)
+        (value,), dims, ndim = equation.values, summed_dims(equation), len(equation.values[0].shape)
         if value.dtype not in ("float32", "float64") or value.dtype != equation.out.dtype:
             return None
         a, count = self.text(equation, 0), math.prod(value.shape[d] for d in dims)

@@ -6,7 +6,8 @@ A Graph is never changed; a pass builds a new one. Values are shared between gra
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Iterable, Iterator
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,7 +49,8 @@ class Line:
 class Equation:
     """``outputs = op(*inputs, **params)``, and the line of the user's source that asked for it.
 
-    ``place`` matters to ops without array inputs only: where they create.
+    ``place`` matters to ops without array inputs only: where they create. ``values`` are the inputs that are values,
+    not numbers.
     """
 
     op: Op
@@ -57,6 +59,10 @@ class Equation:
     outputs: tuple[Value, ...]
     line: Line
     several: bool = False  # whether the op returns a tuple
+    values: tuple[Value, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple([v for v in self.inputs if isinstance(v, Value)]))
 
     @property
     def name(self) -> str:
@@ -66,11 +72,6 @@ class Equation:
     def out(self) -> Value:
         """The output of an op that has one."""
         return self.outputs[0]
-
-    @property
-    def values(self) -> Iterator[Value]:
-        """The inputs that are values, not numbers."""
-        return (v for v in self.inputs if isinstance(v, Value))
 
     @property
     def place(self) -> Place:
@@ -177,8 +178,13 @@ class Graph:
     effects: tuple[Effect, ...] = ()
     names: dict[Value, str] = field(default_factory=dict)
 
-    def with_equations(self, equations: Iterable[Equation], same: dict[Value, Value] | None = None) -> Graph:
-        """The graph with other equations; ``same`` maps values that are gone to the ones that replace them."""
+    def with_equations(self, equations: Sequence[Equation], same: dict[Value, Value] | None = None) -> Graph:
+        """The graph with other equations, itself if they are its own.
+
+        ``same`` maps values that are gone to the ones that replace them.
+        """
+        if len(equations) == len(self.equations) and all(map(operator.is_, equations, self.equations)):
+            return self
         replaced = same or {}
 
         def at(v: Value) -> Value:

@@ -63,7 +63,7 @@ def compute_type(equation: Equation) -> str | None:
     """The dtype in which the body is evaluated, which its functions and numbers take; None: NumPy's is not C's."""
     out = equation.out.dtype
     if equation.name in ("to_dtype", "clone"):
-        return next(equation.values).dtype
+        return equation.values[0].dtype
     if out in FLOATS:
         return max([out, *(v.dtype for v in equation.values if v.dtype in FLOATS)])
     if out != "bool":

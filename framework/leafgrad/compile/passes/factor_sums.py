@@ -164,7 +164,7 @@ def is_sum(e: Equation) -> bool:
 def parts(e: Equation) -> Iterator[tuple[float, Value | float]]:
     """What a sum adds up, with coefficients."""
     if e.op is mul:
-        yield number(e.inputs[1]) or 0, next(e.values)
+        yield number(e.inputs[1]) or 0, e.values[0]
         return
     signs = (-1.0,) if e.op is neg else (1.0, -1.0 if e.op is sub else 1.0)
     for sign, x in zip(signs, e.inputs, strict=True):

@@ -30,9 +30,10 @@ def forward(graph: Graph) -> tuple[Equation, ...]:
     for v in graph.inputs:
         left[v] = left.get(v, 0) + 1
 
+    new, read = sizes(graph, root)
+
     def growth(e: Equation) -> int:
-        new = sum(nbytes(v) for v in e.outputs if root[v] is v)
-        return new - sum(nbytes(v) for v in {root[v] for v in e.values} if left[v] == 1)
+        return new[e] - sum([size for v, size in read[e].items() if left[v] == 1])
 
     def done(e: Equation) -> None:
         for v in set(e.values):
@@ -50,15 +51,22 @@ def backward(graph: Graph) -> tuple[Equation, ...]:
         for b in before:
             after[b].append(e)
 
+    made, read = sizes(graph, root)
+
     def growth(e: Equation) -> int:
-        new = sum(nbytes(v) for v in {root[v] for v in e.values} if v not in needed)
-        return new - sum(nbytes(v) for v in e.outputs if root[v] is v)
+        return sum([size for v, size in read[e].items() if v not in needed]) - made[e]
 
     def done(e: Equation) -> None:
-        needed.update(root[v] for v in e.values)
+        needed.update(read[e])
 
     reverse = {e: after[e] for e in reversed(graph.equations)}
     return tuple(reversed(greedy(reverse, growth, done)))
+
+
+def sizes(graph: Graph, root: dict[Value, Value]) -> tuple[dict[Equation, int], dict[Equation, dict[Value, int]]]:
+    """For each equation the bytes of the memory that it makes, and of each that it reads."""
+    made = {e: sum(nbytes(v) for v in e.outputs if root[v] is v) for e in graph.equations}
+    return made, {e: {root[v]: nbytes(root[v]) for v in e.values} for e in graph.equations}
 
 
 def dependencies(graph: Graph) -> dict[Equation, list[Equation]]:

@@ -16,4 +16,5 @@ def remove_dead(graph: Graph) -> Graph:
         if "random" in equation.op.traits or not needed.isdisjoint(equation.outputs):
             live.append(equation)
             needed.update(equation.values)
-    return graph.with_equations(reversed(live))
+    live.reverse()
+    return graph.with_equations(live)

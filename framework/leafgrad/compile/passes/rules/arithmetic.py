@@ -35,7 +35,7 @@ def number(x: Operand) -> float | None:
 def negated(r: Rewriter, x: Operand) -> Value | None:
     """y if ``x`` is ``neg(y)``."""
     e = r.maker(x, neg)
-    return None if e is None else next(e.values)
+    return None if e is None else e.values[0]
 
 
 def scaled(r: Rewriter, x: Operand | Equation) -> tuple[Value, float] | None:

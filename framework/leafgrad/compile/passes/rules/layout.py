@@ -57,7 +57,7 @@ def sign_outward(r: Rewriter, e: Equation) -> Value | None:
 def permute_rule(r: Rewriter, e: Equation) -> Value | None:
     (x,), dims = e.inputs, e.params["dims"]
     if tuple(dims) == tuple(range(len(dims))):
-        return next(e.values)
+        return e.values[0]
     if (inner := r.maker(x, permute)) is not None:
         first = inner.params["dims"]
         return r.emit(permute, inner.inputs[0], dims=tuple(first[i] for i in dims))

@@ -55,7 +55,7 @@ def filled_by(r: Rewriter, x: object) -> tuple[Value, Window] | None:
     """(y, w) if x is y in a window of zeros."""
     e = r.maker(x, unpart) if isinstance(x, Value) else None
     w = None if e is None else window(e.params["at"], e.out.shape)
-    return None if e is None or w is None else (next(e.values), w)
+    return None if e is None or w is None else (e.values[0], w)
 
 
 # ---- slices -----------------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def part_of_part(r: Rewriter, inner: Equation, w: Window) -> Value | None:
     if first is None:
         return None
     return seen(
-        r, next(inner.values), tuple((a + start, a + stop) for (a, _), (start, stop) in zip(first, w, strict=True))
+        r, inner.values[0], tuple((a + start, a + stop) for (a, _), (start, stop) in zip(first, w, strict=True))
     )
 
 
@@ -106,7 +106,7 @@ def part_of_filled(r: Rewriter, inner: Equation, w: Window) -> Value | None:
     if any(stop <= a or b <= start for (a, b), (start, stop) in pairs):
         return r.full(extent(w), 0.0 if inner.out.dtype.startswith("float") else 0, inner.out)
     if all(a <= start and stop <= b for (a, b), (start, stop) in pairs):
-        return seen(r, next(inner.values), tuple((start - a, stop - a) for (a, _), (start, stop) in pairs))
+        return seen(r, inner.values[0], tuple((start - a, stop - a) for (a, _), (start, stop) in pairs))
     return None
 
 
@@ -135,7 +135,7 @@ def part_of_expanded(r: Rewriter, inner: Equation, w: Window) -> Value | None:
 def part_of_permuted(r: Rewriter, inner: Equation, w: Window) -> Value | None:
     dims = inner.params["dims"]
     moved = tuple(w[dims.index(i)] for i in range(len(dims)))
-    return r.emit(permute, seen(r, next(inner.values), moved), dims=dims)
+    return r.emit(permute, seen(r, inner.values[0], moved), dims=dims)
 
 
 def part_of_elementwise(r: Rewriter, inner: Equation, w: Window) -> Value | None:
@@ -176,7 +176,7 @@ def padded_with_zeros(r: Rewriter, e: Equation) -> Value | None:
 
 def filled_whole(r: Rewriter, e: Equation) -> Value | None:
     w = window(e.params["at"], e.out.shape)
-    return next(e.values) if w is not None and extent(w) == e.out.shape else None
+    return e.values[0] if w is not None and extent(w) == e.out.shape else None
 
 
 def sum_of_filled(r: Rewriter, e: Equation) -> Value | None:
