@@ -566,3 +566,8 @@ def test_exceptions_are_those_of_pytorch(t, case):
         call(t)
     if t is leafgrad:
         assert re.search(".*".join(map(re.escape, parts)), str(caught.value), re.DOTALL), str(caught.value)
+
+
+def test_too_large_a_result_says_so_with_the_op():
+    with pytest.raises(MemoryError, match=r"^add\(x: .*: Unable to allocate"):
+        leafgrad.zeros(1, 1).expand(2**44, 2**8) + leafgrad.ones(1)

@@ -7,6 +7,7 @@ import pytest
 from rows import ROWS, outputs, tensors
 
 import leafgrad
+from leafgrad.compile.replay import run
 
 EXECUTORS = ("numpy", "replay")
 STATIC = [row for row in ROWS if "dynamic" not in getattr(row.op, "traits", ())]
@@ -28,10 +29,10 @@ def size(array):
     return float(finite.max()) if finite.size else 1.0
 
 
-def calls(row):
+def calls(row, dtype=None):
     """(function of the tensors among the arguments, these tensors) for each sample."""
-    for args, params in row.draw(row.dtypes[0]):
-        all_args = tensors(args, "cpu", requires_grad=True)
+    for args, params in row.draw(dtype or row.dtypes[0]):
+        all_args = tensors(args, "cpu", requires_grad=dtype is None)
         places = [i for i, a in enumerate(all_args) if isinstance(a, leafgrad.Tensor)]
 
         def function(*given, all_args=all_args, places=places, params=params):
@@ -45,6 +46,20 @@ def calls(row):
 
 def differentiable(row):
     return "nondifferentiable" not in getattr(row.op, "traits", ())
+
+
+@pytest.mark.parametrize("row", STATIC, ids=str)
+def test_a_trace_states_the_shapes_and_dtypes_that_ops_give(row):
+    for dtype in row.dtypes:
+        for function, args in calls(row, dtype):
+            given = tuple(a.detach().clone() for a in args)
+            graph = leafgrad.trace(function, *given)
+            arrays = dict(zip(graph.inputs, [given[s.index].numpy() for s in graph.inputs.values()], strict=True))
+            for e in graph.equations:
+                made = run(e, arrays)
+                arrays.update(zip(e.outputs, made if e.several else (made,), strict=True))
+                for stated in e.outputs:
+                    assert (stated.shape, stated.dtype) == (arrays[stated].shape, arrays[stated].dtype.name), (row, e)
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

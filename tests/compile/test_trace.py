@@ -9,6 +9,7 @@ from leafgrad import nn, optim
 from leafgrad.compile.graph import Captured, Grad, Live, SetGrad, Write
 from leafgrad.compile.trace import trace_call
 from leafgrad.errors import TraceError
+from leafgrad.ops.define import op
 
 
 def test_prints_as_a_short_program_with_names_shapes_and_lines():
@@ -128,6 +129,48 @@ def test_third_party_ops_need_nothing():
     assert "cube_for_trace" in str(leafgrad.trace(f, x))
     step = leafgrad.compile(f)
     assert [step(x).tolist() for _ in range(3)] == [[6, 12]] * 3
+
+
+def test_a_trace_computes_nothing():
+    """Neither time nor memory grow with the batch: 10 TB of it are traced here."""
+    many = 10**12
+    x = leafgrad.zeros(1, 1).expand(many, 2).detach()
+    net = nn.Sequential(nn.Linear(2, 20), nn.Tanh(), nn.Linear(20, 3))
+
+    def step(x):
+        x.requires_grad_()
+        u = net(x).log_softmax(1)
+        (u_x,) = leafgrad.autograd.grad(u[:, :1].sum(), x, create_graph=True)
+        loss = leafgrad.cat([u_x, u, u_x.tanh()], 1).clamp(min=0).square().mean()
+        return leafgrad.autograd.grad(loss, list(net.parameters()))
+
+    graph = leafgrad.trace(step, x)
+    assert max(v.shape[0] for e in graph.equations for v in e.outputs if v.shape) == many
+    typed = leafgrad.trace(step, leafgrad.ones(5, 2))
+    assert [e.name for e in graph.equations] == [e.name for e in typed.equations]
+
+
+def test_ops_that_only_a_run_understands_are_run_on_what_they_would_get():
+    seen = []
+
+    @op
+    def halves(xp, x):
+        seen.append(x.copy())
+        return x[: len(x) // 2]
+
+    x = leafgrad.arange(6.0)
+    graph = leafgrad.trace(lambda x: halves(halves((x + 1) * 2)) - 1, x)
+    assert [a.tolist() for a in seen] == [[2, 4, 6, 8, 10, 12], [2, 4, 6]]
+    assert graph.results[0].shape == (1,)
+
+
+def test_shapes_that_do_not_fit_are_refused_while_tracing_as_they_are_outside():
+    for f in (lambda x: x + leafgrad.ones(4), lambda x: x @ leafgrad.ones(4, 2), lambda x: x.reshape(5)):
+        with pytest.raises(RuntimeError) as eager:
+            f(leafgrad.ones(3))
+        with pytest.raises(RuntimeError) as traced:
+            leafgrad.trace(f, leafgrad.ones(3))
+        assert str(eager.value) == str(traced.value)
 
 
 def test_state_made_while_tracing_is_an_error_that_names_the_line():

@@ -12,7 +12,7 @@ from typing import Any
 from leafgrad import backends
 from leafgrad.backends import Generator
 from leafgrad.backends.place import place
-from leafgrad.compile import memory
+from leafgrad.compile import memory, shapes
 from leafgrad.compile.graph import (
     Argument,
     Captured,
@@ -21,12 +21,14 @@ from leafgrad.compile.graph import (
     Grad,
     Line,
     Live,
+    Operand,
     SetGrad,
     SetRequiresGrad,
     Source,
     Value,
     Write,
 )
+from leafgrad.compile.replay import run
 from leafgrad.compile.symbol import Symbol
 from leafgrad.errors import TraceError
 from leafgrad.ops import messages
@@ -80,7 +82,9 @@ class Recorder:
             self.tensors[i] = t
         self.equations: list[Equation] = []
         self.inputs: dict[Value, Source] = {}
-        self.arrays: dict[Value, Any] = {}  # what the inputs are in this run
+        self.arrays: dict[Value, Any] = {}  # what the inputs are in this run, and what was computed from them
+        self.makers: dict[Value, int] = {}  # the place in `equations` of what makes a value
+        self.likes: dict[Value, Value] = {}  # gradients of results: their values in this run are taken to be these
         self.sources: dict[int, Argument | Captured | Grad] = {}  # by id of tensor; kept alive by `outside`
         self.outside: dict[int, Borrowed] = {}  # by id of tensor
         self.cuts: set[Leaf] = set()  # stand for the history that tensors from outside have
@@ -155,30 +159,33 @@ class Recorder:
         value = Value(tuple(array.shape), array.dtype.name, place(array))
         self.inputs[value] = source
         self.arrays[value] = array
-        return self.symbol(value, array, user_line(), weak)
+        return self.symbol(value, user_line(), weak)
 
-    def symbol(self, value: Value, array: Any, line: Line, weak: bool = False) -> Symbol:
-        made = Symbol(self, value, array, weak)
+    def symbol(self, value: Value, line: Line, weak: bool = False) -> Symbol:
+        made = Symbol(self, value, weak)
         self.symbols.append((weakref.ref(made), line))
         return made
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Run ``op`` on the arrays behind the Symbols and record it."""
-        arrays, operands = [], []
+        """Record ``op`` on Symbols; run it only if nothing else tells what it makes."""
+        operands: list[Operand] = []
         weak = op.name != "to_dtype" and "elementwise" in op.traits
         for a in args:
             if isinstance(a, Symbol):
                 self.own(a)
-                arrays.append(a.array)
                 operands.append(a.value)
                 weak = weak and a.weak
             elif hasattr(a, "dtype") and hasattr(a, "shape"):
                 raise unknown_history(op.name)
             else:
-                arrays.append(a)
                 operands.append(a)
         self.remember_generators(params)
-        return self.record(op, tuple(operands), params, op.compute(tuple(arrays), params), weak)
+        try:
+            made = shapes.results(op, operands, params)
+        except shapes.Unknown:
+            result = op.compute(tuple([self.array(v) if isinstance(v, Value) else v for v in operands]), params)
+            return self.computed(op, tuple(operands), params, result, weak)
+        return self.record(op, tuple(operands), params, made, op.name in shapes.SEVERAL, weak)
 
     def create(self, op: Any, where: tuple[str, int], params: dict[str, Any]) -> Any:
         """Run an op without array arguments on a device and record it."""
@@ -186,7 +193,7 @@ class Recorder:
         backend = backends.by_device_type(where[0])
         with backend.device_scope(where[1]):
             result = backend.wrap(op.kernels.get(backend.name, op.forward)(backend.xp, **params))
-        return self.record(op, (), params, result)
+        return self.computed(op, (), params, result)
 
     def live(self, read: Callable[[], float]) -> Symbol:
         """A Symbol for a Python number that is read anew at each call of the program."""
@@ -212,15 +219,39 @@ class Recorder:
         self.touched[leaf] = source, leaf.grad
 
     def record(
+        self, op: Any, operands: tuple[Any, ...], params: dict[str, Any], made: list[Value], several: bool, weak: bool
+    ) -> Any:
+        line = user_line()
+        self.makers.update(dict.fromkeys(made, len(self.equations)))
+        self.equations.append(Equation(op, operands, params, tuple(made), line, several))
+        symbols = tuple([self.symbol(v, line, weak) for v in made])
+        return symbols if several else symbols[0]
+
+    def computed(
         self, op: Any, operands: tuple[Any, ...], params: dict[str, Any], result: Any, weak: bool = False
     ) -> Any:
+        """Record an op with its result in this run."""
         several = type(result) is tuple
         arrays = result if several else (result,)
-        values = tuple(Value(tuple(a.shape), a.dtype.name, place(a)) for a in arrays)
-        line = user_line()
-        self.equations.append(Equation(op, operands, params, values, line, several))
-        symbols = tuple(self.symbol(v, a, line, weak) for v, a in zip(values, arrays, strict=True))
-        return symbols if several else symbols[0]
+        values = [Value(tuple(a.shape), a.dtype.name, place(a)) for a in arrays]
+        self.arrays.update(zip(values, arrays, strict=True))
+        return self.record(op, operands, params, values, several, weak)
+
+    def array(self, value: Value) -> Any:
+        """What a value is in this run of the function, with all that it depends on."""
+        waiting, needed = [value], set()
+        while waiting:
+            v = waiting.pop()
+            if v in self.likes:
+                self.arrays[v] = self.array(self.likes[v])
+            if v not in self.arrays and self.makers[v] not in needed:
+                needed.add(self.makers[v])
+                waiting += self.equations[self.makers[v]].values
+        for i in sorted(needed):
+            equation = self.equations[i]
+            result = run(equation, self.arrays)
+            self.arrays.update(zip(equation.outputs, result if equation.several else (result,), strict=True))
+        return self.arrays[value]
 
     def remember_generators(self, params: dict[str, Any]) -> None:
         for p in params.values():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from leafgrad import devices, modes
+from leafgrad import devices, dtypes, modes
+from leafgrad.compile import shapes
 from leafgrad.compile.graph import Value
 from leafgrad.errors import TraceError
 from leafgrad.ops import messages
@@ -13,19 +15,23 @@ from leafgrad.tensor.operators import Operators
 
 
 class Symbol(Operators, SymbolBase):
-    """A value of the program being recorded, with the array that it is in this run of the function.
+    """A value of the program being recorded.
 
-    The array serves shapes, dtypes and ops whose rules look at them; the program never sees it.
-    ``weak`` symbols stand for Python numbers and give way to tensors in type promotion.
+    ``array``, what it is in this run of the function, is computed when something asks for it: ops of which only a run
+    tells what they make. The program never sees it. ``weak`` symbols stand for Python numbers and give way to tensors
+    in type promotion.
     """
 
-    __slots__ = ("__weakref__", "array", "tracer", "value", "weak")
+    __slots__ = ("__weakref__", "tracer", "value", "weak")
 
-    def __init__(self, tracer: Any, value: Value, array: Any, weak: bool = False) -> None:
+    def __init__(self, tracer: Any, value: Value, weak: bool = False) -> None:
         self.tracer = tracer
         self.value = value
-        self.array = array
         self.weak = weak
+
+    @property
+    def array(self) -> Any:
+        return self.tracer.array(self.value)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -37,15 +43,15 @@ class Symbol(Operators, SymbolBase):
 
     @property
     def dtype(self) -> Any:
-        return self.array.dtype
+        return shapes.one(self.value.place, self.value.dtype, 0).dtype
 
     @property
     def size(self) -> int:
-        return int(self.array.size)
+        return math.prod(self.value.shape)
 
     @property
     def nbytes(self) -> int:
-        return int(self.array.nbytes)
+        return self.size * dtypes.BY_NAME[self.value.dtype].itemsize
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -54,7 +60,7 @@ class Symbol(Operators, SymbolBase):
 
     @property
     def device(self) -> devices.device:
-        return devices.of(self.array)
+        return devices.at(*self.value.place)
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if not modes.get() & modes.TRACE or modes.TRACER.get() is not self.tracer:

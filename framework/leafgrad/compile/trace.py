@@ -11,7 +11,6 @@ from typing import Any
 
 from leafgrad import dtypes, modes
 from leafgrad.autograd import engine
-from leafgrad.backends.place import place
 from leafgrad.compile.graph import Argument, Captured, Given, Grad, Graph, Line, Source, Value
 from leafgrad.compile.recorder import Owner, Recorder, user_line
 from leafgrad.compile.symbol import Symbol
@@ -210,8 +209,10 @@ def trace_backward(recorder: Recorder, traced: Traced, outputs: list[Tensor], fo
     sources = differentiable_sources(recorder)
     symbols = []
     for t in outputs:
-        array = recorder.lift(t).array
-        symbols.append(recorder.symbol(Value(tuple(array.shape), array.dtype.name, place(array)), array, user_line()))
+        result = recorder.lift(t).value
+        gradient = Value(result.shape, result.dtype, result.place)
+        recorder.likes[gradient] = result
+        symbols.append(recorder.symbol(gradient, user_line()))
     found: dict[Any, Any] = {}
     with modes.no_grad():
         seeds = [(t._node, s) for t, s in zip(outputs, symbols, strict=True)]

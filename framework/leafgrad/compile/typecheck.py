@@ -10,7 +10,8 @@ from typing import Any
 from leafgrad import backends
 from leafgrad.backends import Generator
 from leafgrad.backends.place import place
-from leafgrad.compile.graph import Equation, Graph, Value
+from leafgrad.compile.graph import Equation, Graph
+from leafgrad.compile.shapes import zeros
 from leafgrad.errors import CompileError
 
 
@@ -52,12 +53,3 @@ def run(equation: Equation) -> tuple[Any, ...]:
         for generator, state in states.items():
             generator.set_state(state)
     return result if equation.several else (result,)
-
-
-def zeros(operand: Any) -> Any:
-    if not isinstance(operand, Value):
-        return operand
-    kind, index = operand.place
-    backend = backends.by_device_type(kind)
-    with backend.device_scope(index):
-        return backend.xp.zeros(operand.shape, dtype=operand.dtype)

@@ -82,7 +82,9 @@ def failed(op: Any, args: tuple[Any, ...], params: dict[str, Any], error: Except
     unknown = set(params) - set(op.signature.parameters)
     if unknown:
         return TypeError(f"{op.name}: unexpected parameter {sorted(unknown)[0]!r}; expected {op.name}({op.signature})")
-    if isinstance(error, (IndexError, LinAlgError, NotImplementedError, MemoryError)):
+    if isinstance(error, MemoryError):  # NumPy's own class of them wants a shape
+        return MemoryError(f"{call(op, args, params)}: {error}")
+    if isinstance(error, (IndexError, LinAlgError, NotImplementedError)):
         return type(error)(f"{call(op, args, params)}: {_dimension(error)}")
     mismatch = _broadcast_mismatch(args) if op.traits & {"elementwise", "promote"} else None
     if mismatch:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from leafgrad.compile.graph import Equation, Graph, Value
-from leafgrad.compile.passes.rewrite import Rewriter, broadcast, rewrite, size
+from leafgrad.compile.passes.rewrite import Rewriter, rewrite, size
 from leafgrad.compile.passes.rules.arithmetic import number, regroups
+from leafgrad.compile.shapes import broadcast
 from leafgrad.ops.elementwise import add, mul, neg, sub
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.op import Op

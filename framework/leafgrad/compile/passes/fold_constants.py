@@ -6,7 +6,8 @@ import warnings
 
 from leafgrad import backends
 from leafgrad.compile.graph import Equation, Graph, Operand, Value
-from leafgrad.compile.passes.rewrite import Rewriter, Rule, broadcast, rewrite, shape_of
+from leafgrad.compile.passes.rewrite import Rewriter, Rule, rewrite
+from leafgrad.compile.shapes import broadcast, shape_of
 from leafgrad.ops.convert import clone, new_full, to_dtype
 from leafgrad.ops.create import constant, zeros
 from leafgrad.ops.op import Op

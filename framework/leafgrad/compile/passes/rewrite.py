@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from leafgrad.compile.graph import Equation, Graph, Line, Operand, Value
+from leafgrad.compile.shapes import result_shape
 from leafgrad.errors import CompileError
 from leafgrad.ops import elementwise
 from leafgrad.ops.create import full
-from leafgrad.ops.matmul import matmul
 from leafgrad.ops.op import Op
-from leafgrad.ops.reduce import amax, sum as sum_op
-from leafgrad.ops.shape import cat, expand, part, permute, reshape, unpart
 
 Shape = tuple[int, ...]
 Rule = Callable[["Rewriter", Equation], Value | None]
@@ -170,45 +168,7 @@ def frozen(value: Any) -> Any:
     return "is", id(value)
 
 
-# ---- shapes and constants ---------------------------------------------------------------------------------------
-
-
-def broadcast(shapes: Iterable[Shape]) -> Shape:
-    """The shape that shapes broadcast to; they are known to."""
-    found: list[int] = []
-    for shape in shapes:
-        found[:0] = [1] * (len(shape) - len(found))
-        for i, n in enumerate(reversed(shape), 1):
-            if n != 1:
-                found[-i] = n
-    return tuple(found)
-
-
-def shape_of(operand: Operand) -> Shape:
-    return operand.shape if isinstance(operand, Value) else ()
-
-
-def result_shape(op: Op, inputs: tuple[Operand, ...], params: dict[str, Any]) -> Shape:
-    """The shape that an op which rules emit gives."""
-    if "elementwise" in op.traits:
-        return broadcast(map(shape_of, inputs))
-    x = shape_of(inputs[0])
-    if op is matmul:
-        y = shape_of(inputs[1])
-        return (*broadcast((x[:-2], y[:-2])), *x[-2:-1], *(y[-1:] if len(y) > 1 else ()))
-    if op is permute:
-        return tuple(x[i] for i in params["dims"])
-    if op in (sum_op, amax):
-        dim, keep = params["dim"], params.get("keepdim", False)
-        return tuple(1 if i in dim else n for i, n in enumerate(x) if keep or i not in dim)
-    if op is part:  # of windows only
-        return tuple(stop - start for start, stop, _ in params["at"])
-    if op is cat:
-        d = params["dim"]
-        return (*x[:d], sum(shape_of(v)[d] for v in inputs), *x[d + 1 :])
-    if op in (reshape, expand, unpart):
-        return tuple(params["shape"])
-    raise CompileError(f"no shape rule for {op.name}")
+# ---- constants ---------------------------------------------------------------------------------------------------
 
 
 def filling(equation: Equation) -> bool | int | float | None:

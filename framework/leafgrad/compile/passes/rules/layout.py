@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from leafgrad.compile.graph import Equation, Operand, Value
-from leafgrad.compile.passes.rewrite import Rewriter, Rule, broadcast, shape_of
+from leafgrad.compile.passes.rewrite import Rewriter, Rule
 from leafgrad.compile.passes.rules.arithmetic import negated, scaled
+from leafgrad.compile.shapes import broadcast, shape_of
 from leafgrad.ops.elementwise import mul, neg
 from leafgrad.ops.op import Op
 from leafgrad.ops.reduce import sum as sum_op

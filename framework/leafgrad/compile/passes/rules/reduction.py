@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from leafgrad.compile.graph import Equation, Value
-from leafgrad.compile.passes.rewrite import Rewriter, Rule, shape_of
+from leafgrad.compile.passes.rewrite import Rewriter, Rule
 from leafgrad.compile.passes.rules.layout import sign_outward
+from leafgrad.compile.shapes import shape_of
 from leafgrad.ops.elementwise import div, mul
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.op import Op
