@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 from functools import cache
 from pathlib import Path
 
-from leafgrad_native.cache import library as compiled
+from leafgrad import threads
+from leafgrad_native.cache import Library, library as compiled
 from leafgrad_native.target import registers, vector_bytes
 
+SHORT = 20_000  # characters that one compiler takes as fast as several
 RUNTIME = Path(__file__).parent / "runtime"
 
 
-def library(text: str, blas_long: bool) -> ctypes.CDLL:
+def library(text: str, blas_long: bool) -> Library:
     """The shared library of a program's text.
 
     Raises:
@@ -21,7 +22,8 @@ def library(text: str, blas_long: bool) -> ctypes.CDLL:
     """
     given = [f"#define LG_VB {vector_bytes()}", f"#define LG_PB {4 if registers() > 16 else 2}"]
     given += ["#define LG_BLAS_LONG"] if blas_long else []
-    return compiled("\n".join([*given, ""]) + header("kernels.h") + header("maths.h") + text, "step")
+    sides = threads.processors() if len(text) > SHORT else 1
+    return compiled("\n".join([*given, ""]) + header("kernels.h") + header("maths.h") + text, "step", sides)
 
 
 @cache

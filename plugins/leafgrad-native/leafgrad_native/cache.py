@@ -1,7 +1,8 @@
 """Shared libraries of generated C: compiled once on a machine, then found in the cache.
 
 An entry is three files of one name: the library, its C for those who want to read it, and ``.json`` with the sums of
-both, which is written last. What does not agree with its sums is compiled anew, and is never loaded.
+both, which is written last. What does not agree with its sums is compiled anew, and is never loaded. A fourth,
+``.passed``, says that what the library computes was compared with NumPy.
 """
 
 from __future__ import annotations
@@ -22,8 +23,32 @@ MEGABYTES = 256.0  # that the cache may take up
 STALE = 3600.0  # seconds after which a file that nobody finished is removed
 
 
-def library(source: str, name: str) -> ctypes.CDLL:
+class Library(ctypes.CDLL):
+    """The loaded library of an entry that is whole, with the sum of its bytes."""
+
+    def __init__(self, folder: Folder, entry: str, total: str) -> None:
+        super().__init__(str(folder.path / (entry + SUFFIX)))
+        self.folder = folder
+        self.entry = entry
+        self.total = total
+
+    @property
+    def passed(self) -> bool:
+        """Whether its results were compared with NumPy's and agreed, in this process or an earlier one."""
+        with suppress(OSError):
+            return self.folder.read(f"{self.entry}.passed") == self.total.encode()
+        return False
+
+    def note_passed(self) -> None:
+        """Remember that they agreed, if the folder can be written to."""
+        with suppress(RefusedFolder):
+            self.folder.write(f"{self.entry}.passed", self.total.encode())
+
+
+def library(source: str, name: str, sides: int = 1) -> Library:
     """The shared library of a text of C, compiled unless it is in the cache; ``name`` begins its file names.
+
+    A text in parts (``parts.py``) can be compiled by several processes at once, ``sides``.
 
     Raises:
         NoCompiler: nothing can compile. CompilationFailed: this text does not compile.
@@ -32,7 +57,7 @@ def library(source: str, name: str) -> ctypes.CDLL:
     entry = f"{name}-{key(source, chosen)}"
     for folder in folders():
         try:
-            return _find(folder, entry) or _make(folder, entry, source, chosen)
+            return _find(folder, entry) or _make(folder, entry, source, chosen, sides)
         except RefusedFolder:
             continue
     raise CompilationFailed("no folder can hold compiled code")
@@ -44,7 +69,7 @@ def key(source: str, chosen: Compiler) -> str:
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
 
-def _find(folder: Folder, entry: str) -> ctypes.CDLL | None:
+def _find(folder: Folder, entry: str) -> Library | None:
     """The library of an entry that is whole."""
     try:
         sums = json.loads(folder.read(f"{entry}.json"))
@@ -55,17 +80,17 @@ def _find(folder: Folder, entry: str) -> ctypes.CDLL | None:
     with suppress(OSError):  # when it was last used, unless the folder is read-only
         os.utime(folder.path / f"{entry}.json")
     try:
-        return ctypes.CDLL(str(folder.path / (entry + SUFFIX)))
+        return Library(folder, entry, sums[SUFFIX])
     except OSError as error:  # code may not be run from there
         raise RefusedFolder(str(error)) from error
 
 
-def _make(folder: Folder, entry: str, source: str, chosen: Compiler) -> ctypes.CDLL:
+def _make(folder: Folder, entry: str, source: str, chosen: Compiler, sides: int) -> Library:
     """Compile, unless another process does it now, and then wait for that; without its lock go on alone."""
     with folder.locked(f"lock-{entry[-2:]}", limit() + 5):
         found = _find(folder, entry)
         if found is None:
-            _compile(folder, entry, source, chosen)
+            _compile(folder, entry, source, chosen, sides)
             found = _find(folder, entry)
             trim(folder)
     if found is None:
@@ -73,12 +98,12 @@ def _make(folder: Folder, entry: str, source: str, chosen: Compiler) -> ctypes.C
     return found
 
 
-def _compile(folder: Folder, entry: str, source: str, chosen: Compiler) -> None:
+def _compile(folder: Folder, entry: str, source: str, chosen: Compiler, sides: int) -> None:
     text = source.encode()
     folder.write(f"{entry}.c", text)
     made = folder.path / f"temp-{entry}-{os.getpid()}-{time.monotonic_ns()}{SUFFIX}"
     try:
-        chosen.compile(folder.path / f"{entry}.c", made)
+        chosen.compile(folder.path / f"{entry}.c", made, sides)
         data = made.read_bytes()
     except CompilationFailed as error:
         folder.write(f"probe-{entry}", bytes(1 << 16))  # or is the disk full?

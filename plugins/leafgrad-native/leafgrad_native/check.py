@@ -1,4 +1,4 @@
-"""A phase is compared with NumPy when it first runs, and never runs again if they differ."""
+"""A phase is compared with NumPy when its code first runs on a machine, and never runs again if they differ."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from leafgrad.compile.graph import Given, Graph, Source, Value
 from leafgrad.compile.numpy_executor import NumpyProgram
+from leafgrad_native.cache import Library
 from leafgrad_native.program import CPhase
 
 if TYPE_CHECKING:
@@ -24,9 +25,10 @@ OUT_OF_RANGE, FAR_ANGLE = 1, 2  # what a phase returns when it stops
 
 
 class Checked:
-    """Runs a C phase; the first time, beside NumPy.
+    """Runs a C phase; the first time that its code does, beside NumPy.
 
     Attributes:
+        agreed: whether it was compared with NumPy in this process, and gave the same.
         state: "", or ", refused: ..." if C and NumPy differed.
     """
 
@@ -35,7 +37,8 @@ class Checked:
         self.phase = phase
         self.function = function
         self.state = ""
-        self.pending = os.environ.get("LEAFGRAD_NATIVE_CHECK") != "0"
+        self.agreed = not phase.equations
+        self.pending = not self.agreed and wanted(program.library)
         self.reference: NumpyProgram | None = None  # what runs instead of a refused phase
         self.spare: NumpyProgram | None = None  # what runs at calls that C stopped, for an angle that is too large
 
@@ -43,7 +46,7 @@ class Checked:
         if self.reference is not None:
             self.run_reference(self.reference)
             return
-        part = self.part() if self.pending and self.phase.equations else None
+        part = self.part() if self.pending else None
         inputs = [self.program.value(v).copy() for v in part.inputs] if part else []  # their memory may be used again
         code = self.function(self.program.pointer)
         if code == OUT_OF_RANGE:
@@ -55,7 +58,7 @@ class Checked:
             return
         if part is not None:
             self.pending = False
-            self.compare(part, inputs)
+            self.agreed = self.compare(part, inputs)
 
     def part(self) -> Graph:
         """The phase as a graph of its own."""
@@ -67,7 +70,8 @@ class Checked:
         results = tuple(self.phase.outputs)
         return replace(self.program.graph, inputs=sources, equations=equations, results=results, effects=())
 
-    def compare(self, graph: Graph, inputs: list[Any]) -> None:
+    def compare(self, graph: Graph, inputs: list[Any]) -> bool:
+        """Whether NumPy gives the same; otherwise what it gives is what counts."""
         program = self.program
         reference = NumpyProgram(graph)
         expected = reference(inputs)
@@ -84,7 +88,8 @@ class Checked:
             self.refuse(graph, value, ours, right)
             self.reference = reference
             self.run_reference(reference)
-            return
+            return False
+        return True
 
     def run_reference(self, reference: NumpyProgram) -> None:
         """Do with NumPy what the phase does, into the same memory."""
@@ -119,6 +124,12 @@ class Checked:
             RuntimeWarning,
             stacklevel=2,
         )
+
+
+def wanted(library: Library) -> bool:
+    """Whether to compare: the first time only, always if ``LEAFGRAD_NATIVE_CHECK`` is 1, never if it is 0."""
+    setting = os.environ.get("LEAFGRAD_NATIVE_CHECK")
+    return setting == "1" or (setting != "0" and not library.passed)
 
 
 def close(a: Any, b: Any, tolerance: float) -> bool:

@@ -14,10 +14,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+from leafgrad_native import parts
 from leafgrad_native.folder import Folder, RefusedFolder, folders
 from leafgrad_native.target import features
 
@@ -61,17 +63,31 @@ class Compiler:
     identity: str
     flags: tuple[str, ...]
 
-    def compile(self, source: Path, library: Path) -> None:
-        """Make a shared library of a file of C.
+    def compile(self, source: Path, library: Path, sides: int = 1) -> None:
+        """Make a shared library of a file of C; of one in parts (``parts.py``), by ``sides`` processes at once.
 
         Raises:
             CompilationFailed: with the last lines that the compiler wrote.
         """
-        arguments = [*self.command, *self.flags, "-o", str(library), str(source), *system_libraries()]
-        code, text = run(arguments)
-        if code or not library.is_file():
+        if sides == 1:
+            self.make(library, str(source), *system_libraries())
+            return
+        objects = {library.with_suffix(f".{share}.o"): share for share in parts.shares(sides)}
+        try:
+            with ThreadPoolExecutor(len(objects)) as pool:
+                list(pool.map(lambda o: self.make(o, "-c", f"-DLG_PARTS={objects[o]}", str(source)), objects))
+            self.make(library, *map(str, objects), *system_libraries())
+        finally:
+            for path in objects:
+                path.unlink(missing_ok=True)
+
+    def make(self, made: Path, *arguments: str) -> None:
+        """Run the compiler with its flags and these arguments."""
+        code, text = run([*self.command, *self.flags, "-o", str(made), *arguments])
+        if code or not made.is_file():
             fault = f"was ended by signal {-code}" if code < 0 else f"failed with exit code {code}"
-            raise CompilationFailed(f"{self} {fault if code else 'wrote no library'}: {tail(text)}")
+            wrote = "object" if made.suffix == ".o" else "library"
+            raise CompilationFailed(f"{self} {fault if code else f'wrote no {wrote}'}: {tail(text)}")
 
     def __str__(self) -> str:
         return " ".join(self.command)

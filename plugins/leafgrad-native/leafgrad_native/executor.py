@@ -103,6 +103,8 @@ class NativeProgram:
             start = end
         if self.plan.foreign:
             self.deliver()
+        if not self.calls and all(p.agreed for p in self.phases if isinstance(p, Checked)):
+            self.library.note_passed()
         self.calls += 1
         found = [slots[k] for k, _, _ in self.results]
         slots[:] = [None] * len(slots)

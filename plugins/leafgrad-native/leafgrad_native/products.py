@@ -33,9 +33,6 @@ class Products:
         self.blas = blas
         self.functions: dict[str, list[str]] = {}
 
-    def text(self) -> list[str]:
-        return [line for lines in self.functions.values() for line in (*lines, "")]
-
     # ---- in chunks --------------------------------------------------------------------------------------------
 
     def weights(self, kind: str, chunk: int, k: int, j: int, xk: int, oj: int, wk: int, wj: int) -> str:
@@ -45,8 +42,7 @@ class Products:
             t, v = C_TYPES[kind], vector(kind)
             lines = [
                 f"// o[j, p] = sum over k of x[k, p] w[k, j] for {k} k and {j} j",
-                f"static void __attribute__((noinline)) {name}"
-                f"(const {t} *restrict x, const {t} *restrict w, {t} *restrict o, long m) {{",
+                f"LG_FUNCTION void {name}(const {t} *restrict x, const {t} *restrict w, {t} *restrict o, long m) {{",
                 f"    for (long p = 0; p < m; p += LG_PB * LG_VL({t})) {{",
             ]
             start = 0
@@ -133,7 +129,7 @@ class Products:
         t = C_TYPES[kind]
         lines = [
             f"// s[k, j] += sum over n points of x[k, p] y[p, j] for {k} k and {j} j",
-            f"static void __attribute__((noinline)) {name}",
+            f"LG_FUNCTION void {name}",
             f"({t} *restrict x, {t} *restrict y, {t} *restrict s, long n) {{",
             *valid(t, "x", k, ak * chunk),
             *(line for line in valid(t, "y", j, bj * chunk)[1:]),
@@ -187,7 +183,7 @@ class Products:
             t, v, size = C_TYPES[kind], vector(kind), lanes(kind)
             lines = [
                 f"// s[k] += sum over n points of x[k, p] for {count} k",
-                f"static void __attribute__((noinline)) {name}({t} *restrict x, {t} *restrict s, long n) {{",
+                f"LG_FUNCTION void {name}({t} *restrict x, {t} *restrict s, long n) {{",
                 *valid(t, "x", count, xs * chunk),
             ]
             for first in range(0, count, size):
@@ -242,7 +238,7 @@ def packed(
     depth = min(k, max(1, PACKED // columns))
     lines = [
         f"// o = a @ b for {m} x {k} and {k} x {n}",
-        f"static void __attribute__((noinline)) {name}",
+        f"LG_FUNCTION void {name}",
         f"(const {t} *restrict a, const {t} *restrict b, {t} *restrict o) {{",
         f"    {t} pack[{depth * columns}] __attribute__((aligned(64)));",
         f"    for (long j0 = 0; j0 < {n}; j0 += {columns})",
@@ -330,7 +326,7 @@ def wide_sums(name: str, kind: str, chunk: int, k: int, j: int, ak: int, bj: int
     columns = -(-j // (wide * size)) * wide * size
     lines = [
         f"// s[k, j] += sum over n points of x[k, p] y[p, j] for {k} k and {j} j",
-        f"static void __attribute__((noinline)) {name}",
+        f"LG_FUNCTION void {name}",
         f"(const {t} *restrict x, const {t} *restrict y, {t} *restrict s, long n) {{",
         f"    {t} turned[{chunk * columns}] __attribute__((aligned(64)));",
         f"    for (long p = 0; p < n; p += {size}) {{",

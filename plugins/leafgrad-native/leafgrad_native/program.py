@@ -13,6 +13,7 @@ from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.forms import Form, Root
 from leafgrad_native.kernels import Copy, Kernel, roots
 from leafgrad_native.lowering import Lowering
+from leafgrad_native.parts import divided
 from leafgrad_native.products import Products
 from leafgrad_native.writer import Functions, Writer
 
@@ -235,7 +236,8 @@ class Plan:
                     bodies += self.loop_text(segment, segment.loop)
                     entries += self.loop_call(segment)
             entries += ["    return 0;", "}", ""]
-        return "\n".join([*self.products.text(), *self.functions.text, *bodies, *entries])
+        functions = [*self.products.functions.values(), *self.functions.texts]
+        return "\n".join(divided(functions, [*bodies, *entries]))
 
     def describe(self, equation: Equation) -> str:
         """An equation as a comment of one line: nothing in it may end the comment or go on after it."""

@@ -26,14 +26,14 @@ class Functions:
 
     def __init__(self) -> None:
         self.known: dict[tuple[str, ...], str] = {}
-        self.text: list[str] = []
+        self.texts: list[list[str]] = []
 
     def name(self, kind: str, stem: str, parameters: str, body: Sequence[str]) -> str:
         """The name of the function with this body."""
         key = kind, parameters, *body
         if key not in self.known:
             name = self.known[key] = f"{stem}{len(self.known)}"
-            self.text += [f"static {kind} __attribute__((noinline)) {name}({parameters}) {{", *body, "}", ""]
+            self.texts.append([f"LG_FUNCTION {kind} {name}({parameters}) {{", *body, "}"])
         return self.known[key]
 
 

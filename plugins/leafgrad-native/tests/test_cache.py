@@ -40,9 +40,9 @@ def compiled(monkeypatch):
     done = []
     compile = Compiler.compile
 
-    def record(self, source, library):
+    def record(self, source, library, sides=1):
         done.append(source.name)
-        compile(self, source, library)
+        compile(self, source, library, sides)
 
     monkeypatch.setattr(Compiler, "compile", record)
     return done
@@ -113,13 +113,13 @@ def test_what_is_damaged_is_made_anew_before_it_is_loaded(home, compiled, monkey
     whole = entry(home).read_bytes()
     path = entry(home).with_suffix(suffix)
     replace(path, damage(path.read_bytes()))
-    load = cache.ctypes.CDLL
+    load = cache.ctypes.CDLL.__init__
 
-    def loads_only_what_is_whole(path):
+    def loads_only_what_is_whole(self, path):
         assert Path(path).read_bytes() == whole
-        return load(path)
+        load(self, path)
 
-    monkeypatch.setattr(cache.ctypes, "CDLL", loads_only_what_is_whole)
+    monkeypatch.setattr(cache.ctypes.CDLL, "__init__", loads_only_what_is_whole)
     assert library(SOURCE, "test").f() == 42
     assert len(compiled) == 2
     library(SOURCE, "test")
@@ -161,14 +161,14 @@ def refuse(home, monkeypatch, how):
 
         monkeypatch.setattr(folder.tempfile, "mkstemp", full)
     elif how == "not executable":
-        load = cache.ctypes.CDLL
+        load = cache.ctypes.CDLL.__init__
 
-        def refused(path):
+        def refused(self, path):
             if Path(path).parent == home:
                 raise OSError("failed to map segment from shared object")
-            return load(path)
+            load(self, path)
 
-        monkeypatch.setattr(cache.ctypes, "CDLL", refused)
+        monkeypatch.setattr(cache.ctypes.CDLL, "__init__", refused)
 
 
 def test_what_is_in_a_read_only_cache_is_found(home, compiled, monkeypatch):

@@ -16,6 +16,14 @@ typedef float lg_vf32 __attribute__((vector_size(LG_VB), may_alias));
 typedef double lg_vf64 __attribute__((vector_size(LG_VB), may_alias));
 #define LG_VL(type) ((long)(LG_VB / sizeof(type)))
 
+/* Functions that may be compiled apart from those that call them, in parts.py's parts. */
+#ifdef LG_PARTS
+#define LG_FUNCTION __attribute__((noinline, visibility("hidden")))
+#else
+#define LG_FUNCTION static __attribute__((noinline))
+#define LG_PARTS -1
+#endif
+
 #if defined(__clang__)
 #define LG_UNROLL _Pragma("clang loop unroll(full)")
 #else
