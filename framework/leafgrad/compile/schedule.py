@@ -117,6 +117,7 @@ class Scheduler:
         self.loops: dict[tuple[int, int], Loop] = {}
         self.wholes: dict[int, Whole] = {}
         self.unchunked: list[tuple[Equation, str]] = []
+        self.drawn = 0  # the rank of the last equation that draws random numbers: they are drawn in order
 
     def run(self) -> Schedule:
         for equation in self.graph.equations:
@@ -189,6 +190,8 @@ class Scheduler:
             rank = max(rank, self.home[v].rank + 1 if v in self.home else self.rank[v])
             if v in self.home:
                 self.unchunked.append((equation, f"needs its input of shape {v.shape} whole"))
+        if "random" in equation.op.traits:
+            rank = self.drawn = max(rank, self.drawn)
         self.wholes.setdefault(rank, Whole(rank)).equations.append(equation)
         for v in equation.outputs:
             self.rank[v] = rank
