@@ -9,7 +9,6 @@ from leafgrad.autograd.anomaly import (
     is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
     is_anomaly_enabled as is_anomaly_enabled,
 )
-from leafgrad.batching import vmap as vmap
 from leafgrad.compile import compile as compile, trace as trace
 from leafgrad.devices import device as device
 from leafgrad.dtypes import (
@@ -80,10 +79,18 @@ _publish(globals())
 
 if _TYPE_CHECKING:
     from leafgrad import compat as compat, distributions as distributions, func as func, nn as nn, optim as optim
+    from leafgrad.func import vmap as vmap
 else:
+    _LATER = ("compat", "distributions", "func", "nn", "optim")
 
     def __getattr__(name: str) -> object:
         """What not every program needs is imported when it is first asked for."""
-        if name in ("compat", "distributions", "func", "nn", "optim"):
+        if name in _LATER:
             return _import_module(f"leafgrad.{name}")
+        if name == "vmap":
+            globals()[name] = found = _import_module("leafgrad.func").vmap
+            return found
         raise AttributeError(f"module 'leafgrad' has no attribute {name!r}", name=name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_LATER, "vmap"})

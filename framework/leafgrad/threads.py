@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _count = 0  # not asked for yet
 
@@ -62,9 +65,11 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-def limit(root: Path = Path("/")) -> float:
+def limit(root: str | os.PathLike[str] = "/") -> float:
     """Processors' worth of time that the control groups of this process grant, inf without a limit."""
-    return min(_quotas(root), default=math.inf)
+    from pathlib import Path  # slow to import
+
+    return min(_quotas(Path(root)), default=math.inf)
 
 
 def _quotas(root: Path) -> Iterator[float]:

@@ -1,12 +1,28 @@
 """Automatic differentiation: the backward pass and what is built on it."""
 
-from leafgrad.autograd import forward, forward_ad, functional, graph
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from leafgrad.autograd import graph
 from leafgrad.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from leafgrad.autograd.api import backward, grad
 from leafgrad.autograd.function import Function
 from leafgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from leafgrad.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from leafgrad.tensor.public import publish
+
+if TYPE_CHECKING:
+    from leafgrad.autograd import forward, forward_ad, functional
+else:
+
+    def __getattr__(name: str) -> object:
+        if name in ("forward", "forward_ad", "functional"):
+            return import_module(f"leafgrad.autograd.{name}")
+        raise AttributeError(f"module 'leafgrad.autograd' has no attribute {name!r}", name=name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "Function",

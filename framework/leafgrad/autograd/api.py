@@ -8,8 +8,6 @@ from typing import Any
 
 from leafgrad import backends, modes
 from leafgrad.autograd import engine
-from leafgrad.batching.boundary import refuse_samples
-from leafgrad.batching.vmap import vmap
 from leafgrad.ops import carriers, messages
 from leafgrad.ops.convert import clone, new_full
 from leafgrad.ops.elementwise import add
@@ -76,6 +74,8 @@ def deliver(found: list[tuple[Leaf, Any]], taken: set[int], recorded: bool) -> N
     tracing = modes.get() & modes.TRACE
     for leaf, g in found:
         if modes.get() & modes.BATCH:
+            from leafgrad.batching.boundary import refuse_samples
+
             refuse_samples(g)
         if tracing:
             modes.TRACER.get().touch(leaf)
@@ -158,6 +158,8 @@ def grad(
 
 def batched(outputs: Tensors, inputs: Tensors, grad_outputs: Any, options: tuple[Any, ...]) -> tuple[Any, ...]:
     """Gradients for each row of ``grad_outputs``; None where there is none."""
+    from leafgrad.batching.vmap import vmap
+
     rows = as_tuple(grad_outputs, "grad_outputs")
     for i, (out, g) in enumerate(zip(as_tuple(outputs, "outputs"), rows, strict=False)):
         if g.shape[1:] != out.shape or not g.ndim:

@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 
 from leafgrad import dtypes, modes
 from leafgrad.autograd import engine
-from leafgrad.batching.boundary import raw, spread
 from leafgrad.ops import carriers, messages
 from leafgrad.ops.convert import new_full, to_dtype
-from leafgrad.ops.node import EMPTY, FREED, SEQ, GraphNode, Node, Output
+from leafgrad.ops.node import EMPTY, FREED, SEQ, GraphNode, Node, Output, SymbolBase
 from leafgrad.tensor import inplace
 from leafgrad.tensor.tensor import Tensor
 
@@ -159,7 +158,11 @@ class Function:
             args = bound.args
         elif kwargs:
             raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, got {next(iter(kwargs))!r}")
-        args = spread(args, tuple(map(raw, args)))
+        raw = tuple([a._data if isinstance(a, Tensor) else a for a in args])
+        if any(isinstance(r, SymbolBase) and r.level for r in raw):
+            from leafgrad.batching.boundary import spread
+
+            args = spread(args, raw)
         ctx = FunctionCtx()
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a._node is not None for a in args)
         edges = tuple(a._node for a in args if isinstance(a, Tensor))

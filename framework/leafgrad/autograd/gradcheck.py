@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad import backends, dtypes
-from leafgrad.autograd import api, forward
+from leafgrad.autograd import api
 from leafgrad.ops import carriers, messages
 from leafgrad.tensor.inplace import write
 from leafgrad.tensor.tensor import Tensor
@@ -147,6 +147,14 @@ def host(t: Tensor) -> Any:
     return backends.backend_of(t._data).to_host(t._data)
 
 
+def pushed(out: Tensor, x: Tensor, tangent: Tensor) -> Tensor:
+    """The derivative of ``out`` along a direction in ``x``, by forward mode, which few programs import."""
+    from leafgrad.autograd import forward
+
+    (t,) = forward.push((out,), (x,), (tangent,))
+    return t
+
+
 def like(t: Tensor, array: Any) -> Tensor:
     """``array``, which lies on the host, as a tensor of the dtype and device of ``t``."""
     kind, index = t.device.resolve()
@@ -253,7 +261,7 @@ class Check:
         out = as_tuple(self.func(*self.point))[j]
         full = empty(x._data.size, out._data.size)
         for k in range(x._data.size):
-            (t,) = forward.push((out,), (x,), (like(x, self.unit(x, k, 1.0)),))
+            t = pushed(out, x, like(x, self.unit(x, k, 1.0)))
             full[k] = host(t).reshape(-1)
         return full
 
@@ -274,7 +282,7 @@ class Check:
             if backward or not out.requires_grad:
                 self.compare("along a random direction ", i, j, numerical, analytical)
             if forward_mode and out.requires_grad:
-                (t,) = forward.push((out,), (x,), (like(x, u),))
+                t = pushed(out, x, like(x, u))
                 self.compare(
                     "computed with forward mode along a random direction ", i, j, numerical, (host(t) * v).sum()
                 )

@@ -1,5 +1,55 @@
-"""compile: whole functions as programs, with their derivatives inside."""
+"""compile: whole functions as programs, with their derivatives inside. The compiler is imported at the first call."""
 
-from leafgrad.compile.compiled import compile, trace
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, overload
+
+if TYPE_CHECKING:
+    from leafgrad.compile.compiled import Compiled
 
 __all__ = ["compile", "trace"]
+
+
+@overload
+def compile(function: None = None, *, executor: str | None = None) -> Callable[[Callable[..., Any]], Compiled]: ...
+@overload
+def compile(function: Callable[..., Any], *, executor: str | None = None) -> Compiled: ...
+def compile(function: Callable[..., Any] | None = None, *, executor: str | None = None) -> Any:
+    """Make a function run as a compiled program: whole training steps too, with derivatives of any order inside.
+
+    The first call runs as it is, so that what is made once, such as an optimizer's state, exists. The second is
+    traced into a program, which later calls repeat as long as its guards hold: shapes, dtypes, devices, flags, Python
+    values and everything the function read from outside are as they were. Otherwise it is traced anew;
+    ``explain()`` says why. With ``LEAFGRAD_COMPILE=0`` in the environment every call runs as it is.
+
+    Args:
+        function: a function, a method, or an object that is called, such as an ``nn.Module``. Without it, the result
+            is a decorator.
+        executor: the name of the executor, from the plugin hook ``leafgrad_executors``; by default that of
+            ``LEAFGRAD_EXECUTOR`` in the environment, else a preferred one of a plugin if it gains by the program, else
+            ``"numpy"`` on the CPU and ``"replay"`` elsewhere.
+
+    Raises:
+        TypeError: ``function`` is a class or cannot be called.
+        TraceError: at a call, where the function needs values or does what a program cannot repeat.
+    """
+    from leafgrad.compile import compiled
+
+    if function is None:
+        return lambda given: compiled.of(given, executor)
+    return compiled.of(function, executor)
+
+
+def trace(fn: Any, *args: Any, **kwargs: Any) -> Any:
+    """The program of ``fn(*args, **kwargs)``, as recorded, before any pass: a Graph; ``print`` it to read it.
+
+    Nothing is changed by it: tensors, gradients and random generators are as before. With a matrix instead of a
+    function it is PyTorch's ``trace``, the sum of the diagonal.
+
+    Raises:
+        TraceError: the function needs values or does what a program cannot repeat.
+    """
+    from leafgrad.compile import compiled
+
+    return compiled.traced(fn, args, kwargs)

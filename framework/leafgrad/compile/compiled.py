@@ -1,4 +1,4 @@
-"""``compile`` and ``trace``: what the user calls."""
+"""What ``compile`` and ``trace`` do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, overload
+from typing import Any
 
 from leafgrad import modes
 from leafgrad.compile import explain
@@ -33,31 +33,8 @@ PATIENCE = 8  # retraces before a warning
 KEPT = 32  # programs of one function
 
 
-@overload
-def compile(function: None = None, *, executor: str | None = None) -> Callable[[Callable[..., Any]], Compiled]: ...
-@overload
-def compile(function: Callable[..., Any], *, executor: str | None = None) -> Compiled: ...
-def compile(function: Callable[..., Any] | None = None, *, executor: str | None = None) -> Any:
-    """Make a function run as a compiled program: whole training steps too, with derivatives of any order inside.
-
-    The first call runs as it is, so that what is made once, such as an optimizer's state, exists. The second is
-    traced into a program, which later calls repeat as long as its guards hold: shapes, dtypes, devices, flags, Python
-    values and everything the function read from outside are as they were. Otherwise it is traced anew;
-    ``explain()`` says why. With ``LEAFGRAD_COMPILE=0`` in the environment every call runs as it is.
-
-    Args:
-        function: a function, a method, or an object that is called, such as an ``nn.Module``. Without it, the result
-            is a decorator.
-        executor: the name of the executor, from the plugin hook ``leafgrad_executors``; by default that of
-            ``LEAFGRAD_EXECUTOR`` in the environment, else a preferred one of a plugin if it gains by the program, else
-            ``"numpy"`` on the CPU and ``"replay"`` elsewhere.
-
-    Raises:
-        TypeError: ``function`` is a class or cannot be called.
-        TraceError: at a call, where the function needs values or does what a program cannot repeat.
-    """
-    if function is None:
-        return lambda given: compile(given, executor=executor)
+def of(function: Callable[..., Any], executor: str | None) -> Compiled:
+    """``leafgrad.compile`` of a function."""
     if isinstance(function, type) or not callable(function):
         kind = f"the class {function.__name__}" if isinstance(function, type) else f"a {type(function).__name__}"
         raise TypeError(f"compile: function: expected a function, a method or a Module, got {kind}")
@@ -67,15 +44,8 @@ def compile(function: Callable[..., Any] | None = None, *, executor: str | None 
     return (Compiled if plain else CompiledObject)(function, executor)
 
 
-def trace(fn: Any, *args: Any, **kwargs: Any) -> Any:
-    """The program of ``fn(*args, **kwargs)``, as recorded, before any pass: a Graph; ``print`` it to read it.
-
-    Nothing is changed by it: tensors, gradients and random generators are as before. With a matrix instead of a
-    function it is PyTorch's ``trace``, the sum of the diagonal.
-
-    Raises:
-        TraceError: the function needs values or does what a program cannot repeat.
-    """
+def traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``leafgrad.trace`` of a call."""
     if isinstance(fn, Tensor) or not callable(fn):
         return matrix_trace(fn, *args, **kwargs)
     function = fn.function if isinstance(fn, Compiled) else fn
@@ -83,11 +53,11 @@ def trace(fn: Any, *args: Any, **kwargs: Any) -> Any:
     paths = paths_of(function, args, kwargs)
     codes: Codes = {}
     with watching(codes):
-        traced = trace_call(function, args, kwargs)
-    check_leaks(traced)
-    environment = read_by(traced, codes, function, leaves, paths)
-    name_inputs(traced, leaves, paths, environment)
-    return traced.graph
+        found = trace_call(function, args, kwargs)
+    check_leaks(found)
+    environment = read_by(found, codes, function, leaves, paths)
+    name_inputs(found, leaves, paths, environment)
+    return found.graph
 
 
 class Compiled:

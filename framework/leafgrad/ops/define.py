@@ -66,7 +66,7 @@ def _make(forward: Forward, name: str | None, traits: frozenset[Any], c: str | N
     if not inspect.isfunction(forward):
         raise messages.definition(str(forward), f"expected a function f(xp, ...), got {type(forward).__name__}")
     name = name or forward.__name__.rstrip("_")
-    if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
+    if not (name.isascii() and name.isidentifier() and name == name.lower()):
         raise messages.definition(name, "expected a lower-case identifier as its name")
     unknown = sorted(map(str, traits - set(TRAITS)))
     if unknown:
@@ -102,7 +102,12 @@ _quieted: set[str] = set()
 
 
 def quiet(module: str | None) -> None:
-    """inf and nan come without a warning, as in PyTorch: silence NumPy's in modules that run ops, there alone."""
-    if module and module not in _quieted:
-        _quieted.add(module)
-        warnings.filterwarnings("ignore", category=RuntimeWarning, module=re.escape(module) + "$")
+    """inf and nan come without a warning, as in PyTorch: silence NumPy's in modules that run ops, there alone.
+
+    One filter serves all modules of this package, since each costs time at its import.
+    """
+    if module:
+        modules = r"leafgrad\." if module.startswith("leafgrad.") else re.escape(module) + "$"
+        if modules not in _quieted:
+            _quieted.add(modules)
+            warnings.filterwarnings("ignore", category=RuntimeWarning, module=modules)

@@ -53,7 +53,7 @@ class Op:
         self.__doc__ = forward.__doc__
         self.kernels: dict[str, Forward] = {}
         self.table: dict[type, tuple[Forward, Any]] = {}
-        self.calls: list[Call] = [(self.missing(a), ()) for a in self.signature.arguments]
+        self.calls: dict[str, Call] = {}
         self.arity = 0 if self.signature.variadic else len(self.signature.arguments)
         self.differentiable = "nondifferentiable" not in traits
         self.uses: tuple[frozenset[str], ...] = (frozenset(),) * len(self.signature.arguments)
@@ -80,7 +80,7 @@ class Op:
             if uses[i]:
                 raise messages.definition(self.name, f"argument {argument!r} already has a vjp rule")
             uses[i], call = read_rule(rule, argument, self.signature)
-            self.calls[i] = rule, call
+            self.calls[argument] = rule, call
         self.uses = tuple(uses)
         self.plans.clear()
         for made in ("rules", "pull"):
@@ -117,13 +117,13 @@ class Op:
         self.batching = rule
         return rule
 
-    def missing(self, argument: str) -> Callable[..., Any]:
-        """The rule of an argument that has none: it says so."""
+    def call(self, argument: str) -> Call:
+        """The rule of an argument, and what to call it with. Where there is none, a rule that says so."""
 
-        def rule(*_: Any) -> Any:
+        def missing() -> Any:
             raise MissingGradientError(messages.no_rule(self, argument))
 
-        return rule
+        return self.calls.get(argument) or (missing, ())
 
     def __repr__(self) -> str:
         return messages.describe_op(self)
@@ -260,7 +260,8 @@ class Op:
     def pull(self, node: Node, g: Any, needed: set[GraphNode] | None) -> Pulled:
         """Each edge that needs one, with its gradient as a raw array."""
         if not self.signature.variadic:  # from now on, the same written out for this op
-            written: Callable[..., Pulled] = vars(self).setdefault("pull", compile_pull(self.calls))
+            calls = [self.call(a) for a in self.signature.arguments]
+            written: Callable[..., Pulled] = vars(self).setdefault("pull", compile_pull(calls))
             return written(node, g, needed)
         raw = tuple([s._data if isinstance(s, TensorBase) else s for s in self.checked(node)])
         return self.run_rules(node, g, needed, raw, node.out)
@@ -268,7 +269,7 @@ class Op:
     @functools.cached_property
     def rules(self) -> tuple[Callable[..., Any], ...]:
         """The rule of each argument as ``f(g, args, out, shapes, params, index)``."""
-        return tuple([compile_rule(call) for call in self.calls])
+        return tuple([compile_rule(self.call(a)) for a in self.signature.arguments])
 
     def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> Pulled:
         """The same with Tensors, connected to the graph that made the saved values."""

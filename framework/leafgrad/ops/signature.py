@@ -4,11 +4,42 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from itertools import islice
+from types import FunctionType
 from typing import Any
 
 from leafgrad.ops import messages
 
-POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+REQUIRED = inspect.Parameter.empty
+
+# Name -> default of positional and of keyword-only parameters, the names of ``*`` and ``**``.
+Declared = tuple[dict[str, Any], dict[str, Any], str | None, str | None]
+
+
+def declared(function: Callable[..., Any]) -> Declared:
+    """What ``function`` takes. That of a plain one stands in its code, which is quicker to read than by inspect."""
+    if type(function) is not FunctionType or vars(function):
+        return _inspected(function)
+    code = function.__code__
+    names = iter(code.co_varnames)
+    positional = dict.fromkeys(islice(names, code.co_argcount), REQUIRED)
+    defaults = function.__defaults__ or ()
+    positional.update(zip([*positional][len(positional) - len(defaults) :], defaults, strict=True))
+    keyword = dict.fromkeys(islice(names, code.co_kwonlyargcount), REQUIRED) | (function.__kwdefaults__ or {})
+    star = next(names) if code.co_flags & inspect.CO_VARARGS else None
+    stars = next(names) if code.co_flags & inspect.CO_VARKEYWORDS else None
+    return positional, keyword, star, stars
+
+
+def _inspected(function: Callable[..., Any]) -> Declared:
+    parameters = inspect.signature(function).parameters.values()
+
+    def of(*kinds: Any) -> dict[str, Any]:
+        return {p.name: p.default for p in parameters if p.kind in kinds}
+
+    positional = of(inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    star, stars = of(inspect.Parameter.VAR_POSITIONAL), of(inspect.Parameter.VAR_KEYWORD)
+    return positional, of(inspect.Parameter.KEYWORD_ONLY), next(iter(star), None), next(iter(stars), None)
 
 
 class Signature:
@@ -18,26 +49,24 @@ class Signature:
         arguments: names of the array arguments, without ``xp``.
         required: how many of them have no default.
         variadic: whether the last argument is ``*xs``; it then stands for any number of arrays.
-        parameters: name -> default of each keyword-only parameter (``inspect.Parameter.empty`` if none).
+        parameters: name -> default of each keyword-only parameter (``REQUIRED`` if none).
     """
 
     __slots__ = ("arguments", "name", "parameters", "required", "variadic")
 
     def __init__(self, forward: Callable[..., Any], name: str) -> None:
         self.name = name
-        parameters = list(inspect.signature(forward).parameters.values())
-        if not parameters or parameters[0].name != "xp" or parameters[0].kind not in POSITIONAL:
+        positional, self.parameters, star, stars = declared(forward)
+        first, *arguments = positional or ("",)
+        if first != "xp":
             raise messages.definition(name, "the forward's first parameter must be xp, the array namespace")
-        positional = [p for p in parameters[1:] if p.kind in POSITIONAL]
-        star = [p for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
-        if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
+        if stars:
             raise messages.definition(name, "name each parameter instead of taking **keywords")
-        if any(p.default not in (inspect.Parameter.empty, None) for p in positional):
+        if any(positional[a] not in (REQUIRED, None) for a in arguments):
             raise messages.definition(name, "an array argument's default can only be None; put parameters behind *")
-        self.arguments = tuple(p.name for p in positional + star)
-        self.required = sum(p.default is inspect.Parameter.empty for p in positional)
-        self.variadic = bool(star)
-        self.parameters = {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+        self.arguments = (*arguments, star) if star else tuple(arguments)
+        self.required = sum(positional[a] is REQUIRED for a in arguments)
+        self.variadic = star is not None
         for reserved in ("g", "out", "index"):
             if reserved in self.arguments or reserved in self.parameters:
                 raise messages.definition(name, f"{reserved!r} is a name that vjp rules use; call it otherwise")
@@ -46,7 +75,7 @@ class Signature:
         names = [*self.arguments]
         if self.variadic:
             names[-1] = "*" + names[-1]
-        keyword = [p if d is inspect.Parameter.empty else f"{p}={d!r}" for p, d in self.parameters.items()]
+        keyword = [p if d is REQUIRED else f"{p}={d!r}" for p, d in self.parameters.items()]
         if keyword and not self.variadic:
             names.append("*")
         return ", ".join(names + keyword)
@@ -79,25 +108,20 @@ def read_rule(rule: Callable[..., Any], argument: str, signature: Signature) -> 
     """
     if not callable(rule):
         raise messages.definition(signature.name, f"vjp rule for {argument!r}: expected a function, got {rule!r}")
-    actual, uses = [], set()
-    for p in inspect.signature(rule).parameters.values():
-        if p.kind is inspect.Parameter.KEYWORD_ONLY:
-            if p.name not in signature.parameters:
-                known = ", ".join(signature.parameters) or "none"
-                raise messages.definition(
-                    signature.name, f"vjp rule for {argument!r}: unknown parameter {p.name!r}; the op has: {known}"
-                )
-            default = signature.parameters[p.name]
-            got = (
-                f"params[{p.name!r}]" if default is inspect.Parameter.empty else f"params.get({p.name!r}, {default!r})"
+    values, parameters, star, stars = declared(rule)
+    if star or stars:
+        raise messages.definition(signature.name, f"vjp rule for {argument!r}: name each value instead of *, **")
+    actual = [_source(name, argument, signature) for name in values]
+    for name in parameters:
+        if name not in signature.parameters:
+            known = ", ".join(signature.parameters) or "none"
+            raise messages.definition(
+                signature.name, f"vjp rule for {argument!r}: unknown parameter {name!r}; the op has: {known}"
             )
-            actual.append(f"{p.name}={got}")
-        elif p.kind in POSITIONAL:
-            actual.append(_source(p.name, argument, signature))
-            uses.add(p.name)
-        else:
-            raise messages.definition(signature.name, f"vjp rule for {argument!r}: name each value instead of *, **")
-    return frozenset(uses), tuple(actual)
+        default = signature.parameters[name]
+        got = f"params[{name!r}]" if default is REQUIRED else f"params.get({name!r}, {default!r})"
+        actual.append(f"{name}={got}")
+    return frozenset(values), tuple(actual)
 
 
 def _source(name: str, argument: str, signature: Signature) -> str:

@@ -1,17 +1,45 @@
 """Plugins: the hooks they implement, the loader, and look-up of what they bring.
 
 Third-party plugins load at the first look-up of a name that the core does not know, or by `load()`; never at
-import.
+import. The loader itself, and pluggy with it, is imported when one of its names is first asked for.
 """
 
-from __future__ import annotations
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from collections.abc import Iterator
+from leafgrad.plugins.specs import BackendSpec, CommandSpec, ExecutorSpec, resolve
 
-from leafgrad.plugins.hookspecs import API_VERSION, hookimpl
-from leafgrad.plugins.manager import Manager, PluginClashError, PluginWarning
-from leafgrad.plugins.registry import Plugin, UnknownNameError
-from leafgrad.plugins.specs import BackendSpec, CommandSpec, ExecutorSpec, Op, resolve
+if TYPE_CHECKING:
+    from leafgrad.plugins.lookup import (
+        API_VERSION,
+        Plugin,
+        PluginClashError,
+        PluginWarning,
+        UnknownNameError,
+        backend,
+        backend_for,
+        backends,
+        command,
+        commands,
+        executor,
+        executors,
+        hookimpl,
+        load,
+        op,
+        ops,
+        register,
+        status,
+    )
+else:
+
+    def __getattr__(name: str) -> object:
+        if name in __all__:
+            return getattr(import_module("leafgrad.plugins.lookup"), name)
+        raise AttributeError(f"module 'leafgrad.plugins' has no attribute {name!r}", name=name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "API_VERSION",
@@ -37,51 +65,3 @@ __all__ = [
     "resolve",
     "status",
 ]
-
-_MANAGER = Manager()
-
-load = _MANAGER.load
-register = _MANAGER.register
-status = _MANAGER.status
-backend_for = _MANAGER.backend_for
-
-
-def op(name: str) -> Op:
-    """The op of this name; UnknownNameError, a LookupError, if no plugin defines it."""
-    return _MANAGER.ops.find(name)
-
-
-def backend(name: str) -> BackendSpec:
-    """The backend of this name ("numpy"), as listed: nothing is imported."""
-    return _MANAGER.backends.find(name)
-
-
-def executor(name: str) -> ExecutorSpec:
-    """The executor of this name, as listed: nothing is imported."""
-    return _MANAGER.executors.find(name)
-
-
-def ops() -> Iterator[Op]:
-    """All ops, those of third-party plugins included."""
-    load()
-    return iter(_MANAGER.ops)
-
-
-def command(name: str) -> CommandSpec:
-    """The subcommand of this name, as listed: nothing is imported."""
-    return _MANAGER.commands.find(name)
-
-
-def backends() -> Iterator[BackendSpec]:
-    """The backends met so far, as listed. `load()` first for a complete list."""
-    return iter(_MANAGER.backends)
-
-
-def executors() -> Iterator[ExecutorSpec]:
-    """The executors met so far, as listed. `load()` first for a complete list."""
-    return iter(_MANAGER.executors)
-
-
-def commands() -> Iterator[CommandSpec]:
-    """The subcommands met so far, as listed. `load()` first for a complete list."""
-    return iter(_MANAGER.commands)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 
 @runtime_checkable
@@ -19,8 +18,7 @@ class Op(Protocol):
         """Run the op."""
 
 
-@dataclass(frozen=True)
-class BackendSpec:
+class BackendSpec(NamedTuple):
     """An array library bound to a device type.
 
     name: the backend's own name, as in `op.kernel("cupy")`.
@@ -33,8 +31,7 @@ class BackendSpec:
     target: str
 
 
-@dataclass(frozen=True)
-class ExecutorSpec:
+class ExecutorSpec(NamedTuple):
     """A way to run compiled graphs.
 
     name: as in `compile(step, executor=name)`.
@@ -47,8 +44,7 @@ class ExecutorSpec:
     preferred: bool = False
 
 
-@dataclass(frozen=True)
-class CommandSpec:
+class CommandSpec(NamedTuple):
     """A subcommand `python -m leafgrad NAME ...`.
 
     help: one line for the overview.

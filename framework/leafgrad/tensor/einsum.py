@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import string
 from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
 from typing import Any
@@ -25,7 +24,7 @@ __all__ = ["einsum", "tensordot"]
 
 Labels = tuple[Hashable, ...]
 Term = tuple[Tensor, Labels]
-LETTERS = string.ascii_uppercase + string.ascii_lowercase
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def einsum(*args: Any) -> Tensor:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from leafgrad import backends, dtypes
 
 __all__ = ["set_printoptions"]
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """See ``set_printoptions``."""
 
     precision: int = 4
@@ -58,7 +56,7 @@ def set_printoptions(
             raise ValueError(f"set_printoptions: {name}: expected a number of at least 0, got {value!r}")
     if sci_mode not in (None, True, False):
         raise ValueError(f"set_printoptions: sci_mode: expected True, False or None, got {sci_mode!r}")
-    _options = replace(base, sci_mode=sci_mode, **changes)
+    _options = base._replace(sci_mode=sci_mode, **changes)
 
 
 def text(t: Any) -> str:

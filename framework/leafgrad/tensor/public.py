@@ -27,7 +27,7 @@ NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input",
 def publish(namespace: dict[str, Any]) -> None:
     """Put functions and classes of a module's ``namespace`` behind the door: ``__all__``, or all public ones."""
     for name in namespace.get("__all__") or [name for name in namespace if not name.startswith("_")]:
-        value: Any = namespace[name]
+        value: Any = namespace.get(name)  # None: a module that is imported when it is first asked for
         if isinstance(value, types.FunctionType):
             namespace[name] = public(value)
             if namespace[name] is not value:
@@ -64,7 +64,7 @@ def public(function: F, *, bound: bool = False, name: str = "") -> F:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            renamed = in_our_names(plain, kwargs) if kwargs else None
+            renamed = in_our_names(inspect.unwrap(function), kwargs) if kwargs else None
             wrong = None if renamed or deliberate(error) else _wrong_argument(function, args, kwargs, bound, name)
             if wrong is None and renamed is None:
                 raise

@@ -6,7 +6,6 @@ is not a tensor stand as JSON in the file's metadata. Nothing is ever pickled or
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
@@ -43,6 +42,8 @@ def save(obj: Any, f: Path | BinaryIO) -> None:
         TypeError: something else is in ``obj``; the message says where. RuntimeError: there is no such folder.
         ImportError: the package safetensors is missing.
     """
+    import json  # slow to import
+
     from leafgrad.utils import safetensors
 
     tensors: dict[str, Tensor] = {}
@@ -85,6 +86,8 @@ def load(f: Path | BinaryIO, map_location: Any = None, *, weights_only: bool = T
 
 
 def _loaded(file: Any, name: Any, map_location: Any) -> Any:
+    import json
+
     from leafgrad.utils import safetensors
 
     here = file.tell()

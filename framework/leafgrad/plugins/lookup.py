@@ -1,0 +1,79 @@
+"""Look-up of what plugins bring, by the one manager of the process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leafgrad.plugins.hookspecs import API_VERSION, hookimpl
+from leafgrad.plugins.manager import Manager, PluginClashError, PluginWarning
+from leafgrad.plugins.registry import Plugin, UnknownNameError
+from leafgrad.plugins.specs import BackendSpec, CommandSpec, ExecutorSpec, Op
+
+__all__ = [
+    "API_VERSION",
+    "Plugin",
+    "PluginClashError",
+    "PluginWarning",
+    "UnknownNameError",
+    "backend",
+    "backend_for",
+    "backends",
+    "command",
+    "commands",
+    "executor",
+    "executors",
+    "hookimpl",
+    "load",
+    "op",
+    "ops",
+    "register",
+    "status",
+]
+
+_MANAGER = Manager()
+
+load = _MANAGER.load
+register = _MANAGER.register
+status = _MANAGER.status
+backend_for = _MANAGER.backend_for
+
+
+def op(name: str) -> Op:
+    """The op of this name; UnknownNameError, a LookupError, if no plugin defines it."""
+    return _MANAGER.ops.find(name)
+
+
+def backend(name: str) -> BackendSpec:
+    """The backend of this name ("numpy"), as listed: nothing is imported."""
+    return _MANAGER.backends.find(name)
+
+
+def executor(name: str) -> ExecutorSpec:
+    """The executor of this name, as listed: nothing is imported."""
+    return _MANAGER.executors.find(name)
+
+
+def ops() -> Iterator[Op]:
+    """All ops, those of third-party plugins included."""
+    load()
+    return iter(_MANAGER.ops)
+
+
+def command(name: str) -> CommandSpec:
+    """The subcommand of this name, as listed: nothing is imported."""
+    return _MANAGER.commands.find(name)
+
+
+def backends() -> Iterator[BackendSpec]:
+    """The backends met so far, as listed. `load()` first for a complete list."""
+    return iter(_MANAGER.backends)
+
+
+def executors() -> Iterator[ExecutorSpec]:
+    """The executors met so far, as listed. `load()` first for a complete list."""
+    return iter(_MANAGER.executors)
+
+
+def commands() -> Iterator[CommandSpec]:
+    """The subcommands met so far, as listed. `load()` first for a complete list."""
+    return iter(_MANAGER.commands)
