@@ -7,6 +7,7 @@ import pytest
 
 import leafgrad
 from leafgrad.autograd import gradcheck
+from leafgrad.tensor import indexing
 from leafgrad.testing.fake import no_sync
 
 X = np.arange(60.0).reshape(3, 4, 5)
@@ -18,6 +19,10 @@ BASIC = [
     (),
     (..., 0), (0, ..., 1), (slice(None), 1), (slice(None), slice(1, None, 2), -1), (None, 0, None, ..., None),
     (slice(0, 0), ...), np.int64(1), (slice(np.int64(1), None),),
+]  # fmt: skip
+SHORT = [
+    5, (-3, 2), slice(2), (slice(9, 1), -1), (0, slice(None)), (0, 0, 0, 0), (None, slice(None)), (slice(None), None),
+    (..., slice(None)), (0, ...), (..., ...), (0, 0, 0, 0, ...), (..., None, 0), ((), None),
 ]  # fmt: skip
 PICKING = [
     LIST, [2, 0], (LIST, LIST), (slice(None), PAIR), (..., LIST), (LIST, None, LIST), (LIST, slice(1, 3)), ROWS, MASK,
@@ -35,6 +40,17 @@ def key_on(key, device):
 
 def numpy_key(key):
     return np.array([], int) if key == [] else key
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 5), (2, 0), (1,), ()], ids=str)
+def test_the_short_way_chooses_what_the_plan_does(shape):
+    x, short = leafgrad.zeros(shape), 0
+    for key in [*BASIC, *SHORT, *PICKING]:
+        at = indexing.simple_index(key, shape)
+        if at is not None:
+            assert at == indexing.Plan(x, key).at
+            short += 1
+    assert short >= len(shape)
 
 
 @pytest.mark.parametrize("key", BASIC, ids=str)

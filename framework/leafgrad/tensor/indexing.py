@@ -9,12 +9,13 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from leafgrad import backends, dtypes
-from leafgrad.ops import index as ops
+from leafgrad import backends, dtypes, modes
+from leafgrad.modes import GRAD
+from leafgrad.ops import carriers, index as ops
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.select import where
-from leafgrad.ops.shape import Index, part
-from leafgrad.tensor import arguments
+from leafgrad.ops.shape import Index, key as array_key, part
+from leafgrad.tensor import arguments, view
 from leafgrad.tensor.data import copied
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach
@@ -26,6 +27,9 @@ from leafgrad.tensor.writes import copy_, fill_, value_for
 __all__: list[str] = []  # what it adds are methods
 
 INTEGERS = (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8)
+SIMPLE = {int, slice, type(None), type(Ellipsis)}
+BACKENDS = backends.BACKENDS
+get_mode = modes.get
 
 
 class Plan:
@@ -85,8 +89,7 @@ class Plan:
 
     def view(self, x: Tensor) -> Tensor:
         """The part of x that the basic index chooses."""
-        chosen: Tensor = x if self.at is None else part(x, at=self.at)
-        return chosen
+        return x if self.at is None else _part(x, self.at)
 
 
 def _expanded(x: Tensor, key: Any) -> list[Any]:
@@ -140,8 +143,56 @@ def _range(s: slice, n: int) -> tuple[int, int, int]:
     return start, max(start, stop), step
 
 
+def simple_index(key: Any, shape: tuple[int, ...]) -> Index | None:
+    """What `Plan.at` is for ints, slices without step, None and the ellipsis; None for other keys and beyond range."""
+    ndim = len(shape)
+    if type(key) is int and ndim and -shape[0] <= key < shape[0]:
+        return (key % shape[0],)
+    entries = key if type(key) is tuple else (key,)
+    if not SIMPLE.issuperset(map(type, entries)):
+        return None
+    if Ellipsis in entries:
+        i = entries.index(Ellipsis)
+        rest = ndim - (len(entries) - 1 - entries.count(None))
+        entries = entries[:i] + (slice(None),) * rest + entries[i + 1 :]
+    at: list[Any] = []
+    d = used = 0
+    for k in entries:
+        if k is None:
+            at.append(None)
+        elif d == ndim:
+            return None
+        elif type(k) is int and -shape[d] <= k < shape[d]:
+            at.append(k % shape[d])
+            d += 1
+        elif type(k) is slice and k.step is None:
+            start, stop, _ = k.indices(shape[d])
+            at.append((start, max(start, stop), 1))
+            d += 1
+            if stop - start == shape[d - 1]:
+                continue
+        else:
+            return None
+        used = len(at)
+    return tuple(at[:used])
+
+
+def _part(x: Tensor, at: Index) -> Tensor:
+    """``part(x, at=at)``, past its dispatch where that has nothing to record, trace or batch."""
+    data = x._data
+    flags = get_mode()
+    if flags > GRAD or (flags and x._node is not None) or type(data) not in BACKENDS:
+        recorded: Tensor = part(x, at=at)
+        return recorded
+    chosen = data[array_key(at)]
+    return view.of(part, x, {"at": at}, chosen, None) if view.shares(chosen, data) else carriers.alias(chosen)
+
+
 def getitem(self: Tensor, key: Any) -> Tensor:
     """A view for ints, slices, None and the ellipsis, a copy as soon as tensors, lists or masks choose elements."""
+    at = simple_index(key, self._data.shape)
+    if at is not None:
+        return _part(self, at)
     plan = Plan(self, key)
     chosen = plan.view(self)
     if not plan.dims:

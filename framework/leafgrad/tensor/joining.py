@@ -49,7 +49,10 @@ def several(tensors: Any, function: str) -> list[Tensor]:
     if not tensors:
         error = ValueError if function == "cat" else RuntimeError
         raise error(f"{function}(): expected a non-empty list of Tensors")
-    return [arguments.expect_tensor(x, f"tensors[{i}]", function) for i, x in enumerate(tensors)]
+    for i, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            arguments.expect_tensor(x, f"tensors[{i}]", function)
+    return list(tensors)
 
 
 def cat(tensors: Tensors, dim: int = 0) -> Tensor:
@@ -70,6 +73,8 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
     d = arguments.one_dim(parts[0], dim, "cat")
     for i, x in enumerate(parts):
         shape = x._data.shape
+        if shape == first:
+            continue
         if len(shape) != len(first):
             raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}")
         if shape[:d] != first[:d] or shape[d + 1 :] != first[d + 1 :]:

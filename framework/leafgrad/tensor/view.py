@@ -62,12 +62,19 @@ def follow(base: Any, steps: tuple[Step, ...]) -> Any:
 
 def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
     """``out`` as a View if it shares the memory of ``parent``, else ``out`` itself."""
-    data = out._data
-    if not modes.get() & TRACE:
-        origin = parent._data
-        root = data.base
-        if root is None or (root is not origin and root is not origin.base):
-            return out
+    if modes.get() & TRACE or shares(out._data, parent._data):
+        return of(step, parent, params, out._data, out._node)
+    return out
+
+
+def shares(data: Any, origin: Any) -> bool:
+    """Whether an array that was made of another one is in its memory."""
+    root = data.base
+    return root is not None and (root is origin or root is origin.base)
+
+
+def of(step: Any, parent: Any, params: dict[str, Any], data: Any, node: Any) -> View:
+    """``data``, of history ``node``, as the View of ``parent`` that ``step`` gives."""
     if parent._version is None:
         parent._version = Version()
     steps: tuple[Step, ...] = ((step, params),)
@@ -76,7 +83,7 @@ def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
     if isinstance(parent, View):
         base, steps = parent._base, parent._steps + steps
         detached = detached or parent._seen == math.inf
-    return _new(base, steps, data, out._node, detached)
+    return _new(base, steps, data, node, detached)
 
 
 def _new(base: Any, steps: tuple[Step, ...], data: Any, node: Any, detached: bool) -> View:

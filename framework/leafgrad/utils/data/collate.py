@@ -64,10 +64,11 @@ def default_convert(data: Any) -> Any:
 def stacked(parts: list[Tensor]) -> Tensor:
     """``stack(parts)``; in the ordinary case without an operation for each of them."""
     first = parts[0]
-    if any(part.requires_grad or part.shape != first.shape for part in parts):
+    shape = first.shape
+    if any(part.requires_grad or part.shape != shape for part in parts):
         return stack(parts)
-    if first.ndim:
-        return cat(parts).reshape(len(parts), *first.shape).detach()
+    if shape:
+        return cat(parts).reshape(len(parts), *shape).detach()
     if all(part.device.type == "cpu" and part.dtype is first.dtype for part in parts):
         return tensor([part.item() for part in parts], dtype=first.dtype)
     return stack(parts)
