@@ -258,6 +258,39 @@ def test_classes_are_chunked_with_their_scores():
     assert {"pick", "place"} <= {e.name for loop in loops(program) for e in loop.equations}
 
 
+def test_rows_of_a_table_and_columns_of_a_batch_are_chunked():
+    table, x = normal(7, 4, grad=True), normal(200, 6, grad=True)
+    words, columns = (leafgrad.tensor([i * i % n for i in range(m)]) for n, m in ((7, 200), (6, 4)))
+
+    def step(x, words, columns):
+        h = leafgrad.tanh(table[words] * x[:, columns])
+        h = h + leafgrad.gather(x, 1, (words % 6).unsqueeze(1))
+        return (h * h).sum(), *leafgrad.autograd.grad((h * h).sum(), (x, table))
+
+    program = check(step, x, words, columns)
+    (loop,) = loops(program)
+    names = [e.name for e in loop.equations]
+    assert [names.count(n) for n in ("index", "index_sum", "gather", "gather_sum")] == [2, 1, 1, 1]
+    (sum_over_the_batch,) = [e for e, _ in program.schedule.unchunked]
+    assert sum_over_the_batch.name == "index_sum"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda x, at: leafgrad.sin(x)[at],  # along the batch
+        lambda x, at: leafgrad.gather(leafgrad.sin(x), 0, at.unsqueeze(1)),
+        lambda x, at: leafgrad.gather(leafgrad.sin(x), 1, (at[:100] % 3).unsqueeze(1)),  # of some rows alone
+        lambda x, at: leafgrad.zeros(9, 3, dtype=x.dtype).index_add(0, at % 9, leafgrad.sin(x)),
+    ],
+)
+def test_lookups_that_need_the_batch_whole(step):
+    at = leafgrad.tensor([7 * i % 200 for i in range(200)])
+    program = check(lambda x, at: (leafgrad.cos(step(x, at)),), normal(200, 3), at)
+    named = {e.name for loop in loops(program) for e in loop.equations}
+    assert not named & {"index", "index_sum", "gather", "gather_sum"}
+
+
 @pytest.mark.parametrize("executor", ["numpy", "replay"])
 def test_numbers_are_drawn_in_order_across_loops(executor):
     """The first draw waits for a sum over the batch; the second, which could be had at once, waits for the first."""
@@ -277,3 +310,41 @@ def test_numbers_are_drawn_in_order_across_loops(executor):
     leafgrad.manual_seed(3)
     for got, want in zip(compiled(x), expected, strict=True):
         np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("ignored", [0, 9])
+def test_what_only_a_later_loop_reads_is_made_there(ignored):
+    """Gradients wait for the number of targets: one loop counts them, the other does all else and stores nothing."""
+    target = leafgrad.tensor([-100 if ignored and i % ignored == 0 else i % 5 for i in range(200)])
+    w, v = normal(6, 20, grad=True), normal(20, 5, grad=True)
+
+    def step(x, target):
+        loss = nn.functional.cross_entropy(leafgrad.tanh(x @ w) @ v, target)
+        return loss, *leafgrad.autograd.grad(loss, (w, v))
+
+    program = check(step, normal(200, 6), target)
+    first, second = loops(program)
+    assert len(first.equations) <= 3 < len(second.equations)
+    assert not second.stored
+    assert all(v.ndim == 1 for v in first.stored)
+
+
+def test_counted_draws_go_where_they_are_read():
+    """Made in the loop of their first reader, with what follows from them alone; whole where that is read whole."""
+    w, x = normal(6, 5, grad=True), normal(200, 6)
+
+    def step(x, w):
+        mask = leafgrad.bernoulli(x, 0.5) * 2
+        other = leafgrad.bernoulli(x, 0.5)
+        return (leafgrad.tanh(x * mask @ w) * 3).square().sum(), leafgrad.flip(other, (0,)), leafgrad.bernoulli(x, 0.1)
+
+    graph = optimize(trace_call(step, (x, w), {}).graph)
+    found = schedule(graph, counted=lambda e: e.name == "coins")
+    (loop,) = [s for s in found.stages if isinstance(s, Loop)]
+    assert [e.name for e in loop.equations].count("coins") == 1
+    assert [e.name for s in found.stages if isinstance(s, Whole) for e in s.equations].count("coins") == 2
+    made = set(graph.inputs)
+    for stage in found.stages:
+        for e in stage.equations:
+            assert made.issuperset(e.values)
+            made.update(e.outputs)

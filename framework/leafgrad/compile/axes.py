@@ -207,9 +207,56 @@ def place(equation: Equation, axes: Axes, length: int) -> Carried | None:
     return Carried(axis + (axis >= equation.params["dim"]), slices, shape_parameter=True)
 
 
+def index(equation: Equation, axes: Axes, length: int) -> Carried | None:
+    """The batch runs along the index arrays, or along a dimension that they do not choose."""
+    at = equation.inputs[1:]
+    before, width, after = _around(equation, at)
+    if axes[0] is None:
+        found = _aligned(at, axes[1:], width, length)
+        if found is None or found.axis is None:
+            return None
+        return Carried(len(before) + found.axis, {i + 1: a for i, a in found.slices.items()})
+    if any(a is not None for a in axes[1:]) or axes[0] in equation.params["dims"]:
+        return None
+    return Carried((*before, *[None] * width, *after).index(axes[0]))
+
+
+def index_sum(equation: Equation, axes: Axes, length: int) -> Carried | None:
+    """Its transpose. What is summed over the batch is summed whole, in the order of the elements."""
+    before, width, after = _around(equation, equation.inputs[1:])
+    if axes[0] is None or any(a is not None for a in axes[1:]):
+        return None
+    axis = (*before, *[None] * width, *after)[axes[0]]
+    return None if axis is None else Carried(axis, shape_parameter=True)
+
+
+def _around(equation: Equation, at: Sequence[Operand]) -> tuple[list[int], int, list[int]]:
+    """Of an index by arrays: the dimensions that stand before them, how many they have, and those behind."""
+    dims = equation.params["dims"]
+    x, *_ = equation.values
+    table = x if equation.name == "index" else equation.out
+    kept = [d for d in range(table.ndim) if d not in dims]
+    first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
+    return kept[:first], max(v.ndim for v in at if isinstance(v, Value)), kept[first:]
+
+
+def gather(equation: Equation, axes: Axes, length: int) -> Carried | None:
+    """Ops in which each row of the batch has index arrays of its own, and all have as many rows."""
+    found = {a for a in axes if a is not None}
+    values = [v for v in (*equation.inputs, equation.out) if isinstance(v, Value)]
+    if len(found) != 1 or equation.params["dim"] in found or any(v.shape[a] != length for v in values for a in found):
+        return None
+    (axis,) = found
+    slices = {i: axis for i, v in enumerate(equation.inputs) if isinstance(v, Value) and axes[i] is None}
+    return Carried(axis, slices, shape_parameter=equation.name == "gather_sum")
+
+
 RULES: dict[str, Rule] = {
     "pick": pick,
     "place": place,
+    "index": index,
+    "index_sum": index_sum,
+    **dict.fromkeys(("gather", "gather_sum", "scatter", "scatter_best"), gather),
     "permute": permute,
     "reshape": reshape,
     "expand": expand,

@@ -62,16 +62,25 @@ class Schedule:
     torn: list[int] = field(default_factory=list)
 
 
-def schedule(graph: Graph, fits: Callable[[Equation], bool] = lambda equation: True) -> Schedule:
+Choice = Callable[[Equation], bool]
+
+
+def schedule(graph: Graph, fits: Choice = lambda _: True, counted: Choice = lambda _: False) -> Schedule:
     """Split the graph into stages; only equations that ``fits`` agrees to may run in a loop.
 
-    A batch whose loops store much of what they make, since something between them needs it whole, is not chunked:
-    the traffic costs more than the cache saves.
+    Those that are ``counted`` draw random numbers by a counter, any rows of which can be had on their own: in the loop
+    that reads them first.
+
+    What only a later loop reads is made there. A batch whose loops store much of what they make even so, since
+    something between them needs it whole, is not chunked: the traffic costs more than the cache saves.
     """
     lengths = batch_lengths(graph)
     given_up: list[int] = []
     while True:
-        found = Scheduler(graph, lengths, fits).run()
+        first = Scheduler(graph, lengths, fits, counted)
+        found = first.run()
+        if len({(n, r) for n, r in first.loops}) > len({n for n, _ in first.loops}):
+            found = Scheduler(graph, lengths, fits, counted, first.latest()).run()
         loops = [s for s in found.stages if isinstance(s, Loop)]
         torn = [n for n in lengths if torn_apart([loop for loop in loops if loop.length == n], graph.kept)]
         if not torn:
@@ -107,10 +116,19 @@ def batch_lengths(graph: Graph) -> list[int]:
 class Scheduler:
     """Walks the equations once, giving each a loop or a whole stage."""
 
-    def __init__(self, graph: Graph, lengths: Sequence[int], fits: Callable[[Equation], bool]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        lengths: Sequence[int],
+        fits: Choice,
+        counted: Choice,
+        late: dict[Equation, int] | None = None,
+    ) -> None:
         self.graph = graph
         self.lengths = lengths
         self.fits = fits
+        self.counted = counted
+        self.late = late or {}  # the least rank of equations
         self.batches = batches(graph)
         self.rank: dict[Value, int] = dict.fromkeys(graph.inputs, 0)  # whole values: before which loops they exist
         self.home: dict[Value, Loop] = {}  # batch values: the loop that makes them
@@ -118,12 +136,18 @@ class Scheduler:
         self.wholes: dict[int, Whole] = {}
         self.unchunked: list[tuple[Equation, str]] = []
         self.drawn = 0  # the rank of the last equation that draws random numbers: they are drawn in order
+        self.waiting: dict[
+            Value, Equation
+        ] = {}  # counted random numbers, and what follows from them alone, so far unread
 
     def run(self) -> Schedule:
         for equation in self.graph.equations:
-            if not (self.fits(equation) and any(self.try_loop(equation, n) for n in self.lengths)):
+            if self.waits(equation):
+                self.waiting[equation.out] = equation
+                self.rank[equation.out] = max([self.rank[v] for v in equation.values], default=self.drawn)
+            elif not (self.fits(equation) and any(self.try_loop(equation, n) for n in self.lengths)):
                 self.whole(equation)
-        for value in self.graph.kept:
+        for value in (*self.graph.kept, *self.waiting):
             self.need_whole(value)
         stages: list[Stage] = []
         last = max([*self.wholes, *(r for _, r in self.loops)], default=-1)
@@ -133,10 +157,18 @@ class Scheduler:
             stages += [loop for (_, r), loop in self.loops.items() if r == rank]
         return Schedule(stages, self.unchunked)
 
+    def waits(self, equation: Equation) -> bool:
+        """Whether it is for those who read the result to say where it is made."""
+        values, traits = equation.values, equation.op.traits
+        follows = bool(values) and "elementwise" in traits and "random" not in traits and self.fits(equation)
+        return self.counted(equation) or (
+            follows and all(v in self.waiting and v.shape == equation.out.shape for v in values)
+        )
+
     def try_loop(self, equation: Equation, length: int) -> bool:
         """Put the equation into a loop over ``length`` if its inputs carry that batch and its rule allows it."""
         axes: list[int | None] = []
-        rank = 0
+        rank = self.late.get(equation, 0)
         for v in equation.inputs:
             axis = None
             if isinstance(v, Value):
@@ -161,12 +193,12 @@ class Scheduler:
         return True
 
     def enter(self, loop: Loop, equation: Equation, found: Carried, axes: list[int | None]) -> None:
-        loop.equations.append(equation)
-        loop.carried[equation] = found
         for i, v in enumerate(equation.inputs):
             if not isinstance(v, Value):
                 continue
             axis = axes[i] if axes[i] is not None else found.slices.get(i)
+            if v in self.waiting:
+                self.make(v, loop if axis == 0 and v.shape[0] == loop.length else None)
             home = self.home.get(v)
             if home is loop:
                 continue
@@ -175,6 +207,8 @@ class Scheduler:
             if axis is not None:
                 loop.sliced[(v, axis)] = None
                 loop.reads[(equation, i)] = axis
+        loop.equations.append(equation)
+        loop.carried[equation] = found
         (out,) = equation.outputs
         if found.axis is None:
             loop.summed.append(out)
@@ -183,20 +217,54 @@ class Scheduler:
             loop.axis[out] = found.axis
             self.home[out] = loop
 
+    def latest(self) -> dict[Equation, int]:
+        """For each equation, the last rank that serves all who read its result; random numbers stay in order."""
+        last: Counter[int] = Counter()
+        rank = {e: whole.rank for whole in self.wholes.values() for e in whole.equations}
+        home: dict[Equation, Loop] = {}
+        for (length, r), found in self.loops.items():
+            last[length] = max(last[length], r)
+            home.update(dict.fromkeys(found.equations, found))
+        readers = self.graph.uses()
+        for e in reversed(self.graph.equations):
+            loop = home.get(e)
+            bounds = [max(last.values()) + 1 if loop is None else last[loop.length]]
+            for reader in (r for v in e.outputs for r in readers.get(v, ())):
+                here = loop is None or (reader in home and home[reader].length == loop.length and e.out in loop.axis)
+                bounds.append(rank[reader] if here else rank[reader] - 1)
+            if loop is not None or "random" not in e.op.traits:
+                rank[e] = max(rank[e] if loop is None else loop.rank, min(bounds))
+        return rank
+
+    def make(self, value: Value, loop: Loop | None) -> None:
+        """Make waiting random numbers before the equation that is being entered, in its loop or whole."""
+        equation = self.waiting.pop(value)
+        if loop is None:
+            self.whole(equation)
+            return
+        for v in equation.values:
+            if v in self.waiting:
+                self.make(v, loop)
+        axes = [0 if isinstance(v, Value) and self.home.get(v) is loop else None for v in equation.inputs]
+        slices = {i: 0 for i, v in enumerate(equation.inputs) if isinstance(v, Value) and axes[i] is None}
+        self.enter(loop, equation, Carried(0, slices, shape_parameter=not equation.inputs), axes)
+
     def whole(self, equation: Equation) -> None:
-        rank = 0
+        rank = max(self.rank.get(equation.outputs[0], 0), self.late.get(equation, 0))
         for v in equation.values:
             self.need_whole(v)
             rank = max(rank, self.home[v].rank + 1 if v in self.home else self.rank[v])
             if v in self.home:
                 self.unchunked.append((equation, f"needs its input of shape {v.shape} whole"))
-        if "random" in equation.op.traits:
+        if "random" in equation.op.traits and not self.counted(equation):
             rank = self.drawn = max(rank, self.drawn)
         self.wholes.setdefault(rank, Whole(rank)).equations.append(equation)
         for v in equation.outputs:
             self.rank[v] = rank
 
     def need_whole(self, value: Value) -> None:
+        if value in self.waiting:
+            self.make(value, None)
         home = self.home.get(value)
         if home is not None:
             home.stored[value] = home.axis[value]

@@ -115,21 +115,21 @@ def _refuse_floats(*arguments: Any) -> None:
             raise NotImplementedError("expected integers or bools, got floats; convert them with .long() or .bool()")
 
 
-@op("elementwise", "nondifferentiable")
+@op("elementwise", "nondifferentiable", c="x & y")
 def bitwise_and(xp: Any, x: Any, y: Any) -> Any:
     """x and y, bit by bit. Integers and bools. (...), (...) -> (...)"""
     _refuse_floats(x, y)
     return x & y
 
 
-@op("elementwise", "nondifferentiable")
+@op("elementwise", "nondifferentiable", c="x | y")
 def bitwise_or(xp: Any, x: Any, y: Any) -> Any:
     """x or y, bit by bit. Integers and bools. (...), (...) -> (...)"""
     _refuse_floats(x, y)
     return x | y
 
 
-@op("elementwise", "nondifferentiable")
+@op("elementwise", "nondifferentiable", c="x ^ y")
 def bitwise_xor(xp: Any, x: Any, y: Any) -> Any:
     """Bits in which x and y differ. Integers and bools. (...), (...) -> (...)"""
     _refuse_floats(x, y)
