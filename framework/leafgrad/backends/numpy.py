@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -13,7 +14,10 @@ from leafgrad.backends.contract import BACKENDS, Backend, Generator, register
 
 
 class NumpyGenerator(Generator):
-    """PCG64 (O'Neill 2014), seeded through NumPy's SeedSequence."""
+    """PCG64 (O'Neill 2014), seeded through NumPy's SeedSequence.
+
+    A call of ``bernoulli`` takes 64 bits of it, by ``key``, and makes its numbers of these by a counter: see `coins`.
+    """
 
     # initial seed (8 bytes), state (16), increment (16), kept 32-bit half: flag (8) and value (8)
     _FIELDS = (8, 16, 16, 8, 8)
@@ -68,8 +72,43 @@ class NumpyGenerator(Generator):
     def permutation(self, n: int) -> Any:
         return self._stream.permutation(n).astype(np.int64, copy=False)
 
+    def key(self) -> int:
+        """The next 64 bits."""
+        return int(self._stream.bit_generator.random_raw())
+
     def bernoulli(self, p: Any, shape: Sequence[int], dtype: str) -> Any:
-        return np.asarray(self._stream.random(tuple(shape), np.float32) < p, dtype)
+        return coins(self.key(), p, shape, dtype)
+
+
+def coins(key: int, p: Any, shape: Sequence[int], dtype: str) -> Any:
+    """Ones with probability p, zeros otherwise, that depend on ``key`` and their position alone. -> shape
+
+    Element i is 1 where the upper 24 bits of number i of a stream of 32-bit numbers, over 2**24, are less than p. The
+    stream is that of Philox 4x64-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3") with the key
+    (key, 0) and the counters (1, 0, 0, 0), (2, 0, 0, 0), ...: four words each, the lower half of a word first. So any
+    part of it can be computed on its own, as compiled code does.
+    """
+    return np.asarray(_PHILOX.restarted(key).random(tuple(shape), np.float32) < p, dtype)
+
+
+class _Philox(threading.local):
+    """A stream of each thread's own, made when first asked for: NumPy takes its time to import what draws."""
+
+    stream: np.random.Generator | None = None
+    start: Any
+
+    def restarted(self, key: int) -> np.random.Generator:
+        """The stream, from the beginning of the numbers that follow from ``key``."""
+        if self.stream is None:
+            self.stream = np.random.Generator(np.random.Philox(0))
+            self.start = self.stream.bit_generator.state
+            self.start["state"]["counter"][:] = self.start["state"]["key"][:] = 0
+        self.start["state"]["key"][0] = key
+        self.stream.bit_generator.state = self.start
+        return self.stream
+
+
+_PHILOX = _Philox()
 
 
 class NumpyBackend(Backend):

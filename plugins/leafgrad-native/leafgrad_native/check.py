@@ -37,6 +37,7 @@ class Checked:
         self.phase = phase
         self.function = function
         self.state = ""
+        self.drawn = {e.out: e for e in phase.equations if e in program.plan.draws}
         self.agreed = not phase.equations
         self.pending = not self.agreed and wanted(program.library)
         self.reference: NumpyProgram | None = None  # what runs instead of a refused phase
@@ -47,7 +48,7 @@ class Checked:
             self.run_reference(self.reference)
             return
         part = self.part() if self.pending else None
-        inputs = [self.program.value(v).copy() for v in part.inputs] if part else []  # their memory may be used again
+        inputs = self.inputs(part) if part else []
         code = self.function(self.program.pointer)
         if code == OUT_OF_RANGE:
             raise IndexError("an index is out of range")
@@ -62,25 +63,34 @@ class Checked:
 
     def part(self) -> Graph:
         """The phase as a graph of its own."""
-        equations = tuple(self.phase.equations)
+        equations = tuple(e for e in self.phase.equations if e.out not in self.drawn)
         made = {v for e in equations for v in e.outputs}
         inputs = dict.fromkeys(v for e in equations for v in e.values if v not in made)
         known = self.program.graph.inputs  # by where an input comes from, NumPy knows a batch
         sources: dict[Value, Source] = {v: known.get(v, Given(k)) for k, v in enumerate(inputs)}
-        results = tuple(self.phase.outputs)
+        results = tuple(v for v in self.phase.outputs if v in made)
         return replace(self.program.graph, inputs=sources, equations=equations, results=results, effects=())
+
+    def inputs(self, graph: Graph) -> list[Any]:
+        """Copies of what the part reads, whose memory may be used again, and the random numbers that C draws itself."""
+        program, drawn = self.program, self.drawn
+        return [program.coins(drawn[v]) if v in drawn else program.value(v).copy() for v in graph.inputs]
+
+    def expected(self, reference: NumpyProgram, inputs: list[Any]) -> dict[Value, Any]:
+        """What the phase leaves behind, from NumPy."""
+        found = dict(zip(reference.graph.results, reference(inputs), strict=True))
+        return found | {v: self.program.coins(e) for v, e in self.drawn.items() if v in self.phase.outputs}
 
     def compare(self, graph: Graph, inputs: list[Any]) -> bool:
         """Whether NumPy gives the same; otherwise what it gives is what counts."""
         program = self.program
         reference = NumpyProgram(graph)
-        expected = reference(inputs)
-        for value, right in zip(graph.results, expected, strict=True):
+        for value, right in self.expected(reference, inputs).items():
             ours = program.value(value)
             if close(ours, right, NEAR.get(value.dtype, 0.0)):
                 continue
             unsure = [nudged(a, seed) for seed, a in enumerate(inputs)]
-            other = reference(unsure)[graph.results.index(value)]
+            other = self.expected(reference, unsure)[value]
             if np.array_equal(np.isfinite(ours), np.isfinite(right)) and distance(ours, right) <= 64 * distance(
                 other, right
             ):
@@ -93,10 +103,9 @@ class Checked:
 
     def run_reference(self, reference: NumpyProgram) -> None:
         """Do with NumPy what the phase does, into the same memory."""
-        program, graph = self.program, reference.graph
+        program = self.program
         given = {program.plan.whole[v].root for v in program.graph.inputs}
-        found = reference([program.value(v) for v in graph.inputs])
-        for value, array in zip(graph.results, found, strict=True):
+        for value, array in self.expected(reference, self.inputs(reference.graph)).items():
             if program.plan.whole[value].root not in given:
                 program.value(value)[...] = array
         program.deliver()

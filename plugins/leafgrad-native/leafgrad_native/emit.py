@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from leafgrad_native import along, multiply
+from leafgrad_native import along, draws, lookups, multiply
 from leafgrad_native.expressions import C_TYPES
-from leafgrad_native.kernels import Copy, Kernel, Load, Nest, Normalize, Product, Reduce, Select, Store
+from leafgrad_native.kernels import Copy, Draw, Kernel, Load, Lookup, Nest, Normalize, Product, Reduce, Select, Store
 from leafgrad_native.writer import Writer
 
 
@@ -17,6 +17,8 @@ def write(w: Writer, kernel: Kernel) -> None:
         address = w.address(form.root)
         known.setdefault(address, (f"x{len(known)}", C_TYPES[form.root.dtype]))
         w.names[form.root] = known[address][0]
+    if isinstance(kernel, Draw):
+        known[f"call->keys + {w.key(kernel.maker)}"] = "key", "uint64_t"
     if isinstance(kernel, Product):
         w.open()
         for address, (name, t) in known.items():
@@ -35,9 +37,11 @@ def write(w: Writer, kernel: Kernel) -> None:
     w.add(f"if ((code = {call})) return code;" if kernel.may_fail else f"{call};")
 
 
-def body(w: Writer, kernel: Nest | Load | Store | Copy | Reduce | Normalize | Select) -> None:
+def body(w: Writer, kernel: Draw | Nest | Load | Store | Copy | Reduce | Normalize | Select | Lookup) -> None:
     """What the function of a kernel does."""
     match kernel:
+        case Draw():
+            draws.write(w, kernel)
         case Nest():
             w.nest(kernel)
         case Load():
@@ -52,3 +56,5 @@ def body(w: Writer, kernel: Nest | Load | Store | Copy | Reduce | Normalize | Se
             along.normalize(w, kernel)
         case Select():
             along.select(w, kernel)
+        case Lookup():
+            lookups.write(w, kernel)

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from leafgrad import threads
+from leafgrad.backends.numpy import coins
 from leafgrad.compile.executor import Program
-from leafgrad.compile.graph import Graph, Value
+from leafgrad.compile.graph import Equation, Graph, Value
 from leafgrad.compile.numpy_executor import NumpyProgram
 from leafgrad.compile.replay import run
 from leafgrad_native import arrays, blas, build, lowering, pool
@@ -36,6 +37,7 @@ class Call(ctypes.Structure):
         ("arena", ctypes.c_void_p),
         ("scratch", ctypes.c_void_p),
         ("sums", ctypes.c_void_p),
+        ("keys", ctypes.c_void_p),
         ("sgemm", ctypes.c_void_p),
         ("dgemm", ctypes.c_void_p),
         ("pool", ctypes.c_void_p),
@@ -65,10 +67,13 @@ class NativeProgram:
         self.scratch = arrays.aligned(0)
         self.slots: list[Any] = [None] * len(plan.slots)
         self.table = (ctypes.c_void_p * max(1, len(plan.slots)))()
+        self.random = [e for e in graph.equations if "random" in e.op.traits]
+        self.keys = (ctypes.c_uint64 * max(1, len(plan.draws)))()
         self.call = Call(
             arrays=ctypes.addressof(self.table),
             arena=self.arena.ctypes.data,
             sums=self.sums.ctypes.data,
+            keys=ctypes.addressof(self.keys),
             sgemm=blas.address("sgemm"),
             dgemm=blas.address("dgemm"),
             pool=pool.address(),
@@ -76,6 +81,7 @@ class NativeProgram:
         self.pointer = ctypes.addressof(self.call)
         self.results = [(plan.slots[r], r.shape, np.dtype(r.dtype)) for r in plan.results]
         self.phases = [self.phase(p) for p in plan.phases]
+        self.due = [self.draws_before(p) for p in plan.phases]
         self.seconds = [0.0] * len(self.phases)
 
     def phase(self, phase: CPhase | OpPhase) -> Any:
@@ -95,7 +101,9 @@ class NativeProgram:
         arrays.point(self.table, slots)
         clock = time.perf_counter
         start = clock()
+        drawn = 0
         for k, phase in enumerate(self.phases):
+            drawn = self.draw(drawn, self.due[k])
             phase()
             end = clock()
             if self.calls:
@@ -109,6 +117,28 @@ class NativeProgram:
         found = [slots[k] for k, _, _ in self.results]
         slots[:] = [None] * len(slots)
         return found
+
+    # ---- random numbers ---------------------------------------------------------------------------------------
+
+    def draws_before(self, phase: CPhase | OpPhase) -> int:
+        """How many of the equations that draw random numbers must have drawn, or have their keys, before a phase."""
+        if isinstance(phase, OpPhase):
+            return self.random.index(phase.equation) if phase.equation in self.random else 0
+        return max([self.random.index(e) + 1 for e in phase.equations if e in self.plan.draws], default=0)
+
+    def draw(self, start: int, stop: int) -> int:
+        """Take the keys of the equations from ``start`` to ``stop`` that C draws for, in eager's order."""
+        for equation in self.random[start:stop]:
+            if equation in self.plan.draws:
+                self.keys[self.plan.draws.index(equation)] = equation.params["generator"].key()
+        return max(start, stop)
+
+    def coins(self, equation: Equation) -> Any:
+        """What C has drawn for an equation, from NumPy."""
+        key = self.keys[self.plan.draws.index(equation)]
+        return coins(key, equation.params["p"], equation.out.shape, equation.out.dtype)
+
+    # ---- memory -----------------------------------------------------------------------------------------------
 
     def prepare(self) -> None:
         """Scratch for as many threads as there are now."""

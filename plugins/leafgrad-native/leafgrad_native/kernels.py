@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from leafgrad.compile.graph import Equation, Value
+from leafgrad.compile.graph import Equation, Operand, Value
 from leafgrad_native import expressions
 from leafgrad_native.forms import Form, Root, Shape
 
@@ -54,7 +54,7 @@ class One:
     @property
     def may_fail(self) -> bool:
         """Whether the program may have to stop here."""
-        return isinstance(self, Select)
+        return isinstance(self, (Select, Lookup))
 
     @property
     def maker(self) -> Equation:
@@ -119,7 +119,41 @@ class Select(One):
     dim: int = 0
 
 
-Kernel = Nest | Copy | Load | Store | Reduce | Product | Normalize | Select
+@dataclass
+class Index:
+    """An index array: it says where along one dimension of a table, which has ``size`` elements there, ``step`` apart.
+
+    Its form is broadcast to the shape of what is read or written.
+    """
+
+    form: Form
+    size: int
+    step: int
+
+
+@dataclass
+class Lookup(One):
+    """Elements of ``table`` that index arrays name, read into ``line`` or written from it.
+
+    Attributes:
+        table: seen in the shape of the line, with strides of 0 where index arrays say where.
+        line: the other side; a number that is written everywhere.
+        indices: one for each chosen dimension of the table.
+        start: of a table that is written, what it holds before; None for zeros.
+    """
+
+    table: Form
+    line: Form | Operand
+    indices: tuple[Index, ...]
+    start: Form | None = None
+
+
+@dataclass
+class Draw(One):
+    """Random zeros and ones."""
+
+
+Kernel = Draw | Nest | Copy | Load | Store | Reduce | Product | Normalize | Select | Lookup
 
 
 def roots(forms: Iterable[Form]) -> list[Root]:

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 
 from leafgrad.compile.graph import Equation, Value
 from leafgrad.compile.schedule import Loop
-from leafgrad_native import expressions, forms
+from leafgrad_native import draws, expressions, forms, joins, lookups
 from leafgrad_native.forms import Form, Root
-from leafgrad_native.kernels import Copy, Kernel, Load, Nest, Normalize, Product, Reduce, Select, Store, roots
+from leafgrad_native.kernels import Copy, Draw, Kernel, Load, Nest, Normalize, Product, Reduce, Select, Store, roots
 
 LIGHT = ("add", "sub", "mul", "neg", "square")  # computed again rather than stored, from one array
 LARGEST_NEST = 48  # equations in one loop; beyond it, compilers spend their time on registers
 VIEWS = ("reshape", "permute", "expand", "slice", "flip")
 REDUCTIONS = ("sum", "sum_to", "mean", "prod", "amax", "amin")
 OTHERS = ("cat", "pack", "unpack", "unslice", "pad", "matmul", "softmax", "log_softmax", "logsumexp", "pick", "place")
+FIXED = (*VIEWS, "unpack", "unslice", "pad", "full", "zeros", "coins")  # what fills all of a root, or sees another's
 FLOATS = expressions.FLOATS
 
 
@@ -29,14 +30,18 @@ def fits(equation: Equation) -> bool:
     name = equation.name
     if name in ("full", "zeros"):
         return True
+    if name == "coins":
+        return draws.fits(equation)
     if name in VIEWS or name in ("unpack", "unslice"):
         return True
-    if name in ("cat", "pack"):
+    if name in joins.OPS:
         return len({v.dtype for v in values}) == 1 and all(isinstance(v, Value) for v in equation.inputs)
     if name == "pad":
         return isinstance(equation.params.get("value", 0), (int, float))
     if name in ("pick", "place"):
         return values[1].dtype == "int64"
+    if name in lookups.OPS:
+        return lookups.fits(equation)
     if name in REDUCTIONS or name in OTHERS:
         return all(v.dtype == values[0].dtype for v in values) and values[0].dtype in FLOATS
     return ("elementwise" in equation.op.traits or name in ("to_dtype", "new_full")) and expressions.fits(equation)
@@ -65,10 +70,12 @@ class Lowering:
         self.youngest: dict[tuple[forms.Shape, int | None], tuple[int, Nest]] = {}
         self.sums: dict[Value, Root] = {}
         self.light: dict[Value, Equation] = {}
+        self.placed: dict[Value, Form] = {}
 
     def run(self, equations: Sequence[Equation], kept: set[Value]) -> None:
         """Lower ``equations``; those of their results that are ``kept`` are read by others."""
         self.light = self.cheap(equations, kept)
+        self.placed = self.places(equations, kept)
         for equation in equations:
             if equation.outputs[0] not in self.light:
                 self.lower(equation)
@@ -80,6 +87,20 @@ class Lowering:
             if isinstance(kernel, Nest):
                 kernel.needed = {v for v, f in kernel.writes.items() if f.root in read}
         self.kernels = [*self.first, *self.kernels]
+
+    def places(self, equations: Sequence[Equation], kept: set[Value]) -> dict[Value, Form]:
+        """Where parts of joins lie that are made, or loaded, here for no one else to keep."""
+        made = {v: e for e in equations for v in e.outputs}
+        sums = set(self.loop.summed) if self.loop is not None else set()
+
+        def free(join: Equation, i: int) -> bool:
+            value = join.inputs[i]
+            assert isinstance(value, Value)
+            if value in made:
+                return made[value].name not in FIXED and value not in kept and value not in sums
+            return self.loop is not None and self.loop.reads.get((join, i)) == self.axis(join.out)
+
+        return joins.places(equations, self.axis, free)
 
     def maker(self, value: Value) -> Equation:
         assert self.loop is not None
@@ -101,7 +122,9 @@ class Lowering:
             return self.whole[value]
         if (value, axis) not in self.loads:
             whole = self.whole[value]
-            part = forms.full(Root(value.shape, value.dtype, axis))
+            part = self.placed.get(value)
+            if part is None or part.axis != axis:
+                part = forms.full(Root(value.shape, value.dtype, axis))
             self.loads[value, axis] = part
             self.first.append(Load(equation, (whole,), part))
         return self.loads[value, axis]
@@ -111,7 +134,7 @@ class Lowering:
 
     def new(self, value: Value) -> Form:
         """The form of a value that a kernel makes."""
-        form = self.made[value] = forms.of(value, self.axis(value))
+        form = self.made[value] = self.placed.get(value) or forms.of(value, self.axis(value))
         return form
 
     def add(self, kernel: Kernel, *values: Value) -> None:
@@ -124,7 +147,7 @@ class Lowering:
         name = equation.name
         if name in VIEWS or name == "unpack":
             self.view(equation)
-        elif name in ("cat", "pack"):
+        elif name in joins.OPS:
             self.join(equation)
         elif name in ("unslice", "pad"):
             out = self.new(equation.out)
@@ -135,6 +158,8 @@ class Lowering:
         elif name in ("full", "zeros"):
             out = self.new(equation.out)
             self.add(Copy(equation, (), out, float(equation.params.get("value", 0))), equation.out)
+        elif name == "coins":
+            self.add(Draw(equation, (), self.new(equation.out)), equation.out)
         elif name in REDUCTIONS:
             self.reduce(equation)
         elif name == "matmul":
@@ -147,6 +172,9 @@ class Lowering:
             self.add(
                 Select(equation, self.operands(equation), self.new(equation.out), equation.params["dim"]), equation.out
             )
+        elif name in lookups.OPS:
+            found = {v: self.operand(equation, i) for i, v in enumerate(equation.inputs) if isinstance(v, Value)}
+            self.add(lookups.lookup(equation, found, self.new(equation.out)), equation.out)
         else:
             self.elementwise(equation)
 
@@ -201,7 +229,7 @@ class Lowering:
     def joins(self, equation: Equation) -> bool:
         """Whether the equation is computed in a nest."""
         name = equation.name
-        return name not in VIEWS + REDUCTIONS + OTHERS + ("full", "zeros") and name != "new_full"
+        return name not in (*VIEWS, *REDUCTIONS, *OTHERS, *lookups.OPS, "full", "zeros", "new_full")
 
     def sources(self, values: Sequence[Value]) -> list[Value]:
         """The arrays from which ``values`` are computed, through cheap ones."""
@@ -258,20 +286,12 @@ class Lowering:
         return None if found is None else [found]
 
     def join(self, equation: Equation) -> None:
+        """Copies of the parts that were not made in their place."""
         out = self.new(equation.out)
-        dim = equation.params["dim"] if equation.name == "cat" else 0
-        start = 0
-        for x in self.operands(equation):
-            size = x.shape[dim] if equation.name == "cat" else math.prod(x.shape)
-            at = [(0, n, 1) for n in out.shape]
-            at[dim] = start, start + size, 1
-            target = forms.part(out, at)
-            assert target is not None
-            if equation.name == "pack":
-                target = forms.reshape(target, x.shape, None)
-                assert target is not None
-            self.add(Copy(equation, (x,), target), equation.out)
-            start += size
+        self.time[equation.out] = max(self.time.get(v, -1) for v in equation.values) + 0.5
+        for x, target in zip(self.operands(equation), joins.parts(equation, out), strict=True):
+            if x != target:
+                self.add(Copy(equation, (x,), target), equation.out)
 
     def reduce(self, equation: Equation) -> None:
         (x,) = self.operands(equation)

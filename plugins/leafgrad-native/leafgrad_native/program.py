@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from leafgrad.compile.graph import Equation, Graph, Value, expression
 from leafgrad.compile.schedule import Loop, Schedule, schedule
-from leafgrad_native import emit, forms, lowering, memory
+from leafgrad_native import draws, emit, forms, lowering, memory
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.forms import Form, Root
 from leafgrad_native.kernels import Copy, Kernel, roots
@@ -74,6 +74,7 @@ class Plan:
         cache: bytes of a core's cache that a chunk may fill.
 
     Attributes:
+        draws: the equations whose random numbers C draws.
         schedule: the stages.
         phases: in order.
         slots: roots that are arrays of their own at each call: inputs, results, results of ops.
@@ -85,7 +86,8 @@ class Plan:
         self.graph = graph
         self.cache = cache
         self.names = graph.named()
-        self.schedule: Schedule = schedule(graph, lowering.fits)
+        self.draws = [e for e in graph.equations if draws.fits(e)]
+        self.schedule: Schedule = schedule(graph, lowering.fits, draws.fits)
         self.whole: dict[Value, Form] = {v: forms.of(v) for v in graph.inputs}
         self.phases: list[Phase] = []
         self.segments: list[Segment] = []
@@ -259,7 +261,8 @@ class Plan:
         return find
 
     def kernels_text(self, segment: Segment) -> list[str]:
-        writer = Writer(self.address(segment), self.functions, self.products, segment.chunk, self.describe)
+        find, known = self.address(segment), self.draws.index
+        writer = Writer(find, self.functions, self.products, segment.chunk, self.describe, known)
         for kernel in segment.kernels:
             emit.write(writer, kernel)
         return writer.lines

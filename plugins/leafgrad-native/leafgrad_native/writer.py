@@ -46,6 +46,7 @@ class Writer:
         products: the matrix products that it calls.
         chunk: points per chunk of a loop; 0 for a stage on whole arrays.
         describe: an equation as a comment.
+        key: the number, among the keys of a call, of that of an equation which draws random numbers.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Writer:
         products: Products,
         chunk: int,
         describe: Callable[[Equation], str],
+        key: Callable[[Equation], int],
     ) -> None:
         self.address = address
         self.functions = functions
@@ -62,6 +64,7 @@ class Writer:
         self.products = products
         self.chunk = chunk
         self.describe = describe
+        self.key = key
         self.lines: list[str] = []
         self.depth = 1
 
@@ -170,18 +173,23 @@ class Writer:
         self.elements(form.shape, form.axis, [form], lambda o: f"{o} = {number};")
 
     def elements(
-        self, shape: forms.Shape, axis: int | None, arrays: Sequence[Form], statement: Callable[..., str]
+        self,
+        shape: forms.Shape,
+        axis: int | None,
+        arrays: Sequence[Form],
+        statement: Callable[..., str],
+        clause: str = "",
     ) -> None:
-        """A statement for each element of ``shape``."""
+        """A statement for each element of ``shape``, in any order; ``clause`` names a sum that it adds to."""
         dims, strides = collapsed(shape, axis, [spread(f, shape) for f in arrays])
         variables = [f"i{k}" for k in range(len(dims))]
         inner = None if axis is not None or not dims else len(dims) - 1
         for k, n in enumerate(dims):
             if k == inner:
-                self.add(SIMD)
+                self.add(SIMD + clause)
             self.loop(variables[k], n)
         if axis is not None:
-            self.points()
+            self.points(clause)
         self.add(statement(*(self.at(f, s, variables) for f, s in zip(arrays, strides, strict=True))))
         self.close(len(dims) + (axis is not None))
 

@@ -426,7 +426,7 @@ def compiled(text, name, sides, count=[0]):
     return Library(path + ".so")
 build.compiled = compiled
 sys.path.insert(0, {os.path.dirname(__file__)!r})
-import leafgrad, test_executor
+import leafgrad, test_executor, test_joins, test_lookups
 for dtype in (leafgrad.float32, leafgrad.float64):
     for points in (65, 300):
         step, arguments = test_executor.burgers(dtype, points)
@@ -435,6 +435,11 @@ for dtype in (leafgrad.float32, leafgrad.float64):
             c(*arguments)
 test_executor.test_training_equals_eager("adam")
 test_executor.test_a_target_out_of_range_is_the_error_of_eager()
+for rows in test_lookups.ROWS:
+    test_lookups.test_along_one_dimension(leafgrad.float32, rows, leafgrad.int64)
+    test_lookups.test_an_index_out_of_range_is_the_error_of_eager("gather_sum", 1 << 40, rows)
+test_lookups.test_functions_of_tensors()
+test_joins.test_nested_joins()
 print("clean")
 """
     environment = os.environ | {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0"}

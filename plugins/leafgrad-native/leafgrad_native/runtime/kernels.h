@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "philox.h"
+
 /* LG_VB: bytes of a vector. LG_PB: vectors of points that a product keeps in registers for each of up to six outputs. */
 #if !defined(LG_VB) || !defined(LG_PB)
 #error "LG_VB and LG_PB are given by the program"
@@ -110,6 +112,7 @@ typedef struct {
     char *arena;
     char *scratch;
     char *sums;
+    uint64_t *keys; /* of random numbers */
     lg_sgemm *sgemm;
     lg_dgemm *dgemm;
     lg_pool *pool;

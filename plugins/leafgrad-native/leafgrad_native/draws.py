@@ -1,0 +1,39 @@
+"""Random zeros and ones, as dropout draws them: they follow from a key and their place, so each loop makes its own."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from leafgrad.compile.graph import Equation
+from leafgrad_native.expressions import FLOATS
+from leafgrad_native.kernels import Draw
+from leafgrad_native.writer import Writer
+
+LARGEST = 1 << 24  # one more than what 24 bits hold
+
+
+def fits(equation: Equation) -> bool:
+    """Whether C draws the equation's numbers."""
+    return equation.name == "coins" and equation.out.dtype in FLOATS
+
+
+def bound(p: float) -> int:
+    """The numbers of 24 bits below it are those that NumPy finds, over 2**24 and in float32, less than ``p``."""
+    return min(LARGEST, max(0, math.ceil(float(np.float32(p)) * LARGEST)))
+
+
+def write(w: Writer, draw: Draw) -> None:
+    """The elements of a whole array, or of the rows of a chunk."""
+    equation, out = draw.maker, draw.target
+    kind = "f32" if out.root.dtype == "float32" else "f64"
+    size = math.prod(out.shape[1:]) if w.chunk else math.prod(out.shape)
+    rows, step = (("lo", "n"), w.chunk) if w.chunk else (("0", "1"), 1)
+    at, name = f"{w.names[out.root]} + {out.offset}", w.names[out.root]
+    first, count = (f"{r} * {size}L" for r in rows)
+    w.add(f"lg_coins_{kind}({at}, *key, {bound(equation.params['p'])}u, {first}, {count}, {size}L, {step}L);")
+    if w.chunk:
+        w.loop("i", size)
+        w.add(f"for (long p = n; p < m; p++) {name}[i * {step}L + p] = 0;")
+        w.close()

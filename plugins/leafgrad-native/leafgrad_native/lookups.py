@@ -1,0 +1,173 @@
+"""Elements read and written by index arrays: ``index``, ``gather``, their transposes, and what writes into a copy.
+
+All are one loop over a line of elements, in order: each reads its place along some dimensions of a table from index
+arrays, and has one of its own along the others. Negative indices count from the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from leafgrad.compile.graph import Equation, Operand, Value
+from leafgrad_native import forms
+from leafgrad_native.expressions import FLOATS, literal
+from leafgrad_native.forms import Form
+from leafgrad_native.kernels import Index, Lookup
+from leafgrad_native.strides import collapsed
+from leafgrad_native.writer import SIMD, Writer
+
+READS = ("index", "gather")
+SUMS = ("index_sum", "gather_sum")
+PUTS = ("index_put", "scatter", "scatter_best")
+OPS = (*READS, *SUMS, *PUTS)
+ALONG = ("gather", "gather_sum", "scatter", "scatter_best")  # one index array, as long as the line in all dimensions
+
+
+def fits(equation: Equation) -> bool:
+    """Whether the loop computes what the op does: not for sums of bools, and extremes of integers."""
+    kind = equation.out.dtype
+    if any(v.dtype != kind for v in sides(equation) if isinstance(v, Value)):
+        return False
+    if any(v.dtype in (*FLOATS, "bool") for v in index_arrays(equation)):
+        return False
+    return kind in FLOATS or (equation.name != "scatter_best" and not (kind == "bool" and equation.name in SUMS))
+
+
+def sides(equation: Equation) -> list[Operand]:
+    """The inputs that are no index arrays."""
+    inputs = equation.inputs
+    if equation.name in ALONG:
+        return [inputs[0], *inputs[2:]]
+    return list(inputs[: 2 if equation.name == "index_put" else 1])
+
+
+def index_arrays(equation: Equation) -> list[Value]:
+    """The inputs that are."""
+    inputs = equation.inputs
+    chosen = inputs[1:2] if equation.name in ALONG else inputs[2 if equation.name == "index_put" else 1 :]
+    return [v for v in chosen if isinstance(v, Value)]
+
+
+def lookup(equation: Equation, given: dict[Value, Form], out: Form) -> Lookup:
+    """The kernel of an equation whose inputs lie as ``given`` says."""
+    name, params = equation.name, equation.params
+    x, *rest = [given[v] if isinstance(v, Value) else v for v in sides(equation)]
+    assert isinstance(x, Form)
+    table = x if name in READS else out
+    line = out if name in READS else x if name in SUMS else rest[0]
+    arrays = [given[v] for v in index_arrays(equation)]
+    dims = (params["dim"],) if name in ALONG else params["dims"]
+    seen, spread = (along if name in ALONG else chosen)(table, arrays, dims)
+    indices = []
+    for d, form in zip(dims, spread, strict=True):
+        step = table.strides[d]
+        assert step is not None
+        indices.append(Index(form, table.shape[d], step))
+    if isinstance(line, Form):
+        line = forms.expand(line, seen.shape)
+    sources = tuple(given[v] for v in equation.values)
+    return Lookup(equation, sources, out, seen, line, tuple(indices), x if name in PUTS else None)
+
+
+def along(table: Form, arrays: Sequence[Form], dims: Sequence[int]) -> tuple[Form, list[Form]]:
+    """The table in the shape of the line, and the index array, for an op with a place of its own in each dimension."""
+    (at,) = arrays
+    strides = tuple(0 if d in dims else s for d, s in enumerate(table.strides))
+    return Form(table.root, at.shape, strides, table.offset), [at]
+
+
+def chosen(table: Form, arrays: Sequence[Form], dims: Sequence[int]) -> tuple[Form, list[Form]]:
+    """The same for an op whose index arrays stand where the chosen dimensions stood, or first if those are apart."""
+    common = np.broadcast_shapes(*[a.shape for a in arrays])
+    kept = [d for d in range(len(table.shape)) if d not in dims]
+    first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
+    before, after = kept[:first], kept[first:]
+    shape = (*(table.shape[d] for d in before), *common, *(table.shape[d] for d in after))
+    strides = (*(table.strides[d] for d in before), *[0] * len(common), *(table.strides[d] for d in after))
+    spread = []
+    for a in arrays:
+        tail = len(after)
+        form = Form(a.root, (*a.shape, *[1] * tail), (*a.strides, *[0] * tail), a.offset)
+        spread.append(forms.expand(form, shape))
+    return Form(table.root, shape, strides, table.offset), spread
+
+
+# ---- as C -----------------------------------------------------------------------------------------------------------
+
+
+def write(w: Writer, lookup: Lookup) -> None:
+    """All indices are looked at before anything is written; one out of range fails the program."""
+    check(w, lookup)
+    if lookup.start is not None:
+        w.elements(lookup.target.shape, lookup.target.axis, [lookup.start, lookup.target], lambda x, o: f"{o} = {x};")
+    elif lookup.maker.name in SUMS:
+        w.fill(lookup.target, 0.0)
+    elements(w, lookup)
+    w.add("return 0;")
+
+
+def check(w: Writer, lookup: Lookup) -> None:
+    w.add("int wrong = 0;")
+    for index in lookup.indices:
+        at = index.form
+        own = tuple(1 if s == 0 else n for n, s in zip(at.shape, at.strides, strict=True))
+        below, above = f"((int64_t){{0}} < -{index.size}L)", f"((int64_t){{0}} >= {index.size}L)"
+        text = f"wrong |= {below} | {above};"
+        w.elements(own, at.axis, [Form(at.root, own, at.strides, at.offset)], text.format, " reduction(| : wrong)")
+    w.add("if (wrong) return 1;")
+
+
+def elements(w: Writer, lookup: Lookup) -> None:
+    """The line in order, so that sums have the same digits as NumPy's, and the last of several writes stays."""
+    table, line, indices = lookup.table, lookup.line, lookup.indices
+    arrays = [table, *([line] if isinstance(line, Form) else []), *(i.form for i in indices)]
+    axis = next((f.axis for f in arrays if f.axis is not None), None)
+    dims, strides = collapsed(table.shape, axis, [f.strides for f in arrays])
+    step = dict(zip(arrays, strides, strict=True))
+    variables = [f"i{k}" for k in range(len(dims))]
+    depth = max((k + 1 for i in indices for k, s in enumerate(step[i.form]) if s), default=0)
+    varies = depth == len(dims) if axis is None else any(i.form.axis is not None for i in indices)
+    simd = lookup.maker.name in READS or not varies  # else the innermost loop may write to one place several times
+    places = [f"t{a}" for a in range(len(indices))]
+
+    def find(batched: bool) -> None:
+        """The places that the index arrays name, as soon as the loops around know them."""
+        for t, index in zip(places, indices, strict=True):
+            if (index.form.axis is not None) == batched:
+                w.add(f"const long {t}_ = (long){w.at(index.form, step[index.form], variables)};")
+                w.add(f"const long {t} = {t}_ < 0 ? {t}_ + {index.size} : {t}_;")
+
+    for k, n in enumerate(dims):
+        if k == depth:
+            find(batched=False)
+        if simd and axis is None and k == len(dims) - 1:
+            w.add(SIMD)
+        w.loop(variables[k], n)
+    if depth == len(dims):
+        find(batched=False)
+    if axis is not None:
+        if simd:
+            w.add(SIMD)
+        w.open("for (long p = 0; p < m; p++) {")
+        find(batched=True)
+    place = w.at(table, [*step[table], *(i.step for i in indices)], [*variables, *places])
+    kind = table.root.dtype
+    other = w.at(line, step[line], variables) if isinstance(line, Form) else literal(line, kind)
+    w.add(statement(lookup, place, other, kind))
+    w.close(len(dims) + (axis is not None))
+
+
+def statement(lookup: Lookup, place: str, other: str, kind: str) -> str:
+    """What happens to one element of the table and one of the line."""
+    match lookup.maker.name:
+        case "index" | "gather":
+            return f"{other} = {place};"
+        case "index_sum" | "gather_sum":
+            return f"{place} += {other};"
+        case "scatter_best":
+            name = "maximum" if lookup.maker.params["largest"] else "minimum"
+            return f"{place} = lg_{name}_{'f32' if kind == 'float32' else 'f64'}({place}, {other});"
+        case _:
+            return f"{place} = {other};"
