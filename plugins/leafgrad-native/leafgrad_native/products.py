@@ -316,7 +316,7 @@ def turned(kind: str) -> list[str]:
                     f"{b} = __builtin_shufflevector({a}, {b}, {high}); {a} = t; }}"
                 )
         half //= 2
-    return [*lines, *(f"    *({v} *)(o + {i} * columns) = a{i};" for i in range(n)), "}"]
+    return [*lines, *(f"    *({loose(kind)} *)(o + {i} * columns) = a{i};" for i in range(n)), "}"]
 
 
 def wide_sums(name: str, kind: str, chunk: int, k: int, j: int, ak: int, bj: int, sk: int, sj: int) -> list[str]:
@@ -329,14 +329,7 @@ def wide_sums(name: str, kind: str, chunk: int, k: int, j: int, ak: int, bj: int
         f"LG_FUNCTION void {name}",
         f"(const {t} *restrict x, const {t} *restrict y, {t} *restrict s, long n) {{",
         f"    {t} turned[{chunk * columns}] __attribute__((aligned(64)));",
-        f"    for (long p = 0; p < n; p += {size}) {{",
-        f"        for (long j = 0; j + {size} <= {j}; j += {size})",
-        f"            lg_turn_{short(kind)}(y + j * {bj * chunk}L + p, {bj * chunk}L, "
-        f"turned + p * {columns} + j, {columns});",
-        f"        for (long j = {j // size * size}; j < {columns}; j++)",
-        f"            for (long q = p; q < p + {size}; q++) turned[q * {columns} + j] = "
-        f"j < {j} ? y[j * {bj * chunk}L + q] : 0;",
-        "    }",
+        *turn(kind, chunk, j, bj, columns),
     ]
     first = 0
     for height, count in blocks(k):
@@ -353,14 +346,44 @@ def wide_sums(name: str, kind: str, chunk: int, k: int, j: int, ak: int, bj: int
             "            }",
             "        }",
             f"        const long left = {j} - j < {wide * size} ? {j} - j : {wide * size};",
-            *(
-                f"        for (long c = 0; c < left; c++) s[(k + {r}) * {sk}L + (j + c) * {sj}L] += (({t} *)a{r})[c];"
-                for r in rows
-            ),
+            *(line for r in rows for line in added(kind, f"a{r}", wide, f"s + (k + {r}) * {sk}L + j * {sj}L", sj)),
             "    }",
         ]
         first += height * count
     return [*lines, "}"]
+
+
+def turn(kind: str, chunk: int, j: int, bj: int, columns: int) -> list[str]:
+    """``turned[p, :]`` becomes ``y[p, :]`` for n points, and 0 beyond its ``j`` elements."""
+    size, step = lanes(kind), bj * chunk
+    call = f"lg_turn_{short(kind)}(y + j * {step}L + p, {step}L, turned + p * {columns} + j, {columns});"
+    if j < size:
+        return [
+            "    for (long p = 0; p < n; p++)",
+            f"        for (long j = 0; j < {columns}; j++)",
+            f"            turned[p * {columns} + j] = j < {j} ? y[j * {step}L + p] : 0;",
+        ]
+    last = [f"        {{ const long j = {j - size}; {call} }}"] if j % size else []  # over what is there already
+    v, rest = vector(kind), range(j // size * size, columns, size)
+    return [
+        *(f"    for (long p = 0; p < n; p++) *({v} *)(turned + p * {columns} + {at}) = ({v}){{0}};" for at in rest),
+        f"    for (long p = 0; p < n; p += {size}) {{",
+        f"        for (long j = 0; j + {size} <= {j}; j += {size}) {call}",
+        *last,
+        "    }",
+    ]
+
+
+def added(kind: str, vectors: str, count: int, place: str, step: int) -> list[str]:
+    """The first ``left`` elements of ``count`` vectors, added to a row whose elements lie ``step`` apart."""
+    t, size = C_TYPES[kind], lanes(kind)
+    if step != 1:
+        return [f"        for (long c = 0; c < left; c++) ({place})[c * {step}L] += (({t} *){vectors})[c];"]
+    return [
+        f"        LG_UNROLL for (int q = 0; q < {count}; q++)",
+        f"            if ((q + 1) * {size} <= left) *({loose(kind)} *)({place} + q * {size}) += {vectors}[q];",
+        f"            else for (long c = q * {size}; c < left; c++) ({place})[c] += (({t} *){vectors})[c];",
+    ]
 
 
 def blocks(n: int, largest: int = ROWS) -> list[tuple[int, int]]:
@@ -392,6 +415,11 @@ def tree(kind: str, names: Sequence[str], level: int = 0) -> str:
 
 def short(kind: str) -> str:
     return "f32" if kind == "float32" else "f64"
+
+
+def loose(kind: str) -> str:
+    """A vector that may lie anywhere."""
+    return f"lg_u{short(kind)}"
 
 
 def vector(kind: str) -> str:

@@ -16,6 +16,8 @@
 
 typedef float lg_vf32 __attribute__((vector_size(LG_VB), may_alias));
 typedef double lg_vf64 __attribute__((vector_size(LG_VB), may_alias));
+typedef float lg_uf32 __attribute__((vector_size(LG_VB), aligned(4), may_alias));
+typedef double lg_uf64 __attribute__((vector_size(LG_VB), aligned(8), may_alias));
 #define LG_VL(type) ((long)(LG_VB / sizeof(type)))
 
 /* Functions that may be compiled apart from those that call them, in parts.py's parts. */
