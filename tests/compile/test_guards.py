@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import enum
 import functools
+import threading
 import time
 import types
 
@@ -14,6 +15,7 @@ import pytest
 
 import leafgrad
 from leafgrad import nn, optim
+from leafgrad.compile import environment
 from leafgrad.compile.tree import flatten
 
 SCALE = 2.0
@@ -469,3 +471,38 @@ def test_many_guards_take_microseconds():
 
     per_guard = min(seconds() for _ in range(20)) / len(guards.conditions)
     assert per_guard < 0.5e-6  # about 0.05 on an idle machine
+
+
+@pytest.mark.parametrize("watcher", [environment.profiled, environment.monitored])
+def test_all_code_that_runs_in_this_thread_is_noted(watcher):
+    def numbers():
+        yield from map(doubled, range(3))
+
+    def doubled(i):
+        return 2 * i
+
+    def elsewhere():
+        return doubled(1)
+
+    class Holder:
+        @property
+        def value(self):
+            return sorted(numbers(), key=lambda v: -v)
+
+    def run():
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        return Holder().value
+
+    for _ in range(2):  # code that told the first time tells again
+        codes = {}
+        stop = watcher(codes)
+        if stop is None:
+            pytest.skip("code tells of itself from Python 3.12 on")
+        run()
+        stop()
+        doubled(1)
+        assert {"run", "numbers", "doubled", "value", "<lambda>"} <= {code.co_name for code in codes}
+        assert "elsewhere" not in {code.co_name for code in codes}
+        assert all(codes[code] is globals() for code in codes if code.co_filename == __file__)

@@ -12,9 +12,10 @@ import functools
 import gc
 import os
 import sys
+import threading
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,30 +32,69 @@ OPAQUE = (Op, Generator, dtypes.dtype, devices.device)  # known by identity; wha
 TABLES = frozenset({"_parameters", "_buffers", "_modules"})  # left out of paths: "net.0.weight"
 
 Codes = dict[types.CodeType, dict[str, Any]]  # executed code, with its globals
+TOOLS = (3, 4)  # of the interpreter's numbers for tools, those that no kind of tool has for itself
 
 
 @contextmanager
 def watching(codes: Codes) -> Iterator[None]:
     """Note in ``codes`` which Python code this thread executes."""
+    collecting = gc.isenabled()
+    gc.disable()  # callbacks of the collector are no part of the function
+    stop = monitored(codes) or profiled(codes)
+    try:
+        yield
+    finally:
+        stop()
+        if collecting:
+            gc.enable()
+
+
+def profiled(codes: Codes) -> Callable[[], None]:
+    """Note the code of every call until the function that is returned is called."""
     before: Any = sys.getprofile()
 
     def note(frame: types.FrameType, event: str, _: Any) -> None:
         if event == "call" and frame.f_code not in codes:
             codes[frame.f_code] = frame.f_globals
 
-    collecting = gc.isenabled()
-    gc.disable()  # callbacks of the collector are no part of the function
-    sys.setprofile(note)
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
+    def stop() -> None:
         if before is None or callable(before):
             sys.setprofile(before)
         else:  # cProfile's own object
             sys.setprofile(None)
             before.enable()
+
+    sys.setprofile(note)
+    return stop
+
+
+def monitored(codes: Codes) -> Callable[[], None] | None:
+    """The same where code tells of itself once only (PEP 669: Python 3.12), which takes no time; else None."""
+    monitoring: Any = getattr(sys, "monitoring", None)
+    tool = next((i for i in TOOLS if monitoring and monitoring.get_tool(i) is None), None)
+    if tool is None:
+        return None
+    events = monitoring.events.PY_START, monitoring.events.PY_RESUME
+    thread = threading.get_ident()
+
+    def note(code: types.CodeType, _: int) -> Any:
+        if threading.get_ident() != thread:
+            return None
+        codes.setdefault(code, sys._getframe(1).f_globals)
+        return monitoring.DISABLE
+
+    def stop() -> None:
+        monitoring.set_events(tool, 0)
+        for event in events:
+            monitoring.register_callback(tool, event, None)
+        monitoring.free_tool_id(tool)
+
+    monitoring.use_tool_id(tool, "leafgrad")
+    for event in events:
+        monitoring.register_callback(tool, event, note)
+    monitoring.set_events(tool, events[0] | events[1])
+    monitoring.restart_events()  # of code that has told an earlier trace
+    return stop
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,18 +10,20 @@ import os
 import platform
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from leafgrad_native import parts
 from leafgrad_native.folder import Folder, RefusedFolder, folders
 from leafgrad_native.target import features
+
+if TYPE_CHECKING:
+    import subprocess
 
 FORMAT = 1  # raise it when what a trial finds out changes
 SECONDS = 60.0  # that a compiler may take
@@ -72,6 +74,8 @@ class Compiler:
         if sides == 1:
             self.make(library, str(source), *system_libraries())
             return
+        from concurrent.futures import ThreadPoolExecutor  # slow to import, and not needed for what is in the cache
+
         objects = {library.with_suffix(f".{share}.o"): share for share in parts.shares(sides)}
         try:
             with ThreadPoolExecutor(len(objects)) as pool:
@@ -232,6 +236,8 @@ def run(arguments: Sequence[str]) -> tuple[int, str]:
     Raises:
         CompilationFailed: it does not start, or takes too long.
     """
+    import subprocess
+
     seconds = limit()
     try:
         process = subprocess.Popen(
