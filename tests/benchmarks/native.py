@@ -16,11 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 
 from pinn import EQUATIONS, SIZES, compare, tensor_step
-
-from leafgrad.compile.graph import Value
 
 
 def burgers(depth, width, n, dtype, executor):
@@ -110,54 +107,12 @@ def scale(args):
         print(alone("--points", n, "--threads", args.threads).strip(), flush=True)
 
 
-def stretched(graph, n, m):
-    """The graph for a batch of ``m`` rows instead of ``n``, a number that stands for nothing else in it."""
-
-    def wide(x):
-        if isinstance(x, tuple):
-            return tuple(wide(e) for e in x)
-        return m if type(x) is int and x == n else x
-
-    new = {}
-
-    def value(v):
-        if isinstance(v, Value) and v not in new:
-            new[v] = Value(wide(v.shape), v.dtype, v.place)
-        return new.get(v, v)
-
-    equations = tuple(
-        replace(
-            e,
-            inputs=tuple(value(v) for v in e.inputs),
-            outputs=tuple(value(v) for v in e.outputs),
-            params={k: wide(x) for k, x in e.params.items()},
-        )
-        for e in graph.equations
-    )
-    inputs = {value(v): source for v, source in graph.inputs.items()}
-    return replace(
-        graph, inputs=inputs, equations=equations, results=tuple(map(value, graph.results)), effects=(), names={}
-    )
-
-
 def one_scale(n):
-    """Tracing takes the memory of an eager step, so the program of a small batch is stretched."""
-    import numpy as np
-
-    from leafgrad_native.executor import NativeProgram
-
-    small = 10_007
-    step, _ = burgers(8, 20, small, "float32", "numpy")
-    step()
-    graph = stretched(step.compiled.graph, small, n)
-    rng = np.random.default_rng(0)
-    arrays = [rng.uniform(-0.5, 0.5, v.shape).astype(v.dtype) for v in graph.inputs]
-    program = NativeProgram(graph)
-    program(arrays)
+    step, _ = burgers(8, 20, n, "float32", "native")
     times = []
     for _ in range(3 if n > 1_000_000 else 9):
         start = time.perf_counter()
-        program(arrays)
+        step()
         times.append(time.perf_counter() - start)
     ms = 1e3 * sorted(times)[len(times) // 2]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

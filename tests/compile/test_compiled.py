@@ -185,7 +185,7 @@ def test_results_of_a_function_with_a_backward_of_its_own():
         assert x.grad.tolist() == [3, 12]
         with pytest.raises(RuntimeError, match="a second time"):
             g.sum().backward()
-    assert "result 1 has no gradients: Trying to backward" in compiled.explain()
+    assert "result 1 was differentiated inside, and cannot be once more outside" in compiled.explain()
 
 
 def test_a_result_whose_graph_was_used_up():

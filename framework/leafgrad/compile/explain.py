@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from leafgrad.compile.call import Call
 from leafgrad.compile.guards import Guards, Miss, mode_name
+from leafgrad.errors import FreedGraphError
 
 SHOWN = 40  # guards on what is not an argument
 
@@ -48,8 +49,14 @@ def program(call: Call) -> list[str]:
     if call.backward is not None:
         state = "traced" if call.backward.run is None else "compiled"
         lines.append(f"{len(call.differentiable)} results have gradients; their backward pass is {state}")
-    lines += [f"result {i} has no gradients: {refused.error}" for i, refused in call.refused.items()]
-    return lines
+    return [*lines, *(f"result {i} {withheld(refused.error)}" for i, refused in call.refused.items())]
+
+
+def withheld(error: Exception) -> str:
+    """Why a result that requires grad cannot be differentiated outside: nothing to mend if the step has done so."""
+    if isinstance(error, FreedGraphError):
+        return "was differentiated inside, and cannot be once more outside"
+    return f"has no gradients: {error}"
 
 
 def guards(found: Guards) -> list[str]:
