@@ -79,6 +79,7 @@ class NativeProgram:
             pool=pool.address(),
         )
         self.pointer = ctypes.addressof(self.call)
+        self.constants = [(plan.slots[plan.whole[e.out].root], run(e, {})) for e in plan.constants]
         self.results = [(plan.slots[r], r.shape, np.dtype(r.dtype)) for r in plan.results]
         self.phases = [self.phase(p) for p in plan.phases]
         self.due = [self.draws_before(p) for p in plan.phases]
@@ -96,6 +97,8 @@ class NativeProgram:
         self.prepare()
         slots = self.slots
         slots[: len(inputs)] = inputs
+        for k, array in self.constants:
+            slots[k] = array
         for k, shape, dtype in self.results:
             slots[k] = np.empty(shape, dtype)
         arrays.point(self.table, slots)

@@ -16,7 +16,9 @@ LARGEST_NEST = 48  # equations in one loop; beyond it, compilers spend their tim
 VIEWS = ("reshape", "permute", "expand", "slice", "flip")
 REDUCTIONS = ("sum", "sum_to", "mean", "prod", "amax", "amin")
 OTHERS = ("cat", "pack", "unpack", "unslice", "pad", "matmul", "softmax", "log_softmax", "logsumexp", "pick", "place")
-FIXED = (*VIEWS, "unpack", "unslice", "pad", "full", "zeros", "coins")  # what fills all of a root, or sees another's
+CONSTANTS = ("constant", "arange", "linspace", "logspace", "eye", "triangle")  # made once, with the program
+# What fills all of a root, or sees another's.
+FIXED = (*VIEWS, "unpack", "unslice", "pad", "full", "zeros", "coins", *CONSTANTS)
 FLOATS = expressions.FLOATS
 
 
@@ -28,7 +30,7 @@ def fits(equation: Equation) -> bool:
     if any(v.place[0] != "cpu" for v in values):
         return False
     name = equation.name
-    if name in ("full", "zeros"):
+    if name in ("full", "zeros", *CONSTANTS):
         return True
     if name == "coins":
         return draws.fits(equation)
@@ -158,6 +160,8 @@ class Lowering:
         elif name in ("full", "zeros"):
             out = self.new(equation.out)
             self.add(Copy(equation, (), out, float(equation.params.get("value", 0))), equation.out)
+        elif name in CONSTANTS:
+            self.made[equation.out] = forms.of(equation.out)
         elif name == "coins":
             self.add(Draw(equation, (), self.new(equation.out)), equation.out)
         elif name in REDUCTIONS:
@@ -229,7 +233,7 @@ class Lowering:
     def joins(self, equation: Equation) -> bool:
         """Whether the equation is computed in a nest."""
         name = equation.name
-        return name not in (*VIEWS, *REDUCTIONS, *OTHERS, *lookups.OPS, "full", "zeros", "new_full")
+        return name not in (*VIEWS, *REDUCTIONS, *OTHERS, *lookups.OPS, *CONSTANTS, "full", "zeros", "new_full")
 
     def sources(self, values: Sequence[Value]) -> list[Value]:
         """The arrays from which ``values`` are computed, through cheap ones."""

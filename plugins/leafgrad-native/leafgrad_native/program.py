@@ -74,10 +74,11 @@ class Plan:
         cache: bytes of a core's cache that a chunk may fill.
 
     Attributes:
+        constants: the equations whose results are made with the program.
         draws: the equations whose random numbers C draws.
         schedule: the stages.
         phases: in order.
-        slots: roots that are arrays of their own at each call: inputs, results, results of ops.
+        slots: roots that are arrays of their own at each call: inputs, results, results of ops, constants.
         results: for each result, its root.
         arena, scratch, sums: bytes of the memory that calls share; scratch is per thread.
     """
@@ -86,6 +87,7 @@ class Plan:
         self.graph = graph
         self.cache = cache
         self.names = graph.named()
+        self.constants = [e for e in graph.equations if e.name in lowering.CONSTANTS and lowering.fits(e)]
         self.draws = [e for e in graph.equations if draws.fits(e)]
         self.schedule: Schedule = schedule(graph, lowering.fits, draws.fits)
         self.whole: dict[Value, Form] = {v: forms.of(v) for v in graph.inputs}
@@ -168,10 +170,9 @@ class Plan:
     def place(self) -> None:
         for root in [self.whole[v].root for v in self.graph.inputs] + self.results:
             self.slots.setdefault(root, len(self.slots))
-        for phase in self.phases:
-            if isinstance(phase, OpPhase):
-                for v in phase.equation.outputs:
-                    self.slots.setdefault(self.whole[v].root, len(self.slots))
+        results = [v for p in self.phases if isinstance(p, OpPhase) for v in p.equation.outputs]
+        for v in [*results, *(e.out for e in self.constants)]:
+            self.slots.setdefault(self.whole[v].root, len(self.slots))
         for segment in self.segments:
             if segment.loop is not None:
                 self.place_chunk(segment, segment.loop)

@@ -390,6 +390,24 @@ def test_a_body_is_for_elementwise_ops():
         leafgrad.op(name="native_odd", c="x")(lambda xp, x: x)
 
 
+def test_constants_are_made_once_with_the_program():
+    x = leafgrad.randn(300, 6, dtype=leafgrad.float64)
+
+    def step(x):
+        places = leafgrad.arange(6, dtype=x.dtype)
+        h = leafgrad.tanh(x[:, [0, 2, 5]]).sum() + (x * places + leafgrad.tensor([1.0, 2, 3, 4, 5, 6])).sin().sum()
+        return h + (x @ leafgrad.eye(6, dtype=x.dtype)).square().sum(), places, leafgrad.tensor([[1, 2, 3]])
+
+    c = compiled(step, (x,))
+    for _ in range(3):
+        got = c(x)
+        for ours, right in zip(got, step(x), strict=True):
+            np.testing.assert_allclose(ours.numpy(), right.numpy(), rtol=1e-12)
+        got[1].add_(1)  # results are the caller's
+        got[2].zero_()
+    assert "NumPy:" not in c.explain()
+
+
 def test_comments_of_the_source_cannot_end_early():
     x = leafgrad.randn(100)
     c = compiled(lambda x: x.exp() * 2 + 1, (x,))  # */ \\ ??/
