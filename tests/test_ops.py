@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from rows import ELSEWHERE, HERE, ROWS, outputs, tensors
@@ -146,3 +149,19 @@ def test_to_device_copies_and_carries_gradients_back(device):
     y.sum().backward()
     assert x.grad.device == x.device
     assert x.grad.tolist() == [2, 2]
+
+
+NAMES = sorted({op.name for op in builtin.leafgrad_ops()})
+
+
+def test_names_of_our_ops_are_taken_from_the_start():
+    """Executors know ops by their names: another op that has one would be computed as ours."""
+    program = f"import leafgrad; from leafgrad.ops import define; print(set({NAMES!r}) - define._own)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("name", ["linear", "sum", "attention"])
+def test_an_op_cannot_take_the_name_of_one_of_ours(name):
+    with pytest.raises(leafgrad.errors.OpDefinitionError, match=f"op '{name}': leafgrad has an op of this name"):
+        leafgrad.op(name=name)(lambda xp, x: x)

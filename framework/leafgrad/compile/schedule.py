@@ -136,9 +136,7 @@ class Scheduler:
         self.wholes: dict[int, Whole] = {}
         self.unchunked: list[tuple[Equation, str]] = []
         self.drawn = 0  # the rank of the last equation that draws random numbers: they are drawn in order
-        self.waiting: dict[
-            Value, Equation
-        ] = {}  # counted random numbers, and what follows from them alone, so far unread
+        self.waiting: dict[Value, Equation] = {}  # counted random numbers and what follows from them, so far unread
 
     def run(self) -> Schedule:
         for equation in self.graph.equations:

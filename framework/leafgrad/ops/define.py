@@ -51,8 +51,8 @@ def op(*arguments: Any, name: str | None = None, c: str | None = None) -> Any:
             are those of ``leafgrad.ops.define.C_FUNCTIONS``.
 
     Raises:
-        OpDefinitionError: the first parameter is not ``xp``, a name is taken by vjp rules, an unknown trait, a C
-            expression of an op that is not elementwise, or one with unknown names.
+        OpDefinitionError: the first parameter is not ``xp``, a name is taken by vjp rules, the op's by one of
+            leafgrad's, an unknown trait, a C expression of an op that is not elementwise, or one with unknown names.
     """
     if len(arguments) == 1 and callable(arguments[0]):
         return _make(arguments[0], name, frozenset(), c)
@@ -68,6 +68,9 @@ def _make(forward: Forward, name: str | None, traits: frozenset[Any], c: str | N
     name = name or forward.__name__.rstrip("_")
     if not (name.isascii() and name.isidentifier() and name == name.lower()):
         raise messages.definition(name, "expected a lower-case identifier as its name")
+    own = forward.__module__.startswith("leafgrad.")
+    if name in _own and not own:
+        raise messages.definition(name, "leafgrad has an op of this name, by which executors know it; choose another")
     unknown = sorted(map(str, traits - set(TRAITS)))
     if unknown:
         raise messages.definition(name, f"unknown trait {unknown[0]!r}; known are {', '.join(TRAITS)}")
@@ -82,6 +85,8 @@ def _make(forward: Forward, name: str | None, traits: frozenset[Any], c: str | N
         kind = UnaryOp if count == 1 else BinaryOp
     made = kind(forward, name, traits, signature)
     made.c = c if c is None else _checked(c, made)
+    if own:
+        _own.add(name)
     return made
 
 
@@ -98,6 +103,12 @@ def _checked(c: str, op: Op) -> str:
     return c
 
 
+# Names of this package's ops: at first those that are imported later, with nn.
+_own: set[str] = set(
+    "affine attention attention_gradients convolution convolution_spread convolution_weight cross_entropy "
+    "cross_entropy_slope fold gru gru_gates inverse_erf lstm lstm_gates pick place range_sum rnn rnn_gates shares "
+    "standardize standardize_slope unfold window_argmax window_max window_pick window_place".split()
+)
 _quieted: set[str] = set()
 
 

@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#ifdef __SIZEOF_INT128__ /* not on 32-bit processors, where programs that draw do not compile, and NumPy runs them */
+
 /* Eight 32-bit numbers: those of one counter. */
 static inline void lg_philox(uint64_t key, uint64_t counter, uint32_t *out) {
     uint64_t a = counter, b = 0, c = 0, d = 0, k = key, l = 0;
@@ -44,4 +46,5 @@ static inline void lg_philox(uint64_t key, uint64_t counter, uint32_t *out) {
 LG_COINS(f32, float)
 LG_COINS(f64, double)
 
+#endif
 #endif
