@@ -68,7 +68,7 @@ def _make(forward: Forward, name: str | None, traits: frozenset[Any], c: str | N
     name = name or forward.__name__.rstrip("_")
     if not (name.isascii() and name.isidentifier() and name == name.lower()):
         raise messages.definition(name, "expected a lower-case identifier as its name")
-    own = forward.__module__.startswith("leafgrad.")
+    own = (forward.__module__ or "").startswith("leafgrad.")  # none in code that was given to exec
     if name in _own and not own:
         raise messages.definition(name, "leafgrad has an op of this name, by which executors know it; choose another")
     unknown = sorted(map(str, traits - set(TRAITS)))

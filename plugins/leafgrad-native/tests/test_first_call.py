@@ -1,0 +1,76 @@
+"""The first call of new code: compiled by several processes at once, and compared with NumPy once on a machine."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+import leafgrad
+from leafgrad import threads
+from leafgrad.compile.numpy_executor import NumpyProgram
+from leafgrad_native import build, check, parts
+from leafgrad_native.compiler import Compiler, NoCompiler, compiler
+
+try:
+    compiler()
+except NoCompiler:
+    pytest.skip("no C compiler", allow_module_level=True)
+
+
+def fresh():
+    """A number that no program had before, so that its code is not in the cache."""
+    return 1 + time.time_ns() % 10**12 / 1e12
+
+
+def compiled(step, *arguments):
+    found = leafgrad.compile(step, executor="native")
+    found(*arguments)
+    return found
+
+
+def test_code_is_compared_with_numpy_once_on_a_machine(monkeypatch):
+    own = fresh()
+    shifted = leafgrad.op("elementwise", "float", name="native_shifted", c="x + by")(lambda xp, x, *, by: x + by)
+    x = leafgrad.randn(50, dtype=leafgrad.float64)
+    made = []
+    monkeypatch.setattr(check, "NumpyProgram", lambda graph: made.append(graph) or NumpyProgram(graph))
+    for setting, comparisons in ((None, 1), (None, 1), ("1", 2), ("0", 2)):
+        if setting is not None:
+            monkeypatch.setenv("LEAFGRAD_NATIVE_CHECK", setting)
+        c = compiled(lambda x: shifted(x, by=own), x)
+        for _ in range(2):
+            np.testing.assert_array_equal(c(x).numpy(), x.numpy() + own)
+        assert len(made) == comparisons
+
+
+def test_code_that_is_refused_is_compared_again(monkeypatch):
+    own = fresh()
+    wrong = leafgrad.op("elementwise", "float", name="native_off", c="x - by")(lambda xp, x, *, by: x + by)
+    x = leafgrad.randn(50, dtype=leafgrad.float64)
+    for _ in range(2):
+        c = compiled(lambda x: wrong(x, by=own), x)
+        with pytest.warns(RuntimeWarning, match="differently from NumPy") as caught:
+            c(x)
+        os.unlink(str(caught[0].message).rpartition("file ")[2])
+
+
+@pytest.mark.parametrize("processors", [2, 3, 16])
+def test_several_compilers_make_one_program(monkeypatch, processors):
+    monkeypatch.setattr(build, "SHORT", 0)
+    monkeypatch.setattr(threads, "processors", lambda: processors)
+    own = fresh()
+    w, x = (leafgrad.randn(n, 5, dtype=leafgrad.float64, requires_grad=True) for n in (5, 300))
+
+    def step(x):
+        loss = (leafgrad.tanh(x @ w) * own).softmax(1).square().mean()
+        return loss.detach(), *leafgrad.autograd.grad(loss, [x, w])
+
+    ran = []
+    monkeypatch.setattr(Compiler, "make", lambda *a, make=Compiler.make: ran.append(a[2:]) or make(*a))
+    for ours, right in zip(compiled(step, x)(x), step(x), strict=True):
+        np.testing.assert_allclose(ours.numpy(), right.numpy(), rtol=1e-12, atol=1e-15)
+    assert sorted(a[1] for a in ran if a[0] == "-c") == sorted(f"-DLG_PARTS={n}" for n in parts.shares(processors))
+    assert sum(parts.shares(processors)) == 15
