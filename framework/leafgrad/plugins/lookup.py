@@ -4,31 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leafgrad.plugins.hookspecs import API_VERSION, hookimpl
-from leafgrad.plugins.manager import Manager, PluginClashError, PluginWarning
-from leafgrad.plugins.registry import Plugin, UnknownNameError
+from leafgrad.plugins.hookspecs import API_VERSION as API_VERSION, hookimpl as hookimpl
+from leafgrad.plugins.manager import Manager, PluginClashError as PluginClashError, PluginWarning as PluginWarning
+from leafgrad.plugins.registry import Plugin as Plugin, UnknownNameError as UnknownNameError
 from leafgrad.plugins.specs import BackendSpec, CommandSpec, ExecutorSpec, Op
-
-__all__ = [
-    "API_VERSION",
-    "Plugin",
-    "PluginClashError",
-    "PluginWarning",
-    "UnknownNameError",
-    "backend",
-    "backend_for",
-    "backends",
-    "command",
-    "commands",
-    "executor",
-    "executors",
-    "hookimpl",
-    "load",
-    "op",
-    "ops",
-    "register",
-    "status",
-]
 
 _MANAGER = Manager()
 
