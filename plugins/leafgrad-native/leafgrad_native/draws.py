@@ -6,17 +6,11 @@ import math
 
 import numpy as np
 
-from leafgrad.compile.graph import Equation
-from leafgrad_native.expressions import FLOATS
 from leafgrad_native.kernels import Draw
+from leafgrad_native.products import short
 from leafgrad_native.writer import Writer
 
 LARGEST = 1 << 24  # one more than what 24 bits hold
-
-
-def fits(equation: Equation) -> bool:
-    """Whether C draws the equation's numbers."""
-    return equation.name == "coins" and equation.out.dtype in FLOATS
 
 
 def bound(p: float) -> int:
@@ -27,12 +21,12 @@ def bound(p: float) -> int:
 def write(w: Writer, draw: Draw) -> None:
     """The elements of a whole array, or of the rows of a chunk."""
     equation, out = draw.maker, draw.target
-    kind = "f32" if out.root.dtype == "float32" else "f64"
     size = math.prod(out.shape[1:]) if w.chunk else math.prod(out.shape)
     rows, step = (("lo", "n"), w.chunk) if w.chunk else (("0", "1"), 1)
     at, name = f"{w.names[out.root]} + {out.offset}", w.names[out.root]
     first, count = (f"{r} * {size}L" for r in rows)
-    w.add(f"lg_coins_{kind}({at}, *key, {bound(equation.params['p'])}u, {first}, {count}, {size}L, {step}L);")
+    call = f"lg_coins_{short(out.root.dtype)}({at}, *key, {bound(equation.params['p'])}u"
+    w.add(f"{call}, {first}, {count}, {size}L, {step}L);")
     if w.chunk:
         w.loop("i", size)
         w.add(f"for (long p = n; p < m; p++) {name}[i * {step}L + p] = 0;")

@@ -15,6 +15,7 @@ from leafgrad_native import forms
 from leafgrad_native.expressions import FLOATS, literal
 from leafgrad_native.forms import Form
 from leafgrad_native.kernels import Index, Lookup
+from leafgrad_native.products import short
 from leafgrad_native.strides import collapsed
 from leafgrad_native.writer import SIMD, Writer
 
@@ -168,6 +169,6 @@ def statement(lookup: Lookup, place: str, other: str, kind: str) -> str:
             return f"{place} += {other};"
         case "scatter_best":
             name = "maximum" if lookup.maker.params["largest"] else "minimum"
-            return f"{place} = lg_{name}_{'f32' if kind == 'float32' else 'f64'}({place}, {other});"
+            return f"{place} = lg_{name}_{short(kind)}({place}, {other});"
         case _:
             return f"{place} = {other};"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from leafgrad.compile.graph import Equation, Value
 from leafgrad.compile.schedule import Loop
-from leafgrad_native import draws, expressions, forms, joins, lookups
+from leafgrad_native import expressions, forms, joins, lookups
 from leafgrad_native.forms import Form, Root
 from leafgrad_native.kernels import Copy, Draw, Kernel, Load, Nest, Normalize, Product, Reduce, Select, Store, roots
 
@@ -33,7 +33,7 @@ def fits(equation: Equation) -> bool:
     if name in ("full", "zeros", *CONSTANTS):
         return True
     if name == "coins":
-        return draws.fits(equation)
+        return equation.out.dtype in FLOATS
     if name in VIEWS or name in ("unpack", "unslice"):
         return True
     if name in joins.OPS:

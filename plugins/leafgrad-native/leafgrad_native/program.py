@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from leafgrad.compile.graph import Equation, Graph, Value, expression
 from leafgrad.compile.schedule import Loop, Schedule, schedule
-from leafgrad_native import draws, emit, forms, lowering, memory
+from leafgrad_native import emit, forms, lowering, memory
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.forms import Form, Root
 from leafgrad_native.kernels import Copy, Kernel, roots
@@ -88,8 +88,8 @@ class Plan:
         self.cache = cache
         self.names = graph.named()
         self.constants = [e for e in graph.equations if e.name in lowering.CONSTANTS and lowering.fits(e)]
-        self.draws = [e for e in graph.equations if draws.fits(e)]
-        self.schedule: Schedule = schedule(graph, lowering.fits, draws.fits)
+        self.draws = [e for e in graph.equations if e.name == "coins" and lowering.fits(e)]
+        self.schedule: Schedule = schedule(graph, lowering.fits, self.draws.__contains__)
         self.whole: dict[Value, Form] = {v: forms.of(v) for v in graph.inputs}
         self.phases: list[Phase] = []
         self.segments: list[Segment] = []

@@ -146,6 +146,16 @@ def test_a_draw_that_nobody_reads_still_moves_the_generator():
     same_as_eager(step, x, rtol=1e-6)
 
 
+def test_a_draw_of_nothing_takes_one_key_as_in_eager():
+    x = leafgrad.randn(200, 3)
+
+    def step(x):
+        nothing = leafgrad.bernoulli(leafgrad.ones(0, 3), 0.5)
+        return nothing, leafgrad.bernoulli(x, 0.5) * x, leafgrad.rand(2)
+
+    same_as_eager(step, x)
+
+
 def test_wrong_bits_are_refused(monkeypatch):
     monkeypatch.setattr(draws, "bound", lambda p: math.ceil(p * 2**23))
     x = leafgrad.ones(40, 3)
