@@ -5,6 +5,7 @@ A Graph is never changed; a pass builds a new one. Values are shared between gra
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import operator
 from collections.abc import Callable, Iterator, Sequence
@@ -227,9 +228,17 @@ class Graph:
         return self
 
     def named(self) -> dict[Value, str]:
-        """A short name for each value: inputs by where they come from, the others a, b, c, …"""
-        names = {v: self.names.get(v, f"in{i}") for i, v in enumerate(self.inputs)}
-        taken = set(names.values())
+        """A short name for each value, no two alike: inputs by where they come from, the others a, b, c, …
+
+        Of inputs that come from places of one name, the second is called ``name#2``.
+        """
+        names: dict[Value, str] = {}
+        taken: set[str] = set()
+        for i, v in enumerate(self.inputs):
+            path = self.names.get(v, f"in{i}")
+            again = (f"{path}#{n}" for n in itertools.count(2))
+            names[v] = next(name for name in itertools.chain((path,), again) if name not in taken)
+            taken.add(names[v])
         fresh = (n for n in _letters() if n not in taken)
         for equation in self.equations:
             for value in equation.outputs:

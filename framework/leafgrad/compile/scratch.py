@@ -77,7 +77,7 @@ class Program:
         linecache.cache[file] = len(self.source), None, self.source.splitlines(True), file
         space: dict[str, Any] = {u: getattr(xp, u) for u in self.ufuncs}
         space.update(xp=xp, matmul=xp.matmul, empty=xp.empty, zeros=xp.zeros, copyto=xp.copyto, reduce=xp.add.reduce)
-        space["in_blocks"] = in_blocks
+        space.update(asarray=xp.asarray, in_blocks=in_blocks)
         quiet(MODULE)
         scope = space | self.names | {"__name__": MODULE}
         exec(compile(self.source, file, "exec"), scope)
