@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,52 @@ def aligned(size: int) -> Any:
     block = np.empty(size + LINE, np.uint8)
     start = -block.ctypes.data % LINE
     return block[start : start + size]
+
+
+class Expected:
+    """What arrays must be whose memory C reads, since C would read beside others without noticing.
+
+    Args:
+        names: of the arrays, for the error.
+        shapes: of each.
+        dtypes: of each.
+        giver: who hands them over, for the error.
+    """
+
+    def __init__(
+        self, names: Sequence[str], shapes: Sequence[tuple[int, ...]], dtypes: Sequence[str], giver: str
+    ) -> None:
+        self.names = list(names)
+        self.shapes = list(shapes)
+        self.dtypes = list(map(np.dtype, dtypes))
+        self.types = [np.ndarray] * len(self.names)
+        self.giver = giver
+
+    def check(self, arrays: Sequence[Any]) -> None:
+        """Raises TypeError if they are not."""
+        if list(map(type, arrays)) != self.types or list(map(_SHAPE, arrays)) != self.shapes:
+            self.check_each(arrays)
+        elif list(map(_DTYPE, arrays)) != self.dtypes:
+            self.check_each(arrays)
+
+    def check_each(self, arrays: Sequence[Any]) -> None:
+        """The same with an error that names the array."""
+        if len(arrays) != len(self.names):
+            raise TypeError(f"{self.giver} gave {len(arrays)} arrays, expected {len(self.names)}")
+        for a, name, shape, dtype in zip(arrays, self.names, self.shapes, self.dtypes, strict=True):
+            if not isinstance(a, np.ndarray):
+                raise TypeError(
+                    f"{self.giver} gave a {type(a).__name__} for {name}, expected an array of NumPy's, {dtype} of "
+                    f"shape {shape}: make it one with numpy.asarray"
+                )
+            if (a.shape, a.dtype) != (shape, dtype):
+                raise TypeError(
+                    f"{self.giver} gave {a.dtype} of shape {a.shape} for {name}, expected {dtype} of shape {shape} as "
+                    "when the program was made; it must not depend on values"
+                )
+
+
+_SHAPE, _DTYPE = attrgetter("shape"), attrgetter("dtype")
 
 
 def point(table: Any, arrays: list[Any]) -> None:

@@ -6,7 +6,7 @@ import ctypes
 import math
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -79,11 +79,18 @@ class NativeProgram:
             pool=pool.address(),
         )
         self.pointer = ctypes.addressof(self.call)
+        self.inputs = self.expected(graph.inputs, "the caller of the program")
         self.constants = [(plan.slots[plan.whole[e.out].root], run(e, {})) for e in plan.constants]
         self.results = [(plan.slots[r], r.shape, np.dtype(r.dtype)) for r in plan.results]
         self.phases = [self.phase(p) for p in plan.phases]
         self.due = [self.draws_before(p) for p in plan.phases]
         self.seconds = [0.0] * len(self.phases)
+
+    def expected(self, values: Iterable[Value], giver: str) -> arrays.Expected:
+        """What arrays of these values must be that ``giver`` hands over."""
+        values = list(values)
+        names = [self.plan.names[v] for v in values]
+        return arrays.Expected(names, [v.shape for v in values], [v.dtype for v in values], giver)
 
     def phase(self, phase: CPhase | OpPhase) -> Any:
         if isinstance(phase, OpPhase):
@@ -94,6 +101,7 @@ class NativeProgram:
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """The arrays of ``graph.results`` and then of its effects' values, each in memory of its own."""
+        self.inputs.check(inputs)
         self.prepare()
         slots = self.slots
         slots[: len(inputs)] = inputs
@@ -222,11 +230,13 @@ class OpRunner:
         self.equation = phase.equation
         whole, slots = program.plan.whole, program.plan.slots
         self.outputs = [slots[whole[v].root] for v in phase.equation.outputs]
+        self.expected = program.expected(phase.equation.outputs, f"the op {phase.equation.name!r}")
 
     def __call__(self) -> None:
         program, equation = self.program, self.equation
         result = run(equation, {v: program.value(v) for v in equation.values})
         found = result if equation.several else (result,)
+        self.expected.check(found)
         for k, array in zip(self.outputs, found, strict=True):
             program.slots[k] = array
         arrays.point(program.table, program.slots)
