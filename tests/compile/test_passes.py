@@ -204,10 +204,12 @@ def test_a_constant_in_float32_is_not_rounded_twice():
 SIMPLIFIED = {
     # numbers and signs
     "x * 1": (lambda x, y: x * 1, []),
-    "x + 0": (lambda x, y: x + 0, []),
+    "x + -0": (lambda x, y: x + -0.0, []),
+    "x + 0": (lambda x, y: x + 0, ["add"]),  # 0 where x is -0
     "x - 0": (lambda x, y: x - 0.0, []),
     "x / 1": (lambda x, y: x / 1, []),
-    "0 - x": (lambda x, y: 0 - x, ["neg"]),
+    "-0 - x": (lambda x, y: -0.0 - x, ["neg"]),
+    "0 - x": (lambda x, y: 0 - x, ["sub"]),
     "x * 0 stays": (lambda x, y: x * 0, ["mul"]),
     "x - x stays": (lambda x, y: x - x, ["sub"]),
     "-(-x)": (lambda x, y: elementwise.neg(-x), []),

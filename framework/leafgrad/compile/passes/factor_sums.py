@@ -154,10 +154,15 @@ class Planner:
 
 
 def is_sum(e: Equation) -> bool:
-    """Whether an equation adds, subtracts, negates or scales, in floating point and without broadcasting."""
+    """Whether an equation adds, subtracts, negates or scales, in floating point and without broadcasting.
+
+    It does not add zero, which may change the sign of one, nor True.
+    """
     if e.op not in (add, sub, neg, mul) or e.out.dtype not in ("float32", "float64"):
         return False
     if e.op is mul and (isinstance(e.inputs[1], Value) or not regroups(number(e.inputs[1]) or 0)):
+        return False
+    if not all(isinstance(x, Value) or number(x) for x in e.inputs):
         return False
     return all(v.shape == e.out.shape for v in e.values)
 

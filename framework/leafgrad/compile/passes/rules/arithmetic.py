@@ -1,10 +1,13 @@
 """Sums, products and signs: numbers go last, signs and scalar factors outward, where they meet and cancel.
 
-Regrouping a product's scalar factors costs an ulp or two. The sign of zero is not kept: x + 0 is x. Products with
-zero stay, since x may be nan or inf.
+Regrouping a product's scalar factors costs an ulp or two. A number that is left out leaves the sign of zero as it is:
+x - 0 is x, and x + 0 stays, which is 0 where x is -0. Where terms cancel, signs that were taken out may give a zero
+another sign. Products with zero stay, since x may be nan or inf.
 """
 
 from __future__ import annotations
+
+import math
 
 from leafgrad.compile.graph import Equation, Operand, Value
 from leafgrad.compile.passes.rewrite import Rewriter, Rule
@@ -28,8 +31,13 @@ def same(r: Rewriter, e: Equation, x: Operand) -> Value | None:
 
 
 def number(x: Operand) -> float | None:
-    """``x`` if it is a Python number that arithmetic treats as one."""
+    """``x`` if it is a Python number; True and False are none, which arithmetic treats by dtype."""
     return x if type(x) is float or type(x) is int else None
+
+
+def adds_nothing(c: float | None, e: Equation, sign: float) -> bool:
+    """Whether x + sign * c is x: in floating point, c is then the zero that leaves both zeros as they are."""
+    return c == 0 and (not e.out.dtype.startswith("float") or math.copysign(1.0, c) == -sign)
 
 
 def negated(r: Rewriter, x: Operand) -> Value | None:
@@ -60,7 +68,7 @@ def add_rule(r: Rewriter, e: Equation) -> Value | None:
     x, y = e.inputs
     if number(x) is not None:
         return r.emit(add, y, x)
-    if number(y) == 0:
+    if adds_nothing(number(y), e, 1.0):
         return same(r, e, x)
     if (b := negated(r, y)) is not None:
         return r.emit(sub, x, b)
@@ -68,16 +76,16 @@ def add_rule(r: Rewriter, e: Equation) -> Value | None:
         return r.emit(sub, y, a)
     if e.out.dtype.startswith("float") and isinstance(x, Value) and isinstance(y, Value):
         (a, p), (b, q) = scaled(r, x) or (x, 1.0), scaled(r, y) or (y, 1.0)
-        if a is b:
+        if a is b and p + q:
             return r.emit(mul, a, p + q)
     return None
 
 
 def sub_rule(r: Rewriter, e: Equation) -> Value | None:
     x, y = e.inputs
-    if number(y) == 0:
+    if adds_nothing(number(y), e, -1.0):
         return same(r, e, x)
-    if number(x) == 0:
+    if adds_nothing(number(x), e, 1.0):
         return r.emit(neg, y)
     if (b := negated(r, y)) is not None:
         return r.emit(add, x, b)
