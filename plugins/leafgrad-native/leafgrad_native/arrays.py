@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -36,14 +36,17 @@ class Expected:
         self.names = list(names)
         self.shapes = list(shapes)
         self.dtypes = list(map(np.dtype, dtypes))
-        self.types = [np.ndarray] * len(self.names)
         self.giver = giver
+        types: list[Any] = [np.ndarray] * len(self.names)
+        self.facts: tuple[tuple[Callable[[Any], Any], list[Any]], ...] = (
+            (type, types),
+            (attrgetter("shape"), self.shapes),
+            (attrgetter("dtype"), self.dtypes),
+        )
 
     def check(self, arrays: Sequence[Any]) -> None:
         """Raises TypeError if they are not."""
-        if list(map(type, arrays)) != self.types or list(map(_SHAPE, arrays)) != self.shapes:
-            self.check_each(arrays)
-        elif list(map(_DTYPE, arrays)) != self.dtypes:
+        if any(list(map(read, arrays)) != expected for read, expected in self.facts):
             self.check_each(arrays)
 
     def check_each(self, arrays: Sequence[Any]) -> None:
@@ -61,9 +64,6 @@ class Expected:
                     f"{self.giver} gave {a.dtype} of shape {a.shape} for {name}, expected {dtype} of shape {shape} as "
                     "when the program was made; it must not depend on values"
                 )
-
-
-_SHAPE, _DTYPE = attrgetter("shape"), attrgetter("dtype")
 
 
 def point(table: Any, arrays: list[Any]) -> None:

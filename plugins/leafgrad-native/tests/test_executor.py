@@ -445,7 +445,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("given, match", WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(("given", "match"), WRONG.values(), ids=WRONG)
 def test_what_is_not_as_it_was_is_refused(given, match):
     x, s = leafgrad.ones(4, dtype=leafgrad.float64), leafgrad.ones((), dtype=leafgrad.float64)
     program = NativeProgram(leafgrad.trace(lambda x, s: x * s, x, s))
