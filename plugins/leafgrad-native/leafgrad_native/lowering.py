@@ -27,7 +27,7 @@ def fits(equation: Equation) -> bool:
     values = [*equation.values, *equation.outputs]
     if not values or any(v.dtype not in expressions.C_TYPES or 0 in v.shape for v in values):
         return False
-    if any(v.place[0] != "cpu" for v in values):
+    if any(v.place[0] != "cpu" for v in values) or goes_beyond(equation):
         return False
     name = equation.name
     if name in ("full", "zeros", *CONSTANTS):
@@ -47,6 +47,12 @@ def fits(equation: Equation) -> bool:
     if name in REDUCTIONS or name in OTHERS:
         return all(v.dtype == values[0].dtype for v in values) and values[0].dtype in FLOATS
     return ("elementwise" in equation.op.traits or name in ("to_dtype", "new_full")) and expressions.fits(equation)
+
+
+def goes_beyond(equation: Equation) -> bool:
+    """Whether it runs along dimension 0 of an array without dimensions: what that means, the op alone knows."""
+    dim = equation.params.get("dim", equation.params.get("dims", ()))
+    return bool(equation.values) and not equation.values[0].ndim and dim not in ((), None)
 
 
 class Lowering:
