@@ -70,7 +70,7 @@ class Allocator:
         """The equation has run: give back buffers whose values no one reads any more."""
         for v in equation.values:
             self.reads[v] -= 1
-        for v in {*equation.values, *equation.outputs}:
+        for v in dict.fromkeys((*equation.values, *equation.outputs)):
             index = self.at.get(v)
             if index is not None and not self.reads.get(v):
                 del self.at[v]

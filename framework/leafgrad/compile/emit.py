@@ -24,10 +24,9 @@ def emit(graph: Graph, schedule: Schedule) -> Program:
         writer = LoopWriter(stage, text) if isinstance(stage, Loop) else WholeWriter(stage, text)
         lines += writer.stage(f"scratch{i}")
         scratch.append(writer.scratch)
-    order = [*graph.results, *(e.value for e in graph.effects if e.value is not None)]
     results = []
-    for k, v in enumerate(order):
-        results.append(names[v] if v in text.fresh and v not in order[:k] else f"{names[v]}.copy()")
+    for k, v in enumerate(graph.ends):
+        results.append(names[v] if v in text.fresh and v not in graph.ends[:k] else f"{names[v]}.copy()")
     parameters = ", ".join(["inputs", *(f"scratch{i}" for i in range(len(scratch)))])
     head = [f"def run({parameters}):"]
     if graph.inputs:

@@ -195,9 +195,14 @@ class Graph:
         return Graph(self.inputs, tuple(equations), tuple(at(v) for v in self.results), effects, self.names)
 
     @property
+    def ends(self) -> tuple[Value, ...]:
+        """What a program returns: results, then the values of effects."""
+        return (*self.results, *(e.value for e in self.effects if e.value is not None))
+
+    @property
     def kept(self) -> set[Value]:
-        """The values that must exist when the equations are done."""
-        return {*self.results, *(e.value for e in self.effects if e.value is not None)}
+        """The values that must exist when the equations are done; in no order, which `ends` has."""
+        return set(self.ends)
 
     def uses(self) -> dict[Value, list[Equation]]:
         """The equations that read each value."""

@@ -16,7 +16,7 @@ class ReplayProgram:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.kept = [*graph.results, *(e.value for e in graph.effects if e.value is not None)]
+        self.ends = graph.ends
         self.steps = steps(graph)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
@@ -34,7 +34,7 @@ class ReplayProgram:
                 at[equation.outputs[0]] = result
             for value in dead:
                 del at[value]
-        return separate([at[v] for v in self.kept], inputs)
+        return separate([at[v] for v in self.ends], inputs)
 
     def source(self) -> str:
         """The graph itself."""

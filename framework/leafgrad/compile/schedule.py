@@ -145,7 +145,7 @@ class Scheduler:
                 self.rank[equation.out] = max([self.rank[v] for v in equation.values], default=self.drawn)
             elif not (self.fits(equation) and any(self.try_loop(equation, n) for n in self.lengths)):
                 self.whole(equation)
-        for value in (*self.graph.kept, *self.waiting):
+        for value in (*self.graph.ends, *self.waiting):
             self.need_whole(value)
         stages: list[Stage] = []
         last = max([*self.wholes, *(r for _, r in self.loops)], default=-1)

@@ -120,7 +120,7 @@ class Checked:
                 f"leafgrad-native: {name} is {apart:.6g} from NumPy's, whose largest element is {largest(right):.6g}",
                 f"{platform.platform()}, Python {platform.python_version()}, NumPy {np.__version__}",
                 str(graph),
-                self.program.text,
+                self.program.source(),
             ]
         )
         with tempfile.NamedTemporaryFile(

@@ -11,7 +11,7 @@ from leafgrad_native.writer import Writer
 def write(w: Writer, kernel: Kernel) -> None:
     """The comment, and the call of a function or the product itself."""
     for equation in kernel.equations if isinstance(kernel, Nest) else [kernel.equation]:
-        w.add(f"// {w.describe(equation) if equation is not None else 'a result in memory of its own'}")
+        w.note(equation)
     known: dict[str, tuple[str, str]] = {}  # a result may take the place of an input: one pointer, then
     for form in (*kernel.inputs, *kernel.outputs):
         address = w.address(form.root)

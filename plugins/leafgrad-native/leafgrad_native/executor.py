@@ -59,8 +59,7 @@ class NativeProgram:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.plan = plan = Plan(graph, blas=blas.found is not None, cache=core_cache() * 3 // 4)
-        self.text = plan.source()
-        self.library = build.library(self.text, blas.long)
+        self.library = build.library(plan.code(), blas.long)
         self.calls = 0
         self.arena = arrays.aligned(plan.arena)
         self.sums = arrays.aligned(plan.sums)
@@ -161,9 +160,7 @@ class NativeProgram:
 
     def deliver(self) -> None:
         """Copy values into results that are not their own memory."""
-        graph = self.graph
-        values = (*graph.results, *(e.value for e in graph.effects if e.value is not None))
-        for value, root in zip(values, self.plan.results, strict=True):
+        for value, root in zip(self.graph.ends, self.plan.results, strict=True):
             form = self.plan.whole[value]
             if form.root is not root and self.available(form.root):
                 self.memory(root).reshape(value.shape)[...] = self.seen(form)
@@ -197,7 +194,7 @@ class NativeProgram:
 
     def source(self) -> str:
         """The generated C."""
-        return self.text
+        return self.plan.source()
 
     def explain(self) -> list[str]:
         """Phases, chunks, memory, and the time that each phase took."""

@@ -15,7 +15,7 @@ from leafgrad_native.kernels import Copy, Kernel, roots
 from leafgrad_native.lowering import Lowering
 from leafgrad_native.parts import divided
 from leafgrad_native.products import Products
-from leafgrad_native.writer import Functions, Writer
+from leafgrad_native.writer import Functions, Note, Writer
 
 QUANTUM = 64  # a chunk's length is a multiple of it: four vectors of float32
 LONGEST = 1024
@@ -80,6 +80,7 @@ class Plan:
         phases: in order.
         slots: roots that are arrays of their own at each call: inputs, results, results of ops, constants.
         results: for each result, its root.
+        lines: those of the text that call its functions, with notes on equations.
         arena, scratch, sums: bytes of the memory that calls share; scratch is per thread.
     """
 
@@ -104,6 +105,7 @@ class Plan:
         self.results = self.finish()
         self.slots: dict[Root, int] = {}
         self.place()
+        self.lines = self.text()
 
     # ---- phases -----------------------------------------------------------------------------------------------
 
@@ -149,7 +151,7 @@ class Plan:
         }
         copies: list[Kernel] = []
         found: list[Root] = []
-        for v in (*graph.results, *(e.value for e in graph.effects if e.value is not None)):
+        for v in graph.ends:
             form = self.whole[v]
             root = form.root
             if not (form.whole and root in made and root not in found and root.shape == v.shape):
@@ -223,8 +225,8 @@ class Plan:
 
     # ---- text -------------------------------------------------------------------------------------------------
 
-    def source(self) -> str:
-        """The C of all phases, without the headers that it includes."""
+    def text(self) -> list[str]:
+        """The lines that call the program's functions: stages, and the entry of each phase."""
         bodies: list[str] = []
         entries: list[str] = []
         for phase in self.phases:
@@ -239,14 +241,30 @@ class Plan:
                     bodies += self.loop_text(segment, segment.loop)
                     entries += self.loop_call(segment)
             entries += ["    return 0;", "}", ""]
-        functions = [*self.products.functions.values(), *self.functions.texts]
-        return "\n".join(divided(functions, [*bodies, *entries]))
+        return [*bodies, *entries]
 
-    def describe(self, equation: Equation) -> str:
+    def code(self) -> str:
+        """The C of all phases, without the headers that it includes.
+
+        It is the same wherever the same is computed: nothing in it depends on names, lines of source, or addresses.
+        """
+        return self.divided([line for line in self.lines if not isinstance(line, Note)])
+
+    def source(self) -> str:
+        """The code with comments that tell which equation, from which line of Python, each part computes."""
+        return self.divided([self.described(line) if isinstance(line, Note) else line for line in self.lines])
+
+    def divided(self, lines: Sequence[str]) -> str:
+        return "\n".join(divided([*self.products.functions.values(), *self.functions.texts], lines))
+
+    def described(self, note: Note) -> str:
         """An equation as a comment of one line: nothing in it may end the comment or go on after it."""
+        equation = note.equation
+        if equation is None:
+            return f"{note}a result in memory of its own"
         left = ", ".join(self.names[v] for v in equation.outputs)
         text = f"{left} = {expression(equation, self.names)}    {equation.line}"
-        return re.sub(r"[^ -~]", " ", text).replace("\\", "/").replace("??", "? ")
+        return note + re.sub(r"[^ -~]", " ", text).replace("\\", "/").replace("??", "? ")
 
     def address(self, segment: Segment) -> Callable[[Root], str]:
         def find(root: Root) -> str:
@@ -263,7 +281,7 @@ class Plan:
 
     def kernels_text(self, segment: Segment) -> list[str]:
         find, known = self.address(segment), self.draws.index
-        writer = Writer(find, self.functions, self.products, segment.chunk, self.describe, known)
+        writer = Writer(find, self.functions, self.products, segment.chunk, known)
         for kernel in segment.kernels:
             emit.write(writer, kernel)
         return writer.lines

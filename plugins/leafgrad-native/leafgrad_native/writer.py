@@ -21,6 +21,13 @@ from leafgrad_native.strides import collapsed, linear, spread, still
 SIMD = "#pragma omp simd"
 
 
+class Note(str):
+    """Where a comment stands that tells of an equation; None is the copy of a result. It is no part of the code."""
+
+    __slots__ = ("equation",)
+    equation: Equation | None
+
+
 class Functions:
     """The functions of a program, each once however many kernels are alike."""
 
@@ -45,7 +52,6 @@ class Writer:
         functions: those that the text calls so far.
         products: the matrix products that it calls.
         chunk: points per chunk of a loop; 0 for a stage on whole arrays.
-        describe: an equation as a comment.
         key: the number, among the keys of a call, of that of an equation which draws random numbers.
     """
 
@@ -55,7 +61,6 @@ class Writer:
         functions: Functions,
         products: Products,
         chunk: int,
-        describe: Callable[[Equation], str],
         key: Callable[[Equation], int],
     ) -> None:
         self.address = address
@@ -63,7 +68,6 @@ class Writer:
         self.names: dict[Root, str] = {}  # the pointers of the kernel that is being written
         self.products = products
         self.chunk = chunk
-        self.describe = describe
         self.key = key
         self.lines: list[str] = []
         self.depth = 1
@@ -72,6 +76,12 @@ class Writer:
 
     def add(self, line: str) -> None:
         self.lines.append("    " * self.depth + line)
+
+    def note(self, equation: Equation | None) -> None:
+        """A comment: what follows computes this equation."""
+        note = Note("    " * self.depth + "// ")
+        note.equation = equation
+        self.lines.append(note)
 
     def open(self, line: str = "{") -> None:
         self.add(line)

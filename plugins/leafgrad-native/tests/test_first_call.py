@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -74,3 +76,41 @@ def test_several_compilers_make_one_program(monkeypatch, processors):
         np.testing.assert_allclose(ours.numpy(), right.numpy(), rtol=1e-12, atol=1e-15)
     assert sorted(a[1] for a in ran if a[0] == "-c") == sorted(f"-DLG_PARTS={n}" for n in parts.shares(processors))
     assert sum(parts.shares(processors)) == 15
+
+
+TRAINING = """
+import sys
+
+import leafgrad
+from leafgrad import nn
+
+leafgrad.manual_seed(int(sys.argv[1]))
+net = nn.Sequential(nn.Linear(2, 5), nn.Tanh(), nn.Linear(5, 1))
+adam = leafgrad.optim.Adam(net.parameters(), lr=1e-3)
+x, t = (leafgrad.rand(200, 1, requires_grad=True) for _ in range(2))
+
+
+@leafgrad.compile(executor="native")
+def step(x, t):
+    adam.zero_grad()
+    u = net(leafgrad.cat([x, t], 1))
+    u_x, u_t = leafgrad.autograd.grad(u.sum(), (x, t), create_graph=True)
+    (u_xx,) = leafgrad.autograd.grad(u_x.sum(), x, create_graph=True)
+    loss = ((u_t + u * u_x - 0.01 * u_xx) ** 2).mean()
+    loss.backward()
+    adam.step()
+    return loss
+
+
+step(x, t), step(x, t)
+assert "adam.state" in step.source()
+"""
+
+
+def test_training_is_compiled_once_whatever_its_seed_and_lines_are(tmp_path):
+    for seed in range(4):
+        script = tmp_path / f"training{seed}.py"
+        script.write_text("\n" * seed + TRAINING, encoding="utf-8")
+        settings = {"LEAFGRAD_CACHE": str(tmp_path / "cache"), "PYTHONHASHSEED": str(seed)}
+        subprocess.run([sys.executable, str(script), str(seed)], env=os.environ | settings, check=True)
+    assert len(list((tmp_path / "cache" / "native").glob("step-*.c"))) == 1
