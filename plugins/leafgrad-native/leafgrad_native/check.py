@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leafgrad.compile.graph import Given, Graph, Source, Value
+from leafgrad.compile.graph import Equation, Given, Graph, Source, Value
 from leafgrad.compile.numpy_executor import NumpyProgram
+from leafgrad.compile.replay import run
+from leafgrad_native import rounding
 from leafgrad_native.cache import Library
 from leafgrad_native.program import CPhase
 
 if TYPE_CHECKING:
     from leafgrad_native.executor import NativeProgram
 
-NEAR = {"float32": 1e-4, "float64": 1e-10}  # of the largest element; beyond it, the reference is asked how sure it is
 OUT_OF_RANGE, FAR_ANGLE = 1, 2  # what a phase returns when it stops
 
 
@@ -39,7 +40,7 @@ class Checked:
         self.state = ""
         self.drawn = {e.out: e for e in phase.equations if e in program.plan.draws}
         self.agreed = not phase.equations
-        self.pending = not self.agreed and wanted(program.library)
+        self.pending = not self.agreed and program.checked and wanted(program.library)
         self.reference: NumpyProgram | None = None  # what runs instead of a refused phase
         self.spare: NumpyProgram | None = None  # what runs at calls that C stopped, for an angle that is too large
 
@@ -85,17 +86,16 @@ class Checked:
         """Whether NumPy gives the same; otherwise what it gives is what counts."""
         program = self.program
         reference = NumpyProgram(graph)
+        others: list[dict[Value, Any]] = []
         for value, right in self.expected(reference, inputs).items():
             ours = program.value(value)
-            if close(ours, right, NEAR.get(value.dtype, 0.0)):
+            if rounding.close(ours, right):
                 continue
-            unsure = [nudged(a, seed) for seed, a in enumerate(inputs)]
-            other = self.expected(reference, unsure)[value]
-            if np.array_equal(np.isfinite(ours), np.isfinite(right)) and distance(ours, right) <= 64 * distance(
-                other, right
-            ):
-                continue  # rounding the inputs changes the result as much
-            self.refuse(graph, value, ours, right)
+            if value not in self.drawn:
+                others = others or [rounding.unsure(graph, inputs, seed) for seed in range(rounding.RUNS)]
+                if rounding.explains(ours, right, [other[value] for other in others]):
+                    continue
+            self.refuse(graph, inputs, value, ours, right)
             self.reference = reference
             self.run_reference(reference)
             return False
@@ -110,61 +110,58 @@ class Checked:
                 program.value(value)[...] = array
         program.deliver()
 
-    def refuse(self, graph: Graph, value: Value, ours: Any, right: Any) -> None:
-        """Say that the phase runs with NumPy from now on, and write down what is needed to find out why."""
+    def refuse(self, graph: Graph, inputs: list[Any], value: Value, ours: Any, right: Any) -> None:
+        """Say that the phase runs with NumPy from now on: whose fault it is, or where what tells of it is written."""
         name = self.program.plan.names.get(value, "a result")
-        apart = float(distance(ours, right))
+        apart = float(rounding.distance(ours, right))
         self.state = f", refused: {name} was {apart:.3g} off, so NumPy runs it"
-        report = "\n".join(
-            [
-                f"leafgrad-native: {name} is {apart:.6g} from NumPy's, whose largest element is {largest(right):.6g}",
-                f"{platform.platform()}, Python {platform.python_version()}, NumPy {np.__version__}",
-                str(graph),
-                self.program.source(),
-            ]
-        )
+        wrong = self.wrong_body(graph, inputs)
+        if wrong is not None:
+            text = (
+                f"op {wrong.name!r}, from {wrong.line}: its c={wrong.op.c!r} computes something else than its forward, "
+                f"so NumPy runs these {len(self.phase.equations)} equations: mend one of the two"
+            )
+        else:
+            text = (
+                f"compiled C gives {name} differently from NumPy (by {apart:.3g}), so NumPy runs these "
+                f"{len(self.phase.equations)} equations. Please file {self.report(graph, name, apart, right)}"
+            )
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+    def wrong_body(self, graph: Graph, inputs: list[Any]) -> Equation | None:
+        """The first equation whose C body is not leafgrad's and computes, on its own, something else than NumPy."""
+        at = dict(zip(graph.inputs, inputs, strict=True))
+        for equation in graph.equations:
+            made = run(equation, at)
+            at.update(zip(equation.outputs, made if equation.several else (made,), strict=True))
+            if equation.op.c is None or (equation.op.forward.__module__ or "").startswith("leafgrad."):
+                continue
+            sources: dict[Value, Source] = {v: Given(k) for k, v in enumerate(dict.fromkeys(equation.values))}
+            alone = Graph(sources, (equation,), equation.outputs)
+            given = [at[v] for v in alone.inputs]
+            (ours,) = type(self.program)(alone, checked=False)(given)
+            others = [rounding.unsure(alone, given, seed)[equation.out] for seed in range(rounding.RUNS)]
+            if not (rounding.close(ours, made) or rounding.explains(ours, made, others)):
+                return equation
+        return None
+
+    def report(self, graph: Graph, name: str, apart: float, right: Any) -> str:
+        """The name of a file with what is needed to find out why the phase differs."""
+        lines = [
+            f"leafgrad-native: {name} is {apart:.6g} from NumPy's, whose largest element is "
+            f"{rounding.largest(right):.6g}",
+            f"{platform.platform()}, Python {platform.python_version()}, NumPy {np.__version__}",
+            str(graph),
+            self.program.source(),
+        ]
         with tempfile.NamedTemporaryFile(
             "w", prefix="leafgrad-native-", suffix=".txt", delete=False, encoding="utf-8"
         ) as file:
-            file.write(report)
-        warnings.warn(
-            f"compiled C gives {name} differently from NumPy (by {apart:.3g}), so NumPy runs these "
-            f"{len(self.phase.equations)} equations. Please file {file.name}",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+            file.write("\n".join(lines))
+        return file.name
 
 
 def wanted(library: Library) -> bool:
     """Whether to compare: the first time only, always if ``LEAFGRAD_NATIVE_CHECK`` is 1, never if it is 0."""
     setting = os.environ.get("LEAFGRAD_NATIVE_CHECK")
     return setting == "1" or (setting != "0" and not library.passed)
-
-
-def close(a: Any, b: Any, tolerance: float) -> bool:
-    """Whether two arrays are equal up to ``tolerance`` of the largest element, with nan and inf in the same places."""
-    if b.dtype.kind != "f":
-        return bool(np.array_equal(a, b))
-    finite = np.isfinite(b)
-    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
-        return False
-    return bool(np.all(np.isfinite(a[finite]))) and bool(distance(a, b) <= tolerance * largest(b))
-
-
-def distance(a: Any, b: Any) -> float:
-    """The largest difference between finite elements."""
-    both = np.isfinite(a) & np.isfinite(b)
-    return float(np.max(np.abs(a[both].astype("float64") - b[both]), initial=0.0))
-
-
-def largest(a: Any) -> float:
-    return float(np.max(np.abs(a[np.isfinite(a)]), initial=0.0))
-
-
-def nudged(array: Any, seed: int) -> Any:
-    """The array with each number moved by about its last digit."""
-    if array.dtype.kind != "f":
-        return array
-    eps = np.finfo(array.dtype).eps
-    noise = np.random.default_rng(seed).uniform(-1, 1, array.shape)
-    return (array * (1 + eps * noise)).astype(array.dtype)

@@ -54,9 +54,8 @@ def test_code_that_is_refused_is_compared_again(monkeypatch):
     x = leafgrad.randn(50, dtype=leafgrad.float64)
     for _ in range(2):
         c = compiled(lambda x: wrong(x, by=own), x)
-        with pytest.warns(RuntimeWarning, match="differently from NumPy") as caught:
+        with pytest.warns(RuntimeWarning, match="computes something else than its forward"):
             c(x)
-        os.unlink(str(caught[0].message).rpartition("file ")[2])
 
 
 @pytest.mark.parametrize("processors", [2, 3, 16])
