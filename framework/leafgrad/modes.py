@@ -133,8 +133,17 @@ def is_inference_mode_enabled() -> bool:
 class Tracer(Protocol):
     """What the dispatch asks of whoever records a program. ``compile`` provides it."""
 
+    def inside(self, tensor: Any) -> Any:
+        """What stands for ``tensor`` in the trace; itself if the trace made it. No other thread sees it."""
+
     def lift(self, tensor: Any) -> Any:
         """The Symbol that stands for ``tensor``'s data."""
+
+    def made(self, tensor: Any) -> None:
+        """``tensor`` was made in the trace."""
+
+    def repeat(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """The arguments inside, their Symbols and the result, if ``op(*args)`` was recorded here before; else None."""
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Record ``op(*args, **params)`` and return its Symbol, or a tuple of them."""
@@ -142,8 +151,32 @@ class Tracer(Protocol):
     def create(self, op: Any, place: tuple[str, int], params: dict[str, Any]) -> Any:
         """Record an op that takes no arrays, on a device, and return its Symbol."""
 
-    def touch(self, leaf: Any) -> None:
-        """``leaf.grad`` is about to be read or written."""
+    def grad_of(self, leaf: Any) -> Any:
+        """The ``.grad`` of a leaf, as the trace has left it."""
+
+    def set_grad(self, leaf: Any, gradient: Any) -> None:
+        """Give a leaf a ``.grad``, once the program has run."""
+
+    def written(self, tensor: Any) -> None:
+        """``tensor``, from inside, was written in place."""
+
+    def shares(self, op: Any, parent: Any, params: dict[str, Any], out: Any) -> bool:
+        """Whether ``out``, which a view op makes of ``parent``, is in its memory."""
+
+    def layout(self, tensor: Any) -> Any:
+        """A raw array with the strides that a tensor has; its elements mean nothing."""
+
+    def reveal(self, tensor: Any, what: str) -> Any:
+        """The array of a tensor, which ``what`` reads."""
+
+    def import_array(self, what: str) -> None:
+        """``what`` makes a tensor of an array that the trace does not know."""
+
+    def replaced(self, tensor: Any, value: Any) -> Any:
+        """The array of ``value``, which becomes the data of ``tensor``."""
+
+    def interrupt(self, what: str) -> None:
+        """``what`` does something that no program can; all that was recorded must be done before."""
 
     def live(self, read: Callable[[], float]) -> Any:
         """A Symbol for a Python number that ``read()`` gives anew each time the program runs."""

@@ -15,8 +15,9 @@ import pytest
 
 import leafgrad
 from leafgrad import nn, optim
-from leafgrad.compile import environment
+
 from leafgrad.compile.tree import flatten
+from leafgrad.compile.watch import Watch, watching
 
 SCALE = 2.0
 TABLE = {"a": [1.0, 2.0], "b": {"c": 3}}
@@ -473,8 +474,7 @@ def test_many_guards_take_microseconds():
     assert per_guard < 0.5e-6  # about 0.05 on an idle machine
 
 
-@pytest.mark.parametrize("watcher", [environment.profiled, environment.monitored])
-def test_all_code_that_runs_in_this_thread_is_noted(watcher):
+def test_all_code_that_runs_in_this_thread_is_noted():
     def numbers():
         yield from map(doubled, range(3))
 
@@ -496,13 +496,11 @@ def test_all_code_that_runs_in_this_thread_is_noted(watcher):
         return Holder().value
 
     for _ in range(2):  # code that told the first time tells again
-        codes = {}
-        stop = watcher(codes)
-        if stop is None:
-            pytest.skip("code tells of itself from Python 3.12 on")
-        run()
-        stop()
+        watch = Watch()
+        with watching(watch):
+            run()
         doubled(1)
+        codes = watch.codes
         assert {"run", "numbers", "doubled", "value", "<lambda>"} <= {code.co_name for code in codes}
         assert "elsewhere" not in {code.co_name for code in codes}
         assert all(codes[code] is globals() for code in codes if code.co_filename == __file__)

@@ -71,27 +71,25 @@ def backward(
 
 def deliver(found: list[tuple[Leaf, Any]], taken: set[int], recorded: bool) -> None:
     """Put complete gradients into ``.grad``, each in memory of its own."""
-    tracing = modes.get() & modes.TRACE
     for leaf, g in found:
         if modes.get() & modes.BATCH:
             from leafgrad.batching.boundary import refuse_samples
 
             refuse_samples(g)
-        if tracing:
-            modes.TRACER.get().touch(leaf)
+        before = carriers.grad_of(leaf)
         if recorded:
-            leaf.grad = clone(g) if leaf.grad is None else leaf.grad + g
+            carriers.set_grad(leaf, clone(g) if before is None else before + g)
             continue
-        if leaf.grad is not None:
+        if before is not None:
             with modes.no_grad():
-                update(leaf.grad, add, carriers.alias(engine.array(g)))
+                update(before, add, carriers.alias(engine.array(g)))
             continue
         if not isinstance(g, SymbolBase):
             g = engine.array(g)
             if id(g) in taken or g.base is not None or leaf.hooks is not None:
                 g = g.copy()
             taken.add(id(g))
-        leaf.grad = carriers.alias(g)
+        carriers.set_grad(leaf, carriers.alias(g))
 
 
 def grad(
@@ -141,7 +139,7 @@ def grad(
     run(seeds, targets, retain_graph, create_graph, found.__setitem__)
     gradients: list[Any] = []
     for i, t in enumerate(sources):
-        g = found.get(t._node)
+        g = found.get(carriers.inside(t)._node)
         if g is None and not materialize_grads:
             if not allow_unused:
                 raise RuntimeError(
@@ -150,7 +148,8 @@ def grad(
                 )
             gradients.append(None)
         elif g is None:
-            gradients.append(carriers.alias(new_full(t._data, shape=tuple(t._data.shape), value=0)))
+            data = lifted(t)
+            gradients.append(carriers.alias(new_full(data, shape=tuple(data.shape), value=0)))
         else:
             gradients.append(g if create_graph else carriers.alias(engine.array(g)))
     return tuple(gradients)
@@ -220,13 +219,18 @@ def as_tuple(tensors: Any, name: str) -> tuple[Tensor, ...]:
 
 
 def node_of(t: Tensor, name: str, i: int) -> GraphNode:
-    node: GraphNode | None = t._node
+    node: GraphNode | None = carriers.inside(t)._node
     if node is None:
         raise RuntimeError(
             f"{name}: element {i} of tensors does not require grad: One of the differentiated Tensors does not require "
             "grad; call requires_grad_() on it before computing with it"
         )
     return node
+
+
+def lifted(t: Tensor) -> Any:
+    """The raw array of a tensor, in a trace its Symbol."""
+    return modes.TRACER.get().lift(t) if modes.get() & modes.TRACE else t._data
 
 
 def seed(outputs: tuple[Tensor, ...], gradients: Any, name: str, recorded: bool) -> list[tuple[GraphNode, Any]]:
@@ -239,7 +243,8 @@ def seed(outputs: tuple[Tensor, ...], gradients: Any, name: str, recorded: bool)
         raise RuntimeError(f"{name}: got {len(outputs)} tensors and {len(gradients)} gradients; expected one for each")
     seeds: list[tuple[GraphNode, Any]] = []
     for i, (out, g) in enumerate(zip(outputs, gradients, strict=True)):
-        if out._node is None:
+        node = carriers.inside(out)._node
+        if node is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
         if g is None:
             if out._data.size != 1:
@@ -247,14 +252,11 @@ def seed(outputs: tuple[Tensor, ...], gradients: Any, name: str, recorded: bool)
                     f"grad can be implicitly created only for scalar outputs, got size {list(out.shape)}; pass "
                     f"{name.replace('grad_tensors', 'gradient')}, a tensor of that size, or reduce with sum() or mean()"
                 )
-            data = out._data if not modes.get() & modes.TRACE else modes.TRACER.get().lift(out)
+            data = lifted(out)
             g = carriers.alias(new_full(data, shape=tuple(data.shape), value=1))
         else:
             g = _checked_seed(out, g, name, i)
-        if recorded:
-            seeds.append((out._node, g))
-        else:
-            seeds.append((out._node, modes.TRACER.get().lift(g) if modes.get() & modes.TRACE else g._data))
+        seeds.append((node, g if recorded else lifted(g)))
     return seeds
 
 

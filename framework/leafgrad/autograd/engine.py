@@ -15,12 +15,12 @@ from leafgrad.ops.shape import sum_to
 BIRTH = operator.attrgetter("seq")
 
 
-def reachable(roots: Iterable[GraphNode]) -> list[GraphNode]:
-    """All nodes that gradients of ``roots`` can flow to, youngest first."""
+def reachable(roots: Iterable[GraphNode], since: int = 0) -> list[GraphNode]:
+    """All nodes that gradients of ``roots`` can flow to, youngest first; nothing beyond those older than ``since``."""
     found = list(roots)
     seen = set(found)
     for node in found:  # grows while it is walked
-        for edge in node.edges:
+        for edge in node.edges if node.seq >= since else ():
             if edge is not None and edge not in seen:
                 seen.add(edge)
                 found.append(edge)
@@ -28,11 +28,13 @@ def reachable(roots: Iterable[GraphNode]) -> list[GraphNode]:
     return found
 
 
-def leading_to(order: list[GraphNode], targets: set[GraphNode]) -> tuple[set[GraphNode], set[GraphNode]]:
+def leading_to(
+    order: list[GraphNode], targets: set[GraphNode], since: int = 0
+) -> tuple[set[GraphNode], set[GraphNode]]:
     """The nodes of ``order`` from which a target can be reached, with the targets and without those at the end."""
     needed, passing = set(targets), set()
     for node in reversed(order):
-        for edge in node.edges:
+        for edge in node.edges if node.seq >= since else ():
             if edge in needed:
                 needed.add(node)
                 passing.add(node)
@@ -46,6 +48,7 @@ def run(
     retain: bool,
     recorded: bool,
     arrived: Callable[[GraphNode, Any], None],
+    since: int = 0,
 ) -> None:
     """Send gradients from ``roots`` backward.
 
@@ -55,12 +58,13 @@ def run(
         retain: keep what the nodes saved.
         recorded: run the rules on Tensors, so that the pass itself can be differentiated.
         arrived: called with each target (or leaf) and its complete gradient.
+        since: nodes older than this, by birth, are not gone through.
     """
     grads: dict[GraphNode, Any] = {}
     for node, g in roots:
         grads[node] = grads[node] + g if node in grads else g
-    order: list[Any] = reachable(grads)
-    needed, passing = (None, set[GraphNode]()) if targets is None else leading_to(order, targets)
+    order: list[Any] = reachable(grads, since)
+    needed, passing = (None, set[GraphNode]()) if targets is None else leading_to(order, targets, since)
     owned: set[GraphNode] = set()  # nodes whose sum of gradients is an array of our own
     anomaly = modes.get() & modes.ANOMALY
     for node in order:
@@ -134,10 +138,11 @@ def run_hooks(node: GraphNode, g: Any, recorded: bool) -> Any:
         owner = ref()
         if owner is not None:
             leaf, kept = owner._accumulator(), clone(t) if recorded else carriers.alias(separate(t._data))
-            if modes.get() & modes.TRACE:
-                modes.TRACER.get().touch(leaf)
-            leaf.grad = kept if leaf.grad is None else leaf.grad + kept
-    return t if recorded else t._data
+            before = carriers.grad_of(leaf)
+            carriers.set_grad(leaf, kept if before is None else before + kept)
+    if recorded:
+        return t
+    return modes.TRACER.get().lift(t) if modes.get() & modes.TRACE else t._data
 
 
 def array(g: Any) -> Any:

@@ -58,6 +58,7 @@ def push(
         strict: raise where an output does not depend on the inputs, instead of giving zeros.
     """
     flow: Flow = {}
+    outputs = tuple([carriers.inside(o) if isinstance(o, Tensor) else o for o in outputs])
     for i, (x, t) in enumerate(zip(inputs, tangents, strict=True)):
         check_tangent(i, x, t)
         node = api.node_of(x, "inputs", i)

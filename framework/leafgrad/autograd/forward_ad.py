@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from leafgrad import modes
 from leafgrad.autograd import engine, forward
-from leafgrad.autograd.local import close, local, open_to, settled
+from leafgrad.autograd.local import close, local, node, open_to, settled
 from leafgrad.tensor.public import publish
 from leafgrad.tensor.tensor import Tensor
 
@@ -85,11 +85,12 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """``tensor`` without and with its tangent alone: ``(primal, tangent)``."""
     duals = _duals.get() or []
-    if tensor._node is None or not duals:
+    end = node(tensor)
+    if end is None or not duals:
         return UnpackedDualTensor(tensor, None)
-    order = engine.reachable({tensor._node: None})
+    order = engine.reachable([end])
     needed, _ = engine.leading_to(order, {dual._node for dual, _ in duals})
-    if tensor._node not in needed:
+    if end not in needed:
         return UnpackedDualTensor(tensor, None)
     (primal,) = settled([tensor], True)
     recorded = modes.is_grad_enabled() and (bool(open_to([tensor])) or any(t.requires_grad for _, t in duals))

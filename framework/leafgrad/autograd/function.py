@@ -164,8 +164,8 @@ class Function:
 
             args = spread(args, raw)
         ctx = FunctionCtx()
-        ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a._node is not None for a in args)
-        edges = tuple(a._node for a in args if isinstance(a, Tensor))
+        ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+        edges = tuple(carriers.inside(a)._node for a in args if isinstance(a, Tensor))
         with modes.no_grad():
             if apart:
                 result = cls.forward(*args)
@@ -245,20 +245,20 @@ def attach(ctx: FunctionCtx, node: FunctionNode | None, args: tuple[Any, ...], o
     if not isinstance(out, Tensor):
         return out
     dirty = same(out, ctx._dirty) is not None
-    if dirty and modes.get() & modes.GRAD and out._node is not None and out.is_leaf:
+    if dirty and modes.get() & modes.GRAD and out.requires_grad and out.is_leaf:
         raise RuntimeError(
             "a leaf Variable that requires grad has been used in an in-place operation. Do not mark it dirty: "
             "write into a clone() of it and return that"
         )
-    if not dirty and (same(out, args) is not None or same(out, outputs[:i]) is not None or out._node is not None):
+    if not dirty and (same(out, args) is not None or same(out, outputs[:i]) is not None or out.requires_grad):
         out = out.detach()
     if node is None or same(outputs[i], ctx._constant) is not None or not out.dtype.is_floating_point:
         return out
     end = Output(node, i, out._data.shape)
     if dirty:
-        inplace.rebase(out, carriers.alias(out._data, end))
+        inplace.rebase(out, carriers.alias(carriers.inside(out)._data, end))
     else:
-        out._node = end
+        carriers.inside(out)._node = end
     return out
 
 
@@ -280,10 +280,11 @@ def pack(
             raise RuntimeError("Inference tensors cannot be saved for backward. Save a clone() made outside of it")
         i, j = same(t, outputs), same(t, inputs)
         if i is not None and (j is None or wrapped[i] is t):
-            inplace.version(wrapped[i])
-            kept = carriers.alias(wrapped[i]._data)
-            kept._version = wrapped[i]._version
-            end = wrapped[i]._node
+            result = carriers.inside(wrapped[i])
+            inplace.version(result)
+            kept = carriers.alias(result._data)
+            kept._version = result._version
+            end = result._node
             saved.append(Saved(kept, None, end.index if isinstance(end, Output) else None))
         else:
             saved.append(Saved(t, None if j is None else edges[j], None))
@@ -301,13 +302,13 @@ def unpack(node: FunctionNode) -> tuple[Tensor | None, ...]:
         if s is None:
             tensors.append(None)
             continue
-        t = s.tensor
+        t = carriers.inside(s.tensor)
         if t._version is not None and t._version.seq > node.seq:
             raise messages.modified(node, t._data, t._version)
         if s.number is not None:
             tensors.append(carriers.alias(t._data, Output.of(node, s.number, t._data.shape)))
         else:
-            tensors.append(carriers.connect(t, s.edge))
+            tensors.append(s.tensor if t._node is s.edge else carriers.connect(t, s.edge))
     return tuple(tensors)
 
 

@@ -51,6 +51,7 @@ def local(x: Tensor, recorded: bool) -> Tensor:
     """
     if not x.dtype.is_floating_point:
         raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {x.dtype}")
+    x = carriers.inside(x)
     data = modes.TRACER.get().lift(x) if modes.get() & modes.TRACE else x._data
     out: Tensor = carriers.alias(data)
     out._version = version(x)
@@ -67,7 +68,8 @@ def close(tensors: Iterable[Tensor]) -> None:
 
 def open_to(tensors: Iterable[Any]) -> set[GraphNode]:
     """The nodes before these tensors from which a gradient could still flow to some leaf."""
-    order = engine.reachable(dict.fromkeys(t._node for t in tensors if isinstance(t, Tensor) and t._node is not None))
+    nodes = dict.fromkeys([node(t) for t in tensors if isinstance(t, Tensor)])
+    order = engine.reachable([n for n in nodes if n is not None])
     leaves: set[GraphNode] = {n for n in order if isinstance(n, Leaf) and not (isinstance(n, Local) and n.closed)}
     needed, _ = engine.leading_to(order, leaves) if leaves else (set(), None)
     return needed
@@ -76,6 +78,10 @@ def open_to(tensors: Iterable[Any]) -> set[GraphNode]:
 def settled(values: list[Any], recorded: bool) -> list[Any]:
     """Results of a derivative, detached where no open leaf could have a gradient of them."""
     wanted = open_to(values) if recorded else set()
-    return [
-        v.detach() if isinstance(v, Tensor) and v._node is not None and v._node not in wanted else v for v in values
-    ]
+    return [v.detach() if isinstance(v, Tensor) and v.requires_grad and node(v) not in wanted else v for v in values]
+
+
+def node(t: Tensor) -> GraphNode | None:
+    """Where a tensor is in the graph, in the trace if one runs."""
+    found: GraphNode | None = carriers.inside(t)._node
+    return found

@@ -104,6 +104,10 @@ class Backend(ABC):
         Raises ValueError for a ragged sequence, TypeError for what is not numbers, RuntimeError for overflow.
         """
 
+    def hollow(self, shape: Sequence[int], dtype: str) -> Any:
+        """An array in C order, of which nobody reads the elements; where the library can, it takes no memory."""
+        return self.xp.empty(tuple(shape), dtype=dtype)
+
     @abstractmethod
     def wrap(self, value: Any) -> Any:
         """`value`, a scalar object of the array library (np.float32) or an array, as an array."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Sequence
@@ -133,6 +134,11 @@ class NumpyBackend(Backend):
 
     def asarray(self, value: Any, dtype: str | None = None, index: int = 0) -> Any:
         return host_array(value, dtype)
+
+    def hollow(self, shape: Sequence[int], dtype: str) -> Any:
+        kind = np.dtype(dtype)
+        steps = [math.prod(shape[i + 1 :]) * kind.itemsize for i in range(len(shape))]
+        return np.lib.stride_tricks.as_strided(np.empty((), kind), tuple(shape), steps)
 
     def wrap(self, value: Any) -> Any:
         if not isinstance(value, np.ndarray | np.generic):

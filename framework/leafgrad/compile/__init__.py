@@ -12,10 +12,14 @@ __all__ = ["compile", "trace"]
 
 
 @overload
-def compile(function: None = None, *, executor: str | None = None) -> Callable[[Callable[..., Any]], Compiled]: ...
+def compile(
+    function: None = None, *, executor: str | None = None, closed: bool = False
+) -> Callable[[Callable[..., Any]], Compiled]: ...
 @overload
-def compile(function: Callable[..., Any], *, executor: str | None = None) -> Compiled: ...
-def compile(function: Callable[..., Any] | None = None, *, executor: str | None = None) -> Any:
+def compile(function: Callable[..., Any], *, executor: str | None = None, closed: bool = False) -> Compiled: ...
+def compile(
+    function: Callable[..., Any] | None = None, *, executor: str | None = None, closed: bool = False
+) -> Any:
     """Make a function run as a compiled program: whole training steps too, with derivatives of any order inside.
 
     The first call runs as it is, so that what is made once, such as an optimizer's state, exists. The second is
@@ -37,8 +41,8 @@ def compile(function: Callable[..., Any] | None = None, *, executor: str | None 
     from leafgrad.compile import compiled
 
     if function is None:
-        return lambda given: compiled.of(given, executor)
-    return compiled.of(function, executor)
+        return lambda given: compiled.of(given, executor, closed)
+    return compiled.of(function, executor, closed)
 
 
 def trace(fn: Any, *args: Any, **kwargs: Any) -> Any:

@@ -2,76 +2,85 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from leafgrad import backends, modes
-from leafgrad.compile import executor
 from leafgrad.compile.backward import Backward, Refused, Saved
-from leafgrad.compile.graph import Argument, Captured, Effect, Grad, Graph, Live, SetGrad, Source, Value, Write
+from leafgrad.compile.effects import complete
+from leafgrad.compile.graph import Argument, Captured, Effect, Grad, Graph, Live, Number, SetGrad, Source, Value, Write
 from leafgrad.compile.guards import Guards
+from leafgrad.compile.guide import Guide, same
+from leafgrad.compile.runner import Runner
 from leafgrad.compile.trace import Slot, Traced
 from leafgrad.compile.tree import unflatten
 from leafgrad.ops import carriers
-from leafgrad.tensor import inplace
+from leafgrad.tensor import inplace, view
 
 Leaves = Sequence[Any]
 
 
-class Runner:
-    """An optimized graph with the executor's program for it. One call runs at a time."""
-
-    def __init__(self, graph: Graph, name: str | None) -> None:
-        from leafgrad.compile.passes import optimize  # many small modules, which only those who compile need
-
-        self.name = name
-        self.before = len(graph)
-        self.graph = optimize(graph)
-        self.program = executor.build(self.graph, name)
-        self.lock = threading.Lock()
-
-    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
-        """The arrays of results and effects' values."""
-        with self.lock:
-            try:
-                return self.program(inputs)
-            except Exception as error:
-                raise executor.explain_failure(self.name, self.graph, inputs, error) from error
-
-
 class Call:
-    """One program of a compiled function.
+    """One closed program of a compiled function.
 
     Attributes:
         guards: when it may be run.
+        guide: what was recorded.
         runner: what runs it.
         backward: how its results are differentiated; None if none requires grad.
         hits: how often it was run.
+        trusted: whether a second run of the Python has confirmed it.
     """
 
-    def __init__(self, traced: Traced, guards: Guards, tensors: Sequence[int], name: str | None) -> None:
+    def __init__(self, traced: Traced, guards: Guards, tensors: Sequence[int], name: str | None, guide: Guide) -> None:
         self.guards = guards
+        self.guide = guide
         self.outputs = traced.outputs
         self.structure = traced.structure
         self.targets = traced.targets
         self.differentiable = traced.differentiable
         self.tensors = list(tensors)  # the place among the leaves of each tensor argument
         self.hits = 0
-        self.runner = Runner(in_order(traced.graph), name)
-        graph = self.runner.graph
-        sources = list(graph.inputs.values())
+        self.trusted = False
+        self.count = traced.count
+        self.leaves = traced.leaves
+        self.aliases = traced.aliases
+        self.refused = {i: Refused(error) for i, error in traced.refused.items()}
+        self.signature = signature(traced)
+        twin = next((c for c in guide.calls if c.signature == self.signature), None)
+        self.runner = Runner(in_order(traced.graph), name) if twin is None else twin.runner
+        inputs = list(self.runner.graph.inputs)
+        self.effects = plan_effects(traced.graph)
+        self.saved = plan_saved(traced, inputs, self.count)
+        self.backward: Backward | None = None
+        if twin is not None:
+            self.backward = twin.backward
+        elif traced.differentiable:
+            self.backward = Backward(traced, lambda graph: Runner(graph, name))
+        guide.calls.append(self)
+        sources = [traced.graph.inputs[v] for v in inputs]
         self.arguments = [self.tensors[s.index] for s in sources if isinstance(s, Argument)]
         self.captured = [s.tensor for s in sources if isinstance(s, Captured)]
         self.grads = [s.of for s in sources if isinstance(s, Grad)]
         self.lives = [s.read for s in sources if isinstance(s, Live)]
-        self.count = traced.count
-        self.leaves = traced.leaves
-        self.refused = {i: Refused(error) for i, error in traced.refused.items()}
-        self.effects = plan_effects(graph)
-        self.backward = Backward(traced, lambda graph: Runner(graph, name)) if traced.differentiable else None
-        self.saved = plan_saved(traced, list(graph.inputs), self.count)
+        number = backends.by_device_type("cpu").asarray
+        self.numbers = [
+            number(s.value, v.dtype, 0) for v, s in zip(inputs, sources, strict=True) if isinstance(s, Number)
+        ]
+        order = sorted(range(len(sources)), key=lambda i: RANK[type(sources[i])])
+        self.order = None if order == list(range(len(order))) else [order.index(i) for i in range(len(order))]
+
+    def same_as(self, other: Call) -> bool:
+        """Whether a second recording gave the same program, results and effects."""
+        return (
+            self.guide is other.guide
+            and self.signature == other.signature
+            and self.structure == other.structure
+            and len(self.outputs) == len(other.outputs)
+            and all(map(same_output, self.outputs, other.outputs))
+        )
 
     def __call__(self, leaves: Leaves) -> Any:
         """What the function would return, with everything done that it would do."""
@@ -81,8 +90,10 @@ class Call:
         early = {o.source: self.tensor(o.source, leaves) for o in self.outputs if is_early(o)}
         made = [carriers.alias(a) for a in arrays[: self.count]]
         node = None if self.backward is None else self.backward.node(self.save(leaves, inputs, arrays))
-        for effect, k in self.effects:
-            self.apply(effect, None if k is None else arrays[k], leaves)
+        complete([partial(self.apply, e, None if k is None else arrays[k], leaves) for e, k in self.effects])
+        for i, alias in self.aliases.items():
+            base = made[alias.base] if isinstance(alias.base, int) else self.tensor(alias.base, leaves)
+            made[i] = view.result(base, alias.steps, alias.apart)
         if self.backward is not None and node is not None:
             node.edges = tuple([self.owner(source, leaves)._node for source in self.targets])
             self.backward.attach(node, [made[i] for i in self.differentiable])
@@ -102,14 +113,15 @@ class Call:
         return unflatten(self.structure, iter(results))
 
     def gather(self, leaves: Leaves) -> list[Any]:
-        """The arrays of the graph's inputs, as they are now."""
+        """The arrays of the program's inputs, as they are now."""
         found = [leaves[i]._data for i in self.arguments]
         found += [t._data for t in self.captured]
         found += [self.owner(of, leaves)._leaf.grad._data for of in self.grads]
         if self.lives:
             number = backends.by_device_type("cpu").asarray
             found += [number(float(read()), "float64", 0) for read in self.lives]
-        return found
+        found += self.numbers
+        return found if self.order is None else [found[i] for i in self.order]
 
     def owner(self, source: Argument | Captured, leaves: Leaves) -> Any:
         """The tensor that a source stands for."""
@@ -144,10 +156,38 @@ class Call:
             target.requires_grad_()
 
 
+def same_output(a: Any, b: Any) -> bool:
+    """Whether two results are the same number, string or place of a tensor."""
+    if isinstance(a, Slot) and isinstance(b, Slot):
+        return a.index == b.index and a.late == b.late and same_source(a.source, b.source)
+    return same(a, b)
+
+
+def same_source(a: Any, b: Any) -> bool:
+    if type(a) is not type(b):
+        return False
+    match a:
+        case Argument(index):
+            return bool(index == b.index)
+        case Captured(tensor):
+            return tensor is b.tensor
+        case Grad(of):
+            return same_source(of, b.of)
+    return a is b
+
+
+RANK: dict[type, int] = {Argument: 0, Captured: 1, Grad: 2, Live: 3, Number: 4}
+
+
 def in_order(graph: Graph) -> Graph:
     """The graph with its inputs sorted: arguments, captured tensors, gradients, numbers."""
-    rank: dict[type, int] = {Argument: 0, Captured: 1, Grad: 2, Live: 3}
-    return replace(graph, inputs=dict(sorted(graph.inputs.items(), key=lambda item: rank[type(item[1])])))
+    return replace(graph, inputs=dict(sorted(graph.inputs.items(), key=lambda item: RANK[type(item[1])])))
+
+
+def signature(traced: Traced) -> tuple[Any, ...]:
+    """What tells whether two calls that were recorded along one guide can share a program."""
+    graph = traced.graph
+    return graph.results, traced.count, [(type(e), e.value) for e in graph.effects], set(graph.inputs)
 
 
 def is_early(output: Any) -> bool:

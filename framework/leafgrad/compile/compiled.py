@@ -3,37 +3,39 @@
 from __future__ import annotations
 
 import copy
-import operator
 import os
 import threading
 import time
 import types
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from leafgrad import modes
 from leafgrad.compile import explain
 from leafgrad.compile.call import Call
-from leafgrad.compile.environment import Codes, Environment, look, watching
-from leafgrad.compile.graph import Argument, Captured, Grad, Graph, Live, Value, Write
-from leafgrad.compile.guards import Guards, Miss, brief, facts
+from leafgrad.compile.closing import Attempt, name_inputs, read_by, roots
+from leafgrad.compile.graph import Graph
+from leafgrad.compile.guards import Miss
+from leafgrad.compile.guide import Guide
+from leafgrad.compile.lazy import LazyRecorder
 from leafgrad.compile.log import log
-from leafgrad.compile.memory import Apart
 from leafgrad.compile.paths import paths_of
-from leafgrad.compile.symbol import Symbol
-from leafgrad.compile.trace import Traced, check_leaks, trace_call
+from leafgrad.compile.trace import recording, trace_call
 from leafgrad.compile.tree import flatten
-from leafgrad.errors import TraceError
+from leafgrad.compile.unclosed import Unclosed
+from leafgrad.compile.watch import Watch, watching
+from leafgrad.errors import CompileError, TraceError
 from leafgrad.tensor.matrices import trace as matrix_trace
 from leafgrad.tensor.tensor import Tensor
 
 PATIENCE = 8  # retraces before a warning
-KEPT = 32  # programs of one function
+CHANGES = 3  # changes of one Python value after which a step is left open
+ATTEMPTS = 3  # calls in a row that could not be closed after which no more are watched
+KEPT = 32  # closed programs of one function
 
 
-def of(function: Callable[..., Any], executor: str | None) -> Compiled:
+def of(function: Callable[..., Any], executor: str | None, closed: bool) -> Compiled:
     """``leafgrad.compile`` of a function."""
     if isinstance(function, type) or not callable(function):
         kind = f"the class {function.__name__}" if isinstance(function, type) else f"a {type(function).__name__}"
@@ -41,7 +43,7 @@ def of(function: Callable[..., Any], executor: str | None) -> Compiled:
     if isinstance(function, Compiled):
         function = function.function
     plain = isinstance(function, (types.FunctionType, types.MethodType, types.BuiltinFunctionType))
-    return (Compiled if plain else CompiledObject)(function, executor)
+    return (Compiled if plain else CompiledObject)(function, executor, closed)
 
 
 def traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -51,53 +53,61 @@ def traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     function = fn.function if isinstance(fn, Compiled) else fn
     leaves, _ = flatten((args, kwargs))
     paths = paths_of(function, args, kwargs)
-    codes: Codes = {}
-    with watching(codes):
+    watch = Watch()
+    with watching(watch):
         found = trace_call(function, args, kwargs)
-    check_leaks(found)
-    environment = read_by(found, codes, function, leaves, paths)
+    environment = read_by(found, watch, roots(function, leaves, paths))
     name_inputs(found, leaves, paths, environment)
     return found.graph
 
 
 class Compiled:
-    """A compiled function. Calling it runs the function, or a program that does the same.
+    """A compiled function. Calling it does what the function does, by programs made of earlier calls.
 
     Attributes:
         function: the function itself.
         executor: the name of the executor that was asked for, or None.
+        closed: whether a call that needs the function's Python is an error.
     """
 
-    _live = frozenset({"_calls", "_codes", "_lock", "_misses", "_retraces", "_unsettled"})
+    _live = frozenset({"_calls", "_failures", "_guides", "_last", "_lock", "_misses", "_reason", "_retraces", "_watch"})
 
     function: Callable[..., Any]
     executor: str | None
+    closed: bool
     __name__: str
     __qualname__: str
     _attribute: str  # its name in a class
     _calls: list[Call]
-    _codes: Codes | None  # what the last call that ran in Python executed
+    _failures: int  # calls in a row that could not be closed
+    _guides: list[Guide]
+    _last: LazyRecorder | Call | None  # what ran last
     _lock: threading.RLock
     _misses: list[Miss]
+    _reason: str | None  # why the last recorded call was not closed
     _retraces: int
-    _unsettled: bool  # the last call changed state that the function had read
+    _watch: Watch | None  # of the last watched call
 
-    def __init__(self, function: Callable[..., Any], executor: str | None = None) -> None:
+    def __init__(self, function: Callable[..., Any], executor: str | None = None, closed: bool = False) -> None:
         vars(self).update(
             function=function,
             executor=executor,
+            closed=closed,
             __wrapped__=function,
             __name__=getattr(function, "__name__", type(function).__name__),
             __qualname__=getattr(function, "__qualname__", type(function).__qualname__),
             __doc__=function.__doc__,
             __module__=function.__module__,
-            _attribute=getattr(function, "__name__", ""),
+            _attribute=f"_compiled_{getattr(function, '__qualname__', '')}",
             _calls=[],
-            _codes=None,
+            _failures=0,
+            _guides=[],
+            _last=None,
             _lock=threading.RLock(),
             _misses=[],
+            _reason=None,
             _retraces=0,
-            _unsettled=False,
+            _watch=None,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -113,71 +123,128 @@ class Compiled:
         calls = self._calls
         for call in calls:
             if call.guards.match(flags, structure, leaves):
+                if not call.trusted or os.environ.get("LEAFGRAD_COMPILE") == "check":
+                    return self._confirm(call, structure, leaves, args, kwargs)
                 if call is not calls[0]:
                     self._calls = [call, *(c for c in calls if c is not call)]
+                vars(self)["_last"] = call
                 return call(leaves)
-        with self._lock:
-            return self._missed(flags, structure, leaves, args, kwargs)
+        return self._missed(flags, structure, leaves, args, kwargs)
 
     def _missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
-        """No program serves this call: the first one runs as it is, later ones are traced."""
+        """No closed program serves this call: the first one runs as it is, later ones are recorded."""
         paths = paths_of(self.function, args, kwargs)
-        if self._codes is None:
-            return self._run_once(args, kwargs)
-        for call in self._calls:  # another thread may have traced meanwhile
-            if call.guards.match(flags, structure, leaves):
-                return call(leaves)
+        if self._watch is None:
+            watch = Watch()
+            with watching(watch):
+                result = self.function(*args, **kwargs)
+            vars(self)["_watch"] = watch
+            return result
         if self._calls:  # the program that came closest tells why
             misses = [call.guards.miss(flags, structure, leaves) for call in self._calls]
             self._note_miss(max(misses, key=lambda miss: miss.held))
-        try:
-            call = self._trace(flags, structure, leaves, paths, args, kwargs)
-        except StateChanged as error:
-            if not self._calls or self._unsettled:
-                raise
-            # State that is made once, as at a first call: an optimizer's for new parameters, say.
-            self._unsettled = True
-            log(f"{self.__qualname__}: this call runs as it is. {error}")
-            return self._run_once(args, kwargs)
-        self._unsettled = False
-        self._calls = [call, *self._calls][:KEPT]
-        return call(leaves)
-
-    def _run_once(self, args: Any, kwargs: Any) -> Any:
-        """Run the function as it is, and note which code that executes."""
-        codes: Codes = {}
-        with watching(codes):
-            result = self.function(*args, **kwargs)
-        self._codes = codes
-        return result
-
-    def _trace(self, flags: int, structure: Any, leaves: list[Any], paths: list[str], args: Any, kwargs: Any) -> Call:
+        if self._gives_up():
+            return self._run(leaves, args, kwargs)
         start = time.perf_counter()
-        codes: Codes = {}
-        before = look(roots(self.function, leaves, paths), self._codes or {})
-        with unchanged(before, self.__qualname__), watching(codes):
-            traced = trace_call(self.function, args, kwargs)
-        check_leaks(traced)
-        self._codes = codes
-        environment = read_by(traced, codes, self.function, leaves, paths)
-        name_inputs(traced, leaves, paths, environment)
-        captured = traced.captured
-        tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-        apart = apart_of(traced.graph, tensors)
-        guards = Guards(flags, structure, leaves, paths, captured, traced.views, traced.touched, environment, apart)
-        call = Call(traced, guards, tensors, self.executor)
+        attempt = Attempt(self.function, leaves, structure, paths, self._watch)
+        recorder = LazyRecorder([t for t in leaves if isinstance(t, Tensor)], self._guides, self.executor)
+        recorder.strict = self.closed
+        result = self._record(recorder, attempt.watch, args, kwargs)
+        try:
+            call = attempt.close(recorder, result, self.executor)
+        except Unclosed as error:
+            return self._left_open(str(error), recorder, result)
+        recorder.restore_generators()
+        vars(self).update(_failures=0, _reason=None, _watch=attempt.watch, _last=call)
+        self._calls = [call, *self._calls][:KEPT]
         seconds = time.perf_counter() - start
         log(
             f"{self.__qualname__}: traced in {1000 * seconds:.0f} ms: {call.runner.before} equations, "
-            f"{len(call.runner.graph)} after the passes, {len(guards.conditions)} guards"
+            f"{len(call.runner.graph)} after the passes, {len(call.guards.conditions)} guards"
         )
-        return call
+        return call(leaves)
+
+    def _confirm(self, call: Call, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """The guards hold; before the program is trusted, the Python runs once more and must do the same."""
+        paths = paths_of(self.function, args, kwargs)
+        attempt = Attempt(self.function, leaves, structure, paths, self._watch)
+        guides = [call.guide, *(g for g in self._guides if g is not call.guide)]
+        recorder = LazyRecorder([t for t in leaves if isinstance(t, Tensor)], guides, self.executor)
+        recorder.strict = self.closed
+        result = self._record(recorder, attempt.watch, args, kwargs)
+        try:
+            again = attempt.close(recorder, result, self.executor)
+            if not again.same_as(call):
+                raise Unclosed("its Python does something else at the next call, although nothing that it reads changed")
+        except Unclosed as error:
+            self._calls = [c for c in self._calls if c is not call]
+            if call.trusted:
+                recorder.finish()
+                raise CompileError(
+                    f"{self.__qualname__}: its guards hold, yet {error}; LEAFGRAD_COMPILE=check compares each call"
+                ) from error
+            return self._left_open(str(error), recorder, result)
+        recorder.restore_generators()
+        call.guide.calls.remove(again)
+        call.trusted = True
+        vars(self)["_last"] = call
+        return call(leaves)
+
+    def _record(self, recorder: LazyRecorder, watch: Watch, args: Any, kwargs: Any) -> Any:
+        """Run the Python; if it fails, what came before has happened, as in any call."""
+        try:
+            with recording(recorder), watching(watch):
+                return self.function(*args, **kwargs)
+        except BaseException:
+            recorder.finish()
+            raise
+
+    def _run(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """An open call: its Python runs, and programs compute."""
+        recorder = LazyRecorder([t for t in leaves if isinstance(t, Tensor)], self._guides, self.executor)
+        try:
+            with recording(recorder):
+                result = self.function(*args, **kwargs)
+        except BaseException:
+            recorder.finish()
+            raise
+        recorder.finish()
+        vars(self)["_last"] = recorder
+        return result
+
+    def _left_open(self, reason: str, recorder: LazyRecorder, result: Any) -> Any:
+        """Finish a recorded call that no closed program can repeat."""
+        vars(self).update(_failures=self._failures + 1, _reason=reason)
+        log(f"{self.__qualname__}: open, since {reason}")
+        if self.closed:
+            raise TraceError(
+                f"{self.__qualname__} was compiled with closed=True, but is open: {reason}. Pass what changes as an "
+                "argument, take it out of the function, or leave closed=True out, and its Python runs at each call"
+            )
+        recorder.finish()
+        vars(self)["_last"] = recorder
+        return result
+
+    def _gives_up(self) -> bool:
+        """Whether calls are not worth watching any more: all others were not closed, or one value keeps changing."""
+        if self.closed:
+            return False
+        if self._failures >= ATTEMPTS:
+            return True
+        changed = [miss.path for miss in self._misses if not miss.of_tensor]
+        often = next((path for path in changed if changed.count(path) >= CHANGES), None)
+        if often is not None:
+            vars(self).update(_failures=ATTEMPTS, _reason=f"{often} changes from call to call")
+            self._calls = []
+            log(f"{self.__qualname__}: open, since {self._reason}")
+        return often is not None
 
     def _note_miss(self, miss: Miss) -> None:
         path, before, now = miss.path, miss.before, miss.now
         self._misses.append(miss)
+        del self._misses[:-KEPT]
         vars(self)["_retraces"] += 1
-        log(f"{self.__qualname__}: traced again, since {path} was {before} and is {now}")
+        log(f"{self.__qualname__}: recorded again, since {path} was {before} and is {now}")
         if self._retraces == PATIENCE:
             paths = [m.path for m in self._misses]
             often = max(paths, key=paths.count)
@@ -193,23 +260,29 @@ class Compiled:
 
     def explain(self) -> str:
         """What was traced and why, the guards, and how the programs run, as text."""
-        return explain.text(self.__qualname__, self._calls, self._misses, self._codes is not None)
+        started = self._watch is not None
+        return explain.text(self.__qualname__, self._calls, self._misses, started, self._reason, self._last)
 
     @property
     def graph(self) -> Graph:
         """The optimized program that ran last."""
-        return self._last().runner.graph
+        return self._runner().graph
 
     def source(self) -> str:
         """The generated source of the program that ran last."""
-        return self._last().runner.program.source()
+        return self._runner().program.source()
 
-    def _last(self) -> Call:
-        if not self._calls:
+    def _runner(self) -> Any:
+        last = self._last
+        if isinstance(last, Call):
+            return last.runner
+        runners = [] if last is None else [part.runner for part in last.parts if part.runner is not None]
+        if not runners:
             raise RuntimeError(
-                f"{self.__qualname__} has not been traced yet: its first call runs as it is, the second is traced"
+                f"{self.__qualname__} has no program yet: its first call runs as it is, the second is recorded; "
+                "parts of an open step become programs when they come again"
             )
-        return self._calls[0]
+        return runners[-1]
 
     def __repr__(self) -> str:
         return f"<compiled {self.__qualname__}>"
@@ -229,14 +302,17 @@ class Compiled:
                 f"compile: {type(instance).__name__} has __slots__ and cannot keep its compiled method "
                 f"{self.__name__!r}; compile the bound method instead: leafgrad.compile(object.{self.__name__})"
             ) from None
-        bound = type(self)(types.MethodType(self.function, instance), self.executor)
-        return own.setdefault(self._attribute, bound)
+        bound = own.get(self._attribute)
+        if type(bound) is not type(self) or bound.function != types.MethodType(self.function, instance):
+            bound = type(self)(types.MethodType(self.function, instance), self.executor, self.closed)
+            own[self._attribute] = bound
+        return bound
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self._attribute = name
+        self._attribute = f"_compiled_{owner.__qualname__}.{name}"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
-        return type(self)(copy.deepcopy(self.function, memo), self.executor)
+        return type(self)(copy.deepcopy(self.function, memo), self.executor, self.closed)
 
 
 class CompiledObject(Compiled):
@@ -259,107 +335,3 @@ class CompiledObject(Compiled):
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self
-
-
-# ---- tracing ----------------------------------------------------------------------------------------------------
-
-
-def roots(function: Any, leaves: Sequence[Any], paths: Sequence[str]) -> list[tuple[Any, str]]:
-    """Where a function may begin to read: itself, and objects among its arguments."""
-    name = "self" if not hasattr(function, "__name__") else function.__name__
-    objects = [(leaf, path) for leaf, path in zip(leaves, paths, strict=True) if not isinstance(leaf, Tensor)]
-    return [(function, name), *objects]
-
-
-def read_by(traced: Traced, codes: Codes, function: Any, leaves: Sequence[Any], paths: Sequence[str]) -> Environment:
-    """What the traced function read, in which all tensors that it captured must be found."""
-    starts = roots(function, leaves, paths)
-    environment = look(starts, codes)
-    lost = [t for t in traced.captured if id(t) not in environment.tensors]
-    if lost:
-        environment = look(starts, codes, everything=True)
-        lost = [t for t in lost if id(t) not in environment.tensors]
-    if lost:
-        value = next(
-            (v for v, s in traced.graph.inputs.items() if isinstance(s, Captured) and s.tensor is lost[0]), None
-        )
-        line = next((e.line for e in traced.graph.equations if value in e.inputs), None)
-        raise TraceError(
-            f"a traced function uses a tensor, {facts(lost[0])}{f', at {line}' if line else ''}, that is reached "
-            "neither through its arguments nor through variables, attributes, lists or dicts; whether it is still the "
-            "same at later calls could not be checked. Pass it as an argument"
-        )
-    return environment
-
-
-class StateChanged(TraceError):
-    """While it was traced, the function changed something outside that is no tensor's memory."""
-
-
-@contextmanager
-def unchanged(environment: Environment, name: str) -> Iterator[None]:
-    """Put back what the function writes outside while it is traced, and say that a program would not write it."""
-    before = environment.snapshot()
-    try:
-        yield
-    except BaseException:
-        for place, old, _ in environment.changed(before):
-            place.put(old)
-        raise
-    changed = environment.changed(before)
-    for place, old, _ in changed:
-        place.put(old)
-    for place, old, new in changed:
-        if isinstance(new, Tensor) and isinstance(new._data, Symbol):
-            raise StateChanged(
-                f"{name} puts a tensor into {place.path}; the program would not, so at later calls nothing would be "
-                "put there. Return it, or write into a tensor that is there already with copy_()"
-            )
-        raise StateChanged(
-            f"{name} changes {place.path} from {brief(old)} to {brief(new)}; the program would not, so later calls "
-            "would leave it as it is. Change it outside of the compiled function, or keep it in a tensor and write "
-            "in place"
-        )
-
-
-def apart_of(graph: Graph, tensors: Sequence[int]) -> Apart | None:
-    """A check for a program that writes: which of its tensors are captured, given or gradients, and which written."""
-    written = {id(e.source) for e in graph.effects if isinstance(e, Write)}
-    if not written:
-        return None
-    captured: list[tuple[Tensor, bool]] = []
-    given: list[tuple[Callable[[Sequence[Any]], Any], bool]] = []
-    for source in graph.inputs.values():
-        mark = id(source) in written
-        if isinstance(source, Captured):
-            captured.append((source.tensor, mark))
-        elif isinstance(source, Argument):
-            given.append((operator.itemgetter(tensors[source.index]), mark))
-        elif isinstance(source, Grad):
-            given.append((gradient(source.of, tensors), mark))
-    return Apart(captured, given)
-
-
-def gradient(of: Argument | Captured, tensors: Sequence[int]) -> Callable[[Sequence[Any]], Any]:
-    """The function that gives the ``.grad`` of a source's tensor."""
-    if isinstance(of, Captured):
-        tensor = of.tensor
-        return lambda _: tensor._leaf.grad
-    i = tensors[of.index]
-    return lambda leaves: leaves[i]._leaf.grad
-
-
-def name_inputs(traced: Traced, leaves: Sequence[Any], paths: Sequence[str], environment: Environment) -> None:
-    """Name the graph's inputs after where they come from."""
-    arguments = [path for leaf, path in zip(leaves, paths, strict=True) if isinstance(leaf, Tensor)]
-
-    def name(source: Any) -> str:
-        if isinstance(source, Grad):
-            return f"{name(source.of)}.grad"
-        if isinstance(source, Captured):
-            return environment.tensors.get(id(source.tensor), "captured")
-        return arguments[source.index]
-
-    names: dict[Value, str] = traced.graph.names
-    for value, source in traced.graph.inputs.items():
-        names[value] = f"number{len(names)}" if isinstance(source, Live) else name(source)

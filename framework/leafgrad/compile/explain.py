@@ -4,27 +4,50 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from leafgrad.compile.call import Call
+from leafgrad.compile.graph import Equation
 from leafgrad.compile.guards import Guards, Miss, mode_name
+from leafgrad.compile.lazy import LazyRecorder
 from leafgrad.errors import FreedGraphError
 
 SHOWN = 40  # guards on what is not an argument
 
 
-def text(name: str, calls: Sequence[Call], misses: Sequence[Miss], started: bool) -> str:
+def text(
+    name: str, calls: Sequence[Call], misses: Sequence[Miss], started: bool, reason: str | None, last: Any
+) -> str:
     """Programs, guards, retraces with their reasons, and what the executors say."""
-    if not calls:
-        state = "ran once as it is; the next call is traced" if started else "has not been called"
+    if not calls and reason is None:
+        state = "ran once as it is; the next call is recorded" if started else "has not been called"
         return f"{name}: {state}"
     plural = "program" if len(calls) == 1 else "programs"
     lines = [f"{name}: {len(calls)} {plural}, traced again {len(misses)} times"]
+    if reason is not None:
+        lines += opened(name, reason, last)
     lines += [f"  {m.path} was {m.before} and became {m.now}" for m in misses]
     lines += advice(misses)
     for i, call in enumerate(calls):
         lines += ["", f"program {i + 1}, run {call.hits} times"]
         lines += [f"  {line}" for line in [*program(call), *guards(call.guards)]]
     return "\n".join(lines)
+
+
+def opened(name: str, reason: str, last: Any) -> list[str]:
+    """Why a step is open, and the parts in which it ran last."""
+    lines = [
+        f"{name}: open, since {reason}",
+        "  its Python runs at each call, and its ops are compared with those of earlier calls; to close it, pass what "
+        "changes as an argument (numbers as tensors), or take it out of the function",
+    ]
+    if isinstance(last, LazyRecorder):
+        for i, part in enumerate(last.parts):
+            ops = sum(isinstance(e, Equation) for e in part.events)
+            how = "op by op" if part.runner is None else "; ".join(part.runner.program.explain())
+            end = f", up to {last.tears[i][0]} at {last.tears[i][1]}" if i < len(last.tears) else ""
+            lines.append(f"  part {i + 1}: {ops} equations{end}: {how}")
+    return lines
 
 
 def advice(misses: Sequence[Miss]) -> list[str]:

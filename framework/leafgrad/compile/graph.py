@@ -8,11 +8,13 @@ from __future__ import annotations
 import itertools
 import linecache
 import operator
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from leafgrad.errors import CompileError
+from leafgrad.ops import messages
 from leafgrad.ops.op import Op
 
 Place = tuple[str, int]
@@ -44,6 +46,14 @@ class Line:
     def __str__(self) -> str:
         text = linecache.getline(self.file, self.number).strip()
         return f"{self.file.rpartition('/')[2]}:{self.number}" + (f": {text}" if text else "")
+
+
+def user_line() -> Line:
+    """The innermost line outside this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(messages.PACKAGE):
+        frame = frame.f_back
+    return Line(frame.f_code.co_filename, frame.f_lineno)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -104,6 +114,18 @@ class Live:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Number:
+    """A Python number that was another one at an earlier call."""
+
+    value: float
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Raw:
+    """An array that belongs to no tensor; no guarded program has one."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Grad:
     """The data of the ``.grad`` of another source's tensor."""
 
@@ -117,7 +139,7 @@ class Given:
     index: int
 
 
-Source = Argument | Captured | Live | Grad | Given
+Source = Argument | Captured | Live | Grad | Given | Number | Raw
 
 
 # ---- what is done with results ----------------------------------------------------------------------------------
@@ -306,6 +328,10 @@ def origin(source: Source) -> str:
             return "captured"
         case Live():
             return "read at each call"
+        case Number(value):
+            return f"{value!r} here"
+        case Raw():
+            return "an array"
         case Grad(of):
             return f".grad of {origin(of)}"
         case Given(index):

@@ -5,12 +5,13 @@ Every condition is one expression; all of them together are compiled into one fu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from leafgrad import devices, dtypes, modes
-from leafgrad.compile.environment import GONE, SCALARS, Environment, Place, now
+from leafgrad.compile.environment import GONE, SCALARS, Class, Environment, Place, now
 from leafgrad.compile.graph import Argument, Captured
 from leafgrad.compile.memory import Apart
 from leafgrad.ops import messages
@@ -28,12 +29,14 @@ class Condition:
         path: what it looks at, in a reader's words.
         expected: what that was when the function was traced.
         now: what it is for the given leaves.
+        of_tensor: whether it looks at a tensor's shape and state, not at a value or object.
     """
 
     test: str
     path: str
     expected: str
     now: Callable[[Sequence[Any]], str]
+    of_tensor: bool
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class Miss:
     path: str
     before: str
     now: str
+    of_tensor: bool = True
 
 
 def brief(value: Any) -> str:
@@ -54,6 +58,8 @@ def brief(value: Any) -> str:
         return GONE
     if isinstance(value, SCALARS):
         return messages.describe(value)
+    if isinstance(value, Class):
+        return f"of class {value[0].__qualname__}"
     name = getattr(value, "__qualname__", None)
     return f"the {type(value).__name__} {name}" if name else f"a {type(value).__name__} at {id(value):#x}"
 
@@ -116,8 +122,10 @@ class Guards:
 
     # ---- the conditions ---------------------------------------------------------------------------------------
 
-    def add(self, test: str, path: str, expected: str, now: Callable[[Sequence[Any]], str]) -> None:
-        self.conditions.append(Condition(test, path, expected, now))
+    def add(
+        self, test: str, path: str, expected: str, now: Callable[[Sequence[Any]], str], of_tensor: bool = True
+    ) -> None:
+        self.conditions.append(Condition(test, path, expected, now, of_tensor))
 
     def name(self, value: Any) -> str:
         """The name of an object in the scope."""
@@ -133,7 +141,7 @@ class Guards:
             test = f"type({at}) is {self.name(type(leaf))} and {self.tensor(at, leaf)}"
         else:
             test = self.same(at, leaf)
-        self.add(test, self.paths[i], brief(leaf), lambda leaves: brief(leaves[i]))
+        self.add(test, self.paths[i], brief(leaf), lambda leaves: brief(leaves[i]), isinstance(leaf, Tensor))
 
     def captured(self, t: Tensor, path: str) -> None:
         self.add(self.tensor(self.name(t), t), path, facts(t), lambda _: facts(t))
@@ -146,6 +154,8 @@ class Guards:
             f"d.shape == {tuple(data.shape)!r}",
             f"d.dtype == {self.name(data.dtype)}",
         ]
+        if data.ndim > 1 or not data.flags.c_contiguous:
+            parts.append(f"d.strides == {tuple(data.strides)!r}")
         place = devices.of(data)
         if place.type != "cpu":
             self.scope["of"] = devices.of
@@ -167,9 +177,15 @@ class Guards:
         """That a value is this object, or an equal number or string."""
         if value is None or value is True or value is False:
             return f"{at} is {value!r}"
-        if isinstance(value, SCALARS):
+        if type(value) in SCALARS:
             name = self.name(value)
-            return f"((x := {at}) is {name} or type(x) is {self.name(type(value))} and x == {name})"
+            test = f"type(x) is {self.name(type(value))} and x == {name}"
+            if type(value) is float and value != value:
+                test = "type(x) is float and x != x"
+            elif type(value) is float and value == 0:
+                self.scope["copysign"] = math.copysign
+                test += f" and copysign(1, x) == {math.copysign(1, value)!r}"
+            return f"((x := {at}) is {name} or {test})"
         return f"{at} is {self.name(value)}"
 
     def distinct(self, tensors: list[int], leaves: Sequence[Any], captured: Sequence[Tensor]) -> None:
@@ -242,14 +258,19 @@ class Guards:
                 test = self.same(f"{at}.cell_contents", place.value)
             case "length":
                 test = f"len({at}) == {place.value}"
+            case "class":
+                test = f"type({at}) is {self.name(place.value[0])}"
+                if place.value[1] is not None:
+                    test += f" and {at}.__dict__ is {self.name(place.value[1])}"
             case "absent":
-                test = f"{at}.keys().isdisjoint({place.key!r})"
+                place = replace(place, key=frozenset(place.key))
+                test = f"{at}.keys().isdisjoint({self.name(place.key)})"
             case "keys":
                 names = all(type(k) is str for k in place.value)
                 test = f"[{'*' if names else '*map(id, '}{at}{'' if names else ')'}] == {self.name(list(place.value))}"
             case _:
                 test = f"{at} == {self.name(place.value)}"
-        self.add(test, place.path, brief(place.value), lambda _: brief(now(place)))
+        self.add(test, place.path, brief(place.value), lambda _: brief(now(place)), of_tensor=False)
 
     def key(self, key: Any) -> str:
         return repr(key) if type(key) in (str, int) else self.name(key)
@@ -276,7 +297,7 @@ class Guards:
             return Miss(2, "the default dtype", repr(self.default), repr(dtypes.get_default_dtype()))
         for i, condition in enumerate(self.conditions):
             if not compiled([condition], len(leaves), self.scope)(leaves):
-                return Miss(3 + i, condition.path, condition.expected, condition.now(leaves))
+                return Miss(3 + i, condition.path, condition.expected, condition.now(leaves), condition.of_tensor)
         return Miss(3 + len(self.conditions), "memory that is written", "one tensor's", "shared with another tensor")
 
 
@@ -286,7 +307,7 @@ def compiled(conditions: Sequence[Condition], count: int, scope: dict[str, Any])
     unpack = f"    {''.join(f'a{i}, ' for i in range(count))}= leaves\n" if count else ""
     source = (
         f"def accepts(leaves):\n{unpack}    try:\n        return (\n            {tests}\n        )\n"
-        "    except (LookupError, AttributeError, ValueError):\n        return False\n"
+        "    except (LookupError, AttributeError, TypeError, ValueError):\n        return False\n"
     )
     space = dict(scope)
     exec(compile(source, "<leafgrad guards>", "exec"), space)

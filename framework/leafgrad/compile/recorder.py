@@ -1,69 +1,46 @@
-"""The Recorder: what the dispatch talks to while a function is traced."""
+"""The Recorder: what the dispatch talks to while a step is recorded, or followed along what an earlier call recorded.
+
+Ops are not computed. Each is compared with the one that the guide has at this place and answered by a Symbol of its
+value; from the first that differs on, ops are recorded anew. Tensors from outside stay as they are: what is done to
+them is done to what stands for them here, so no other thread sees it.
+"""
 
 from __future__ import annotations
 
-import math
-import sys
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from leafgrad import backends
 from leafgrad.backends import Generator
 from leafgrad.backends.place import place
-from leafgrad.compile import memory, shapes
+from leafgrad.compile import outside, shapes
 from leafgrad.compile.graph import (
     Argument,
     Captured,
-    Effect,
     Equation,
     Grad,
-    Line,
     Live,
+    Number,
     Operand,
-    SetGrad,
-    SetRequiresGrad,
+    Raw,
     Source,
     Value,
-    Write,
+    user_line,
 )
+from leafgrad.compile.guide import Event, Guide, Input, same
+from leafgrad.compile.outside import Outside
 from leafgrad.compile.replay import run
 from leafgrad.compile.symbol import Symbol
 from leafgrad.errors import TraceError
-from leafgrad.ops import messages
-from leafgrad.ops.node import Leaf, SymbolBase, Version
+from leafgrad.ops import carriers, messages
+from leafgrad.ops.node import SEQ, Leaf, SymbolBase, TensorBase
+from leafgrad.tensor import view
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import View, follow
 
 Owner = Argument | Captured
-
-
-@dataclass
-class Borrowed:
-    """A tensor from outside as it was before the trace."""
-
-    tensor: Tensor
-    data: Any
-    state: Any  # the node; of a view its root, history and when that was made
-    version: Version | None
-    writes: tuple[int, int]  # what the version said
-
-    @classmethod
-    def of(cls, t: Any) -> Borrowed:
-        v = t._version
-        state = (t._root, t._history, t._seen) if isinstance(t, View) else t._node
-        return cls(t, t._data, state, v, (0, 0) if v is None else (v.count, v.seq))
-
-    def give_back(self) -> None:
-        t: Any = self.tensor
-        t._data, t._version = self.data, self.version
-        if self.version is not None:
-            self.version.count, self.version.seq = self.writes
-        if isinstance(t, View):
-            t._root, t._history, t._seen = self.state
-        else:
-            t._node = self.state
+NUMBERS = (int, float)
 
 
 class Recorder:
@@ -71,272 +48,476 @@ class Recorder:
 
     Args:
         arguments: the tensors among the arguments.
-        stand_ins: tensors that the function is given in place of some of them, by index.
+        guides: what earlier calls recorded from the same place on.
     """
 
-    def __init__(self, arguments: Sequence[Tensor], stand_ins: dict[int, Tensor] | None = None) -> None:
+    def __init__(self, arguments: Sequence[Tensor], guides: Sequence[Guide] = ()) -> None:
         self.arguments = {id(t): i for i, t in reversed(list(enumerate(arguments)))}
-        self.tensors = list(arguments)
-        for i, t in (stand_ins or {}).items():
-            self.arguments[id(t)] = i
-            self.tensors[i] = t
-        self.equations: list[Equation] = []
-        self.inputs: dict[Value, Source] = {}
-        self.arrays: dict[Value, Any] = {}  # what the inputs are in this run, and what was computed from them
-        self.makers: dict[Value, int] = {}  # the place in `equations` of what makes a value
-        self.likes: dict[Value, Value] = {}  # gradients of results: their values in this run are taken to be these
-        self.sources: dict[int, Argument | Captured | Grad] = {}  # by id of tensor; kept alive by `outside`
-        self.outside: dict[int, Borrowed] = {}  # by id of tensor
-        self.cuts: set[Leaf] = set()  # stand for the history that tensors from outside have
-        self.touched: dict[Leaf, tuple[Owner | None, Any]] = {}
+        self.given = list(arguments)
+        self.born = next(SEQ)
+        self.outside: dict[int, Outside] = {}  # by id of the tensor
+        self.inner: dict[int, Outside] = {}  # by id of what stands for it
+        self.grads: dict[Leaf, tuple[Owner | None, Any, Any]] = {}  # of leaves that were looked at: before, after
+        self.gradients: dict[int, Owner] = {}  # by id of a tensor that was a .grad before
+        self.tensors: list[weakref.ref[Tensor]] = []  # made here
         self.generators: dict[int, tuple[Generator, Any]] = {}
-        self.flags = [t.requires_grad for t in self.tensors]
-        self.symbols: list[tuple[weakref.ref[Symbol], Line]] = []
+        self.waiting: dict[Value, tuple[Any, bool]] = {}  # arrays of earlier parts, inputs when used again; weak or not
+        self.begin(guides)
 
-    # ---- asked by the dispatch --------------------------------------------------------------------------------
+    def begin(self, guides: Sequence[Guide]) -> None:
+        """Start a part, which may take the course of one of ``guides``."""
+        self.guides = list(guides)
+        self.guide: Guide | None = self.guides[0] if self.guides else None
+        self.at = 0  # how many events of the guide have come
+        self.past: Sequence[Event] = ()  # a guide that was left, to see which numbers differ from it
+        self.past_at = 0
+        self.fresh: list[Event] = []
+        self.weak: set[Value] = set()
+        self.copies: set[Value] = set()
+        self.arrays: list[Any] = []  # of the inputs, in order
+        self.known: dict[Value, Any] = {}  # arrays of inputs, and of what was computed on the way
+        self.sources: dict[Value, Source] = {}
+        self.likes: dict[Value, Value] = {}  # gradients of results: taken to be like these
+        self.symbols: list[weakref.ref[Symbol]] = []
+
+    # ---- the course -------------------------------------------------------------------------------------------
+
+    def expect(self, fits: Callable[[Event], bool]) -> Event | None:
+        """The next event, if it fits; else that of another guide with the same past; else None, and no guide."""
+        if self.guide is None:
+            return None
+        before = self.guide.events[self.at - 1] if self.at else None
+        for guide in (self.guide, *self.guides):
+            if len(guide.events) > self.at and (before is None or guide.events[self.at - 1] is before):
+                event = guide.events[self.at]
+                if fits(event):
+                    self.guide = guide
+                    self.at += 1
+                    return event
+        self.depart()
+        return None
+
+    def depart(self) -> None:
+        """Go on without a guide."""
+        if self.guide is not None:
+            self.past, self.past_at = self.guide.events, self.at
+            self.fresh = list(self.past[: self.at])
+            self.weak, self.copies = set(self.guide.weak), set(self.guide.copies)
+            self.guide = None
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """What has come in this part."""
+        return self.fresh if self.guide is None else self.guide.events[: self.at]
+
+    @property
+    def equations(self) -> list[Equation]:
+        """The ops among them."""
+        return [e for e in self.events if isinstance(e, Equation)]
+
+    def symbol(self, value: Value) -> Symbol:
+        weak = self.weak if self.guide is None else self.guide.weak
+        made = Symbol(self, value, bool(weak) and value in weak)
+        self.symbols.append(weakref.ref(made))
+        return made
+
+    # ---- tensors ----------------------------------------------------------------------------------------------
+
+    def inside(self, tensor: Any) -> Any:
+        """What stands for a tensor; itself if it was made here."""
+        data = tensor._data
+        if type(data) is Symbol:
+            if data.tracer is not self:
+                raise stale()
+            return tensor
+        if isinstance(data, SymbolBase) or id(tensor) in self.inner:
+            return tensor
+        found = self.outside.get(id(tensor))
+        return self.enter(tensor) if found is None else found.inner
+
+    def enter(self, tensor: Tensor) -> Tensor:
+        """Let something stand for a tensor from outside."""
+        index = self.arguments.get(id(tensor))
+        of = self.gradients.get(id(tensor))
+        source: Source = Argument(index) if index is not None else Grad(of) if of is not None else Captured(tensor)
+        if isinstance(tensor, View) and not (index is not None and id(tensor._base) not in self.outside):
+            if tensor._root is not tensor._base._data:
+                raise TraceError(
+                    f"a view of memory that its base no longer has, since base.data was set, at "
+                    f"{messages.user_line()}; make the view again"
+                )
+            inner: Tensor = outside.view_in(tensor, self.inside(tensor._base))
+        else:
+            inner = outside.stand_in(tensor)
+        self.outside[id(tensor)] = self.inner[id(inner)] = Outside(tensor, inner, source, tensor._node)
+        return inner
 
     def lift(self, tensor: Any) -> Any:
-        """The Symbol of a tensor; an external tensor becomes an input of the program."""
-        data = tensor._data
-        if isinstance(tensor, View):
-            return self.lift_view(tensor)
+        """The Symbol of a tensor; one from outside becomes an input."""
+        inner = self.inside(tensor)
+        if isinstance(inner, View):
+            return self.lift_view(inner)
+        data = inner._data
         if isinstance(data, SymbolBase):
-            return self.own(data)
-        source = self.sources.get(id(tensor)) or self.source(tensor)
-        self.sources[id(tensor)] = source
-        symbol = self.input(source, data)
-        self.borrow(tensor)
-        if tensor._node is not None and not isinstance(tensor._node, Leaf):
-            cut = Leaf(tensor)
-            self.cuts.add(cut)
-            tensor._node = cut
-        tensor._data = symbol
+            return data
+        found = self.inner[id(inner)]
+        array = found.tensor._data
+        if carriers.EXPOSED and id(carriers.memory_of(array)) in carriers.EXPOSED:
+            array = array.copy()  # somebody may write it before the program reads it
+        inner._data = symbol = self.input("tensor", array, found.source)
+        found.base = symbol
         return symbol
 
-    def lift_view(self, view: View) -> Any:
-        base = view._base
-        before = base._data
-        root = self.lift(base)
-        if view._root is not root:
-            if not isinstance(view._data, SymbolBase):
-                known = self.outside.get(id(base))
-                if view._root is not (before if known is None else known.data):
-                    raise TraceError(
-                        f"a view of memory that its base no longer has, since base.data was set, at "
-                        f"{messages.user_line()}; make the view again"
-                    )
-                self.borrow(view)
-                if view._history is not None and view._seen != math.inf:
-                    view._seen = -1  # its history leads outside: to be made anew from the base's
-            view._data = follow(root, view._steps)
-            view._root = root
-        return self.own(view._data)
+    def lift_view(self, inner: View) -> Any:
+        root = self.lift(inner._base)
+        if inner._root is not root or not isinstance(inner._data, SymbolBase):
+            inner._data = follow(root, inner._steps)
+            inner._root = root
+        return inner._data
 
-    def borrow(self, tensor: Tensor) -> None:
-        """Remember how a tensor from outside is, to give it back so."""
-        if id(tensor) not in self.outside:
-            self.outside[id(tensor)] = Borrowed.of(tensor)
+    def made(self, tensor: Tensor) -> None:
+        """``tensor`` was made here."""
+        self.tensors.append(weakref.ref(tensor))
 
-    def is_outside(self, tensor: Tensor) -> bool:
-        return id(tensor) in self.outside or id(tensor) in self.arguments or not isinstance(tensor._data, Symbol)
+    def input(self, kind: str, array: Any, source: Source, operand: int = -1, weak: bool = False) -> Symbol:
+        """The Symbol of something from outside."""
+        shape, dtype, where = tuple(array.shape), array.dtype.name, place(array)
+        strides = None if array.flags.c_contiguous else tuple(array.strides)
 
-    def own(self, symbol: Any) -> Any:
-        if isinstance(symbol, Symbol) and symbol.tracer is not self:
-            raise stale()
-        return symbol
+        def fits(e: Event) -> bool:
+            return (
+                type(e) is Input
+                and e.kind == kind
+                and e.operand == operand
+                and e.strides == strides
+                and (e.value.shape, e.value.dtype, e.value.place) == (shape, dtype, where)
+            )
 
-    def source(self, tensor: Tensor) -> Argument | Captured | Grad:
-        """Where an external tensor comes from."""
-        index = self.arguments.get(id(tensor))
-        if index is not None:
-            return Argument(index)
-        for of, gradient in self.touched.values():
-            if gradient is tensor and of is not None:
-                return Grad(of)
-        return Captured(tensor)
+        event = self.expect(fits)
+        if event is None:
+            value = Value(shape, dtype, where)
+            self.fresh.append(Input(value, kind, operand, strides, user_line()))
+            if weak:
+                self.weak.add(value)
+        else:
+            assert isinstance(event, Input)
+            value = event.value
+        self.arrays.append(array)
+        self.known[value] = array
+        self.sources[value] = source
+        return self.symbol(value)
 
-    def input(self, source: Source, array: Any, weak: bool = False) -> Symbol:
-        value = Value(tuple(array.shape), array.dtype.name, place(array))
-        self.inputs[value] = source
-        self.arrays[value] = array
-        return self.symbol(value, user_line(), weak)
+    def live(self, read: Callable[[], float]) -> Symbol:
+        """A Symbol for a Python number that is read anew at each call of a program."""
+        backend = backends.by_device_type("cpu")
+        return self.input("live", backend.asarray(float(read()), "float64", 0), Live(read), weak=True)
 
-    def symbol(self, value: Value, line: Line, weak: bool = False) -> Symbol:
-        made = Symbol(self, value, weak)
-        self.symbols.append((weakref.ref(made), line))
+    # ---- ops --------------------------------------------------------------------------------------------------
+
+    def repeat(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """What ``Op.trace`` needs, if the next event is this very op on these very values; else None."""
+        guide = self.guide
+        if guide is None or self.at >= len(guide.events):
+            return None
+        event = guide.events[self.at]
+        if type(event) is not Equation or event.op is not op or len(event.inputs) != len(args):
+            return None
+        inner, raw = [], []
+        for a, v in zip(args, event.inputs, strict=True):
+            if isinstance(a, TensorBase):
+                data = a._data
+                if type(data) is not Symbol:
+                    found = self.outside.get(id(a))
+                    if found is None:
+                        return None
+                    a = found.inner
+                    data = a._data
+                    if type(data) is not Symbol:
+                        return None
+                if data.value is not v or data.tracer is not self or (type(a) is View and a._root is not a._base._data):
+                    return None
+                raw.append(data)
+            elif type(a) is type(v) and same(a, v):
+                raw.append(a)
+            else:
+                return None
+            inner.append(a)
+        if params and not same(params, event.params):
+            return None
+        self.at += 1
+        return inner, raw, self.answer(event)
+
+    def answer(self, event: Equation) -> Any:
+        """Symbols of what an equation makes."""
+        if event.several:
+            return tuple([self.symbol(v) for v in event.outputs])
+        made = Symbol(self, event.outputs[0], False)
+        if self.guide is None or self.guide.weak:
+            made.weak = event.outputs[0] in (self.weak if self.guide is None else self.guide.weak)
+        self.symbols.append(weakref.ref(made))
         return made
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Record ``op`` on Symbols; run it only if nothing else tells what it makes."""
-        operands: list[Operand] = []
+        """An op on Symbols, numbers and raw arrays."""
+        operands = [self.operand(op, a) for a in args]
+        self.admit_numbers(op, operands)
+
+        def fits(e: Event) -> bool:
+            return (
+                type(e) is Equation
+                and e.op is op
+                and len(e.inputs) == len(operands)
+                and all([a is b if isinstance(a, Value) else same(a, b) for a, b in zip(operands, e.inputs)])
+                and same(params, e.params)
+            )
+
+        event = self.expect(fits)
+        if event is None:
+            self.lift_numbers(op, operands, params)
+            event = self.record(op, operands, params)
+        assert isinstance(event, Equation)
+        return self.answer(event)
+
+    def operand(self, op: Any, a: Any) -> Operand:
+        """The value of an argument: what earlier parts computed and arrays that no Symbol stands for become inputs."""
+        if isinstance(a, Symbol):
+            if a.tracer is not self:
+                raise stale()
+            if a.value in self.waiting:
+                array, weak = self.waiting.pop(a.value)
+                a.value = self.input("array", array, Raw(), weak=weak).value
+            return a.value
+        if hasattr(a, "dtype") and hasattr(a, "shape"):
+            return self.foreign(op, a)
+        number: Operand = a
+        return number
+
+    def foreign(self, op: Any, array: Any) -> Value:
+        """A TraceError: no program finds the array again."""
+        raise unknown_history(op.name)
+
+    def record(self, op: Any, operands: list[Operand], params: dict[str, Any]) -> Equation:
+        """A new equation; the op itself is run only if nothing else tells what it makes."""
         weak = op.name != "to_dtype" and "elementwise" in op.traits
-        for a in args:
-            if isinstance(a, Symbol):
-                self.own(a)
-                operands.append(a.value)
-                weak = weak and a.weak
-            elif hasattr(a, "dtype") and hasattr(a, "shape"):
-                raise unknown_history(op.name)
-            else:
-                operands.append(a)
+        weak = weak and all(v in self.weak for v in operands if isinstance(v, Value))
         self.remember_generators(params)
+        several = op.name in shapes.SEVERAL
         try:
             made = shapes.results(op, operands, params)
         except shapes.Unknown:
             result = op.compute(tuple([self.array(v) if isinstance(v, Value) else v for v in operands]), params)
-            return self.computed(op, tuple(operands), params, result, weak)
-        return self.record(op, tuple(operands), params, made, op.name in shapes.SEVERAL, weak)
+            several = type(result) is tuple
+            made = self.values_of(result if several else (result,))
+        if weak:
+            self.weak.update(made)
+        return self.append(Equation(op, tuple(operands), params, tuple(made), user_line(), several))
+
+    def append(self, equation: Equation) -> Equation:
+        self.fresh.append(equation)
+        return equation
+
+    def values_of(self, arrays: Sequence[Any]) -> list[Value]:
+        values = [Value(tuple(a.shape), a.dtype.name, place(a)) for a in arrays]
+        self.known.update(zip(values, arrays, strict=True))
+        return values
 
     def create(self, op: Any, where: tuple[str, int], params: dict[str, Any]) -> Any:
-        """Run an op without array arguments on a device and record it."""
+        """An op without array arguments, on a device."""
+
+        def fits(e: Event) -> bool:
+            if type(e) is Input and e.kind == "constant":
+                return True
+            return type(e) is Equation and e.op is op and e.place == where and same(params, e.params)
+
+        event = self.expect(fits)
+        if isinstance(event, Equation):
+            return self.answer(event)
+        if event is not None:
+            self.at -= 1
         self.remember_generators(params)
         backend = backends.by_device_type(where[0])
         with backend.device_scope(where[1]):
             result = backend.wrap(op.kernels.get(backend.name, op.forward)(backend.xp, **params))
-        return self.computed(op, (), params, result)
+        if event is not None or self.varies(op, params, result):
+            return self.input("constant", result, Raw())
+        return self.answer(self.append(Equation(op, (), params, tuple(self.values_of((result,))), user_line())))
 
-    def live(self, read: Callable[[], float]) -> Symbol:
-        """A Symbol for a Python number that is read anew at each call of the program."""
-        backend = backends.by_device_type("cpu")
-        return self.input(Live(read), backend.asarray(float(read()), "float64", 0), weak=True)
+    # ---- numbers that change from call to call ----------------------------------------------------------------
 
-    def touch(self, leaf: Leaf) -> None:
-        """``leaf.grad`` is about to be read or written."""
-        if leaf in self.cuts:
-            raise unknown_history("backward")
-        if leaf in self.touched:
+    def admit_numbers(self, op: Any, operands: list[Operand]) -> None:
+        """Numbers that the guide takes as inputs."""
+        guide = self.guide
+        while guide is not None and self.at < len(guide.events):
+            event = guide.events[self.at]
+            if type(event) is not Input or event.kind != "number" or event.operand >= len(operands):
+                return
+            number = operands[event.operand]
+            if type(number) not in NUMBERS:
+                return
+            operands[event.operand] = self.number(number, event.operand, event.value.dtype)
+            guide = self.guide
+
+    def number(self, number: Any, operand: int, dtype: str) -> Value:
+        array = backends.by_device_type("cpu").asarray(float(number), dtype, 0)
+        return self.input("number", array, Number(float(number)), operand).value
+
+    def lift_numbers(self, op: Any, operands: list[Operand], params: dict[str, Any]) -> None:
+        """Where the guide that was left has the same op with another number, the number becomes an input."""
+        numbers: set[int] = set()
+        while self.past_at < len(self.past):
+            event = self.past[self.past_at]
+            if type(event) is not Input:
+                break
+            if event.kind == "number":
+                numbers.add(event.operand)
+            self.past_at += 1
+        event = self.past[self.past_at] if self.past_at < len(self.past) else None
+        if not isinstance(event, Equation) or event.op is not op or len(event.inputs) != len(operands):
+            self.past = ()
             return
-        owner = leaf.variable
-        source = None  # of a tensor that the function made itself
-        if owner is not None and self.is_outside(owner):
-            found = self.sources.get(id(owner)) or self.source(owner)
-            if isinstance(found, Grad):
-                raise TraceError(
-                    f"the .grad of a .grad cannot be traced, at {messages.user_line()}; detach() the gradient"
-                )
-            source = self.sources[id(owner)] = found
-            self.borrow(owner)
-        self.touched[leaf] = source, leaf.grad
+        self.past_at += 1
+        dtypes = {v.dtype for v in operands if isinstance(v, Value) and v.dtype.startswith("float")}
+        on_host = all(v.place[0] == "cpu" for v in operands if isinstance(v, Value))
+        if "elementwise" not in op.traits or len(dtypes) != 1 or not on_host:
+            return
+        for i, (number, before) in enumerate(zip(operands, event.inputs, strict=True)):
+            if type(number) in NUMBERS and (i in numbers or (type(before) in NUMBERS and not same(number, before))):
+                operands[i] = self.number(number, i, *dtypes)
 
-    def record(
-        self, op: Any, operands: tuple[Any, ...], params: dict[str, Any], made: list[Value], several: bool, weak: bool
-    ) -> Any:
-        line = user_line()
-        self.makers.update(dict.fromkeys(made, len(self.equations)))
-        self.equations.append(Equation(op, operands, params, tuple(made), line, several))
-        symbols = tuple([self.symbol(v, line, weak) for v in made])
-        return symbols if several else symbols[0]
+    def varies(self, op: Any, params: dict[str, Any], result: Any) -> bool:
+        """Whether the guide that was left has a constant like this one here, with other elements."""
+        at = self.past_at
+        event = self.past[at] if at < len(self.past) else None
+        if event is None or "random" in op.traits:
+            return False
+        made = event.value if isinstance(event, Input) else event.outputs[0]
+        alike = (made.shape, made.dtype, made.place) == (tuple(result.shape), result.dtype.name, place(result))
+        if isinstance(event, Input):
+            constant = event.kind == "constant"
+        else:
+            constant = event.op is op and alike
+        if not constant:
+            self.past = ()
+            return False
+        self.past_at += 1
+        return alike and (isinstance(event, Input) or not same(params, event.params))
 
-    def computed(
-        self, op: Any, operands: tuple[Any, ...], params: dict[str, Any], result: Any, weak: bool = False
-    ) -> Any:
-        """Record an op with its result in this run."""
-        several = type(result) is tuple
-        arrays = result if several else (result,)
-        values = [Value(tuple(a.shape), a.dtype.name, place(a)) for a in arrays]
-        self.arrays.update(zip(values, arrays, strict=True))
-        return self.record(op, operands, params, values, several, weak)
+    # ---- gradients --------------------------------------------------------------------------------------------
+
+    def grad_of(self, leaf: Leaf) -> Any:
+        """The ``.grad`` of a leaf, as it is here."""
+        return self.looked_at(leaf)[2]
+
+    def set_grad(self, leaf: Leaf, gradient: Any) -> None:
+        """Give a leaf another ``.grad``."""
+        source, before, _ = self.looked_at(leaf)
+        self.grads[leaf] = source, before, gradient
+
+    def looked_at(self, leaf: Leaf) -> tuple[Owner | None, Any, Any]:
+        found = self.grads.get(leaf)
+        if found is None:
+            owner, source = leaf.variable, None
+            if owner is not None and not isinstance(owner._data, SymbolBase):
+                source = self.outside[id(owner)].source if self.inside(owner) is not owner else None
+            before = leaf.grad
+            if isinstance(source, (Argument, Captured)):
+                if before is not None:
+                    self.gradients.setdefault(id(before), source)
+            else:
+                source = None
+            found = self.grads[leaf] = source, before, before
+        return found
+
+    # ---- memory -----------------------------------------------------------------------------------------------
+
+    def shares(self, op: Any, parent: Any, params: dict[str, Any], out: Any) -> bool:
+        """Whether ``out``, which a view op makes of ``parent``, is in its memory, as far as strides tell."""
+        if self.guide is not None:
+            return out._data.value not in self.guide.copies
+        data = self.layout(parent)
+        found = data if isinstance(data, SymbolBase) else op.compute((data,), params)
+        shared = isinstance(found, SymbolBase) or view.shares(found, data)
+        if not shared:
+            self.copies.add(out._data.value)
+        return shared
+
+    def layout(self, tensor: Any) -> Any:
+        """An array with the strides that a tensor has; what is computed lies in order."""
+        inner = self.inside(tensor)
+        if isinstance(inner, View):
+            return follow(self.layout(inner._base), inner._steps)
+        if id(inner) in self.inner:
+            return self.inner[id(inner)].tensor._data
+        data = inner._data
+        if not isinstance(data, Symbol):
+            return data
+        backend = backends.by_device_type(data.value.place[0])
+        with backend.device_scope(data.value.place[1]):
+            return backend.hollow(data.value.shape, data.value.dtype)
 
     def array(self, value: Value) -> Any:
         """What a value is in this run of the function, with all that it depends on."""
-        waiting, needed = [value], set()
+        events = self.events
+        makers = {v: i for i, e in enumerate(events) if isinstance(e, Equation) for v in e.outputs}
+        waiting, needed = [value], set[int]()
         while waiting:
             v = waiting.pop()
             if v in self.likes:
-                self.arrays[v] = self.array(self.likes[v])
-            if v not in self.arrays and self.makers[v] not in needed:
-                needed.add(self.makers[v])
-                waiting += self.equations[self.makers[v]].values
+                self.known[v] = self.array(self.likes[v])
+            if v not in self.known and makers[v] not in needed:
+                needed.add(makers[v])
+                waiting += events[makers[v]].values
         for i in sorted(needed):
-            equation = self.equations[i]
-            result = run(equation, self.arrays)
-            self.arrays.update(zip(equation.outputs, result if equation.several else (result,), strict=True))
-        return self.arrays[value]
+            equation = events[i]
+            assert isinstance(equation, Equation)
+            result = run(equation, self.known)
+            self.known.update(zip(equation.outputs, result if equation.several else (result,), strict=True))
+        return self.known[value]
 
     def remember_generators(self, params: dict[str, Any]) -> None:
         for p in params.values():
             if isinstance(p, Generator) and id(p) not in self.generators:
                 self.generators[id(p)] = p, p.get_state()
 
-    # ---- when the function has returned -----------------------------------------------------------------------
-
-    def effects(self) -> list[Effect]:
-        """What the function did to tensors that it did not make."""
-        found: list[Effect] = [*self.writes()]
-        for leaf, (source, before) in self.touched.items():
-            after = leaf.grad
-            if after is before or source is None:
-                continue
-            if after is not None and after._node is not None:
-                raise TraceError(
-                    "backward(create_graph=True) inside a traced function would leave .grad in a graph that exists "
-                    "only while tracing; use leafgrad.autograd.grad(..., create_graph=True) instead"
-                )
-            if after is not None and self.is_outside(after):
-                raise TraceError("a traced function put a tensor from outside into .grad; put a clone() of it there")
-            found.append(SetGrad(source, None if after is None else self.lift(after).value))
-        for i, (tensor, flag) in enumerate(zip(self.tensors, self.flags, strict=True)):
-            if tensor.requires_grad and not flag:
-                found.append(SetRequiresGrad(Argument(i)))
-        return found
-
-    def writes(self) -> list[Write]:
-        """In-place changes of tensors from outside, after checking that a replay can repeat them."""
-        found = []
-        inputs = {id(s): v for v, s in self.inputs.items()}
-        for b in self.outside.values():
-            source = self.sources.get(id(b.tensor))
-            if source is None or isinstance(b.tensor, View):
-                continue
-            symbol = b.tensor._data
-            if isinstance(symbol, Symbol) and inputs.get(id(source)) is not symbol.value:
-                found.append(Write(source, symbol.value))
-            node = b.tensor._node
-            if (
-                node is b.state
-                or node in self.cuts
-                or (b.state is None and isinstance(source, Argument) and type(node) is Leaf)
-            ):
-                continue
-            raise TraceError(
-                f"a traced function changed whether or how a tensor from outside, {messages.describe(b.tensor)}, "
-                "requires grad: by writing into it with recording on, detach_() or requires_grad_(). Do that outside, "
-                "or compute a new tensor"
-            )
-        self.check_overlap(found)
-        return found
-
-    def check_overlap(self, writes: list[Write]) -> None:
-        """A TraceError if memory that is written is also reached through another tensor."""
-        written = {id(w.source) for w in writes}
-        groups: dict[int, list[tuple[Source, Any]]] = {}
-        for value, source in self.inputs.items():
-            groups.setdefault(id(memory.owner(self.arrays[value])), []).append((source, self.arrays[value]))
-        for group in groups.values():
-            for source, array in group:
-                if id(source) not in written:
-                    continue
-                for other, theirs in group:
-                    if other is not source and memory.overlap(array, theirs):
-                        raise shared(array)
-
-    def restore(self) -> None:
-        """Give external tensors their data, gradients and generators their state back."""
-        for borrowed in reversed(self.outside.values()):
-            borrowed.give_back()
-        for leaf, (_, before) in self.touched.items():
-            leaf.grad = before
-        for tensor, flag in zip(self.tensors, self.flags, strict=True):
-            if tensor.is_leaf and not flag:
-                tensor._node = None
+    def restore_generators(self) -> None:
+        """Take back what was drawn to see what ops make."""
         for generator, state in self.generators.values():
             generator.set_state(state)
+        self.generators.clear()
+
+    # ---- what a trace cannot do -------------------------------------------------------------------------------
+
+    def written(self, tensor: Any) -> None:
+        """Nothing waits for a write here."""
+
+    def reveal(self, tensor: Tensor, what: str) -> Any:
+        """A TraceError: here are no values."""
+        raise TraceError(
+            f"{what} needs a value, but inside a traced function values are known only when the compiled program "
+            f"runs, at {messages.user_line()}. Return the tensor and read it outside, branch with leafgrad.where, "
+            "or compute with the tensor itself"
+        )
+
+    def import_array(self, what: str) -> None:
+        """A TraceError: the array would become a part of the program."""
+        raise TraceError(
+            f"{what} inside a traced function would bake the array into the program, at {messages.user_line()}. "
+            "Make the tensor outside and pass it in"
+        )
+
+    def interrupt(self, what: str) -> None:
+        """A TraceError: no program can do that."""
+        raise TraceError(f"{what}: not possible in a traced function, at {messages.user_line()}; do it outside of it")
+
+    def replaced(self, tensor: Tensor, value: Tensor) -> Any:
+        """Not reached: ``interrupt`` comes first."""
+        raise AssertionError
 
 
 def stale() -> TraceError:
     return TraceError(
-        f"a tensor from an earlier trace was kept and is used again, at {messages.user_line()}; return it from the "
-        "traced function instead of storing it"
+        f"a tensor from an earlier trace, or of a trace in another thread, is used at {messages.user_line()}; return "
+        "it from the traced function instead of storing it"
     )
 
 
@@ -345,22 +526,3 @@ def unknown_history(name: str) -> TraceError:
         f"{name}: an array that the program does not know, at {messages.user_line()}. backward() reached a graph that "
         "was recorded outside of the traced function: detach() what comes from there, or move its computation inside"
     )
-
-
-def shared(array: Any) -> TraceError:
-    return TraceError(
-        f"a traced function writes into a tensor, {messages.describe(array)}, whose memory it also reaches through "
-        "another tensor, made outside by detach(), data or a slice. Use one of the two only, make the other one inside "
-        "the function, or clone() it"
-    )
-
-
-PACKAGE = messages.PACKAGE
-
-
-def user_line() -> Line:
-    """The innermost line outside this package."""
-    frame = sys._getframe(2)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame = frame.f_back
-    return Line(frame.f_code.co_filename, frame.f_lineno)

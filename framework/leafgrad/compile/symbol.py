@@ -15,11 +15,9 @@ from leafgrad.tensor.operators import Operators
 
 
 class Symbol(Operators, SymbolBase):
-    """A value of the program being recorded.
+    """A value of the program being recorded, by the recorder ``tracer``.
 
-    ``array``, what it is in this run of the function, is computed when something asks for it: ops of which only a run
-    tells what they make. The program never sees it. ``weak`` symbols stand for Python numbers and give way to tensors
-    in type promotion.
+    ``weak`` symbols stand for Python numbers and give way to tensors in type promotion.
     """
 
     __slots__ = ("__weakref__", "tracer", "value", "weak")
@@ -28,10 +26,6 @@ class Symbol(Operators, SymbolBase):
         self.tracer = tracer
         self.value = value
         self.weak = weak
-
-    @property
-    def array(self) -> Any:
-        return self.tracer.array(self.value)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -54,19 +48,14 @@ class Symbol(Operators, SymbolBase):
         return self.size * dtypes.BY_NAME[self.value.dtype].itemsize
 
     @property
-    def strides(self) -> tuple[int, ...]:
-        found: tuple[int, ...] = self.array.strides
-        return found
-
-    @property
     def device(self) -> devices.device:
         return devices.at(*self.value.place)
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if not modes.get() & modes.TRACE or modes.TRACER.get() is not self.tracer:
             raise TraceError(
-                f"{op.name}: a tensor that was made while tracing was kept and is used outside, at "
-                f"{messages.user_line()}; return it from the traced function instead of storing it"
+                f"{op.name}: a tensor that was made while tracing is used in another thread, or was kept and is used "
+                f"outside, at {messages.user_line()}; return it from the traced function instead of storing it"
             )
         return self.tracer.bind(op, args, params)
 
@@ -76,9 +65,9 @@ class Symbol(Operators, SymbolBase):
 
     def withheld(self, what: str) -> Exception:
         return TraceError(
-            f"{what} needs a value, but inside a traced function values are known only when the compiled program "
-            f"runs, at {messages.user_line()}. Return the tensor and read it outside, branch with leafgrad.where, "
-            "or compute with the tensor itself"
+            f"{what} needs a value, but this tensor was made in a traced function whose program has not run, at "
+            f"{messages.user_line()}: in another thread, or kept from leafgrad.trace. Return it from the function, and "
+            "read it then"
         )
 
     def __bool__(self) -> bool:

@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from leafgrad import dtypes, modes
 from leafgrad.autograd import engine
-from leafgrad.compile.graph import Argument, Captured, Given, Grad, Graph, Line, Source, Value
-from leafgrad.compile.recorder import Owner, Recorder, user_line
+from leafgrad.compile import memory
+from leafgrad.compile.graph import (
+    Argument,
+    Captured,
+    Effect,
+    Equation,
+    Given,
+    Grad,
+    Graph,
+    Line,
+    Raw,
+    SetGrad,
+    SetRequiresGrad,
+    Source,
+    Value,
+    Write,
+    user_line,
+)
+from leafgrad.compile.kept import check_kept
+from leafgrad.compile.recorder import Owner, Recorder
 from leafgrad.compile.symbol import Symbol
-from leafgrad.compile.tree import flatten, unflatten
+from leafgrad.compile.tree import flatten
+from leafgrad.compile.unclosed import Unclosed
 from leafgrad.errors import FreedGraphError, MissingGradientError, TraceError
-from leafgrad.ops import carriers
+from leafgrad.ops import messages
+from leafgrad.ops.node import Leaf
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import View
+
+IMMUTABLE = (bool, int, float, complex, str, bytes, type(None))
 
 
 @dataclass
@@ -39,7 +60,7 @@ class Traced:
         leaves: the sources that require grad.
         touched: sources whose ``.grad`` was looked at, with whether it was None.
         views: captured views.
-        symbols: all that were made, with the lines that made them.
+        aliases: which results are in the memory of others.
     """
 
     graph: Graph
@@ -54,13 +75,14 @@ class Traced:
     differentiable: list[int] = field(default_factory=list)
     refused: dict[int, Exception] = field(default_factory=dict)
     leaves: list[Owner] = field(default_factory=list)
-    symbols: list[tuple[weakref.ref[Symbol], Line]] = field(default_factory=list)
+    aliases: dict[int, Alias] = field(default_factory=dict)
 
     @property
     def captured(self) -> list[Tensor]:
         """The tensors that the function reached from outside."""
         found = [*self.graph.inputs.values(), *(s for s, _ in self.touched), *(e.source for e in self.graph.effects)]
         found += [slot.source for slot in self.outputs if isinstance(slot, Slot) and slot.source is not None]
+        found += [a.base for a in self.aliases.values() if not isinstance(a.base, int)]
         owners = [s.of if isinstance(s, Grad) else s for s in found]
         return list({id(s.tensor): s.tensor for s in owners if isinstance(s, Captured)}.values())
 
@@ -73,106 +95,177 @@ class Slot:
     """
 
     index: int
-    source: Argument | Captured | Grad | None = None
+    source: Source | None = None
     late: bool = False
 
 
+@dataclass(frozen=True)
+class Alias:
+    """A result that is a view: of the tensor of a source, or of another result; ``apart``: without its history."""
+
+    base: Source | int
+    steps: Any
+    apart: bool
+
+
 @contextmanager
-def recording(recorder: Recorder) -> Any:
+def recording(recorder: Recorder) -> Iterator[None]:
+    """Within it ops are recorded. A mode that the function leaves behind stays, as after any call."""
     token = modes.TRACER.set(recorder)
-    before = modes.get() | modes.TRACE, dtypes.get_default_dtype()
-    flags = modes.FLAGS.set(before[0])
+    before = modes.get()
+    modes.FLAGS.set(before | modes.TRACE)
     try:
         yield
-        if (modes.get(), dtypes.get_default_dtype()) != before:
-            raise TraceError(
-                "a traced function leaves another gradient mode or default dtype behind than it found; use "
-                "`with leafgrad.set_grad_enabled(...)` inside it, and set_default_dtype outside"
-            )
     finally:
-        dtypes.set_default_dtype(before[1])
-        modes.FLAGS.reset(flags)
+        modes.FLAGS.set(modes.get() & ~modes.TRACE)
         modes.TRACER.reset(token)
 
 
 def trace_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
-    """Trace ``function(*args, **kwargs)``. Nothing outside is changed by it; ``check_leaks`` when that is to be sure.
+    """Trace ``function(*args, **kwargs)``. No tensor is changed by it.
 
     Raises:
-        TraceError: the function needs values, or changes things that a program cannot.
+        TraceError: the function needs values, or does what a program cannot.
     """
     if modes.get() & modes.TRACE:
         raise TraceError("a trace is running already in this thread")
-    leaves, structure = flatten((args, kwargs))
-    tensors = [t for t in leaves if isinstance(t, Tensor)]
-    stand_ins = {i: stand_in(t) for i, t in enumerate(tensors) if isinstance(t, View)}
-    recorder = Recorder(tensors, stand_ins)
-    if stand_ins:
-        given = iter(recorder.tensors)
-        args, kwargs = unflatten(structure, iter([next(given) if isinstance(a, Tensor) else a for a in leaves]))
+    leaves, _ = flatten((args, kwargs))
+    recorder = Recorder([t for t in leaves if isinstance(t, Tensor)])
+    before = modes.get(), dtypes.get_default_dtype()
     try:
         with recording(recorder):
-            traced = finish(recorder, function(*args, **kwargs))
+            result = function(*args, **kwargs)
+            if (modes.get() & ~modes.TRACE, dtypes.get_default_dtype()) != before:
+                raise TraceError(
+                    "a traced function leaves another gradient mode or default dtype behind than it found; use "
+                    "`with leafgrad.set_grad_enabled(...)` inside it, and set_default_dtype outside"
+                )
+            found = finish(recorder, result)
+            check_kept(recorder, result)
+            return found
     finally:
-        recorder.restore()
-    traced.symbols = recorder.symbols
-    return traced
+        recorder.restore_generators()
+        dtypes.set_default_dtype(before[1])
+        modes.FLAGS.set(before[0])
 
 
-def stand_in(view: View) -> Tensor:
-    """A plain tensor in place of a view, since the next call's view may show another part of its base."""
-    out: Tensor = carriers.alias(view._data, view._node)
-    out._leaf, out._version = view._leaf, view._version
-    return out
-
-
-def check_leaks(traced: Traced) -> None:
-    """A TraceError if something outside keeps a tensor of the trace."""
-    for collected in (False, True):
-        alive = [line for ref, line in traced.symbols if ref() is not None]
-        if not alive:
-            return
-        if not collected:
-            gc.collect()
-    raise TraceError(
-        f"a tensor made while tracing, at {alive[-1]}, was kept outside of the function; at later calls nothing would "
-        "be put there. Return it instead. State that is made at a first call, such as an optimizer's, has to exist "
-        "before the function is traced"
-    )
+# ---- what a call leaves behind ------------------------------------------------------------------------------------
 
 
 def finish(recorder: Recorder, result: Any) -> Traced:
+    """The program of a recorded call. Nothing is recorded after it.
+
+    Raises:
+        Unclosed: the call did what a program cannot.
+    """
+    effects = tuple(effects_of(recorder))
     leaves, structure = flatten(result)
-    effects = tuple(recorder.effects())
-    late = {id(leaf.grad): Grad(s) for leaf, (s, b) in recorder.touched.items() if s is not None and leaf.grad is not b}
+    late = {id(after): Grad(s) for s, before, after in recorder.grads.values() if s is not None and after is not before}
     outputs: list[Any] = []
     tensors: list[Tensor] = []
     slots: dict[int, Slot] = {}
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
+            if type(leaf) not in IMMUTABLE:
+                raise Unclosed(f"it returns a {type(leaf).__name__}, which has to be made anew at each call")
             outputs.append(leaf)
             continue
         if id(leaf) not in slots:
             if id(leaf) in late:
                 slots[id(leaf)] = Slot(-1, late[id(leaf)], late=True)
-            elif recorder.is_outside(leaf):
-                slots[id(leaf)] = Slot(-1, recorder.sources.get(id(leaf)) or recorder.source(leaf))
+            elif isinstance(leaf._data, Symbol):
+                slots[id(leaf)] = Slot(place(tensors, leaf))
             else:
-                slots[id(leaf)] = Slot(len(tensors))
-                tensors.append(leaf)
+                recorder.inside(leaf)
+                slots[id(leaf)] = Slot(-1, recorder.outside[id(leaf)].source)
         outputs.append(slots[id(leaf)])
+    aliases: dict[int, Alias] = {}
+    bases = Counter(id(t._base) for t in tensors if isinstance(t, View))
+    bases.update(map(id, tensors))
+    for i, t in enumerate(tensors):  # grows
+        if isinstance(t, View):
+            held = recorder.inner.get(id(t._base))
+            if held is not None:
+                aliases[i] = Alias(held.source, t._steps, t._seen == float("inf"))
+            elif bases[id(t._base)] > 1:  # else nobody can tell it from one that has memory of its own
+                aliases[i] = Alias(place(tensors, t._base), t._steps, t._seen == float("inf"))
     values = [recorder.lift(t).value for t in tensors]
-    graph = Graph(dict(recorder.inputs), tuple(recorder.equations), tuple(values), effects)
-    touched = [(source, before is None) for source, before in recorder.touched.values() if source is not None]
-    views = [b.tensor for b in recorder.outside.values() if isinstance(b.tensor, View)]
-    traced = Traced(graph, outputs, structure, touched, views, len(values))
+    inputs = dict(recorder.sources)
+    raw = next((v for v, s in inputs.items() if isinstance(s, Raw)), None)
+    if raw is not None:
+        raise Unclosed("it makes tensors of arrays or values that are not the same at each call")
+    graph = Graph(inputs, tuple(recorder.equations), tuple(values), effects)
+    touched = [(source, before is None) for source, before, _ in recorder.grads.values() if source is not None]
+    views = [o.tensor for o in recorder.outside.values() if isinstance(o.inner, View) and isinstance(o.tensor, View)]
+    traced = Traced(graph, outputs, structure, touched, views, len(values), aliases=aliases)
+    recorder.depart()
+    recorder.past = ()
     differentiate(recorder, traced, {i: t for i, t in enumerate(tensors) if t._node is not None})
     return traced
 
 
+def place(tensors: list[Tensor], t: Tensor) -> int:
+    """The number of a tensor among results, of which it becomes one."""
+    for i, known in enumerate(tensors):
+        if known is t:
+            return i
+    tensors.append(t)
+    return len(tensors) - 1
+
+
+def effects_of(recorder: Recorder) -> list[Effect]:
+    """What the call did to tensors from outside."""
+    found: list[Effect] = []
+    for o in list(recorder.outside.values()):
+        if isinstance(o.inner, View):
+            if type(o.inner._history) is Leaf and o.inner._history is not o.tensor._history:
+                raise changed(o.tensor)
+            continue
+        if o.written:
+            found.append(Write(o.source, o.inner._data.value))
+        if o.inner._node is not o.node:
+            if o.node is None and isinstance(o.source, Argument) and type(o.inner._node) is Leaf:
+                found.append(SetRequiresGrad(o.source))
+            else:
+                raise changed(o.tensor)
+    check_overlap(recorder)
+    for source, before, after in recorder.grads.values():
+        if after is before or source is None:
+            continue
+        if after is not None and not isinstance(after._data, Symbol):
+            raise Unclosed("it puts a tensor from outside into .grad")
+        if after is not None and after._node is not None:
+            raise Unclosed("backward(create_graph=True) leaves a .grad that is in a graph")
+        found.append(SetGrad(source, None if after is None else recorder.lift(after).value))
+    return sorted(found, key=lambda e: isinstance(e, SetGrad))
+
+
+def changed(tensor: Tensor) -> Unclosed:
+    return Unclosed(
+        f"it changes whether or how a tensor from outside, {messages.describe(tensor)}, requires grad: by writing into "
+        "it with recording on, detach_() or requires_grad_()"
+    )
+
+
+def check_overlap(recorder: Recorder) -> None:
+    """Unclosed if memory that is written is also reached through another tensor."""
+    written = [o for o in recorder.outside.values() if not isinstance(o.inner, View) and o.written]
+    for o in written:
+        ours = o.tensor._data
+        for value, source in recorder.sources.items():
+            if source is not o.source and memory.overlap(ours, recorder.known[value]):
+                raise Unclosed(
+                    f"it writes into a tensor, {messages.describe(o.tensor)}, whose memory it also reaches through "
+                    "another tensor, made outside by detach(), data or a slice"
+                )
+
+
+# ---- gradients of results -----------------------------------------------------------------------------------------
+
+
 def differentiate(recorder: Recorder, traced: Traced, outputs: dict[int, Tensor]) -> None:
     """Add the backward program of those results whose graph can be walked; keep what to raise for the others."""
-    forward = len(recorder.equations)
+    forward = len(recorder.fresh)
 
     def attempt(chosen: list[int]) -> Exception | None:
         try:
@@ -180,7 +273,7 @@ def differentiate(recorder: Recorder, traced: Traced, outputs: dict[int, Tensor]
         except (FreedGraphError, MissingGradientError, TraceError) as error:
             return error.with_traceback(None)
         finally:
-            del recorder.equations[forward:]
+            del recorder.fresh[forward:]
         return None
 
     traced.leaves = list(dict.fromkeys(differentiable_sources(recorder).values()))
@@ -197,10 +290,11 @@ def differentiate(recorder: Recorder, traced: Traced, outputs: dict[int, Tensor]
 def differentiable_sources(recorder: Recorder) -> dict[Any, Owner]:
     """The sources that require grad, by their nodes."""
     sources: dict[Any, Owner] = {}
-    for b in recorder.outside.values():
-        source = recorder.sources.get(id(b.tensor))
-        if isinstance(source, (Argument, Captured)) and not isinstance(b.tensor, View) and b.tensor._node is not None:
-            sources.setdefault(b.tensor._node, source)
+    for o in recorder.outside.values():
+        inner = o.inner
+        own = not isinstance(inner, View) or inner.is_own_leaf
+        if own and isinstance(o.source, (Argument, Captured)) and inner._node is not None:
+            sources.setdefault(inner._node, o.source)
     return sources
 
 
@@ -212,20 +306,26 @@ def trace_backward(recorder: Recorder, traced: Traced, outputs: list[Tensor], fo
         result = recorder.lift(t).value
         gradient = Value(result.shape, result.dtype, result.place)
         recorder.likes[gradient] = result
-        symbols.append(recorder.symbol(gradient, user_line()))
+        symbols.append(recorder.symbol(gradient))
     found: dict[Any, Any] = {}
     with modes.no_grad():
         seeds = [(t._node, s) for t, s in zip(outputs, symbols, strict=True)]
-        engine.run(seeds, set(sources), True, False, found.__setitem__)
-    targets = [(source, recorder.own(found[node]).value) for node, source in sources.items() if node in found]
-    equations = tuple(recorder.equations[forward:])
+        engine.run(seeds, set(sources), True, False, found.__setitem__, recorder.born)
+    targets = [(source, recorder.operand(None, found[node])) for node, source in sources.items() if node in found]
+    events = recorder.fresh[forward:]
+    if any(not isinstance(e, Equation) for e in events):
+        raise TraceError(f"the gradient of a result needs an array that the program does not know, at {user_line()}")
+    equations = tuple(e for e in events if isinstance(e, Equation))
     made = {v for e in equations for v in e.outputs} | {s.value for s in symbols}
-    wanted = [v for e in equations for v in e.values] + [v for _, v in targets]
+    wanted = [v for e in equations for v in e.values] + [v for _, v in targets if isinstance(v, Value)]
     saved = list(dict.fromkeys(v for v in wanted if v not in made))
     given: dict[Value, Source] = {v: Given(i) for i, v in enumerate([*saved, *(s.value for s in symbols)])}
     graph = traced.graph
     results = (*graph.results[: traced.count], *(v for v in saved if v not in graph.inputs))
-    traced.backward = Graph(given, equations, tuple(v for _, v in targets))
+    traced.backward = Graph(given, equations, tuple(v for _, v in targets if isinstance(v, Value)))
     traced.saved = saved
     traced.targets = [source for source, _ in targets]
     traced.graph = Graph(graph.inputs, graph.equations, results, graph.effects)
+
+
+__all__ = ["Alias", "Line", "Slot", "Traced", "Unclosed", "finish", "recording", "trace_call"]

@@ -59,7 +59,7 @@ def pulled(outputs: list[Tensor], leaves: list[Tensor], gradients: list[Tensor] 
     pairs = [
         (o, None if gradients is None else g)
         for o, g in zip(outputs, gradients or outputs, strict=True)
-        if o._node is not None
+        if o.requires_grad
     ]
     recorded = modes.is_grad_enabled() and is_open(outputs, gradients)
     if not pairs:

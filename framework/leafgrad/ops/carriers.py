@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -40,7 +41,11 @@ def in_batches(op: Any, args: tuple[Any, ...], raw: tuple[Any, ...]) -> tuple[tu
 
 def topmost(args: tuple[Any, ...]) -> Any:
     """The argument that decides what an op does: of all that are no arrays, one of the highest level."""
-    return max([a for a in args if isinstance(a, SymbolBase)], key=lambda a: a.level)
+    best, level = None, -1
+    for a in args:
+        if isinstance(a, SymbolBase) and a.level > level:
+            best, level = a, a.level
+    return best
 
 
 def make_view(op: Any, base: Any, params: dict[str, Any], out: Any) -> Any:
@@ -75,11 +80,55 @@ def created(op: Any, place: tuple[str, int], params: dict[str, Any]) -> Any:
 
 def alias(data: Any, node: Any = None) -> Any:
     """A new Tensor around a raw array or Symbol."""
-    out = object.__new__(TENSOR)
+    return make(TENSOR, data, node)
+
+
+def make(kind: type, data: Any, node: Any = None) -> Any:
+    """A new tensor of a class around a raw array or Symbol."""
+    out = object.__new__(kind)
     out._data = data
-    out._node = node
     out._leaf = out._version = None
+    out._node = node
+    if modes.get() & modes.TRACE:
+        modes.TRACER.get().made(out)
     return out
+
+
+# Memory of tensors that others hold as arrays, too: the arrays that own it, by id.
+EXPOSED: dict[int, weakref.ref[Any]] = {}
+
+
+def expose(data: Any) -> None:
+    """Note that somebody may read and write the memory of a raw array apart from any tensor."""
+    owner = memory_of(data)
+    if id(owner) not in EXPOSED:
+        key = id(owner)
+        EXPOSED[key] = weakref.ref(owner, lambda _: EXPOSED.pop(key, None))
+
+
+def memory_of(data: Any) -> Any:
+    """The array whose memory a raw array shows: itself, or what it is a view of."""
+    while hasattr(data.base, "dtype"):
+        data = data.base
+    return data
+
+
+def inside(tensor: Any) -> Any:
+    """What stands for a tensor in the trace that runs in this thread; without one, the tensor itself."""
+    return modes.TRACER.get().inside(tensor) if modes.get() & modes.TRACE else tensor
+
+
+def grad_of(leaf: Any) -> Any:
+    """The ``.grad`` of a leaf."""
+    return modes.TRACER.get().grad_of(leaf) if modes.get() & modes.TRACE else leaf.grad
+
+
+def set_grad(leaf: Any, gradient: Any) -> None:
+    """Make a Tensor, or None, the ``.grad`` of a leaf."""
+    if modes.get() & modes.TRACE:
+        modes.TRACER.get().set_grad(leaf, gradient)
+    else:
+        leaf.grad = gradient
 
 
 def connect(saved: Any, edge: Any) -> Any:

@@ -68,8 +68,10 @@ def unary(op: UnaryOp) -> Callable[[Any], Any]:
 
     def function(input: Any) -> Any:
         flags = get_mode()
-        if not isinstance(input, TensorBase) or flags > GRAD:
+        if not isinstance(input, TensorBase):
             return Op.__call__(op, input)
+        if flags > GRAD:
+            return apply((input,), EMPTY)
         a = input._data
         kind = type(a)
         try:
@@ -114,7 +116,8 @@ def binary(op: BinaryOp) -> Callable[[Any, Any], Any]:
     def function(input: Any, other: Any) -> Any:
         flags = get_mode()
         if flags > GRAD:
-            return Op.__call__(op, input, other)
+            tensors = isinstance(input, TensorBase) or isinstance(other, TensorBase)
+            return apply((input, other), EMPTY) if tensors else Op.__call__(op, input, other)
         ex = ey = None
         if isinstance(input, TensorBase):
             a, ex = input._data, input._node

@@ -174,20 +174,32 @@ class Op:
     def apply(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run on Tensors: check, promote, compute, record. The complete path; the fast ones shortcut it."""
         flags = get_mode()
+        if flags & TRACE:
+            return self.trace(args, params, flags)
         plain = promotion.alike(self, args) if flags <= GRAD else None
         if plain is not None:
             return self.record(args, params, plain, self.compute(plain, params), flags)
         args = promotion.prepare(self, args)
-        if flags & TRACE:
-            lift = TRACER.get().lift
-            raw = tuple([lift(a) if isinstance(a, TensorBase) else a for a in args])
-        else:
-            raw = tuple([a._data if isinstance(a, TensorBase) else a for a in args])
+        raw = tuple([a._data if isinstance(a, TensorBase) else a for a in args])
         if flags & BATCH or any(isinstance(r, SymbolBase) and r.level for r in raw):
             args, raw = carriers.in_batches(self, args, raw)
         return self.record(args, params, raw, self.compute(raw, params), flags)
 
     # ---- recording --------------------------------------------------------------------------------------------
+
+    def trace(self, args: tuple[Any, ...], params: dict[str, Any], flags: int) -> Any:
+        """The same in a trace, where something stands for each Tensor from outside."""
+        tracer = TRACER.get()
+        found = None if flags & BATCH else tracer.repeat(self, args, params)
+        if found is None:
+            args = promotion.prepare(self, args)
+            args = tuple([tracer.inside(a) if isinstance(a, TensorBase) else a for a in args])
+            raw = tuple([tracer.lift(a) if isinstance(a, TensorBase) else a for a in args])
+            if flags & BATCH or any(isinstance(r, SymbolBase) and r.level for r in raw):
+                args, raw = carriers.in_batches(self, args, raw)
+            found = args, raw, self.compute(raw, params)
+        args, raw, result = found
+        return self.record(args, params, raw, result, flags)
 
     def plan(self, needs: tuple[bool, ...]) -> tuple[tuple[bool, ...], bool, bool]:
         """Which arguments (() if none), whether the output, and whether shapes are kept when ``needs`` require grad."""
@@ -245,6 +257,8 @@ class Op:
         out._node = None
         out._leaf = None
         out._version = carriers.INFERENCE_VERSION if flags & INFERENCE else None
+        if flags & TRACE:
+            TRACER.get().made(out)
         if node is not None and carriers.is_floating(data):
             out._node = node if index is None else Output(node, index, data.shape)
             if node.out is not None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
 from leafgrad.backends.place import place as place_of
-from leafgrad.errors import TraceError
 from leafgrad.ops import carriers, create, messages
 from leafgrad.tensor.creation import DType, kind, sizes
 from leafgrad.tensor.methods import attach, method
@@ -61,12 +60,9 @@ def copied(data: Any, dtype: DType, device: Any) -> Tensor:
     origin = place_of(values) if given else ("cpu", 0)
     place = origin if device is None else devices.device(device).resolve()
     flags = modes.get()
-    if flags & modes.TRACE:
-        if _has_arrays(values):
-            raise TraceError(
-                "leafgrad.tensor(array) inside a traced function would bake the array into the program, at "
-                f"{messages.user_line()}. Make the tensor outside and pass it in"
-            )
+    if flags & modes.TRACE and _has_arrays(values):
+        modes.TRACER.get().import_array("leafgrad.tensor(array)")
+    elif flags & modes.TRACE:
         recorded: Tensor = carriers.create(create.constant, place, value=_frozen(values), dtype=target.name)
         return recorded
     source = backends.by_device_type(origin[0])
@@ -128,7 +124,7 @@ def as_tensor(data: Any, dtype: DType = None, device: Any = None) -> Tensor:
     """``data`` as a tensor, sharing memory and history where dtype and device allow; otherwise a copy."""
     if isinstance(data, Tensor):
         return data.to(data.device if device is None else device, kind(dtype, data.dtype))
-    if isinstance(data, backends.by_device_type("cpu").array_type) and not modes.get() & modes.TRACE:
+    if isinstance(data, backends.by_device_type("cpu").array_type):
         shared = from_numpy(data)
         return shared.to(shared.device if device is None else device, kind(dtype, shared.dtype))
     return copied(data, dtype, device)
@@ -144,10 +140,7 @@ def from_numpy(ndarray: Any) -> Tensor:
     if not issubclass(type(ndarray), backends.by_device_type("cpu").array_type):
         raise TypeError(f"from_numpy: expected np.ndarray, got {type(ndarray).__name__}; use leafgrad.tensor(...)")
     if modes.get() & modes.TRACE:
-        raise TraceError(
-            f"leafgrad.from_numpy inside a traced function would bake the array into the program, at "
-            f"{messages.user_line()}. Make the tensor outside and pass it in"
-        )
+        modes.TRACER.get().import_array("leafgrad.from_numpy")
     dtypes.of(ndarray)
     if not ndarray.dtype.isnative:
         raise ValueError("from_numpy: expected native byte order; write array.astype(array.dtype.newbyteorder('='))")
@@ -156,6 +149,7 @@ def from_numpy(ndarray: Any) -> Tensor:
             "The given NumPy array is not writable, and a tensor that shares its memory cannot be written in place. "
             "Copy the array, or use leafgrad.tensor(array)"
         )
+    carriers.expose(ndarray)
     out: Tensor = carriers.alias(ndarray)
     return out
 
@@ -222,9 +216,8 @@ def _construct(cls: type[Tensor], *args: Any, device: Any = None) -> Tensor:
     made = args[0].detach() if shares else _typed(args, dtypes.get_default_dtype(), device)
     if cls is Tensor:
         return made
-    out = object.__new__(cls)
-    out._data, out._version = made._data, made._version
-    out._node = out._leaf = None
+    out: Tensor = carriers.make(cls, made._data)
+    out._version = made._version
     return out
 
 
@@ -236,17 +229,15 @@ attach("__new__", staticmethod(_construct))
 
 def _reduce(self: Tensor) -> tuple[Any, ...]:
     """For pickle and copy: class, elements as a NumPy array, device, requires_grad; then the attributes."""
-    self._refuse_trace("pickling")
-    host = backends.backend_of(self._data).to_host(self._data)
+    data = self._array("pickling")
+    host = backends.backend_of(data).to_host(data)
     cls = type(self) if type(self).__module__ != "leafgrad.tensor.view" else Tensor
     return _rebuild, (cls, host, str(self.device), self.requires_grad), self.__dict__ or None
 
 
 def _rebuild(cls: type[Tensor], array: Any, device: str, requires_grad: bool) -> Tensor:
     made = carriers.alias(array) if device == "cpu" else copied(array, None, device)
-    out = object.__new__(cls)
-    out._data = made._data
-    out._node = out._leaf = out._version = None
+    out: Tensor = carriers.make(cls, made._data)
     return out.requires_grad_(requires_grad)
 
 

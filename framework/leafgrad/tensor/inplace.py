@@ -37,9 +37,12 @@ overwrite.label = "CopyBackwards"  # PyTorch's name
 
 def update(x: Any, function: Any, *others: Any, **params: Any) -> Any:
     """``x = function(x, *others, **params)``, in place; returns x."""
+    given = x
     name = getattr(function, "name", None) or function.__name__
     check(x, name)
     flags = modes.get()
+    if flags & TRACE:
+        x = TRACER.get().inside(x)
     if flags <= GRAD and not (flags and (x._node is not None or any(_requires(o) for o in others))):
         if len(others) == 1 and not params and name in _RAW and _plain(x, others):
             x._data = _RAW[name](x._data, _raw(others[0]))
@@ -50,7 +53,8 @@ def update(x: Any, function: Any, *others: Any, **params: Any) -> Any:
     old = carriers.alias(x._data if flags & TRACE else x._data.copy(), x._node)
     if flags & TRACE:
         old._data = TRACER.get().lift(x)
-    return write(x, function(old, *others, **params))
+    write(x, function(old, *others, **params))
+    return given
 
 
 def add_parts(tensors: Sequence[Any], flat: Any) -> None:
@@ -101,9 +105,11 @@ def version(x: Any) -> Version:
 
 def check(x: Any, name: str) -> None:
     """A RuntimeError if ``x`` must not be written now."""
+    x = carriers.inside(x)
     base = x._base if isinstance(x, View) else x
-    if modes.get() & GRAD and isinstance(base._node, Leaf) and (base is x or x._seen != float("inf")):
-        which = "a leaf Variable" if base is x else "a view of a leaf Variable"
+    own = isinstance(x._node, Leaf)
+    if modes.get() & GRAD and (own or (isinstance(base._node, Leaf) and x._seen != float("inf"))):
+        which = "a leaf Variable" if own else "a view of a leaf Variable"
         raise RuntimeError(
             f"{which} that requires grad is being used in an in-place operation ({name}_). Write within "
             "leafgrad.no_grad(), or use the out-of-place operation"
@@ -126,6 +132,7 @@ def overlaps(data: Any) -> bool:
 
 def write(x: Any, new: Any) -> Any:
     """Give ``x`` the value and the history of ``new``, which broadcasts to it; returns x."""
+    given, x, new = x, carriers.inside(x), carriers.inside(new)
     kind, theirs = dtypes.of(x._data), dtypes.of(new._data)
     if theirs.category > kind.category:
         raise RuntimeError(
@@ -146,18 +153,21 @@ def write(x: Any, new: Any) -> Any:
     base = x._base if isinstance(x, View) else x
     before = base._node
     if flags & TRACE:
-        _write_symbol(x, base, new)
+        _write_symbol(x, TRACER.get().lift(new))
     else:
         x._data[...] = new._data
     if x._version is not carriers.INFERENCE_VERSION:
         version(x).bump()
     if flags & GRAD and (before is not None or new._node is not None):
         _write_history(x, base, before, new, flags)
-    return x
+    if flags & TRACE:
+        TRACER.get().written(x)
+    return given
 
 
 def rebase(x: Any, new: Any) -> None:
     """Give ``x``, whose memory has been written already, the history of ``new``."""
+    x = carriers.inside(x)
     base = x._base if isinstance(x, View) else x
     _write_history(x, base, base._node, new, modes.get())
     if x is not base:
@@ -171,15 +181,13 @@ def _does_not_fit(x: Any, new: Any) -> RuntimeError:
     )
 
 
-def _write_symbol(x: Any, base: Any, new: Any) -> None:
+def _write_symbol(x: Any, symbol: Any) -> None:
     lift = TRACER.get().lift
-    symbol = lift(new)
     lift(x)
-    if x is base:
-        x._data = symbol
-    else:
-        base._data = write_view(lift(base), symbol, steps=x._steps)
-        x._data, x._root = symbol, base._data
+    if isinstance(x, View):
+        _write_symbol(x._base, write_view(lift(x._base), symbol, steps=x._steps))
+        x._root = x._base._data
+    x._data = symbol
 
 
 def _write_history(x: Any, base: Any, before: Any, new: Any, flags: int) -> None:

@@ -30,10 +30,11 @@ def export(
     Raises:
         BufferError: the tensor requires grad, or its device has no DLPack. AssertionError: a stream for the CPU.
     """
-    self._refuse_trace("__dlpack__()")
-    if self._node is not None:
+    data = self._array("__dlpack__()")
+    if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    make = getattr(self._data, "__dlpack__", None)
+    carriers.expose(data)
+    make = getattr(data, "__dlpack__", None)
     if make is None:
         raise BufferError(f"__dlpack__: arrays on {self.device} have no DLPack; copy the tensor with .cpu()")
     if self.device.type == "cpu":

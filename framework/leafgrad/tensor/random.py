@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
-from leafgrad.errors import TraceError
 from leafgrad.ops import carriers, messages, poisson as poisson_op, random as ops
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import DType, kind, sizes
@@ -60,13 +59,13 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Restart the stream from ``seed``, an int in [-2**63, 2**64); returns the generator."""
-        refuse_trace("manual_seed")
+        catch_up("manual_seed")
         self._stream.manual_seed(arguments.integer(seed, "seed", "manual_seed"))
         return self
 
     def seed(self) -> int:
         """Restart the stream from the operating system's entropy; returns the seed taken."""
-        refuse_trace("seed")
+        catch_up("seed")
         return self._stream.seed()
 
     def initial_seed(self) -> int:
@@ -75,7 +74,7 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """The whole state, as a uint8 tensor on the CPU."""
-        refuse_trace("get_state")
+        catch_up("get_state")
         state: Tensor = carriers.alias(self._stream.get_state())
         return state
 
@@ -85,7 +84,7 @@ class Generator:
         Raises:
             RuntimeError: it is not the state of such a generator.
         """
-        refuse_trace("set_state")
+        catch_up("set_state")
         self._stream.set_state(arguments.expect_tensor(new_state, "new_state", "set_state").cpu().numpy())
         return self
 
@@ -98,13 +97,10 @@ def device_of(which: Any, device_type: str) -> tuple[str, int]:
     return devices.device(device_type, which).resolve() if isinstance(which, int) else devices.device(which).resolve()
 
 
-def refuse_trace(what: str) -> None:
-    """A TraceError while tracing: the program draws from generators, but does not reset them."""
+def catch_up(what: str) -> None:
+    """In a trace, draw all that was recorded before the state of a generator is read or set."""
     if modes.get() & modes.TRACE:
-        raise TraceError(
-            f"{what}: a traced function cannot read or set the state of a random generator, at {messages.user_line()}; "
-            "do that outside of it"
-        )
+        modes.TRACER.get().interrupt(what)
 
 
 # ---- the generators that are used when none is passed ---------------------------------------------------------------
@@ -170,7 +166,7 @@ def fork_rng(
     if not enabled:
         yield
         return
-    refuse_trace("fork_rng")
+    catch_up("fork_rng")
     places = None
     if devices is not None:
         places = {("cpu", 0), *(device_of(which, device_type or "cuda") for which in devices)}

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from leafgrad import modes
 from leafgrad.ops import shape as ops
 from leafgrad.ops.convert import clone
 from leafgrad.ops.node import SymbolBase
@@ -83,8 +84,8 @@ def element_size(input: Tensor) -> int:
 @method
 def stride(input: Tensor, dim: int | None = None) -> Any:
     """How many elements to step in memory from one to the next along each dimension, or along one."""
-    data = input._data
-    if not hasattr(data, "strides"):  # a program's values have no layout; they behave as contiguous ones
+    data = layout(input)
+    if not hasattr(data, "strides"):  # what vmap hides
         steps = tuple(math.prod(data.shape[d + 1 :]) for d in range(len(data.shape)))
     else:
         steps = tuple(s // data.itemsize for s in data.strides)
@@ -94,7 +95,13 @@ def stride(input: Tensor, dim: int | None = None) -> Any:
 @method
 def is_contiguous(input: Tensor) -> bool:
     """Whether the elements lie in memory in order and without gaps."""
-    return isinstance(input._data, SymbolBase) or bool(input._data.flags.c_contiguous)
+    data = layout(input)
+    return isinstance(data, SymbolBase) or bool(data.flags.c_contiguous)
+
+
+def layout(input: Tensor) -> Any:
+    """The raw data of a tensor, or in a trace an array with its strides."""
+    return modes.TRACER.get().layout(input) if modes.get() & modes.TRACE else input._data
 
 
 @method
@@ -154,7 +161,7 @@ def view(self: Tensor, *shape: Any) -> Tensor:
         RuntimeError: the shape does not fit, or the strides do not allow it without a copy.
     """
     out = reshaped(self, resolved(self, arguments.shape(shape, "view")))
-    if isinstance(out, View) or isinstance(out._data, SymbolBase) or not out.numel():
+    if isinstance(out, View) or (isinstance(out._data, SymbolBase) and out._data.level) or not out.numel():
         return out
     raise RuntimeError(
         "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import sort as ops
+from leafgrad.ops import carriers, sort as ops
 from leafgrad.ops.index import argwhere as argwhere_op, gather
 from leafgrad.ops.shape import part
 from leafgrad.tensor import arguments
@@ -96,10 +96,10 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Fou
 def argwhere(input: Tensor) -> Tensor:
     """Indices of the elements that are not zero, in order. (how many, input.ndim), int64
 
-    How many depends on values: the host waits for the device, and it cannot be traced.
+    How many depends on values: the host waits for the device, and a compiled step is cut in two here.
     """
-    arguments.expect_tensor(input, "input", "nonzero")._refuse_trace("nonzero()")
-    out: Tensor = argwhere_op(input)
+    data = arguments.expect_tensor(input, "input", "nonzero")._array("nonzero()")
+    out: Tensor = carriers.alias(argwhere_op(data))
     return out
 
 

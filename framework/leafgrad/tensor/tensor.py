@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
-from leafgrad.errors import TraceError
 from leafgrad.ops import carriers, messages
 from leafgrad.ops.convert import clone, to_device, to_dtype
 from leafgrad.ops.node import GraphNode, Hooks, Leaf, Output, SymbolBase, TensorBase, Version
@@ -67,7 +66,8 @@ class Tensor(Operators, Methods, TensorBase):
         if not isinstance(value, Tensor):
             raise TypeError(f"data: expected a Tensor, got {type(value).__name__}; wrap it with leafgrad.tensor(...)")
         if modes.get() & modes.TRACE:
-            raise TraceError(f"t.data = ... cannot be traced, at {messages.user_line()}; write t.copy_(...) instead")
+            modes.TRACER.get().interrupt("t.data = ...")
+            value = carriers.alias(modes.TRACER.get().replaced(self, value))
         if self._node is not None and not value.dtype.is_floating_point:
             raise RuntimeError(f"data: expected a floating tensor, since this one requires grad, got {value.dtype}")
         self._data = value._data
@@ -80,7 +80,7 @@ class Tensor(Operators, Methods, TensorBase):
     @property
     def requires_grad(self) -> bool:
         """Whether operations on this tensor are recorded and gradients flow to it."""
-        return self._node is not None
+        return carriers.inside(self)._node is not None
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -105,13 +105,14 @@ class Tensor(Operators, Methods, TensorBase):
                 "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
                 f"{type(requires_grad).__name__}"
             )
-        if self._node is not None and not isinstance(self._node, Leaf):
+        x = carriers.inside(self)
+        if x._node is not None and not isinstance(x._node, Leaf):
             if requires_grad:
                 return self
             raise self._not_a_leaf()
         if not requires_grad:
-            self._node = None
-        elif self._node is None:
+            x._node = None
+        elif x._node is None:
             if not dtypes.of(self._data).is_floating_point:
                 raise RuntimeError(
                     f"only Tensors of floating point dtype can require gradients, got {self.dtype}; convert it "
@@ -121,24 +122,26 @@ class Tensor(Operators, Methods, TensorBase):
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed; clone() it"
                 )
-            self._node = self._accumulator()
+            x._node = self._accumulator()
         return self
 
     def _accumulator(self) -> Leaf:
-        if self._leaf is None:
-            self._leaf = Leaf(self)
-        leaf: Leaf = self._leaf
+        x = carriers.inside(self)
+        if x._leaf is None:
+            x._leaf = Leaf(self)
+        leaf: Leaf = x._leaf
         return leaf
 
     @property
     def is_leaf(self) -> bool:
         """True unless the tensor requires grad and was computed from others that do."""
-        return self._node is None or isinstance(self._node, Leaf)
+        node = carriers.inside(self)._node
+        return node is None or isinstance(node, Leaf)
 
     @property
     def grad_fn(self) -> GraphNode | None:
         """The node of the operation that made this tensor, None for a leaf."""
-        node = self._node
+        node = carriers.inside(self)._node
         if node is None or isinstance(node, Leaf):
             return None
         source: GraphNode = node.source if isinstance(node, Output) else node
@@ -147,32 +150,25 @@ class Tensor(Operators, Methods, TensorBase):
     @property
     def output_nr(self) -> int:
         """Which output of ``grad_fn`` this tensor is."""
-        return self._node.index if isinstance(self._node, Output) else 0
+        node = carriers.inside(self)._node
+        return node.index if isinstance(node, Output) else 0
 
     @property
     def grad(self) -> Tensor | None:
         """The gradient accumulated by ``backward()``, or None."""
-        leaf = self._leaf
-        if (leaf is None or leaf.grad is None) and not self.is_leaf and not self.retains_grad:
+        leaf = carriers.inside(self)._leaf
+        found: Tensor | None = None if leaf is None else carriers.grad_of(leaf)
+        if found is None and not self.is_leaf and not self.retains_grad:
             warnings.warn(NON_LEAF_GRAD, UserWarning, stacklevel=2)
-            return None
-        if leaf is None:
-            return None
-        if modes.get() & modes.TRACE:
-            modes.TRACER.get().touch(leaf)
-        found: Tensor | None = leaf.grad
         return found
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        if value is None and self._leaf is None:
+        if value is None and carriers.inside(self)._leaf is None:
             return
         if value is not None:
             self._check_grad(value)
-        leaf = self._accumulator()
-        if modes.get() & modes.TRACE:
-            modes.TRACER.get().touch(leaf)
-        leaf.grad = value
+        carriers.set_grad(self._accumulator(), value)
 
     def _check_grad(self, value: Any) -> None:
         if not isinstance(value, Tensor):
@@ -192,7 +188,7 @@ class Tensor(Operators, Methods, TensorBase):
         """Whether this non-leaf tensor keeps its gradient."""
         if self.is_leaf:
             return False
-        hooks = self._node.hooks
+        hooks = carriers.inside(self)._node.hooks
         return hooks is not None and any(ref() is self for ref in hooks.retained)
 
     def retain_grad(self) -> None:
@@ -201,11 +197,12 @@ class Tensor(Operators, Methods, TensorBase):
         Raises:
             RuntimeError: the tensor does not require grad.
         """
-        if self._node is None:
+        node = carriers.inside(self)._node
+        if node is None:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False; it gets no gradient")
         if not self.is_leaf and not self.retains_grad:
             self._accumulator()
-            _hooks(self._node).retained.append(weakref.ref(self))
+            _hooks(node).retained.append(weakref.ref(self))
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call ``hook(grad)`` whenever the gradient of this tensor is computed; it may return a replacement.
@@ -216,11 +213,12 @@ class Tensor(Operators, Methods, TensorBase):
         Raises:
             RuntimeError: the tensor does not require grad.
         """
-        if self._node is None:
+        node = carriers.inside(self)._node
+        if node is None:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if not callable(hook):
             raise TypeError(f"register_hook: hook: expected a function, got {type(hook).__name__}")
-        return RemovableHandle(_hooks(self._node).functions, hook)
+        return RemovableHandle(_hooks(node).functions, hook)
 
     def detach(self) -> Tensor:
         """The same memory as a tensor that does not require grad. In-place writes are seen by both."""
@@ -233,7 +231,7 @@ class Tensor(Operators, Methods, TensorBase):
         Raises:
             RuntimeError: the tensor is a view.
         """
-        self._node = None
+        carriers.inside(self)._node = None
         return self
 
     def is_inference(self) -> bool:
@@ -248,25 +246,23 @@ class Tensor(Operators, Methods, TensorBase):
         Raises:
             RuntimeError: the tensor has more than one element, or is empty.
         """
-        self._refuse_trace("item()")
-        if self._data.size != 1:
-            raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
-        value: Any = backends.backend_of(self._data).item(self._data)
+        data = self._array("item()")
+        if data.size != 1:
+            raise RuntimeError(f"a Tensor with {data.size} elements cannot be converted to Scalar")
+        value: Any = backends.backend_of(data).item(data)
         return value
 
-    def _refuse_trace(self, what: str) -> None:
-        if isinstance(self._data, SymbolBase):
-            raise self._data.withheld(what)
-        if modes.get() & modes.TRACE:
-            raise TraceError(
-                f"{what} inside a traced function would bake this value into the program, at {messages.user_line()}. "
-                "Read it outside and pass it in, or compute with the tensor itself"
-            )
+    def _array(self, what: str) -> Any:
+        """The raw array, for ``what`` to read. A trace computes it first; what vmap hides is an error."""
+        data = self._data
+        if isinstance(data, SymbolBase) and (data.level or not modes.get() & modes.TRACE):
+            raise data.withheld(what)
+        return modes.TRACER.get().reveal(self, what) if modes.get() & modes.TRACE else data
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
-        self._refuse_trace("tolist()")
-        return backends.backend_of(self._data).to_host(self._data).tolist()
+        data = self._array("tolist()")
+        return backends.backend_of(data).to_host(data).tolist()
 
     def numpy(self, *, force: bool = False) -> Any:
         """The elements as a NumPy array that shares memory with a CPU tensor.
@@ -277,14 +273,15 @@ class Tensor(Operators, Methods, TensorBase):
         Raises:
             RuntimeError: the tensor requires grad. TypeError: it is not on the CPU.
         """
-        self._refuse_trace("numpy()")
         if force is True:
             return self.detach().cpu().numpy()
-        if self._node is not None:
+        data = self._array("numpy()")
+        carriers.expose(data)
+        if self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.device.type != "cpu":
             raise TypeError(f"can't convert {self.device} tensor to numpy. Copy it to the host first with .cpu()")
-        return self._data
+        return data
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.numpy()
@@ -295,7 +292,6 @@ class Tensor(Operators, Methods, TensorBase):
         return array.copy() if copy else array
 
     def __bool__(self) -> bool:
-        self._refuse_trace("bool()")
         if self._data.size != 1:
             raise RuntimeError(
                 f"Boolean value of Tensor with {'more than one value' if self._data.size else 'no values'} is "
@@ -304,15 +300,12 @@ class Tensor(Operators, Methods, TensorBase):
         return bool(self.item())
 
     def __float__(self) -> float:
-        self._refuse_trace("float()")
         return float(self.item())
 
     def __int__(self) -> int:
-        self._refuse_trace("int()")
         return int(self.item())
 
     def __index__(self) -> int:
-        self._refuse_trace("use as an index")
         if self.dtype.is_floating_point or self._data.size != 1:
             raise TypeError(
                 f"only integer tensors of a single element can be converted to an index, got {messages.describe(self)}"
@@ -337,7 +330,8 @@ class Tensor(Operators, Methods, TensorBase):
     def __repr__(self) -> str:
         if isinstance(self._data, SymbolBase) and self._data.level:
             return repr(self._data)
-        self._refuse_trace("printing")
+        if modes.get() & modes.TRACE:
+            return printing.text(carriers.alias(self._array("printing"), carriers.inside(self)._node))
         return printing.text(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
@@ -346,13 +340,14 @@ class Tensor(Operators, Methods, TensorBase):
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol; "
                 "detach() it first"
             )
-        out = object.__new__(Tensor if type(self).__module__ == "leafgrad.tensor.view" else type(self))
-        out._data = self._data.copy()
-        out._node = out._leaf = out._version = None
+        kind = Tensor if type(self).__module__ == "leafgrad.tensor.view" else type(self)
+        tracing = modes.get() & modes.TRACE
+        out: Tensor = carriers.make(kind, clone(self.detach())._data if tracing else self._data.copy())
         out.__dict__.update(self.__dict__)
         memo[id(self)] = out
-        if self._leaf is not None and self._leaf.grad is not None:
-            out.grad = self._leaf.grad.__deepcopy__(memo)
+        leaf = carriers.inside(self)._leaf
+        if leaf is not None and (gradient := carriers.grad_of(leaf)) is not None:
+            out.grad = gradient.__deepcopy__(memo)
         return out.requires_grad_(self.requires_grad)
 
     # ---- copies and conversions -------------------------------------------------------------------------------

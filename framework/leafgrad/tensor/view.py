@@ -14,7 +14,7 @@ from leafgrad.modes import GRAD, TRACE, TRACER
 from leafgrad.ops import carriers
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
-from leafgrad.ops.node import Version, hand_over
+from leafgrad.ops.node import Leaf, Version, hand_over
 from leafgrad.tensor.tensor import Tensor
 
 __all__: list[str] = []  # Tensor finds it through the dispatch
@@ -46,7 +46,13 @@ class View(Tensor):
     @_node.setter
     def _node(self, node: Any) -> None:
         self._history = node
-        self._seen = math.inf if node is None else self._seen
+        if node is None or type(node) is Leaf:  # of its own, whatever becomes of the base
+            self._seen = math.inf
+
+    @property
+    def is_own_leaf(self) -> bool:
+        """Whether it is a leaf that requires grad, apart from its base."""
+        return type(self._history) is Leaf and self._seen == math.inf
 
     def detach_(self) -> Tensor:
         """Not possible for a view, whose history is its base's."""
@@ -62,7 +68,8 @@ def follow(base: Any, steps: tuple[Step, ...]) -> Any:
 
 def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
     """``out`` as a View if it shares the memory of ``parent``, else ``out`` itself."""
-    if modes.get() & TRACE or shares(out._data, parent._data):
+    traced = modes.get() & TRACE
+    if TRACER.get().shares(step, parent, params, out) if traced else shares(out._data, parent._data):
         return of(step, parent, params, out._data, out._node)
     return out
 
@@ -80,16 +87,26 @@ def of(step: Any, parent: Any, params: dict[str, Any], data: Any, node: Any) -> 
     steps: tuple[Step, ...] = ((step, params),)
     base = parent
     detached = not modes.get() & GRAD
-    if isinstance(parent, View):
+    if isinstance(parent, View) and not parent.is_own_leaf:
         base, steps = parent._base, parent._steps + steps
         detached = detached or parent._seen == math.inf
     return _new(base, steps, data, node, detached)
 
 
+def result(base: Any, steps: tuple[Step, ...], detached: bool) -> View:
+    """The view of ``base`` that ``steps`` lead to, of which somebody else makes the history."""
+    if base._version is None:
+        base._version = Version()
+    return _new(base, steps, follow(base._data, steps), None, detached)
+
+
+def stand_in(view: View, base: Any) -> View:
+    """A view of ``base`` as ``view`` is one of its own base."""
+    return _new(base, view._steps, view._data, None, False)
+
+
 def _new(base: Any, steps: tuple[Step, ...], data: Any, node: Any, detached: bool) -> View:
-    view = object.__new__(View)
-    view._data = data
-    view._leaf = None
+    view: View = carriers.make(View, data)
     view._version = base._version
     view._base = base
     view._root = base._data
@@ -101,6 +118,7 @@ def _new(base: Any, steps: tuple[Step, ...], data: Any, node: Any, detached: boo
 
 def detach(x: Any) -> Any:
     """The same memory without history. Under a trace, memory is a matter of bookkeeping: a view with no steps."""
+    x = carriers.inside(x)
     if x._version is None:
         x._version = Version()
     if modes.get() & TRACE:

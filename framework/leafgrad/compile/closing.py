@@ -1,0 +1,155 @@
+"""From a recorded call to a closed program: what it read, and whether guards can stand for reading it again."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from leafgrad import modes
+from leafgrad.compile.call import Call
+from leafgrad.compile.environment import Environment
+from leafgrad.compile.graph import Argument, Captured, Grad, Graph, Live, Number, Raw, Value, Write
+from leafgrad.compile.guards import Guards, brief, facts
+from leafgrad.compile.kept import check_kept
+from leafgrad.compile.lazy import LazyRecorder
+from leafgrad.compile.memory import Apart
+from leafgrad.compile.trace import Traced, finish, recording
+
+from leafgrad.compile.unclosed import Unclosed
+from leafgrad.compile.walk import look
+from leafgrad.compile.watch import Watch
+from leafgrad.tensor.tensor import Tensor
+
+
+def roots(function: Any, leaves: Sequence[Any], paths: Sequence[str]) -> list[tuple[Any, str]]:
+    """Where a function may begin to read: itself, and objects among its arguments."""
+    name = "self" if not hasattr(function, "__name__") else function.__name__
+    objects = [(leaf, path) for leaf, path in zip(leaves, paths, strict=True) if not isinstance(leaf, Tensor)]
+    return [(function, name), *objects]
+
+
+class Attempt:
+    """A watched call, about to be closed.
+
+    Args:
+        function, leaves, structure, paths: what is called, and its arguments.
+        watch: what the call before it executed.
+    """
+
+    def __init__(
+        self, function: Any, leaves: Sequence[Any], structure: Any, paths: Sequence[str], watch: Watch | None
+    ) -> None:
+        self.leaves, self.structure, self.paths = leaves, structure, paths
+        self.roots = roots(function, leaves, paths)
+        self.watch = Watch()
+        self.before = look(self.roots, {} if watch is None else watch.codes)
+        self.held = self.before.snapshot()
+        self.flags = modes.get()
+
+    def close(self, recorder: LazyRecorder, result: Any, name: str | None) -> Call:
+        """The program of the call.
+
+        Raises:
+            Unclosed: it would not do at later calls what the function does.
+        """
+        self.check(recorder)
+        guide = recorder.end_part()
+        with recording(recorder):
+            traced = finish(recorder, result)
+        check_kept(recorder, result)
+        environment = read_by(traced, self.watch, self.roots)
+        if environment.open:
+            path, why = environment.open[0]
+            raise Unclosed(f"{path} {why}")
+        name_inputs(traced, self.leaves, self.paths, environment)
+        tensors = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
+        apart = apart_of(traced.graph, tensors)
+        guards = Guards(
+            self.flags, self.structure, self.leaves, self.paths, traced.captured, traced.views,
+            traced.touched, environment, apart,
+        )  # fmt: skip
+        if apart is not None and not apart.holds(self.leaves):
+            raise Unclosed("it writes memory that another tensor of it shows")
+        return Call(traced, guards, tensors, name, guide)
+
+    def check(self, recorder: LazyRecorder) -> None:
+        """Unclosed if the call did what no program can repeat, or changed what it reads."""
+        if recorder.tears:
+            what, line = recorder.tears[0]
+            raise Unclosed(f"{what} at {line}")
+        if self.watch.open:
+            what, line = self.watch.open[0]
+            raise Unclosed(f"{what} at {line}")
+        for place, old, new in self.before.changed(self.held):
+            raise Unclosed(f"it changes {place.path} from {brief(old)} to {brief(new)}")
+        if modes.get() != self.flags:
+            raise Unclosed("it leaves another gradient mode behind than it found")
+
+
+def read_by(traced: Traced, watch: Watch, starts: Sequence[tuple[Any, str]]) -> Environment:
+    """What the call read, in which all tensors that it captured must be found."""
+    environment = look(starts, watch.codes)
+    lost = [t for t in traced.captured if id(t) not in environment.tensors]
+    if lost:
+        environment = look(starts, watch.codes, everything=True)
+        lost = [t for t in lost if id(t) not in environment.tensors]
+    if lost:
+        value = next(
+            (v for v, s in traced.graph.inputs.items() if isinstance(s, Captured) and s.tensor is lost[0]), None
+        )
+        line = next((e.line for e in traced.graph.equations if value in e.inputs), None)
+        raise Unclosed(
+            f"it uses a tensor, {facts(lost[0])}{f', at {line}' if line else ''}, that is reached neither through its "
+            "arguments nor through variables, attributes, lists or dicts"
+        )
+    return environment
+
+
+# ---- what guards look at ------------------------------------------------------------------------------------------
+
+
+def apart_of(graph: Graph, tensors: Sequence[int]) -> Apart | None:
+    """A check for a program that writes: which of its tensors are captured, given or gradients, and which written."""
+    written = {id(e.source) for e in graph.effects if isinstance(e, Write)}
+    if not written:
+        return None
+    captured: list[tuple[Tensor, bool]] = []
+    given: list[tuple[Callable[[Sequence[Any]], Any], bool]] = []
+    for source in graph.inputs.values():
+        mark = id(source) in written
+        if isinstance(source, Captured):
+            captured.append((source.tensor, mark))
+        elif isinstance(source, Argument):
+            given.append((operator.itemgetter(tensors[source.index]), mark))
+        elif isinstance(source, Grad):
+            given.append((gradient(source.of, tensors), mark))
+    return Apart(captured, given)
+
+
+def gradient(of: Argument | Captured, tensors: Sequence[int]) -> Callable[[Sequence[Any]], Any]:
+    """The function that gives the ``.grad`` of a source's tensor."""
+    if isinstance(of, Captured):
+        tensor = of.tensor
+        return lambda _: tensor._leaf.grad
+    i = tensors[of.index]
+    return lambda leaves: leaves[i]._leaf.grad
+
+
+def name_inputs(traced: Traced, leaves: Sequence[Any], paths: Sequence[str], environment: Environment) -> None:
+    """Name the graph's inputs after where they come from."""
+    arguments = [path for leaf, path in zip(leaves, paths, strict=True) if isinstance(leaf, Tensor)]
+
+    def name(source: Any) -> str:
+        if isinstance(source, Grad):
+            return f"{name(source.of)}.grad"
+        if isinstance(source, Captured):
+            return environment.tensors.get(id(source.tensor), "captured")
+        return arguments[source.index]
+
+    names: dict[Value, str] = traced.graph.names
+    for value, source in traced.graph.inputs.items():
+        names[value] = f"number{len(names)}" if isinstance(source, (Live, Number, Raw)) else name(source)
+
+
+__all__ = ["Attempt", "name_inputs", "read_by", "roots"]

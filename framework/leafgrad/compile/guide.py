@@ -1,0 +1,109 @@
+"""What an earlier call recorded, in order, which later calls are compared with: a Guide, one for each part of a step.
+
+A part ends where the step's Python reads a value, or with the call. Values are numbered by nothing but their identity,
+and all calls that follow one guide share them.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leafgrad.compile.graph import Equation, Given, Graph, Line, Source, Value
+from leafgrad.compile.replay import ReplayProgram
+from leafgrad.compile.runner import Runner
+
+KEPT = 32  # guides that follow one guide
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Input:
+    """Something from outside that the step reads here.
+
+    Attributes:
+        value: what stands for it.
+        kind: ``"tensor"``, ``"number"`` (an operand of the op that comes next), ``"live"``, ``"constant"``, ``"array"``.
+        operand: which operand a number is.
+        strides: None if the elements lie in C order.
+        line: where it was read.
+    """
+
+    value: Value
+    kind: str
+    operand: int
+    strides: tuple[int, ...] | None
+    line: Line
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """Nothing is needed before it."""
+        return ()
+
+
+Event = Input | Equation
+
+
+class Guide:
+    """One part of a step.
+
+    Attributes:
+        events: what was recorded.
+        weak: the values that stand for Python numbers.
+        copies: results of view ops that are in memory of their own.
+        next: the parts that came after it.
+        seen: how many calls took this course.
+        calls: closed programs that were made of it.
+    """
+
+    def __init__(self, events: Sequence[Event], weak: set[Value], copies: set[Value]) -> None:
+        self.events = tuple(events)
+        self.weak = weak
+        self.copies = copies
+        self.made = {v for e in self.events if isinstance(e, Equation) for v in e.outputs}
+        self.next: list[Guide] = []
+        self.seen = 0
+        self.calls: list[Any] = []
+        self.runner: Runner | None = None
+        self.results: dict[Value, int] = {}
+        self.lock = threading.Lock()
+
+    def run(self, wanted: list[Value], inputs: Sequence[Any], executor: str | None) -> list[Any]:
+        """The arrays of ``wanted``. What came once is run op by op; what comes again is worth a program."""
+        if not wanted:
+            return []
+        with self.lock:
+            self.seen += 1
+            if self.seen > 1 and not all(v in self.results for v in wanted):
+                self.results = {v: i for i, v in enumerate(dict.fromkeys([*self.results, *wanted]))}
+                self.runner = Runner(self.graph(list(self.results)), executor)
+            runner, results = self.runner, self.results
+        if runner is None:
+            return ReplayProgram(self.graph(wanted))(inputs)
+        arrays = runner(inputs)
+        return [arrays[results[v]] for v in wanted]
+
+    def graph(self, results: list[Value]) -> Graph:
+        """The part as a program that makes ``results``."""
+        inputs: dict[Value, Source] = {}
+        for e in self.events:
+            if isinstance(e, Input):
+                inputs[e.value] = Given(len(inputs))
+        return Graph(inputs, tuple(e for e in self.events if isinstance(e, Equation)), tuple(results))
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two parameters or numbers are the same to an op: the same type, and equal to the sign of zero."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, float):
+        return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(v, b[k]) for k, v in a.items())
+    return isinstance(a, (bool, int, str, complex, slice, bytes)) and bool(a == b)

@@ -1,0 +1,79 @@
+"""What a recorded call leaves behind that no program can: tensors that somebody keeps, and hooks."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from leafgrad.autograd import engine
+from leafgrad.compile.recorder import Recorder
+from leafgrad.compile.symbol import Symbol
+from leafgrad.compile.tree import flatten
+from leafgrad.compile.unclosed import Unclosed
+from leafgrad.ops.node import GraphNode, Node
+from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import View
+
+
+def check_hooks(recorder: Recorder, result: Any) -> None:
+    """Unclosed if a hook would have to run at each backward pass through a result."""
+    tensors = [t for t in flatten(result)[0] if isinstance(t, Tensor) and isinstance(t._node, GraphNode)]
+    for node in engine.reachable([t._node for t in tensors], recorder.born):
+        if node.seq >= recorder.born and node.hooks is not None and (node.hooks.functions or node.hooks.retained):
+            raise Unclosed("a tensor that it returns, or was computed with, has a hook or retains its gradient")
+
+
+def check_kept(recorder: Recorder, result: Any) -> None:
+    """Unclosed if something outside keeps a tensor of the call, or a hook would have to run later."""
+    check_hooks(recorder, result)
+    mine = {id(t) for t in flatten(result)[0] if isinstance(t, Tensor)}
+    mine |= {id(o.inner) for o in recorder.outside.values()}
+    mine |= {id(after) for _, _, after in recorder.grads.values()}
+    allowed = held_by_graph(recorder, result) | mine
+    for collected in (False, True):
+        kept = [t for ref in recorder.tensors if (t := ref()) is not None and id(t) not in allowed]
+        if not kept:
+            return
+        if not collected:
+            del kept
+            gc.collect()
+    raise Unclosed(
+        f"a tensor made{line_of(recorder, kept[-1])} was kept outside of the function; a program would put nothing there. "
+        "State that is made at a first call, such as an optimizer's, has to exist before"
+    )
+
+
+def line_of(recorder: Recorder, t: Any) -> str:
+    """Where a tensor was made."""
+    value = t._data.value if isinstance(t._data, Symbol) else None
+    return next((f" at {e.line}" for e in recorder.equations if value in e.outputs), "")
+
+
+def held_by_graph(recorder: Recorder, result: Any) -> set[int]:
+    """The tensors that the graphs of results and gradients keep, and the bases of views."""
+    start = [t for t in flatten(result)[0] if isinstance(t, Tensor)]
+    start += [after for _, _, after in recorder.grads.values() if after is not None]
+    start += [o.inner for o in recorder.outside.values()]
+    held: set[int] = set()
+    tensors, nodes = list(start), set[Any]()
+    while tensors:
+        t: Any = tensors.pop()
+        if id(t) in held:
+            continue
+        held.add(id(t))
+        if isinstance(t, View):
+            tensors.append(t._base)
+        waiting = [t._history if isinstance(t, View) else t._node]
+        while waiting:
+            node = waiting.pop()
+            if node is None or node in nodes or node.seq < recorder.born:
+                continue
+            nodes.add(node)
+            waiting += node.edges
+            if isinstance(node, Node) and isinstance(node.saved, tuple):
+                saved = [getattr(s, "tensor", s) for s in node.saved]
+                tensors += [s for s in saved if isinstance(s, Tensor)]
+                ctx = getattr(node, "ctx", None) if type(node) is not Node else None
+                if ctx is not None:
+                    tensors += [v for v in flatten(vars(ctx))[0] if isinstance(v, Tensor)]
+    return held

@@ -1,0 +1,275 @@
+"""A call whose Python runs: ops are recorded, and computed all together when the call ends or somebody needs a value.
+
+The Python of an open step runs at every call, so whatever it reads is what is there. What it does to tensors waits
+until a part of the call ends; then the part's program runs, and memory, gradients and tensors become what they are in
+an uncompiled call.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from leafgrad import modes
+from leafgrad.compile import memory
+from leafgrad.compile.graph import Equation, Line, Raw, Value, user_line
+from leafgrad.compile.guide import KEPT, Guide
+from leafgrad.compile.outside import Outside
+from leafgrad.compile.recorder import Recorder
+from leafgrad.compile.symbol import Symbol
+from leafgrad.errors import TraceError
+from leafgrad.ops import carriers, messages
+from leafgrad.ops.node import Node, SymbolBase, Version
+from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import View, follow
+
+HANDED_OUT = ("numpy()", "__dlpack__()")  # what gives memory away, not only values
+
+
+class LazyRecorder(Recorder):
+    """Records a call, and does what it does.
+
+    Args:
+        arguments: the tensors among the arguments.
+        guides: the courses of earlier calls; new ones are put in front.
+        executor: the name of the executor of the parts.
+
+    Attributes:
+        tears: what ended a part, or needs Python at each call, and where.
+    """
+
+    def __init__(self, arguments: Sequence[Tensor], guides: list[Guide], executor: str | None) -> None:
+        super().__init__(arguments, guides)
+        self.level = guides
+        self.executor = executor
+        self.strict = False  # whether a tear is an error
+        self.tears: list[tuple[str, Line]] = []
+        self.parts: list[Guide] = []
+
+    def tear(self, what: str) -> None:
+        """Note that Python is needed at each call."""
+        line = user_line()
+        if self.strict:
+            raise TraceError(
+                f"{what} at {line} makes the step open, and it was compiled with closed=True. Return the tensor and "
+                "read it outside, branch with leafgrad.where, or leave closed=True out"
+            )
+        self.tears.append((what, line))
+
+    # ---- what needs values ------------------------------------------------------------------------------------
+
+    def reveal(self, tensor: Tensor, what: str) -> Any:
+        """The array of a tensor, after everything that was recorded."""
+        self.tear(what)
+        inner = self.inside(tensor)
+        found = self.inner.get(id(inner))
+        root = inner._base if isinstance(inner, View) else inner
+        outer = self.inner.get(id(root))
+        waits = outer.written if outer is not None else not (type(root._data) is Symbol and root._data.value in self.waiting)
+        if waits or (found is None and self.lift(inner).value not in self.waiting):
+            self.flush()
+        if found is not None:
+            return found.tensor._data
+        if what in HANDED_OUT:
+            self.settle_tensor(tensor)
+            return tensor._data
+        return self.waiting[inner._data.value][0]
+
+    def foreign(self, op: Any, array: Any) -> Value:
+        """An array of a graph from outside, or of an earlier part."""
+        self.tear("backward() through what was computed outside")
+        return self.input("array", array, Raw()).value
+
+    def import_array(self, what: str) -> None:
+        """The tensor is one from outside, new at each call."""
+        self.tear(what)
+
+    def interrupt(self, what: str) -> None:
+        """All that was recorded is done now."""
+        self.tear(what)
+        self.flush()
+
+    def replaced(self, tensor: Tensor, value: Tensor) -> Any:
+        """The array of ``value``; nothing stands for ``tensor`` any more."""
+        array = self.reveal(value, "t.data = ...")
+        found = self.outside.pop(id(tensor), None)
+        if found is not None:
+            self.pass_on(found)
+            self.inner.pop(id(found.inner))
+        return array
+
+    def written(self, tensor: Tensor) -> None:
+        """Memory that others hold as an array is written at once."""
+        while isinstance(tensor, View):
+            tensor = tensor._base
+        found = self.inner.get(id(tensor))
+        if found is not None and carriers.EXPOSED:
+            if id(carriers.memory_of(found.tensor._data)) in carriers.EXPOSED:
+                self.flush()
+
+    # ---- the end of a part ------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Compute what was recorded, as far as somebody holds it, and write what was written."""
+        token = modes.FLAGS.set(modes.get() & ~(modes.TRACE | modes.GRAD | modes.BATCH))
+        try:
+            self.restore_generators()
+            alive = [s for ref in self.symbols if (s := ref()) is not None]
+            guide = self.end_part()
+            wanted = list(dict.fromkeys([s.value for s in alive if s.value in guide.made]))
+            writes = [o for o in self.outside.values() if not isinstance(o.inner, View) and o.written]
+            self.check_overlap(writes)
+            found = dict(zip(wanted, guide.run(wanted, self.arrays, self.executor), strict=True))
+            found = self.known | found
+            for o in writes:
+                o.tensor._data[...] = found[o.inner._data.value]
+                o.count()
+            self.next_part(guide, alive, found)
+        finally:
+            modes.FLAGS.reset(token)
+
+    def end_part(self) -> Guide:
+        """The guide of what was recorded."""
+        events = self.events
+        if self.guide is not None and len(self.guide.events) == self.at:
+            guide = self.guide
+            if self.level[0] is not guide:
+                self.level.remove(guide)
+        else:
+            last = events[-1] if events else None
+            for known in self.level:  # one that ends where this part does
+                if len(known.events) == len(events) and (not events or known.events[-1] is last):
+                    return known
+            weak, copies = (self.weak, self.copies) if self.guide is None else (self.guide.weak, self.guide.copies)
+            guide = Guide(events, set(weak), set(copies))
+        if not self.level or self.level[0] is not guide:
+            self.level.insert(0, guide)
+            del self.level[KEPT:]
+        return guide
+
+    def next_part(self, guide: Guide, alive: list[Symbol], found: dict[Value, Any]) -> None:
+        """Let symbols that somebody holds stand for arrays, which become inputs where they are used again."""
+        self.parts.append(guide)
+        for o in self.outside.values():
+            if o.base is not None and not isinstance(o.inner, View):
+                o.inner._data = Symbol(self, like(o.inner._data.value))
+                o.base = o.inner._data
+                self.waiting[o.base.value] = o.tensor._data, False
+        for s in alive:
+            if s.value in found:
+                array, s.value = found[s.value], like(s.value)
+                self.waiting[s.value] = array, s.weak
+        for ref in self.tensors:
+            t = ref()
+            if isinstance(t, View):
+                t._root = None
+        self.level = guide.next
+        self.begin(self.level)
+        self.symbols = [weakref.ref(s) for s in alive]
+
+    def check_overlap(self, writes: list[Outside]) -> None:
+        """A TraceError if memory that is to be written is also read through another tensor."""
+        if not writes:
+            return
+        groups: dict[int, list[Any]] = {}
+        for array in self.arrays:
+            groups.setdefault(id(carriers.memory_of(array)), []).append(array)
+        for o in writes:
+            ours = o.tensor._data
+            for other in groups.get(id(carriers.memory_of(ours)), ()):
+                if other is not ours and memory.overlap(ours, other):
+                    raise shared(o.tensor, self.maker_line(o.inner._data.value))
+
+    def maker_line(self, value: Value) -> Line:
+        return next((e.line for e in self.events if isinstance(e, Equation) and value in e.outputs), user_line())
+
+    # ---- the end of the call ----------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Do what is left, and make all tensors that somebody holds ordinary ones."""
+        self.flush()
+        for leaf, (_, before, after) in self.grads.items():
+            if after is not before:
+                leaf.grad = after
+        for o in self.outside.values():
+            self.pass_on(o)
+        for ref in self.tensors:
+            t = ref()
+            if t is not None:
+                self.settle_tensor(t)
+        self.settle_nodes()
+
+    def pass_on(self, o: Outside) -> None:
+        """Give a tensor from outside what happened to the one that stands for it."""
+        t: Any = o.tensor
+        inner: Any = o.inner
+        if t._leaf is None:
+            t._leaf = inner._leaf
+        if isinstance(inner, View):
+            if inner.is_own_leaf and t._history is not inner._history:
+                t._node = inner._history
+        elif inner._node is not o.node:
+            t._node = inner._node
+        if not isinstance(inner, View) and inner._version is not t._version:
+            if t._version is None:
+                t._version = inner._version
+            else:
+                o.count()
+                inner._version = t._version
+
+    def settle_tensor(self, t: Any) -> None:
+        """Give a tensor that was made here its array."""
+        o = self.inner.get(id(t))
+        if o is not None:
+            t._data = o.tensor._data
+            if isinstance(t, View) and isinstance(o.tensor, View):
+                t._base, t._root, t._version = o.tensor._base, o.tensor._root, o.tensor._version
+        elif isinstance(t, View):
+            held = self.inner.get(id(t._base))
+            if held is not None:
+                t._base = held.tensor
+            elif isinstance(t._base._data, SymbolBase) or isinstance(t._base, View):
+                self.settle_tensor(t._base)
+            if t._base._version is None:
+                t._base._version = Version()
+            t._data = follow(t._base._data, t._steps)
+            t._root, t._version = t._base._data, t._base._version
+        else:
+            t._data = self.settled(t._data)
+
+    def settled(self, data: Any) -> Any:
+        """The array that a symbol stands for."""
+        if type(data) is Symbol:
+            return self.waiting[data.value][0] if data.tracer is self else data
+        if isinstance(data, SymbolBase) and hasattr(data, "array"):
+            data.array = self.settled(data.array)
+        return data
+
+    def settle_nodes(self) -> None:
+        """The same for outputs that nodes keep."""
+        tensors = [t for ref in self.tensors if (t := ref()) is not None]
+        waiting: list[Any] = [t._history if isinstance(t, View) else t._node for t in tensors]
+        waiting += [o.inner._leaf for o in self.outside.values()]
+        seen = set()
+        while waiting:
+            node = waiting.pop()
+            if node is None or node in seen or node.seq < self.born:
+                continue
+            seen.add(node)
+            waiting += node.edges
+            if isinstance(node, Node) and node.out is not None:
+                several = type(node.out) is tuple
+                node.out = tuple(map(self.settled, node.out)) if several else self.settled(node.out)
+
+
+def like(value: Value) -> Value:
+    return Value(value.shape, value.dtype, value.place)
+
+
+def shared(tensor: Tensor, line: Line) -> TraceError:
+    return TraceError(
+        f"a compiled step writes into a tensor, {messages.describe(tensor)}, whose memory it also reads through "
+        f"another tensor, made outside by detach(), data or a slice, at {line}. Use one of the two only, make the "
+        "other one inside the step, or clone() it"
+    )

@@ -1,0 +1,85 @@
+"""Which names executed code has, by which it can have read globals and attributes."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import os
+import types
+from collections.abc import Callable
+from typing import Any
+
+from leafgrad.compile.pure import ANY_NAME as ANY_NAME_MODULES
+from leafgrad.compile.watch import Codes, is_library, is_ours, source_of
+from leafgrad.ops import messages
+
+# Code with these may read an attribute of any name.
+ANY_NAME = frozenset({"__dict__", "__getattribute__", "__getattr__", "getattr", "setattr", "vars", "dir"})
+# Rooms whose code is handed tensors, arrays and programs, and never reads an attribute of anything else.
+BELOW = tuple(os.path.join(messages.PACKAGE, room) for room in ("backends", "compile", "ops", "plugins"))
+NUMBERS_OF_OPTIMIZERS = frozenset({"param_groups", "defaults", "state_dict"})
+
+
+@functools.cache
+def global_names(code: types.CodeType) -> frozenset[str]:
+    """The globals that a code object reads."""
+    return frozenset(i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
+
+
+@functools.cache
+def imported_names(code: types.CodeType) -> frozenset[str]:
+    """The modules that a code object imports."""
+    return frozenset(i.argval for i in dis.get_instructions(code) if i.opname == "IMPORT_NAME")
+
+
+@functools.cache
+def words(code: types.CodeType) -> frozenset[str]:
+    """The names in a code object, and the strings that could be names, alone or in tuples."""
+    strings = [c for const in code.co_consts for c in (const if type(const) is tuple else (const,)) if type(c) is str]
+    return frozenset((*code.co_names, *filter(str.isidentifier, strings)))
+
+
+class Names:
+    """Which attributes executed code can have read, by who owns them."""
+
+    def __init__(self, codes: Codes, everything: bool, file_of: Callable[[type], str]) -> None:
+        self.users: set[str] = set()
+        self.ours: set[str] = set()
+        self.by_file: dict[str, set[str]] = {}
+        self.any_name = False
+        self.everything = everything
+        self.file_of = file_of
+        self.known: dict[type, set[str] | None] = {}
+        for code, scope in codes.items():
+            self.add(code, scope)
+
+    def add(self, code: types.CodeType, scope: dict[str, Any]) -> None:
+        """Count code among what was executed."""
+        file = source_of(code, scope)
+        self.known.clear()
+        if not is_library(file):
+            self.users |= words(code)
+            self.any_name |= not ANY_NAME.isdisjoint(words(code))
+        elif is_ours(file) and not file.startswith(BELOW):
+            self.ours |= words(code)
+            self.by_file.setdefault(file, set()).update(words(code))
+        elif scope.get("__name__") in ANY_NAME_MODULES:
+            self.any_name = True
+
+    def reads(self, name: str) -> bool:
+        """Whether the user's code may read an option of an optimizer."""
+        return self.any_name or name in self.users or not NUMBERS_OF_OPTIMIZERS.isdisjoint(self.users)
+
+    def of(self, kind: type) -> set[str] | None:
+        """The names that matter in an object of a class; None for all of them.
+
+        An object of a class of this package may be read by any of its code; one of a user's class that derives from
+        such a class, by the user's code and by that of the base classes.
+        """
+        if kind not in self.known:
+            foreign = not is_library(self.file_of(kind))
+            found = self.users | (set() if foreign else self.ours)
+            for base in kind.__mro__:
+                found |= self.by_file.get(self.file_of(base), set())
+            self.known[kind] = None if self.everything or (self.any_name and foreign) else found
+        return self.known[kind]

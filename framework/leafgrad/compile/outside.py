@@ -1,0 +1,77 @@
+"""Tensors from outside, and what stands for them in a trace, so that no other thread sees it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from leafgrad.compile.graph import Source
+from leafgrad.compile.symbol import Symbol
+from leafgrad.ops import carriers
+from leafgrad.ops.node import Version
+from leafgrad.tensor import view
+from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import View
+
+
+@dataclass(slots=True)
+class Outside:
+    """A tensor from outside.
+
+    Attributes:
+        tensor: itself. Only the end of a part changes it.
+        inner: what stands for it: the same shape, dtype, leaf and history, with a Symbol as its data.
+        source: how programs find it.
+        node: the node that it had.
+        base: the Symbol of what is in its memory; None until something computes with it.
+        counted: how many writes of ``inner`` its version has counted.
+    """
+
+    tensor: Tensor
+    inner: Tensor
+    source: Source
+    node: Any
+    base: Symbol | None = None
+    counted: int = 0
+
+    @property
+    def written(self) -> bool:
+        """Whether the memory of the tensor is to be overwritten."""
+        return self.base is not None and self.inner._data is not self.base
+
+    def count(self) -> None:
+        """Let the version of the tensor know what was written."""
+        ours, theirs = self.inner._version, self.tensor._version
+        if ours is theirs or ours.count == self.counted:
+            return
+        if theirs is None:
+            theirs = self.tensor._version = Version()
+        theirs.count += ours.count - self.counted
+        theirs.seq = max(theirs.seq, ours.seq)
+        self.counted = ours.count
+
+
+def stand_in(tensor: Tensor) -> Tensor:
+    """What stands for a tensor that is no view."""
+    inner: Tensor = carriers.alias(tensor._data, tensor._node)
+    inner._leaf = tensor._leaf
+    inner._version = version_of(tensor)
+    return inner
+
+
+def view_in(tensor: View, base: Tensor) -> View:
+    """What stands for a view, whose base ``base`` stands for."""
+    inner = view.stand_in(tensor, base)
+    inner._leaf = tensor._leaf
+    if tensor._seen == math.inf:
+        inner._history, inner._seen = tensor._history, math.inf
+    else:  # made anew from the base's, at the next look
+        inner._history, inner._seen = tensor._node, -1
+    return inner
+
+
+def version_of(tensor: Tensor) -> Version:
+    """The version of what stands for a tensor: one of its own, for the trace alone."""
+    version: Version = Version() if tensor._version is not carriers.INFERENCE_VERSION else tensor._version
+    return version

@@ -1,0 +1,67 @@
+"""What a compiled step's Python may call without being open: callees whose result follows from their arguments.
+
+A callee that is on none of these lists makes a step open. ``docs/compile.md`` shows the lists.
+"""
+
+from __future__ import annotations
+
+import types
+from collections import OrderedDict, defaultdict, deque
+from typing import Any
+
+FUNCTIONS: dict[str, frozenset[str]] = {
+    "builtins": frozenset(
+        "__build_class__ abs all any ascii bin callable chr delattr dir divmod getattr hasattr hex isinstance "
+        "issubclass iter len max min next oct ord pow repr round setattr sorted sum vars".split()
+    ),
+    "math": frozenset(
+        "acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cos cosh degrees dist erf erfc exp exp2 expm1 "
+        "fabs factorial floor fmod frexp fsum gamma gcd hypot isclose isfinite isinf isnan isqrt lcm ldexp lgamma log "
+        "log10 log1p log2 modf nextafter perm pow prod radians remainder sin sinh sqrt sumprod tan tanh trunc "
+        "ulp".split()
+    ),
+    "_operator": frozenset(
+        "abs add and_ concat contains countOf eq floordiv ge getitem gt iadd iand ifloordiv imatmul imod imul index "
+        "indexOf inv invert ior ipow is_ is_not isub itruediv le lshift lt matmul mod mul ne neg not_ or_ pos pow "
+        "rshift setitem sub truediv truth xor".split()
+    ),
+    "_functools": frozenset(["reduce"]),
+}
+"""Functions in C, by module."""
+
+METHODS: tuple[type, ...] = (
+    str, bytes, int, float, complex, bool, tuple, list, dict, set, frozenset, deque, OrderedDict, defaultdict, range,
+    slice, type({}.keys()), type({}.values()), type({}.items()), types.GeneratorType, type,
+)  # fmt: skip
+"""Types in C all of whose methods are fine: what they change is compared before and after."""
+
+EXCEPT = frozenset({"format", "format_map"})  # read attributes by names in a string
+
+MODULES = frozenset("abc collections.abc _collections_abc contextlib enum functools numbers operator types typing".split())
+"""Modules of Python's own, written in Python, that keep nothing."""
+
+ANY_NAME = frozenset("copy dataclasses".split())
+"""The same, which may read every attribute of an object."""
+
+UNSAFE = ("utils", "cli", "testing")  # of this package: reads and writes files, starts processes
+
+
+def is_pure(callee: Any) -> bool:
+    """Whether a function in C, as the interpreter reports its call, is on the lists."""
+    owner = getattr(callee, "__self__", None)
+    name = getattr(callee, "__name__", "")
+    if owner is None or isinstance(owner, types.ModuleType):
+        module = callee.__module__ or getattr(owner, "__name__", "")
+        if not isinstance(module, str):
+            return False
+        return name in FUNCTIONS.get(module, ())
+    if isinstance(owner, type):  # dict.fromkeys, and object.__new__ of a class
+        return type(owner) is type and (owner in METHODS or owner is object or name in ("__new__", "__init_subclass__"))
+    return type(owner) in METHODS and name not in EXCEPT
+
+
+def named(callee: Any) -> str:
+    """What to call it in a message."""
+    owner = getattr(callee, "__self__", None)
+    where = callee.__module__ if owner is None or isinstance(owner, types.ModuleType) else type(owner).__name__
+    return f"{where}.{callee.__name__}()" if where and where != "builtins" else f"{callee.__name__}()"

@@ -1,0 +1,356 @@
+"""The walk from a function over everything that executed code can have read, by the names in that code.
+
+It fails closed: a type, or a route to executed code, that it does not know makes the step open.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import numbers
+import os
+import sys
+import types
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Iterable
+from datetime import date, time, timedelta
+from typing import Any
+
+from leafgrad import devices, dtypes
+from leafgrad.backends import Generator
+from leafgrad.compile import pure
+from leafgrad.compile.environment import GONE, SCALARS, Class, Environment, Keys, Place, now
+from leafgrad.compile.names import Names, global_names, imported_names
+from leafgrad.compile.watch import Codes, is_library, is_ours, is_python, source_of
+from leafgrad.ops.op import Op
+from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import View
+
+OPAQUE = (Generator, dtypes.dtype, devices.device)  # known by identity; what is inside cannot matter
+IMMUTABLE = (range, slice, date, time, timedelta, numbers.Number, types.EllipsisType, types.NotImplementedType)
+DICTS = (dict, OrderedDict, defaultdict)
+LISTS = (list, deque)
+CODE = (
+    types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodWrapperType, types.MethodDescriptorType,
+    types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, types.CodeType,
+    types.GenericAlias, types.UnionType,
+)  # fmt: skip
+TABLES = frozenset({"_parameters", "_buffers", "_modules"})  # left out of paths: "net.0.weight"
+HEAP = 1 << 9  # the flag of classes made by a class statement
+
+
+def look(roots: Iterable[tuple[Any, str]], codes: Codes, everything: bool = False) -> Environment:
+    """What the executed ``codes`` can have read, starting from ``roots`` (value, path) and globals.
+
+    ``everything``: all attributes of all objects, whether some name says that they were read or not.
+    """
+    walker = Walker(codes, everything)
+    for value, path in roots:
+        walker.push(value, path, frozenset())
+    for code, scope in codes.items():
+        if not is_library(source_of(code, scope)):
+            walker.globals(code, scope)
+    walker.run()
+    walker.check_routes()
+    return walker.found
+
+
+def file_of(kind: type | types.ModuleType) -> str:
+    """The source file of a module or a class; without one it is Python's own or typed in by the user."""
+    name = kind.__name__ if isinstance(kind, types.ModuleType) else kind.__module__
+    return getattr(sys.modules.get(name), "__file__", None) or ("<stdin>" if name == "__main__" else "<frozen >")
+
+
+def function_in(held: Any) -> Any:
+    """The function inside a method, a property or their like."""
+    for name in ("__func__", "fget", "func"):
+        held = getattr(held, name, None) or held
+    return held
+
+
+class Walker:
+    """Breadth-first, so that paths are short."""
+
+    def __init__(self, codes: Codes, everything: bool) -> None:
+        self.codes = codes
+        self.names = Names(codes, everything, file_of)
+        self.found = Environment()
+        self.seen: dict[int, Any] = {}
+        self.read: set[tuple[int, str, Any]] = set()
+        self.reached: set[types.CodeType] = set()
+        self.queue: deque[tuple[Any, str, frozenset[str]]] = deque()
+
+    def push(self, value: Any, path: str, live: frozenset[str]) -> None:
+        if type(value) in SCALARS or id(value) in self.seen:
+            return
+        self.seen[id(value)] = value
+        self.queue.append((value, path, live))
+
+    def open(self, path: str, why: str) -> None:
+        self.found.open.append((path, why))
+
+    def place(self, kind: str, container: Any, key: Any, path: str, value: Any) -> None:
+        self.found.places.append(Place(path, kind, container, key, value))
+
+    def visit(self, kind: str, container: Any, key: Any, path: str, live: frozenset[str] = frozenset()) -> None:
+        """Note a place, and follow what it holds."""
+        mark = id(container), kind, key if isinstance(key, (str, int)) else id(key)
+        if mark in self.read:
+            return
+        self.read.add(mark)
+        value = now(Place(path, kind, container, key, None))
+        if value is GONE:
+            return
+        self.place(kind, container, key, path, value)
+        if isinstance(value, Tensor) and len(path) < len(self.found.tensors.get(id(value), path + " ")):
+            self.found.tensors[id(value)] = path  # of several, the shortest
+        self.push(value, path, live)
+
+    def run(self) -> None:
+        while self.queue:
+            value, path, live = self.queue.popleft()
+            self.expand(value, path, live | getattr(type(value), "_live", frozenset()))
+
+    def expand(self, value: Any, path: str, live: frozenset[str]) -> None:
+        kind = type(value)
+        if isinstance(value, Tensor):
+            self.tensor(value, path, live)
+        elif kind in DICTS:
+            if kind is defaultdict:
+                self.push(value.default_factory, f"{path}.default_factory", live)
+            self.items(value, value, path, live)
+        elif kind in LISTS:
+            self.items(value, range(len(value)), path, live)
+        elif kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+            for i, item in enumerate(value):
+                self.push(item, f"{path}[{i}]", live)
+        elif kind in (set, frozenset):
+            if all(type(item) in SCALARS for item in value):
+                self.place("all", value, None, path, kind(value))
+            else:
+                self.open(path, "is a set of objects")
+        elif isinstance(value, types.FunctionType):
+            self.function(value, path, live)
+        elif isinstance(value, types.MethodType):
+            self.push(value.__self__, "self", live)
+            self.push(value.__func__, path, live)
+        elif kind is functools.partial:
+            for part in (value.func, value.args, value.keywords):
+                self.push(part, path, live)
+            self.called_from_c(value.func, path)
+        elif isinstance(value, types.ModuleType):
+            self.module(value, path)
+        elif isinstance(value, type):
+            self.kind(value, path, live)
+        elif isinstance(value, Op):
+            self.op(value, path, live)
+        elif isinstance(value, types.BuiltinFunctionType):
+            owner = value.__self__
+            if owner is not None and not isinstance(owner, (types.ModuleType, type)):
+                self.push(owner, path, live)
+        elif isinstance(value, (staticmethod, classmethod, property)):
+            self.push(function_in(value), path, live)
+        elif not isinstance(value, (*OPAQUE, *CODE, *SCALARS, enum.Enum)) and not self.is_immutable(value):
+            self.instance(value, path, live)
+        elif isinstance(value, SCALARS) and kind not in SCALARS and not isinstance(value, enum.Enum):
+            self.open(path, f"is of a class of its own, {kind.__name__}")
+
+    @staticmethod
+    def is_immutable(value: Any) -> bool:
+        kind = type(value)
+        return isinstance(value, IMMUTABLE) and (not kind.__flags__ & HEAP or is_python(file_of(kind)))
+
+    def tensor(self, value: Tensor, path: str, live: frozenset[str]) -> None:
+        self.found.tensors.setdefault(id(value), path)
+        self.attributes(value, path, live, self.names.of(type(value)))
+        if isinstance(value, View):
+            self.found.tensors.setdefault(id(value._base), f"{path}._base")
+        if not is_ours(file_of(type(value))):
+            self.kind(type(value), path, live)
+
+    def items(self, container: Any, keys: Iterable[Any], path: str, live: frozenset[str]) -> None:
+        if isinstance(container, dict) and len(container) > 1:
+            self.place("keys", container, None, f"the keys of {path}", Keys.of(container))
+        else:
+            self.place("length", container, None, f"len({path})", len(container))
+        dotted = path.rpartition(".")[2] in TABLES
+        for key in list(keys):
+            if isinstance(key, str) and self.is_live(key, live, container[key]):
+                continue
+            known = isinstance(key, (*SCALARS, tuple, enum.Enum, Tensor)) or is_ours(file_of(type(key)))
+            if isinstance(container, dict) and not known and not isinstance(key, type):
+                self.open(path, f"has a {type(key).__name__} as a key")
+            name = repr(key) if type(key) in SCALARS else f"<{type(key).__name__}>"
+            self.visit(
+                "item", container, key, f"{path.rpartition('.')[0]}.{key}" if dotted else f"{path}[{name}]", live
+            )
+            held = now(Place(path, "item", container, key, None))
+            self.called_from_c(held, path)
+
+    def called_from_c(self, value: Any, path: str) -> None:
+        """A function in C that something else may call, so that no call of it is seen."""
+        if isinstance(value, types.BuiltinFunctionType) and not pure.is_pure(value):
+            self.open(path, f"holds {pure.named(value)}")
+
+    def is_live(self, name: str, live: frozenset[str], value: Any) -> bool:
+        """Whether programs read this number anew at each call; not if the user's own code may read it."""
+        return name in live and not self.names.reads(name) and not isinstance(value, Tensor)
+
+    # ---- code -------------------------------------------------------------------------------------------------
+
+    def function(self, value: types.FunctionType, path: str, live: frozenset[str]) -> None:
+        code = value.__code__
+        if code not in self.codes:
+            return
+        self.reached.add(code)
+        ours = is_library(source_of(code, value.__globals__))
+        if not ours:
+            self.place("attribute", value, "__code__", f"{path}.__code__", code)
+        for name, cell in zip(code.co_freevars, value.__closure__ or (), strict=True):
+            self.visit("cell", cell, None, name, live)
+        for name in ("__defaults__", "__kwdefaults__"):
+            if not ours:
+                self.visit("attribute", value, name, f"{path}.{name}", live)
+            elif getattr(value, name):
+                self.push(getattr(value, name), f"{path}.{name}", live)
+        if not ours:
+            self.own(value, vars(value), path, live, self.names.of(types.FunctionType))
+
+    def globals(self, code: types.CodeType, scope: dict[str, Any]) -> None:
+        wanted = global_names(code)
+        for name in sorted(wanted & scope.keys()):
+            self.visit("item", scope, name, name)
+        missing = tuple(sorted(wanted - scope.keys()))
+        if missing:
+            self.place("absent", scope, missing, "globals", True)
+        for name in sorted(imported_names(code)):
+            if name in sys.modules:
+                self.visit("item", sys.modules, name, name)
+
+    def module(self, value: types.ModuleType, path: str) -> None:
+        """What the user's code reads of a module; of a library's, functions and classes are known when called."""
+        ours, held = is_library(file_of(value)), vars(value)
+        for name in sorted(self.names.users & held.keys()):
+            found = held[name]
+            if not ours:
+                self.visit("item", held, name, f"{path}.{name}")
+            elif isinstance(found, types.ModuleType):
+                self.push(found, f"{path}.{name}", frozenset())
+            elif not callable(found):
+                self.visit("item", held, name, f"{path}.{name}")
+        if not ours:
+            self.absent(held, f"{path}", self.names.users)
+
+    def op(self, value: Op, path: str, live: frozenset[str]) -> None:
+        """Of an op of the user's, the functions that make it up; programs run its forward."""
+        forward = value.forward
+        if is_ours(forward.__code__.co_filename):
+            return
+        rules = [rule for rule, _ in value.calls.values()]
+        for function in (forward, *rules, *value.kernels.values(), value.batching):
+            if isinstance(function, types.FunctionType):
+                if function.__code__ not in self.codes:
+                    self.codes[function.__code__] = function.__globals__
+                    self.names.add(function.__code__, function.__globals__)
+                    self.globals(function.__code__, function.__globals__)
+                self.push(function, f"{path}.{function.__name__}", live)
+
+    def kind(self, value: type, path: str, live: frozenset[str]) -> None:
+        """A class: what instances and code may read of it, and its methods that were executed."""
+        if is_ours(file_of(value)) or not value.__flags__ & HEAP:
+            return
+        meta = type(value)
+        if meta is not type and not is_library(file_of(meta)):
+            self.push(meta, f"type({path})", live)
+        names = self.names.of(value)
+        for base in value.__mro__:
+            held = vars(base)
+            if is_library(file_of(base)):
+                continue
+            for name, found in list(held.items()):
+                function = function_in(found)
+                if isinstance(function, types.FunctionType):
+                    if function.__code__ in self.codes:
+                        self.visit("item", held, name, f"{base.__name__}.{name}", live)
+                        self.push(function, f"{base.__name__}.{name}", live)
+                elif (names is None or name in names) and not name.startswith("__"):
+                    self.class_attribute(base, name, found, live)
+            self.absent(held, base.__name__, self.names.users)
+
+    def class_attribute(self, base: type, name: str, found: Any, live: frozenset[str]) -> None:
+        if isinstance(found, CODE) or name.startswith("_abc_"):
+            return
+        if hasattr(type(found), "__get__") and not isinstance(found, (property, staticmethod, classmethod)):
+            if not isinstance(found, functools.cached_property):
+                self.open(f"{base.__name__}.{name}", f"is a descriptor, {type(found).__name__}")
+        self.visit("item", vars(base), name, f"{base.__name__}.{name}", live)
+
+    def check_routes(self) -> None:
+        """Executed code of the user must have been found by the walk, or be defined in code that was."""
+        nested = {c for code in self.codes for c in code.co_consts if isinstance(c, types.CodeType)}
+        for code, scope in self.codes.items():
+            if code in self.reached or code in nested or is_library(source_of(code, scope)):
+                continue
+            where = f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+            self.open(f"{code.co_name} at {where}", "is called by a way that is not known")
+
+    # ---- objects ----------------------------------------------------------------------------------------------
+
+    def instance(self, value: Any, path: str, live: frozenset[str]) -> None:
+        kind = type(value)
+        if kind is not types.SimpleNamespace:
+            strange = next((b for b in kind.__mro__ if b is not object and not b.__flags__ & HEAP), None)
+            if strange is not None:
+                self.open(path, f"is of a type that is not known, {kind.__module__}.{kind.__qualname__}")
+                return
+        names = self.names.of(kind)
+        if not is_ours(file_of(kind)):
+            self.place("class", value, None, f"type({path})", Class(kind, getattr(value, "__dict__", None)))
+            self.kind(kind, path, live)
+        self.attributes(value, path, live, names)
+        own, hidden = getattr(value, "__dict__", None), list[str]()
+        for base in kind.__mro__:
+            for name, method in list(vars(base).items()):
+                function = function_in(method)
+                if isinstance(function, types.FunctionType) and function.__code__ in self.codes:
+                    self.reached.add(function.__code__)
+                    if own is not None and name not in own and not name.startswith("__"):
+                        hidden.append(name)
+        if hidden:  # none is put in front of the class's
+            self.place("absent", own, tuple(hidden), f"methods of {path}", True)
+        wrapped = getattr(value, "__wrapped__", None)
+        if wrapped is not None:
+            self.push(wrapped, path, live)
+
+    def attributes(self, value: Any, path: str, live: frozenset[str], names: set[str] | None) -> None:
+        """The attributes of an object: its own, and those in slots."""
+        own = getattr(value, "__dict__", None)
+        if own is not None:
+            self.own(value, own, path, live, names)
+        for base in type(value).__mro__:
+            for name, held in list(vars(base).items()):
+                if isinstance(held, types.MemberDescriptorType) and (names is None or name in names):
+                    if base.__flags__ & HEAP and not (isinstance(value, Tensor) and is_ours(file_of(base))):
+                        self.visit("attribute", value, name, f"{path}.{name}" if path else name, live)
+
+    def own(self, value: Any, own: dict[str, Any], path: str, live: frozenset[str], names: set[str] | None) -> None:
+        for name in list(own):
+            if name == "_live" or name.startswith("_compiled_") or (names is not None and name not in names):
+                continue
+            if not self.is_live(name, live, own[name]):
+                where = f"{path}.{name}" if path else name
+                self.visit("item", own, name, where, live)
+                self.called_from_c(own[name], where)
+        self.absent(own, path, self.names.users)
+
+    def absent(self, held: Any, path: str, names: set[str]) -> None:
+        """That names which code asks for, and that are not there, do not appear."""
+        mark = id(held), "absent", ""
+        if mark not in self.read:
+            self.read.add(mark)
+            missing = frozenset(names - held.keys())
+            if missing:
+                self.place("absent", held, missing, f"attributes of {path}", True)
+
+
+__all__ = ["look"]

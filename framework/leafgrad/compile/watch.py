@@ -1,0 +1,119 @@
+"""Which Python code a call executes, and which callees it has that might do something else next time."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import sys
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from leafgrad.backends import BACKENDS
+from leafgrad.compile import pure
+from leafgrad.compile.graph import Line
+from leafgrad.ops import messages
+
+Codes = dict[types.CodeType, dict[str, Any]]  # executed code, with its globals
+
+STDLIB = os.path.dirname(os.__file__) + os.sep
+OURS = messages.PACKAGE + os.sep
+UNSAFE = tuple(OURS + room + os.sep for room in pure.UNSAFE)
+
+
+@functools.cache
+def is_ours(file: str) -> bool:
+    """Whether a source file belongs to this package."""
+    return file.startswith((OURS, "<leafgrad"))
+
+
+@functools.cache
+def is_python(file: str) -> bool:
+    """Whether a source file belongs to Python."""
+    return (file.startswith(STDLIB) and "site-packages" not in file) or file.startswith("<frozen ")
+
+
+@functools.cache
+def is_library(file: str) -> bool:
+    """Whether a source file belongs to this package, to Python or to an array library: no user's program changes it."""
+    tops = {kind.__module__.partition(".")[0] for kind in BACKENDS}
+    folders = tuple(os.path.dirname(f) + os.sep for t in tops if (f := getattr(sys.modules.get(t), "__file__", None)))
+    return is_ours(file) or is_python(file) or file.startswith(folders)
+
+
+def source_of(code: types.CodeType, scope: dict[str, Any]) -> str:
+    """The file that executed code belongs to; generated code belongs to the module whose globals it has."""
+    file = code.co_filename
+    return str(scope.get("__file__") or file) if file.startswith("<") and not is_ours(file) else file
+
+
+class Watch:
+    """What the code of a user did while a call was watched.
+
+    Attributes:
+        codes: the Python code that was executed.
+        open: callees that are not known to be pure, each with the line that called them.
+    """
+
+    def __init__(self) -> None:
+        self.codes: Codes = {}
+        self.open: list[tuple[str, Line]] = []
+        self.users: dict[types.CodeType, bool] = {}
+
+    def is_user(self, frame: types.FrameType) -> bool:
+        """Whether a frame runs code of the user, not of a library."""
+        found = self.users.get(frame.f_code)
+        if found is None:
+            found = self.users[frame.f_code] = not is_library(source_of(frame.f_code, frame.f_globals))
+        return found
+
+    def note(self, frame: types.FrameType, event: str, callee: Any) -> None:
+        """What the interpreter tells of each call."""
+        if event == "call":
+            new = frame.f_code not in self.codes
+            if new:
+                self.codes[frame.f_code] = frame.f_globals
+            self.called(frame)
+        elif event == "c_call" and self.is_user(frame) and not pure.is_pure(callee):
+            self.open.append((f"calls {pure.named(callee)}", Line(frame.f_code.co_filename, frame.f_lineno)))
+
+    def called(self, frame: types.FrameType) -> None:
+        """A function in Python was called; of libraries' functions, those that the user calls are looked up."""
+        if self.is_user(frame):
+            return
+        caller = frame.f_back
+        if caller is None or not self.is_user(caller):
+            return
+        file = frame.f_code.co_filename
+        if is_ours(file) and not file.startswith(UNSAFE):
+            return
+        module = frame.f_globals.get("__name__", "")
+        if module in pure.MODULES or module in pure.ANY_NAME:
+            return
+        name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
+        self.open.append((f"calls {module}.{name}()", Line(caller.f_code.co_filename, caller.f_lineno)))
+
+
+@contextmanager
+def watching(watch: Watch) -> Iterator[None]:
+    """Note what this thread executes."""
+    collecting = gc.isenabled()
+    gc.disable()  # callbacks of the collector are no part of the function
+    before: Any = sys.getprofile()
+    note = watch.note
+    sys.setprofile(note)
+    try:
+        yield
+    finally:
+        undisturbed = sys.getprofile() == note
+        if before is None or callable(before):
+            sys.setprofile(before)
+        else:  # cProfile's own object
+            sys.setprofile(None)
+            before.enable()
+        if collecting:
+            gc.enable()
+        if not undisturbed:
+            watch.open.append(("changes sys.setprofile", Line("", 0)))
