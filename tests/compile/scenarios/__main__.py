@@ -1,4 +1,4 @@
-"""What becomes of each row, without pytest: ``python -m compile.scenarios [EXECUTOR [KIND]]`` with tests/ on the path."""
+"""What becomes of each row, without pytest: ``python -m compile.scenarios [EXECUTOR [KIND]]``."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import re
@@ -129,10 +130,8 @@ def vars_of(value: Any) -> dict[str, Any]:
                     found[name] = member.__get__(value)
                 except AttributeError:
                     continue
-    try:
+    with contextlib.suppress(AttributeError, TypeError):
         found.update(object.__getattribute__(value, "__dict__"))
-    except (AttributeError, TypeError):
-        pass
     return {name: part for name, part in found.items() if name not in ("__dict__", "__weakref__")}
 
 

@@ -1,11 +1,11 @@
 """Scenarios: one script, run in an eager world and in a compiled one, that must look the same after every call.
 
-A row is a function of a world ``w``. It builds fresh state, hands its step to ``w.compile``, and calls it with ``w.call``,
-changing between the calls what the step reads. What can be seen after each call (the result, earlier results, the
-arguments, and everything that the step's closure reaches: tensors, gradients, Python state, random states) is noted,
-and the notes of both worlds are compared. ``w.turns(a, b, c)`` gives the values that a piece of state takes before each
-call; every row that uses it runs under several schedules, which change it before the second call, before the third,
-late, and back again.
+A row is a function of a world ``w``. It builds fresh state, hands its step to ``w.compile``, and calls it with
+``w.call``, changing between the calls what the step reads. What can be seen after each call (the result, earlier
+results, the arguments, and everything that the step's closure reaches: tensors, gradients, Python state, random states)
+is noted, and the notes of both worlds are compared. ``w.turns(a, b, c)`` gives the values that a piece of state takes
+before each call; every row that uses it runs under several schedules, which change it before the second call, before
+the third, late, and back again.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from compile.scenarios.describe import Description, describe, difference, reached
 
 import leafgrad
-from compile.scenarios.describe import Description, describe, difference, reached
 from leafgrad import dtypes, modes
 from leafgrad.errors import CompileError, TraceError
 
@@ -67,6 +67,11 @@ def row(script: Any = None, **special: bool) -> Any:
     assert made.name not in ROWS, f"two rows are named {made.name}"
     ROWS[made.name] = made
     return script
+
+
+def points(n: int = 3) -> Any:
+    """A fresh tensor: 1, 2, 3, ..."""
+    return leafgrad.arange(1.0, n + 1.0)
 
 
 class Refused(BaseException):

@@ -5,12 +5,9 @@ from __future__ import annotations
 import itertools
 import types
 
+from compile.scenarios.harness import points, row
+
 import leafgrad
-from compile.scenarios.harness import row
-
-
-def points(n=3):
-    return leafgrad.arange(1.0, n + 1.0)
 
 
 @row

@@ -6,15 +6,12 @@ import decimal
 import fractions
 import types
 
+from compile.scenarios.harness import points, row
+
 import leafgrad
-from compile.scenarios.harness import row
 
 GAIN = 2.0
 TABLE = {"gain": 2.0, "nested": {"gains": [1.0, 2.0]}}
-
-
-def points(n=3):
-    return leafgrad.arange(1.0, n + 1.0)
 
 
 @row
@@ -75,7 +72,8 @@ def closure(w):
         return x * k
 
     step = w.compile(step)
-    for k in w.turns(2.0, 3.0, 5.0):
+    for value in w.turns(2.0, 3.0, 5.0):
+        k = value
         w.call(step, points())
 
 

@@ -11,16 +11,12 @@ import time
 import types
 
 import numpy as np
+from compile.scenarios.harness import points, row
 
 import leafgrad
-from compile.scenarios.harness import row
 from leafgrad.nn import functional as F
 
 LEGACY = np.random
-
-
-def points(n=3):
-    return leafgrad.arange(1.0, n + 1.0)
 
 
 @row
