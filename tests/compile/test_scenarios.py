@@ -6,9 +6,7 @@ import importlib.util
 import shutil
 
 import pytest
-
-import compile.scenarios
-from compile.scenarios.harness import ROWS, check
+from compile.scenarios import ROWS, check
 
 NATIVE = importlib.util.find_spec("leafgrad_native") is not None and shutil.which("cc") is not None
 needs_native = pytest.mark.skipif(not NATIVE, reason="needs leafgrad-native and a C compiler")

@@ -54,7 +54,8 @@ def describe(value: Any, memo: dict[int, Any], depth: int = 0) -> Description:
         if id(value) in memo:
             return ("the same as", memo[id(value)][0])
         memo[id(value)] = (len(memo), value)
-    return (kind.__name__, *parts(value, kind, memo, depth + 1))
+    inside = issubclass(kind, leafgrad.Tensor) and kind.__module__.startswith("leafgrad.tensor")
+    return ("Tensor" if inside else kind.__name__, *parts(value, kind, memo, depth + 1))
 
 
 def parts(value: Any, kind: type, memo: dict[int, Any], depth: int) -> Iterator[Description]:
@@ -87,7 +88,7 @@ def parts(value: Any, kind: type, memo: dict[int, Any], depth: int) -> Iterator[
         yield [(name, see(part)) for name, part in vars(value).items() if own and is_state(name, part)]
     elif issubclass(kind, types.BuiltinFunctionType | types.ModuleType):
         yield value.__name__
-    elif kind.__name__ == "World" or kind.__module__.startswith(("_pytest", "threading", "_thread")):
+    elif kind.__name__ == "World" or kind.__module__.startswith(("_pytest", "threading", "_thread", "logging")):
         yield "of the harness"
     elif kind.__module__.startswith("leafgrad"):
         yield "of leafgrad"
@@ -132,7 +133,14 @@ def vars_of(value: Any) -> dict[str, Any]:
                     continue
     with contextlib.suppress(AttributeError, TypeError):
         found.update(object.__getattribute__(value, "__dict__"))
-    return {name: part for name, part in found.items() if name not in ("__dict__", "__weakref__")}
+    return {name: part for name, part in found.items() if name not in ("__dict__", "__weakref__") and not code(part)}
+
+
+def code(part: Any) -> bool:
+    """Whether an attribute is a function or method, compiled or not: a compiled method may be kept in its object."""
+    return isinstance(part, types.FunctionType | types.MethodType) or type(part).__module__.startswith(
+        "leafgrad.compile"
+    )
 
 
 def members(module: Any) -> Iterator[tuple[str, Any]]:
@@ -140,7 +148,7 @@ def members(module: Any) -> Iterator[tuple[str, Any]]:
     yield from module.named_parameters(recurse=False)
     yield from module.named_buffers(recurse=False)
     yield from module.named_children()
-    yield from ((name, part) for name, part in sorted(vars(module).items()) if not name.startswith("_"))
+    yield from ((name, part) for name, part in sorted(vars_of(module).items()) if not name.startswith("_"))
 
 
 def reached(function: Any) -> list[Any]:

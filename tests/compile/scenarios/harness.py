@@ -104,9 +104,11 @@ class World:
     def compile(self, function: Any) -> Any:
         """The step, compiled in the compiled world. All that its closure reaches is watched."""
         self.watch(*reached(function))
-        if self.executor is None:
-            return function
-        return leafgrad.compile(function, executor=self.executor)
+        return self.compile_only(function)
+
+    def compile_only(self, function: Any) -> Any:
+        """As ``compile``, without watching anything."""
+        return function if self.executor is None else leafgrad.compile(function, executor=self.executor)
 
     def watch(self, *things: Any) -> Any:
         """Look at these after each call, too. Returns the first."""
@@ -131,12 +133,7 @@ class World:
             result = step(*args, **kwargs)
             seen: Any = "hidden" if hide else result
         except (KeyboardInterrupt, SystemExit, Exception) as error:
-            if self.executor is not None and isinstance(error, TraceError | CompileError):
-                if re.search(r"\.(py|md):\d+", str(error)):
-                    raise Refused(str(error)) from error
-                raise
-            if isinstance(error, pytest.fail.Exception):
-                raise
+            self._refused(error)
             seen = ("raised", type(error).__name__)
         self._note(f"call {self._calls}", seen, (args, kwargs, self._results[-KEPT:]))
         if keep and not hide:
@@ -152,8 +149,7 @@ class World:
         try:
             outcome = ("returned", function())
         except Exception as error:
-            if self.executor is not None and isinstance(error, TraceError | CompileError):
-                raise Refused(str(error)) from error
+            self._refused(error)
             outcome = ("raised", type(error).__name__)
         self.see(what, outcome)
 
@@ -167,6 +163,13 @@ class World:
         return made
 
     # ---- what the harness does --------------------------------------------------------------------------------------
+
+    def _refused(self, error: BaseException) -> None:
+        """End the row if the error is a refusal that names its line; one that does not name it is a failure."""
+        if self.executor is not None and isinstance(error, TraceError | CompileError):
+            if re.search(r"\.(py|md):\d+", str(error)):
+                raise Refused(str(error)) from error
+            raise error
 
     def _note(self, what: str, result: Any, more: Any) -> None:
         memo: dict[int, Any] = {}

@@ -5,13 +5,10 @@ from __future__ import annotations
 import types
 
 from compile.scenarios.harness import points, row
+from compile.scenarios.steps import network
 
 import leafgrad
 from leafgrad import nn, optim
-
-
-def network():
-    return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
 
 
 @row

@@ -246,7 +246,7 @@ def backward_into_history_from_outside(w):
         w.call(step, points())
 
 
-@row
+@row(constant=True)
 def anomaly_detection(w):
     p = nn.Parameter(points())
 
