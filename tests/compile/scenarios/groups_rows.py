@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 
 from compile.scenarios.harness import row
+from compile.scenarios.steps import batch, network, training
 
 import leafgrad
 from leafgrad import nn, optim

@@ -6,6 +6,7 @@ import math
 import types
 
 from compile.scenarios.harness import row
+from compile.scenarios.steps import batch, network, training
 
 import leafgrad
 from leafgrad import optim
