@@ -1,0 +1,50 @@
+"""A compiled function does at every call what the eager function does, or raises an error that names the line."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+
+import pytest
+from compile.scenarios import ROWS, check
+
+NATIVE = importlib.util.find_spec("leafgrad_native") is not None and shutil.which("cc") is not None
+ONCE = ("before the third call",)
+IN_C = """
+arguments-shape arguments-one_tensor_in_two_places arrays-tensor_of_an_array buffers-batch_norm_keeps_statistics
+buffers-dropout_in_training_and_evaluation effects-counter_in_an_attribute errors-exception_after_effects
+gradients-one_of_several_is_differentiated gradients-result_differentiated_after_later_calls
+groups-group_added_to_adam_late hooks-hook_of_a_parameter inplace-overlapping_slices inplace-two_arguments_that_overlap
+kept-history_of_losses_as_numbers leaves-leaf_that_is_a_view_is_written_to networks-requires_grad_flipped
+numbers-argument numbers-attribute numbers-minus_zero optimizers-learning_rate_of_adam optimizers-scheduler_outside
+pinn-loss_weights_that_change pinn-points_drawn_by_leafgrad random-draws_outside_between_calls
+results-view_of_an_argument values-branch_on_a_loss
+""".split()
+
+
+@pytest.mark.parametrize("executor", ["eager", "numpy", "replay"])
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_scenarios(name, executor, record_property):
+    """Eager against eager shows that nothing but the compiler can make a row fail."""
+    if executor == "eager":
+        assert check(ROWS[name], None, ONCE) == []
+    else:
+        record_property("refused", check(ROWS[name], executor, *([ONCE] if executor == "replay" else [])))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_every_row_is_fair_under_every_schedule(name):
+    assert check(ROWS[name], None) == []
+
+
+@pytest.mark.skipif(not NATIVE, reason="needs leafgrad-native and a C compiler")
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in IN_C else pytest.mark.slow) for name in sorted(ROWS)]
+)
+def test_native(name, record_property):
+    record_property("refused", check(ROWS[name], "native", ONCE))
+
+
+def test_the_rows_for_c_are_there():
+    assert set(IN_C) <= set(ROWS)
