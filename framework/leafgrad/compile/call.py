@@ -187,7 +187,10 @@ def in_order(graph: Graph) -> Graph:
 def signature(traced: Traced) -> tuple[Any, ...]:
     """What tells whether two calls that were recorded along one guide can share a program."""
     graph = traced.graph
-    return graph.results, traced.count, [(type(e), e.value) for e in graph.effects], set(graph.inputs)
+    at = {id(source): value for value, source in graph.inputs.items()}
+    effects = [(type(e), e.value) for e in graph.effects]
+    differentiated = traced.differentiable, [at.get(id(source)) for source in traced.targets]
+    return graph.results, traced.count, effects, set(graph.inputs), traced.saved, differentiated
 
 
 def is_early(output: Any) -> bool:

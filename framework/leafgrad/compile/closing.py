@@ -46,6 +46,7 @@ class Attempt:
         self.before = look(self.roots, {} if watch is None else watch.codes)
         self.held = self.before.snapshot()
         self.flags = modes.get()
+        self.wary = bool(self.before.open)
 
     def close(self, recorder: LazyRecorder, result: Any, name: str | None) -> Call:
         """The program of the call.
@@ -53,12 +54,14 @@ class Attempt:
         Raises:
             Unclosed: it would not do at later calls what the function does.
         """
+        environment = look(self.roots, self.watch.codes)
+        self.wary |= recorder.wary or bool(environment.open)
         self.check(recorder)
         guide = recorder.end_part()
         with recording(recorder):
             traced = finish(recorder, result)
         check_kept(recorder, result)
-        environment = read_by(traced, self.watch, self.roots)
+        environment = read_by(traced, self.watch, self.roots, environment)
         if environment.open:
             path, why = environment.open[0]
             raise Unclosed(f"{path} {why}")
@@ -87,9 +90,10 @@ class Attempt:
             raise Unclosed("it leaves another gradient mode behind than it found")
 
 
-def read_by(traced: Traced, watch: Watch, starts: Sequence[tuple[Any, str]]) -> Environment:
+def read_by(
+    traced: Traced, watch: Watch, starts: Sequence[tuple[Any, str]], environment: Environment
+) -> Environment:
     """What the call read, in which all tensors that it captured must be found."""
-    environment = look(starts, watch.codes)
     lost = [t for t in traced.captured if id(t) not in environment.tensors]
     if lost:
         environment = look(starts, watch.codes, everything=True)

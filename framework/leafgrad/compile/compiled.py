@@ -24,6 +24,7 @@ from leafgrad.compile.paths import paths_of
 from leafgrad.compile.trace import recording, trace_call
 from leafgrad.compile.tree import flatten
 from leafgrad.compile.unclosed import Unclosed
+from leafgrad.compile.walk import look
 from leafgrad.compile.watch import Watch, watching
 from leafgrad.errors import CompileError, TraceError
 from leafgrad.tensor.matrices import trace as matrix_trace
@@ -56,7 +57,8 @@ def traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     watch = Watch()
     with watching(watch):
         found = trace_call(function, args, kwargs)
-    environment = read_by(found, watch, roots(function, leaves, paths))
+    starts = roots(function, leaves, paths)
+    environment = read_by(found, watch, starts, look(starts, watch.codes))
     name_inputs(found, leaves, paths, environment)
     return found.graph
 
@@ -70,7 +72,9 @@ class Compiled:
         closed: whether a call that needs the function's Python is an error.
     """
 
-    _live = frozenset({"_calls", "_failures", "_guides", "_last", "_lock", "_misses", "_reason", "_retraces", "_watch"})
+    _live = frozenset(
+        {"_calls", "_failures", "_guides", "_last", "_lock", "_misses", "_reason", "_retraces", "_watch", "_wary"}
+    )
 
     function: Callable[..., Any]
     executor: str | None
@@ -87,6 +91,7 @@ class Compiled:
     _reason: str | None  # why the last recorded call was not closed
     _retraces: int
     _watch: Watch | None  # of the last watched call
+    _wary: bool  # whether its Python may read and write the memory of tensors
 
     def __init__(self, function: Callable[..., Any], executor: str | None = None, closed: bool = False) -> None:
         vars(self).update(
@@ -108,6 +113,7 @@ class Compiled:
             _reason=None,
             _retraces=0,
             _watch=None,
+            _wary=False,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -147,13 +153,12 @@ class Compiled:
             return self._run(leaves, args, kwargs)
         start = time.perf_counter()
         attempt = Attempt(self.function, leaves, structure, paths, self._watch)
-        recorder = LazyRecorder([t for t in leaves if isinstance(t, Tensor)], self._guides, self.executor)
-        recorder.strict = self.closed
+        recorder = self._recorder(leaves, self._guides, attempt.wary)
         result = self._record(recorder, attempt.watch, args, kwargs)
         try:
             call = attempt.close(recorder, result, self.executor)
         except Unclosed as error:
-            return self._left_open(str(error), recorder, result)
+            return self._left_open(str(error), attempt, recorder, result)
         recorder.restore_generators()
         vars(self).update(_failures=0, _reason=None, _watch=attempt.watch, _last=call)
         self._calls = [call, *self._calls][:KEPT]
@@ -169,8 +174,7 @@ class Compiled:
         paths = paths_of(self.function, args, kwargs)
         attempt = Attempt(self.function, leaves, structure, paths, self._watch)
         guides = [call.guide, *(g for g in self._guides if g is not call.guide)]
-        recorder = LazyRecorder([t for t in leaves if isinstance(t, Tensor)], guides, self.executor)
-        recorder.strict = self.closed
+        recorder = self._recorder(leaves, guides, attempt.wary)
         result = self._record(recorder, attempt.watch, args, kwargs)
         try:
             again = attempt.close(recorder, result, self.executor)
@@ -183,7 +187,7 @@ class Compiled:
                 raise CompileError(
                     f"{self.__qualname__}: its guards hold, yet {error}; LEAFGRAD_COMPILE=check compares each call"
                 ) from error
-            return self._left_open(str(error), recorder, result)
+            return self._left_open(str(error), attempt, recorder, result)
         recorder.restore_generators()
         call.guide.calls.remove(again)
         call.trusted = True
@@ -201,7 +205,7 @@ class Compiled:
 
     def _run(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """An open call: its Python runs, and programs compute."""
-        recorder = LazyRecorder([t for t in leaves if isinstance(t, Tensor)], self._guides, self.executor)
+        recorder = self._recorder(leaves, self._guides, self._wary)
         try:
             with recording(recorder):
                 result = self.function(*args, **kwargs)
@@ -212,9 +216,14 @@ class Compiled:
         vars(self)["_last"] = recorder
         return result
 
-    def _left_open(self, reason: str, recorder: LazyRecorder, result: Any) -> Any:
+    def _recorder(self, leaves: list[Any], guides: list[Guide], wary: bool) -> LazyRecorder:
+        recorder = LazyRecorder([t for t in leaves if isinstance(t, Tensor)], guides, self.executor, wary)
+        recorder.strict = self.closed
+        return recorder
+
+    def _left_open(self, reason: str, attempt: Attempt, recorder: LazyRecorder, result: Any) -> Any:
         """Finish a recorded call that no closed program can repeat."""
-        vars(self).update(_failures=self._failures + 1, _reason=reason)
+        vars(self).update(_failures=self._failures + 1, _reason=reason, _wary=self._wary or attempt.wary)
         log(f"{self.__qualname__}: open, since {reason}")
         if self.closed:
             raise TraceError(

@@ -16,7 +16,7 @@ from leafgrad.compile import memory
 from leafgrad.compile.graph import Equation, Line, Raw, Value, user_line
 from leafgrad.compile.guide import KEPT, Guide
 from leafgrad.compile.outside import Outside
-from leafgrad.compile.recorder import Recorder
+from leafgrad.compile.recorder import Recorder, is_exposed
 from leafgrad.compile.symbol import Symbol
 from leafgrad.errors import TraceError
 from leafgrad.ops import carriers, messages
@@ -34,13 +34,15 @@ class LazyRecorder(Recorder):
         arguments: the tensors among the arguments.
         guides: the courses of earlier calls; new ones are put in front.
         executor: the name of the executor of the parts.
+        wary: whether NumPy code may meanwhile read and write memory of tensors.
 
     Attributes:
         tears: what ended a part, or needs Python at each call, and where.
     """
 
-    def __init__(self, arguments: Sequence[Tensor], guides: list[Guide], executor: str | None) -> None:
+    def __init__(self, arguments: Sequence[Tensor], guides: list[Guide], executor: str | None, wary: bool) -> None:
         super().__init__(arguments, guides)
+        self.wary = wary
         self.level = guides
         self.executor = executor
         self.strict = False  # whether a tear is an error
@@ -62,6 +64,7 @@ class LazyRecorder(Recorder):
     def reveal(self, tensor: Tensor, what: str) -> Any:
         """The array of a tensor, after everything that was recorded."""
         self.tear(what)
+        self.wary |= what in HANDED_OUT
         inner = self.inside(tensor)
         found = self.inner.get(id(inner))
         root = inner._base if isinstance(inner, View) else inner
@@ -83,6 +86,7 @@ class LazyRecorder(Recorder):
 
     def import_array(self, what: str) -> None:
         """The tensor is one from outside, new at each call."""
+        self.wary = True
         self.tear(what)
 
     def interrupt(self, what: str) -> None:
@@ -104,9 +108,8 @@ class LazyRecorder(Recorder):
         while isinstance(tensor, View):
             tensor = tensor._base
         found = self.inner.get(id(tensor))
-        if found is not None and carriers.EXPOSED:
-            if id(carriers.memory_of(found.tensor._data)) in carriers.EXPOSED:
-                self.flush()
+        if found is not None and self.wary and is_exposed(found.tensor._data):
+            self.flush()
 
     # ---- the end of a part ------------------------------------------------------------------------------------
 

@@ -51,6 +51,8 @@ class Recorder:
         guides: what earlier calls recorded from the same place on.
     """
 
+    wary = False  # whether arrays that share memory with tensors may be read and written meanwhile
+
     def __init__(self, arguments: Sequence[Tensor], guides: Sequence[Guide] = ()) -> None:
         self.arguments = {id(t): i for i, t in reversed(list(enumerate(arguments)))}
         self.given = list(arguments)
@@ -162,7 +164,7 @@ class Recorder:
             return data
         found = self.inner[id(inner)]
         array = found.tensor._data
-        if carriers.EXPOSED and id(carriers.memory_of(array)) in carriers.EXPOSED:
+        if self.wary and is_exposed(array):
             array = array.copy()  # somebody may write it before the program reads it
         inner._data = symbol = self.input("tensor", array, found.source)
         found.base = symbol
@@ -432,6 +434,8 @@ class Recorder:
 
     def shares(self, op: Any, parent: Any, params: dict[str, Any], out: Any) -> bool:
         """Whether ``out``, which a view op makes of ``parent``, is in its memory, as far as strides tell."""
+        if type(out._data) is not Symbol:  # what vmap hides
+            return True
         if self.guide is not None:
             return out._data.value not in self.guide.copies
         data = self.layout(parent)
@@ -512,6 +516,11 @@ class Recorder:
     def replaced(self, tensor: Tensor, value: Tensor) -> Any:
         """Not reached: ``interrupt`` comes first."""
         raise AssertionError
+
+
+def is_exposed(array: Any) -> bool:
+    """Whether others may hold the memory of a raw array."""
+    return bool(carriers.EXPOSED) and id(carriers.memory_of(array)) in carriers.EXPOSED
 
 
 def stale() -> TraceError:
