@@ -58,7 +58,7 @@ def run(
         retain: keep what the nodes saved.
         recorded: run the rules on Tensors, so that the pass itself can be differentiated.
         arrived: called with each target (or leaf) and its complete gradient.
-        since: nodes older than this, by birth, are not gone through.
+        since: nodes older than this, by birth, are not gone through, and their hooks are left to whoever comes there.
     """
     grads: dict[GraphNode, Any] = {}
     for node, g in roots:
@@ -71,7 +71,7 @@ def run(
         if node not in grads:
             continue
         g = grads.pop(node)
-        if node.hooks is not None:
+        if node.hooks is not None and node.seq >= since:
             g = run_hooks(node, g, recorded)
         if targets is None:
             if type(node) is Leaf:

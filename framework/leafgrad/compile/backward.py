@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from leafgrad.compile.graph import Graph, Value
-from leafgrad.compile.recorder import unknown_history
+from leafgrad import modes
+from leafgrad.compile.graph import Equation, Graph, Value
 from leafgrad.compile.trace import Traced
-from leafgrad.ops import messages
+from leafgrad.errors import TraceError
+from leafgrad.ops import carriers, messages
 from leafgrad.ops.convert import new_full
+from leafgrad.ops.elementwise import add
 from leafgrad.ops.node import EMPTY, FREED, SEQ, GraphNode, Node, Output, SymbolBase
 from leafgrad.tensor.tensor import Tensor
 
@@ -61,17 +64,24 @@ class Backward:
     traits: frozenset[str] = frozenset()
 
     def __init__(self, traced: Traced, build: Callable[[Graph], Callable[[Sequence[Any]], list[Any]]]) -> None:
+        assert traced.backward is not None
         self.graph = traced.backward
+        self.forward = traced.graph
+        self.saved = traced.saved
+        sources = {id(source): value for value, source in traced.graph.inputs.items()}
+        self.targets = [sources.get(id(source)) for source in traced.targets]
         self.values: list[Value] = [traced.graph.results[i] for i in traced.differentiable]
+        self.gradients = list(self.graph.inputs)[len(self.saved) :]
         self.build = build
         self.lock = threading.Lock()
-        self.run: Callable[[Sequence[Any]], list[Any]] | None = None
+        self.runs: dict[tuple[bool, ...], tuple[Callable[[Sequence[Any]], list[Any]], list[int]]] = {}
 
-    def node(self, saved: Sequence[Saved]) -> Node:
+    def node(self, saved: Sequence[Saved], inputs: dict[Value, Saved]) -> Node:
         """A new node for one call, without its edges."""
         node = new_node(self, saved)
+        node.params = {"inputs": inputs}
         if len(self.values) > 1:
-            gaps: Any = (None,) * len(self.values)  # pull fills them
+            gaps: Any = (None,) * len(self.values)
             node.shape = gaps
         else:
             node.shape = self.values[0].shape
@@ -90,35 +100,110 @@ class Backward:
         gradients = list(g) if type(g) is tuple else [g]
         if node.saved is FREED:
             raise messages.freed()
-        some = next(one for one in gradients if one is not None)
-        if isinstance(some, SymbolBase):
-            raise unknown_history(self.name)
-        for array, tensor in node.saved:
-            if tensor is not None and tensor._version is not None and tensor._version.seq > node.seq:
-                raise messages.modified(node, array, tensor._version)
-        filled = [
-            new_full(some, shape=v.shape, value=0, dtype=v.dtype) if one is None else one
-            for one, v in zip(gradients, self.values, strict=True)
-        ]
-        found = self.program()([array for array, _ in node.saved] + filled)
+        if isinstance(next(one for one in gradients if one is not None), SymbolBase):
+            return self.pull_recorded_raw(node, gradients, needed)
+        check(node, node.saved)
+        run, places = self.program(tuple([one is not None for one in gradients]))
+        found = run([array for array, _ in node.saved] + [one for one in gradients if one is not None])
         return [
-            (edge, array)
-            for edge, array in zip(node.edges, found, strict=True)
-            if edge is not None and (needed is None or edge in needed)
+            (node.edges[i], array)
+            for i, array in zip(places, found, strict=True)
+            if node.edges[i] is not None and (needed is None or node.edges[i] in needed)
         ]
+
+    def program(self, given: tuple[bool, ...]) -> tuple[Callable[[Sequence[Any]], list[Any]], list[int]]:
+        """What runs the backward graph where some results have a gradient, and the targets that then have one."""
+        with self.lock:
+            if given not in self.runs:
+                missing = [v for v, there in zip(self.gradients, given, strict=True) if not there]
+                graph, places = without(self.graph, missing, self.gradients)
+                self.runs[given] = self.build(graph), places
+            return self.runs[given]
 
     def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
-        """Not possible: the backward program records nothing."""
-        raise RuntimeError(
-            "create_graph=True through the result of a compiled function: its backward pass is compiled and cannot be "
-            "differentiated. Differentiate inside the compiled function: there derivatives of any order are compiled "
-            "with it"
-        )
+        """The same with Tensors, for derivatives of derivatives: the call is repeated op by op with recording on."""
+        gradients = list(g) if type(g) is tuple else [g]
+        if node.saved is FREED:
+            raise messages.freed()
+        inputs: dict[Value, Saved] = node.params["inputs"]
+        check(node, list(inputs.values()))
+        random = next((e for e in self.forward.equations if "random" in e.op.traits), None)
+        if random is not None:
+            raise TraceError(
+                f"create_graph=True through the result of a compiled function that draws random numbers, at "
+                f"{random.line}: its draws cannot be repeated. Differentiate inside the compiled function"
+            )
+        edges = {v: edge for v, edge in zip(self.targets, node.edges, strict=True) if v is not None}
+        at: dict[Value, Any] = {v: carriers.alias(array, edges.get(v)) for v, (array, _) in inputs.items()}
+        repeat(self.forward.equations, at)
+        missing = [v for v, one in zip(self.gradients, gradients, strict=True) if one is None]
+        graph, places = without(self.graph, missing, self.gradients)
+        given = [one for one in gradients if one is not None]
+        at = dict(zip(graph.inputs, [*(at[v] for v in self.saved), *given], strict=True))
+        repeat(graph.equations, at)
+        return [
+            (node.edges[i], at[v])
+            for i, v in zip(places, graph.results, strict=True)
+            if node.edges[i] is not None and (needed is None or node.edges[i] in needed)
+        ]
 
-    def program(self) -> Callable[[Sequence[Any]], list[Any]]:
-        """What runs the backward graph, built when it is first asked for."""
-        with self.lock:
-            if self.run is None:
-                assert self.graph is not None
-                self.run = self.build(self.graph)
-            return self.run
+    def pull_recorded_raw(
+        self, node: Node, gradients: list[Any], needed: set[GraphNode] | None
+    ) -> list[tuple[GraphNode, Any]]:
+        """In a call that is being recorded: the backward pass becomes a part of it."""
+        tensors = tuple([None if one is None else carriers.alias(one) for one in gradients])
+        lift = modes.TRACER.get().lift
+        return [(edge, lift(t)) for edge, t in self.pull_recorded(node, tensors, needed)]
+
+
+def check(node: Node, saved: Sequence[Saved]) -> None:
+    """An error if a tensor was written since the call."""
+    for array, tensor in saved:
+        if tensor is not None and tensor._version is not None and tensor._version.seq > node.seq:
+            raise messages.modified(node, array, tensor._version)
+
+
+def repeat(equations: Sequence[Equation], at: dict[Value, Any]) -> None:
+    """Run equations on Tensors."""
+    for e in equations:
+        if e.inputs:
+            made = e.op(*[at[v] if isinstance(v, Value) else v for v in e.inputs], **e.params)
+        else:
+            made = carriers.create(e.op, e.place, **e.params)
+        at.update(zip(e.outputs, made if e.several else (made,), strict=True))
+
+
+def without(graph: Graph, missing: Sequence[Value], gradients: Sequence[Value]) -> tuple[Graph, list[int]]:
+    """A backward graph in which some results have no gradient, and the numbers of the targets that still have one.
+
+    Nothing flows from what is missing: it is no zero, which times inf would be nan.
+    """
+    if not missing:
+        return graph, list(range(len(graph.results)))
+    zero, moving, same = set(missing), set(gradients), dict[Value, Value]()
+    kept: list[Equation] = []
+    for e in graph.equations:
+        inputs = tuple([same.get(v, v) if isinstance(v, Value) else v for v in e.inputs])
+        flowing = [v for v in inputs if isinstance(v, Value) and v in moving]
+        if flowing:
+            moving.update(e.outputs)
+        gone = [v for v in flowing if v in zero]
+        if flowing and len(gone) == len(flowing):
+            zero.update(e.outputs)
+        elif gone and e.op is add and len(flowing) == 2:
+            same[e.out] = next(v for v in flowing if v not in zero)
+        else:
+            for v in dict.fromkeys(gone):
+                kept.append(zeros_like(v, next(w for w in flowing if w not in zero), e))
+                inputs = tuple([kept[-1].out if w is v else w for w in inputs])
+            kept.append(replace(e, inputs=inputs))
+    results = [(i, same.get(v, v)) for i, v in enumerate(graph.results)]
+    there = [(i, v) for i, v in results if v not in zero]
+    given = {v: source for v, source in graph.inputs.items() if v not in zero}
+    return Graph(given, tuple(kept), tuple(v for _, v in there)), [i for i, _ in there]
+
+
+def zeros_like(value: Value, some: Value, e: Equation) -> Equation:
+    """An equation that makes zeros in the shape of ``value``."""
+    params = {"shape": value.shape, "value": 0, "dtype": value.dtype}
+    return Equation(new_full, (some,), params, (Value(value.shape, value.dtype, value.place),), e.line)

@@ -16,10 +16,15 @@ from leafgrad.compile.guide import Guide, same
 from leafgrad.compile.runner import Runner
 from leafgrad.compile.trace import Slot, Traced
 from leafgrad.compile.tree import unflatten
+from leafgrad.errors import CompileError
 from leafgrad.ops import carriers
 from leafgrad.tensor import inplace, view
 
 Leaves = Sequence[Any]
+
+
+class Failed(Exception):
+    """An op refused what it was given, before any effect."""
 
 
 class Call:
@@ -52,6 +57,7 @@ class Call:
         twin = next((c for c in guide.calls if c.signature == self.signature), None)
         self.runner = Runner(in_order(traced.graph), name) if twin is None else twin.runner
         inputs = list(self.runner.graph.inputs)
+        self.recorded = traced.graph.inputs
         self.effects = plan_effects(traced.graph)
         self.saved = plan_saved(traced, inputs, self.count)
         self.backward: Backward | None = None
@@ -86,10 +92,17 @@ class Call:
         """What the function would return, with everything done that it would do."""
         self.hits += 1
         inputs = self.gather(leaves)
-        arrays = self.runner(inputs)
+        try:
+            arrays = self.runner(inputs)
+        except CompileError:
+            raise
+        except Exception as error:
+            raise Failed from error
         early = {o.source: self.tensor(o.source, leaves) for o in self.outputs if is_early(o)}
         made = [carriers.alias(a) for a in arrays[: self.count]]
-        node = None if self.backward is None else self.backward.node(self.save(leaves, inputs, arrays))
+        node = None if self.backward is None else self.backward.node(
+            self.save(leaves, inputs, arrays), self.held(leaves, inputs)
+        )
         complete([partial(self.apply, e, None if k is None else arrays[k], leaves) for e, k in self.effects])
         for i, alias in self.aliases.items():
             base = made[alias.base] if isinstance(alias.base, int) else self.tensor(alias.base, leaves)
@@ -139,6 +152,10 @@ class Call:
             (arrays[k], None) if source is None else (inputs[k], self.tensor(source, leaves))
             for source, k in self.saved
         ]
+
+    def held(self, leaves: Leaves, inputs: list[Any]) -> dict[Value, Saved]:
+        """All inputs, for derivatives of derivatives."""
+        return {v: (a, self.tensor(self.recorded[v], leaves)) for v, a in zip(self.runner.graph.inputs, inputs, strict=True)}
 
     def apply(self, effect: Effect, array: Any, leaves: Leaves) -> None:
         """Do to a tensor what the function did."""

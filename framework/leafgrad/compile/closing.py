@@ -29,17 +29,39 @@ def roots(function: Any, leaves: Sequence[Any], paths: Sequence[str]) -> list[tu
     return [(function, name), *objects]
 
 
+def containers(tree: Any) -> list[Any]:
+    """The lists and dicts in nested results."""
+    found: list[Any] = []
+    waiting = [tree]
+    while waiting:
+        part = waiting.pop()
+        if type(part) in (list, dict):
+            found.append(part)
+        if type(part) is dict:
+            waiting += part.values()
+        elif isinstance(part, (list, tuple)):
+            waiting += part
+    return found
+
+
 class Attempt:
     """A watched call, about to be closed.
 
     Args:
-        function, leaves, structure, paths: what is called, and its arguments.
+        function, given, leaves, structure, paths: what is called, and its arguments, as they are and flat.
         watch: what the call before it executed.
     """
 
     def __init__(
-        self, function: Any, leaves: Sequence[Any], structure: Any, paths: Sequence[str], watch: Watch | None
+        self,
+        function: Any,
+        given: Any,
+        leaves: Sequence[Any],
+        structure: Any,
+        paths: Sequence[str],
+        watch: Watch | None,
     ) -> None:
+        self.given = {id(c): c for c in containers(given)}
         self.leaves, self.structure, self.paths = leaves, structure, paths
         self.roots = roots(function, leaves, paths)
         self.watch = Watch()
@@ -57,6 +79,11 @@ class Attempt:
         environment = look(self.roots, self.watch.codes)
         self.wary |= recorder.wary or bool(environment.open)
         self.check(recorder)
+        if recorder.parts:
+            raise Unclosed("code of NumPy's may read and write the memory of its tensors meanwhile")
+        outer = next((c for c in containers(result) if id(c) in environment.seen or id(c) in self.given), None)
+        if outer is not None:
+            raise Unclosed(f"it returns a {type(outer).__name__} from outside")
         guide = recorder.end_part()
         with recording(recorder):
             traced = finish(recorder, result)

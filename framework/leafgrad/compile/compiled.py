@@ -13,7 +13,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.compile import explain
-from leafgrad.compile.call import Call
+from leafgrad.compile.call import Call, Failed
 from leafgrad.compile.closing import Attempt, name_inputs, read_by, roots
 from leafgrad.compile.graph import Graph
 from leafgrad.compile.guards import Miss
@@ -134,7 +134,7 @@ class Compiled:
                 if call is not calls[0]:
                     self._calls = [call, *(c for c in calls if c is not call)]
                 vars(self)["_last"] = call
-                return call(leaves)
+                return self._perform(call, leaves, args, kwargs)
         return self._missed(flags, structure, leaves, args, kwargs)
 
     def _missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
@@ -152,7 +152,7 @@ class Compiled:
         if self._gives_up():
             return self._run(leaves, args, kwargs)
         start = time.perf_counter()
-        attempt = Attempt(self.function, leaves, structure, paths, self._watch)
+        attempt = Attempt(self.function, (args, kwargs), leaves, structure, paths, self._watch)
         recorder = self._recorder(leaves, self._guides, attempt.wary)
         result = self._record(recorder, attempt.watch, args, kwargs)
         try:
@@ -167,12 +167,12 @@ class Compiled:
             f"{self.__qualname__}: traced in {1000 * seconds:.0f} ms: {call.runner.before} equations, "
             f"{len(call.runner.graph)} after the passes, {len(call.guards.conditions)} guards"
         )
-        return call(leaves)
+        return self._perform(call, leaves, args, kwargs)
 
     def _confirm(self, call: Call, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """The guards hold; before the program is trusted, the Python runs once more and must do the same."""
         paths = paths_of(self.function, args, kwargs)
-        attempt = Attempt(self.function, leaves, structure, paths, self._watch)
+        attempt = Attempt(self.function, (args, kwargs), leaves, structure, paths, self._watch)
         guides = [call.guide, *(g for g in self._guides if g is not call.guide)]
         recorder = self._recorder(leaves, guides, attempt.wary)
         result = self._record(recorder, attempt.watch, args, kwargs)
@@ -192,7 +192,14 @@ class Compiled:
         call.guide.calls.remove(again)
         call.trusted = True
         vars(self)["_last"] = call
-        return call(leaves)
+        return self._perform(call, leaves, args, kwargs)
+
+    def _perform(self, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """Run a program. Where an op refuses what it is given, the Python runs: it does what comes before, and raises."""
+        try:
+            return call(leaves)
+        except Failed:
+            return self._run(leaves, args, kwargs)
 
     def _record(self, recorder: LazyRecorder, watch: Watch, args: Any, kwargs: Any) -> Any:
         """Run the Python; if it fails, what came before has happened, as in any call."""

@@ -19,8 +19,9 @@ class Place:
     Attributes:
         path: what a reader calls it, e.g. ``"net.0.training"``.
         kind: how it is read: an ``"item"`` or ``"attribute"`` of ``container``, a ``"cell"``, the ``"length"`` of a
-            container, the ``"keys"`` of a dict, names ``"absent"`` from it, the whole of a set (``"all"``), or the
-            ``"class"`` of an object and its dict.
+            container, the ``"keys"`` of a dict, names ``"absent"`` from it, the whole of a set (``"all"``), the
+            ``"class"`` of an object and its dict, what a ``"call"`` of a function of no arguments gives, or that a
+            cell is ``"empty"``.
     """
 
     path: str
@@ -44,6 +45,10 @@ class Place:
                 return self.container.keys().isdisjoint(self.key)
             case "keys":
                 return Keys.of(self.container)
+            case "call":
+                return self.container()
+            case "empty":
+                return self.container == types.CellType()
             case "class":
                 return Class(type(self.container), getattr(self.container, "__dict__", None))
         return type(self.container)(self.container)
@@ -85,6 +90,7 @@ class Environment:
     places: list[Place] = field(default_factory=list)
     tensors: dict[int, str] = field(default_factory=dict)  # by id
     open: list[tuple[str, str]] = field(default_factory=list)  # path, and why it is no use to guard it
+    seen: dict[int, Any] = field(default_factory=dict)  # all objects that were met, by id
 
     def snapshot(self) -> list[Any]:
         """What the places hold now."""

@@ -6,6 +6,7 @@ Every condition is one expression; all of them together are compiled into one fu
 from __future__ import annotations
 
 import math
+import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ from leafgrad.compile.environment import GONE, SCALARS, Class, Environment, Plac
 from leafgrad.compile.graph import Argument, Captured
 from leafgrad.compile.memory import Apart
 from leafgrad.ops import messages
-from leafgrad.ops.node import Leaf
+from leafgrad.ops.node import Leaf, SymbolBase
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import View
 
@@ -66,6 +67,8 @@ def brief(value: Any) -> str:
 
 def facts(t: Tensor) -> str:
     """What matters of a tensor: ``float32 (3,) on cpu, requires grad``."""
+    if isinstance(t._data, SymbolBase):
+        return "a tensor made in the call"
     history = "" if t._node is None else ", requires grad" if t.is_leaf else ", computed with grad"
     return f"{messages.describe(t)} on {devices.of(t._data)}{history}"
 
@@ -107,7 +110,7 @@ class Guards:
         tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
         for i, leaf in enumerate(leaves):
             self.argument(i, leaf)
-        self.distinct(tensors, leaves, captured)
+        self.distinct(tensors, leaves, {id(t): "a captured tensor" for t in captured} | environment.tensors)
         for t in captured:
             self.captured(t, environment.tensors.get(id(t), "a captured tensor"))
         for view in views:
@@ -188,8 +191,8 @@ class Guards:
             return f"((x := {at}) is {name} or {test})"
         return f"{at} is {self.name(value)}"
 
-    def distinct(self, tensors: list[int], leaves: Sequence[Any], captured: Sequence[Tensor]) -> None:
-        """That the same arguments are one tensor as were, and none of them is a captured one."""
+    def distinct(self, tensors: list[int], leaves: Sequence[Any], known: dict[int, str]) -> None:
+        """That the same arguments are one tensor as were, and the same of them are found elsewhere, too."""
         first: dict[int, int] = {}
         for i in tensors:
             k = first.setdefault(id(leaves[i]), i)
@@ -205,10 +208,14 @@ class Guards:
                 "different tensors",
                 lambda _: "one tensor twice",
             )
-        if first and captured:
-            self.scope["outside"] = frozenset(map(id, captured))
-            ids = ", ".join(f"id(a{i})" for i in first.values())
-            path = ", ".join(self.paths[i] for i in first.values())
+        for key, i in first.items():
+            if key in known:
+                self.add(f"a{i} is {self.name(leaves[i])}", f"{self.paths[i]} and {known[key]}", "one tensor", lambda _: "two")
+        others = [i for key, i in first.items() if key not in known]
+        if others and known:
+            self.scope["outside"] = frozenset(known)
+            ids = ", ".join(f"id(a{i})" for i in others)
+            path = ", ".join(self.paths[i] for i in others)
             self.add(f"outside.isdisjoint(({ids},))", path, "passed as an argument only", lambda _: "captured as well")
 
     def gradients(
@@ -258,6 +265,10 @@ class Guards:
                 test = self.same(f"{at}.cell_contents", place.value)
             case "length":
                 test = f"len({at}) == {place.value}"
+            case "call":
+                test = f"{at}() == {self.name(place.value)}"
+            case "empty":
+                test = f"{at} == {self.name(types.CellType())}"
             case "class":
                 test = f"type({at}) is {self.name(place.value[0])}"
                 if place.value[1] is not None:

@@ -6,11 +6,12 @@ import gc
 from typing import Any
 
 from leafgrad.autograd import engine
+from leafgrad.autograd.function import FunctionNode
 from leafgrad.compile.recorder import Recorder
 from leafgrad.compile.symbol import Symbol
 from leafgrad.compile.tree import flatten
 from leafgrad.compile.unclosed import Unclosed
-from leafgrad.ops.node import GraphNode, Node
+from leafgrad.ops.node import FREED, GraphNode, Node
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import View
 
@@ -21,6 +22,8 @@ def check_hooks(recorder: Recorder, result: Any) -> None:
     for node in engine.reachable([t._node for t in tensors], recorder.born):
         if node.seq >= recorder.born and node.hooks is not None and (node.hooks.functions or node.hooks.retained):
             raise Unclosed("a tensor that it returns, or was computed with, has a hook or retains its gradient")
+        if isinstance(node, FunctionNode) and node.saved is not FREED:
+            raise Unclosed(f"the backward of {node.name()} would have to run when a result is differentiated")
 
 
 def check_kept(recorder: Recorder, result: Any) -> None:

@@ -17,8 +17,9 @@ from leafgrad.compile.graph import Equation, Line, Raw, Value, user_line
 from leafgrad.compile.guide import KEPT, Guide
 from leafgrad.compile.outside import Outside
 from leafgrad.compile.recorder import Recorder, is_exposed
+from leafgrad.compile.replay import run
 from leafgrad.compile.symbol import Symbol
-from leafgrad.errors import TraceError
+from leafgrad.errors import CompileError, TraceError
 from leafgrad.ops import carriers, messages
 from leafgrad.ops.node import Node, SymbolBase, Version
 from leafgrad.tensor.tensor import Tensor
@@ -48,6 +49,7 @@ class LazyRecorder(Recorder):
         self.strict = False  # whether a tear is an error
         self.tears: list[tuple[str, Line]] = []
         self.parts: list[Guide] = []
+        self.writes: list[tuple[int, Outside, Value]] = []  # after how many events of this part
 
     def tear(self, what: str) -> None:
         """Note that Python is needed at each call."""
@@ -108,6 +110,9 @@ class LazyRecorder(Recorder):
         while isinstance(tensor, View):
             tensor = tensor._base
         found = self.inner.get(id(tensor))
+        if found is not None:
+            done = self.at if self.guide is not None else len(self.fresh)
+            self.writes.append((done, found, tensor._data.value))
         if found is not None and self.wary and is_exposed(found.tensor._data):
             self.flush()
 
@@ -123,14 +128,35 @@ class LazyRecorder(Recorder):
             wanted = list(dict.fromkeys([s.value for s in alive if s.value in guide.made]))
             writes = [o for o in self.outside.values() if not isinstance(o.inner, View) and o.written]
             self.check_overlap(writes)
-            found = dict(zip(wanted, guide.run(wanted, self.arrays, self.executor), strict=True))
-            found = self.known | found
+            try:
+                arrays = guide.run(wanted, self.arrays, self.executor)
+            except CompileError:
+                raise
+            except Exception:
+                self.run_up_to_error()
+                raise
+            found = self.known | dict(zip(wanted, arrays, strict=True))
             for o in writes:
                 o.tensor._data[...] = found[o.inner._data.value]
                 o.count()
             self.next_part(guide, alive, found)
         finally:
             modes.FLAGS.reset(token)
+
+    def run_up_to_error(self) -> None:
+        """One of the ops fails: write what was written before it, and raise what it raises."""
+        known = {v: array for v, array in self.known.items() if v in self.sources}
+        for i, e in enumerate(self.events):
+            if not isinstance(e, Equation):
+                continue
+            try:
+                result = run(e, known)
+            except Exception:
+                last = {id(o): (o, value) for at, o, value in self.writes if at <= i}
+                for o, value in last.values():
+                    o.tensor._data[...] = known[value]
+                raise
+            known.update(zip(e.outputs, result if e.several else (result,), strict=True))
 
     def end_part(self) -> Guide:
         """The guide of what was recorded."""
@@ -154,6 +180,7 @@ class LazyRecorder(Recorder):
     def next_part(self, guide: Guide, alive: list[Symbol], found: dict[Value, Any]) -> None:
         """Let symbols that somebody holds stand for arrays, which become inputs where they are used again."""
         self.parts.append(guide)
+        self.writes.clear()
         for o in self.outside.values():
             if o.base is not None and not isinstance(o.inner, View):
                 o.inner._data = Symbol(self, like(o.inner._data.value))
@@ -175,13 +202,14 @@ class LazyRecorder(Recorder):
         """A TraceError if memory that is to be written is also read through another tensor."""
         if not writes:
             return
-        groups: dict[int, list[Any]] = {}
-        for array in self.arrays:
-            groups.setdefault(id(carriers.memory_of(array)), []).append(array)
+        groups: dict[int, list[tuple[Any, Any]]] = {}
+        for value, source in self.sources.items():
+            array = self.known[value]
+            groups.setdefault(id(carriers.memory_of(array)), []).append((source, array))
         for o in writes:
             ours = o.tensor._data
-            for other in groups.get(id(carriers.memory_of(ours)), ()):
-                if other is not ours and memory.overlap(ours, other):
+            for source, other in groups.get(id(carriers.memory_of(ours)), ()):
+                if source is not o.source and memory.overlap(ours, other):
                     raise shared(o.tensor, self.maker_line(o.inner._data.value))
 
     def maker_line(self, value: Value) -> Line:

@@ -5,6 +5,7 @@ It fails closed: a type, or a route to executed code, that it does not know make
 
 from __future__ import annotations
 
+import abc
 import enum
 import functools
 import numbers
@@ -14,6 +15,7 @@ import types
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable
 from datetime import date, time, timedelta
+from fractions import Fraction
 from typing import Any
 
 from leafgrad import devices, dtypes
@@ -27,7 +29,7 @@ from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import View
 
 OPAQUE = (Generator, dtypes.dtype, devices.device)  # known by identity; what is inside cannot matter
-IMMUTABLE = (range, slice, date, time, timedelta, numbers.Number, types.EllipsisType, types.NotImplementedType)
+IMMUTABLE = (range, slice, date, time, timedelta, types.EllipsisType, types.NotImplementedType)
 DICTS = (dict, OrderedDict, defaultdict)
 LISTS = (list, deque)
 CODE = (
@@ -36,7 +38,8 @@ CODE = (
     types.GenericAlias, types.UnionType,
 )  # fmt: skip
 TABLES = frozenset({"_parameters", "_buffers", "_modules"})  # left out of paths: "net.0.weight"
-HEAP = 1 << 9  # the flag of classes made by a class statement
+HEAP = 1 << 9  # the flag of classes that are made at run time
+IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType)
 
 
 def look(roots: Iterable[tuple[Any, str]], codes: Codes, everything: bool = False) -> Environment:
@@ -61,6 +64,15 @@ def file_of(kind: type | types.ModuleType) -> str:
     return getattr(sys.modules.get(name), "__file__", None) or ("<stdin>" if name == "__main__" else "<frozen >")
 
 
+@functools.lru_cache(maxsize=4096)
+def is_plain(kind: type) -> bool:
+    """Whether a class was made by a class statement, so that its objects are their attributes."""
+    if not kind.__flags__ & HEAP:
+        return False
+    held = vars(kind)
+    return not any(isinstance(v, IN_C) for v in held.values()) and not isinstance(held.get("__new__"), CODE)
+
+
 def function_in(held: Any) -> Any:
     """The function inside a method, a property or their like."""
     for name in ("__func__", "fget", "func"):
@@ -75,7 +87,7 @@ class Walker:
         self.codes = codes
         self.names = Names(codes, everything, file_of)
         self.found = Environment()
-        self.seen: dict[int, Any] = {}
+        self.seen: dict[int, Any] = self.found.seen
         self.read: set[tuple[int, str, Any]] = set()
         self.reached: set[types.CodeType] = set()
         self.queue: deque[tuple[Any, str, frozenset[str]]] = deque()
@@ -150,15 +162,20 @@ class Walker:
                 self.push(owner, path, live)
         elif isinstance(value, (staticmethod, classmethod, property)):
             self.push(function_in(value), path, live)
-        elif not isinstance(value, (*OPAQUE, *CODE, *SCALARS, enum.Enum)) and not self.is_immutable(value):
+        elif isinstance(value, enum.Enum):
+            self.kind(kind, path, live)
+            self.own(value, vars(value), path, live, self.names.of(kind))
+        elif not isinstance(value, (*OPAQUE, *CODE, *SCALARS)) and not self.is_immutable(value):
             self.instance(value, path, live)
-        elif isinstance(value, SCALARS) and kind not in SCALARS and not isinstance(value, enum.Enum):
+        elif isinstance(value, SCALARS) and kind not in SCALARS and not self.is_immutable(value):
             self.open(path, f"is of a class of its own, {kind.__name__}")
 
     @staticmethod
     def is_immutable(value: Any) -> bool:
         kind = type(value)
-        return isinstance(value, IMMUTABLE) and (not kind.__flags__ & HEAP or is_python(file_of(kind)))
+        if isinstance(value, numbers.Number):
+            return kind is Fraction or (hasattr(value, "dtype") and not is_plain(kind))
+        return isinstance(value, IMMUTABLE) and not is_plain(kind)
 
     def tensor(self, value: Tensor, path: str, live: frozenset[str]) -> None:
         self.found.tensors.setdefault(id(value), path)
@@ -207,6 +224,8 @@ class Walker:
         if not ours:
             self.place("attribute", value, "__code__", f"{path}.__code__", code)
         for name, cell in zip(code.co_freevars, value.__closure__ or (), strict=True):
+            if cell == types.CellType():
+                self.place("empty", cell, None, name, True)
             self.visit("cell", cell, None, name, live)
         for name in ("__defaults__", "__kwdefaults__"):
             if not ours:
@@ -234,12 +253,20 @@ class Walker:
             found = held[name]
             if not ours:
                 self.visit("item", held, name, f"{path}.{name}")
-            elif isinstance(found, types.ModuleType):
-                self.push(found, f"{path}.{name}", frozenset())
             elif not callable(found):
                 self.visit("item", held, name, f"{path}.{name}")
+            else:  # what it does is looked at when it is called
+                self.place("item", held, name, f"{path}.{name}", found)
+                self.loaded(found, f"{path}.{name}")
         if not ours:
             self.absent(held, f"{path}", self.names.users)
+
+    def loaded(self, value: Any, path: str) -> None:
+        """Something of a library that may be called: no call of it may go unseen."""
+        kind = type(value)
+        seen = isinstance(value, (types.FunctionType, *CODE, type, Op)) or is_ours(file_of(kind))
+        if not seen and kind.__name__ != "ufunc":
+            self.open(path, f"is of a type that is not known, {kind.__module__}.{kind.__qualname__}")
 
     def op(self, value: Op, path: str, live: frozenset[str]) -> None:
         """Of an op of the user's, the functions that make it up; programs run its forward."""
@@ -259,7 +286,10 @@ class Walker:
         """A class: what instances and code may read of it, and its methods that were executed."""
         if is_ours(file_of(value)) or not value.__flags__ & HEAP:
             return
+        self.place("attribute", value, "__mro__", f"{path}.__mro__", value.__mro__)
         meta = type(value)
+        if meta is abc.ABCMeta:
+            self.place("call", abc.get_cache_token, None, "what is registered with abstract classes", abc.get_cache_token())
         if meta is not type and not is_library(file_of(meta)):
             self.push(meta, f"type({path})", live)
         names = self.names.of(value)
@@ -282,7 +312,7 @@ class Walker:
             return
         if hasattr(type(found), "__get__") and not isinstance(found, (property, staticmethod, classmethod)):
             if not isinstance(found, functools.cached_property):
-                self.open(f"{base.__name__}.{name}", f"is a descriptor, {type(found).__name__}")
+                self.open(f"{base.__name__}.{name}", f"is a descriptor, a {type(found).__name__}")
         self.visit("item", vars(base), name, f"{base.__name__}.{name}", live)
 
     def check_routes(self) -> None:
@@ -299,7 +329,7 @@ class Walker:
     def instance(self, value: Any, path: str, live: frozenset[str]) -> None:
         kind = type(value)
         if kind is not types.SimpleNamespace:
-            strange = next((b for b in kind.__mro__ if b is not object and not b.__flags__ & HEAP), None)
+            strange = next((b for b in kind.__mro__ if b is not object and not is_plain(b)), None)
             if strange is not None:
                 self.open(path, f"is of a type that is not known, {kind.__module__}.{kind.__qualname__}")
                 return
@@ -307,6 +337,7 @@ class Walker:
         if not is_ours(file_of(kind)):
             self.place("class", value, None, f"type({path})", Class(kind, getattr(value, "__dict__", None)))
             self.kind(kind, path, live)
+        self.shared_by_objects(kind, path, live, names)
         self.attributes(value, path, live, names)
         own, hidden = getattr(value, "__dict__", None), list[str]()
         for base in kind.__mro__:
@@ -321,6 +352,15 @@ class Walker:
         wrapped = getattr(value, "__wrapped__", None)
         if wrapped is not None:
             self.push(wrapped, path, live)
+
+    def shared_by_objects(self, kind: type, path: str, live: frozenset[str], names: set[str] | None) -> None:
+        """Attributes of this package's classes, such as the hooks of all modules."""
+        for base in kind.__mro__:
+            if is_ours(file_of(base)):
+                for name, held in list(vars(base).items()):
+                    plain = not hasattr(held, "__get__") and not name.startswith("__") and name != "_live"
+                    if plain and (names is None or name in names):
+                        self.visit("item", vars(base), name, f"{base.__name__}.{name}", live)
 
     def attributes(self, value: Any, path: str, live: frozenset[str], names: set[str] | None) -> None:
         """The attributes of an object: its own, and those in slots."""
@@ -341,7 +381,7 @@ class Walker:
                 where = f"{path}.{name}" if path else name
                 self.visit("item", own, name, where, live)
                 self.called_from_c(own[name], where)
-        self.absent(own, path, self.names.users)
+        self.absent(own, path, self.names.users if names is None else names)
 
     def absent(self, held: Any, path: str, names: set[str]) -> None:
         """That names which code asks for, and that are not there, do not appear."""
