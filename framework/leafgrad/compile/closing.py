@@ -79,6 +79,9 @@ class Attempt:
         environment = look(self.roots, self.watch.codes)
         self.wary |= recorder.wary or bool(environment.open)
         self.check(recorder)
+        for leaf, path in zip(self.leaves, self.paths, strict=True):
+            if isinstance(leaf, Tensor) and not environment.names.isdisjoint(vars(leaf)):
+                raise Unclosed(f"it may read attributes of the tensor {path}")
         if recorder.parts:
             raise Unclosed("code of NumPy's may read and write the memory of its tensors meanwhile")
         outer = next((c for c in containers(result) if id(c) in environment.seen or id(c) in self.given), None)

@@ -90,6 +90,7 @@ class Environment:
     places: list[Place] = field(default_factory=list)
     tensors: dict[int, str] = field(default_factory=dict)  # by id
     open: list[tuple[str, str]] = field(default_factory=list)  # path, and why it is no use to guard it
+    names: frozenset[str] = frozenset()  # of attributes that the user's code may read
     seen: dict[int, Any] = field(default_factory=dict)  # all objects that were met, by id
 
     def snapshot(self) -> list[Any]:

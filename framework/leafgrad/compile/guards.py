@@ -108,6 +108,7 @@ class Guards:
         self.names: dict[int, str] = {}
         self.conditions: list[Condition] = []
         tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+        self.scope["names"] = environment.names
         for i, leaf in enumerate(leaves):
             self.argument(i, leaf)
         self.distinct(tensors, leaves, {id(t): "a captured tensor" for t in captured} | environment.tensors)
@@ -142,6 +143,7 @@ class Guards:
         at = f"a{i}"
         if isinstance(leaf, Tensor):
             test = f"type({at}) is {self.name(type(leaf))} and {self.tensor(at, leaf)}"
+            test += f" and (not {at}.__dict__ or {at}.__dict__.keys().isdisjoint(names))"
         else:
             test = self.same(at, leaf)
         self.add(test, self.paths[i], brief(leaf), lambda leaves: brief(leaves[i]), isinstance(leaf, Tensor))

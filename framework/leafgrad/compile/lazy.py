@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import modes
+from leafgrad.backends.place import place
 from leafgrad.compile import memory
 from leafgrad.compile.graph import Equation, Line, Raw, Value, user_line
 from leafgrad.compile.guide import KEPT, Guide
@@ -85,6 +86,29 @@ class LazyRecorder(Recorder):
         """An array of a graph from outside, or of an earlier part."""
         self.tear("backward() through what was computed outside")
         return self.input("array", array, Raw()).value
+
+    def at_once(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], state: str) -> Any:
+        """An op whose forward has state runs once in each call, in its place."""
+        self.interrupt(f"op {op.name!r}, in whose forward {state}")
+        raw = tuple([self.array_of(a) if isinstance(a, Symbol) else a for a in args])
+        flags = modes.FLAGS.set(modes.get() & ~modes.TRACE)
+        try:
+            result = op.compute(raw, params)
+        finally:
+            modes.FLAGS.reset(flags)
+        several = type(result) is tuple
+        symbols = tuple([self.symbol_of(array) for array in (result if several else (result,))])
+        return symbols if several else symbols[0]
+
+    def array_of(self, symbol: Symbol) -> Any:
+        """What a symbol of an earlier part stands for."""
+        return self.waiting[symbol.value][0]
+
+    def symbol_of(self, array: Any) -> Symbol:
+        """A symbol for what was computed already."""
+        value = Value(tuple(array.shape), array.dtype.name, place(array))
+        self.waiting[value] = array, False
+        return self.symbol(value)
 
     def import_array(self, what: str) -> None:
         """The tensor is one from outside, new at each call."""

@@ -43,7 +43,10 @@ MODULES = frozenset("abc collections.abc _collections_abc contextlib enum functo
 ANY_NAME = frozenset("copy dataclasses".split())
 """The same, which may read every attribute of an object."""
 
-UNSAFE = ("utils", "cli", "testing")  # of this package: reads and writes files, starts processes
+TYPES = frozenset("abc array builtins collections datetime functools itertools types typing".split())
+"""Modules whose classes in C make objects of their arguments alone."""
+
+UNSAFE = ("utils", "cli", "compat", "testing", "threads.py")  # of this package: files, processes, settings
 
 
 def is_pure(callee: Any) -> bool:

@@ -15,6 +15,7 @@ from leafgrad import backends
 from leafgrad.backends import Generator
 from leafgrad.backends.place import place
 from leafgrad.compile import outside, shapes
+from leafgrad.compile.forwards import keeps_state
 from leafgrad.compile.graph import (
     Argument,
     Captured,
@@ -41,6 +42,7 @@ from leafgrad.tensor.view import View, follow
 
 Owner = Argument | Captured
 NUMBERS = (int, float)
+STATELESS: set[Any] = set()  # ops whose forwards have been looked at
 
 
 class Recorder:
@@ -261,6 +263,11 @@ class Recorder:
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """An op on Symbols, numbers and raw arrays."""
+        if op not in STATELESS:
+            state = keeps_state(op)
+            if state is not None:
+                return self.at_once(op, args, params, state)
+            STATELESS.add(op)
         operands = [self.operand(op, a) for a in args]
         self.admit_numbers(op, operands)
 
@@ -279,6 +286,13 @@ class Recorder:
             event = self.record(op, operands, params)
         assert isinstance(event, Equation)
         return self.answer(event)
+
+    def at_once(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], state: str) -> Any:
+        """A TraceError: programs run the forwards of ops as often as they like."""
+        raise TraceError(
+            f"op {op.name!r}, at {messages.user_line()}: its forward has state, {state}; a program may run it more than "
+            "once, in parts. Make it a function of its arguments"
+        )
 
     def operand(self, op: Any, a: Any) -> Operand:
         """The value of an argument: what earlier parts computed and arrays that no Symbol stands for become inputs."""

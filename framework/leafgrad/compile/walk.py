@@ -55,6 +55,7 @@ def look(roots: Iterable[tuple[Any, str]], codes: Codes, everything: bool = Fals
             walker.globals(code, scope)
     walker.run()
     walker.check_routes()
+    walker.found.names = frozenset(walker.names.users)
     return walker.found
 
 
@@ -258,6 +259,8 @@ class Walker:
             else:  # what it does is looked at when it is called
                 self.place("item", held, name, f"{path}.{name}", found)
                 self.loaded(found, f"{path}.{name}")
+                if isinstance(found, type):
+                    self.push(found, f"{path}.{name}", frozenset())
         if not ours:
             self.absent(held, f"{path}", self.names.users)
 
@@ -284,7 +287,12 @@ class Walker:
 
     def kind(self, value: type, path: str, live: frozenset[str]) -> None:
         """A class: what instances and code may read of it, and its methods that were executed."""
-        if is_ours(file_of(value)) or not value.__flags__ & HEAP:
+        if is_ours(file_of(value)):
+            return
+        if not is_plain(value):
+            array_library = is_library(file_of(value)) and not is_python(file_of(value))
+            if value.__module__ not in pure.TYPES and not array_library:
+                self.open(path, f"is a class that is not known, {value.__module__}.{value.__qualname__}")
             return
         self.place("attribute", value, "__mro__", f"{path}.__mro__", value.__mro__)
         meta = type(value)

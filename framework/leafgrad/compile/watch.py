@@ -20,7 +20,7 @@ Codes = dict[types.CodeType, dict[str, Any]]  # executed code, with its globals
 
 STDLIB = os.path.dirname(os.__file__) + os.sep
 OURS = messages.PACKAGE + os.sep
-UNSAFE = tuple(OURS + room + os.sep for room in pure.UNSAFE)
+UNSAFE = tuple(OURS + room + ("" if room.endswith(".py") else os.sep) for room in pure.UNSAFE)
 
 
 @functools.cache
