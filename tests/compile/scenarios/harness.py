@@ -14,13 +14,17 @@ import contextlib
 import dataclasses
 import functools
 import linecache
+import os
 import pickle
 import random
 import re
+import shutil
 import sys
+import tempfile
 import types
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,6 +41,7 @@ SCHEDULES = {
     "late": (0, 0, 0, 0, 0, 1, 1, 2, 0),
 }
 LEGACY = np.random.mtrand  # the generator behind np.random.rand and the like
+FOLDER = Path(tempfile.gettempdir(), f"leafgrad-scenarios-{os.getpid()}")
 KEPT = 3  # how many earlier results are looked at again after each call
 
 
@@ -163,6 +168,11 @@ class World:
         self.patch.setitem(sys.modules, name, made)
         return made
 
+    def folder(self) -> Path:
+        """An empty folder, until the run ends: of the same name in all runs of a process."""
+        FOLDER.mkdir()
+        return FOLDER
+
     # ---- what the harness does --------------------------------------------------------------------------------------
 
     def _refused(self, error: BaseException) -> None:
@@ -213,6 +223,7 @@ def run(row: Row, executor: str | None, schedule: str, frozen: bool = False) -> 
             refusal = str(error)
         finally:
             world.patch.undo()
+            shutil.rmtree(FOLDER, ignore_errors=True)
     return world, refusal
 
 
