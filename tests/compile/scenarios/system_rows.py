@@ -239,7 +239,7 @@ def text_of_an_object(w):
 @row
 def text_with_attributes(w):
     o = types.SimpleNamespace(k=1.0)
-    step = w.compile(lambda x: x * float(f"{o.k}") + float("%(k)s" % vars(o)))
+    step = w.compile(lambda x: x * float(str.format("{0.k}", o)) + float("{k}".format(**vars(o))))
     for o.k in w.turns(1.0, 2.0, 3.0):
         w.call(step, points())
 
