@@ -108,7 +108,7 @@ def test_inference_on_the_model_that_is_traced(executor):
 
     def infer(i):
         with leafgrad.no_grad():
-            return [net(data(i)) for _ in range(150)]
+            return [net(data(i)) for _ in range(400)]
 
     results = beside(
         lambda: compile_an_inference(net, data(9), executor), *[lambda i=i: infer(i) for i in range(THREADS)]
@@ -125,13 +125,13 @@ def test_gradients_on_the_model_that_is_traced():
         return leafgrad.autograd.grad(net(data(i)).square().mean(), parameters)
 
     expected = [gradients(i) for i in range(THREADS)]
-    others = [lambda i=i: [gradients(i) for _ in range(60)] for i in range(THREADS)]
+    others = [lambda i=i: [gradients(i) for _ in range(500)] for i in range(THREADS)]
     results = beside(lambda: compile_an_inference(net, data(9)), *others)
     for each, right in zip(results, expected, strict=True):
         assert all(same(result, right) for result in each)
 
 
-def assign(p, which, count=300):
+def assign(p, which, count=800):
     """Assign again and again, and count the assignments that were not there at once or at the next one."""
     lost = 0
     for i in range(count):
@@ -172,20 +172,20 @@ def test_tensors_made_in_other_threads_hold_numbers():
 
     def make():
         made = []
-        for i in range(200):
+        for i in range(500):
             made.append((leafgrad.full((3,), float(i)) * 2 + 1).sum().item())
             assert leafgrad.tensor([1.0, 2.0]).tolist() == [1.0, 2.0]
         return made
 
     results = beside(lambda: compile_a_step(net, data(9)), *[make] * THREADS)
-    assert results == [[3 * (2.0 * i + 1) for i in range(200)]] * THREADS
+    assert results == [[3 * (2.0 * i + 1) for i in range(500)]] * THREADS
 
 
 def test_modes_of_other_threads_are_their_own():
     net, p = network(0), nn.Parameter(leafgrad.ones(3))
 
     def modes(quiet):
-        for _ in range(200):
+        for _ in range(500):
             with leafgrad.no_grad() if quiet else leafgrad.enable_grad():
                 assert (p * 2).requires_grad is not quiet
         return True
