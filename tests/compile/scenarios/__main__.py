@@ -1,4 +1,7 @@
-"""What becomes of each row, without pytest: ``python -m compile.scenarios [EXECUTOR [KIND]]``."""
+"""What becomes of each row, without pytest.
+
+``PYTHONPATH=tests python -m compile.scenarios [EXECUTOR [KIND]]``; the executor ``eager`` compares eager with eager.
+"""
 
 from __future__ import annotations
 

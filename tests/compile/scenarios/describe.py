@@ -18,7 +18,7 @@ from leafgrad import nn, optim
 
 Description = Any
 NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
-DEPTH = 8
+DEPTH = 12
 
 
 class Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import types
 
 from compile.scenarios.harness import row
@@ -133,7 +134,6 @@ def state_of_an_optimizer_is_cleared(w):
 
 @row
 def state_of_an_optimizer_is_loaded(w):
-    import copy
 
     net = network()
     adam = optim.Adam(net.parameters(), lr=0.1)

@@ -218,7 +218,7 @@ def write_to_a_gradient(w):
     def step(x):
         p.grad = None
         (p * x).sum().backward()
-        p.grad.clamp_(max=2.0)
+        p.grad.clamp_(max=4.5)
         p.grad[0] = 100.0
 
     step = w.compile(step)

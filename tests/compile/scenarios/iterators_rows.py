@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import types
 
@@ -263,7 +264,6 @@ def data_loader_walked_inside_the_step(w):
 
 @row
 def file_read_line_by_line(w):
-    import io
 
     file = io.StringIO("1.0\n2.0\n3.0\n4.0\n5.0\n6.0\n7.0\n8.0\n")
     step = w.compile(lambda x: x * float(file.readline()))

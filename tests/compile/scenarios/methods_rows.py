@@ -262,7 +262,7 @@ def module_inside_a_module_is_compiled(w):
     net[0].forward = w.compile(net[0].forward)
     for k in w.turns(1.0, 2.0, 3.0):
         with leafgrad.no_grad():
-            net[0].weight.fill_(k)
+            net[0].weight.fill_(k / 20)
         w.call(net, points())
 
 

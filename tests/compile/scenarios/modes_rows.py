@@ -241,6 +241,7 @@ def backward_into_history_from_outside(w):
         (o.h * x).sum().backward()
 
     step = w.compile(step)
+    w.watch(p)
     for k in w.turns(1.0, 2.0, 3.0):
         o.h = (p * k).sin()
         w.call(step, points())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 
 from compile.scenarios.harness import points, row
@@ -277,7 +278,6 @@ def function_of_leafgrad_is_replaced(w):
 @row
 def constant_of_math_is_replaced(w):
     m = w.module("stepping", "import math\ndef step(x):\n    return x * math.pi\n")
-    import math
 
     step = w.compile(m.step)
     for pi in w.turns(math.pi, 3.0, 4.0):
