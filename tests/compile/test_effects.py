@@ -227,7 +227,7 @@ def test_random_numbers_are_those_of_eager():
     assert [n.tolist() for n in numbers] == [leafgrad.rand(2, generator=own).tolist() for _ in range(3)]
 
 
-def test_nothing_is_written_when_the_program_fails():
+def test_what_comes_before_an_error_has_happened():
     w = leafgrad.ones(2)
 
     @leafgrad.op
@@ -245,9 +245,9 @@ def test_nothing_is_written_when_the_program_fails():
         f(leafgrad.ones(2))
     with pytest.raises(RuntimeError, match=r"refuses_sometimes.*too large"):
         f(leafgrad.full((2,), 100.0))
-    assert w.tolist() == [4, 4]
-    f(leafgrad.ones(2))
     assert w.tolist() == [5, 5]
+    f(leafgrad.ones(2))
+    assert w.tolist() == [6, 6]
 
 
 # ---- effects that cannot be repeated --------------------------------------------------------------------------------
@@ -263,10 +263,9 @@ def test_memory_reached_in_two_ways():
             w.add_(1)
         return alias * 1
 
-    f()
-    with pytest.raises(TraceError, match=r"also reaches through another tensor, made outside by detach\(\)"):
-        f()
-    assert w.tolist() == [2, 2]
+    assert [f().tolist() for _ in range(5)] == [[i, i] for i in range(2, 7)]
+    assert w.tolist() == [6, 6]
+    assert "also reaches through another tensor" in f.explain() or "memory" in f.explain()
 
 
 def test_arguments_that_overlap_with_what_is_written():
@@ -279,17 +278,14 @@ def test_arguments_that_overlap_with_what_is_written():
 
     for _ in range(3):
         f(leafgrad.ones(2))
-    with pytest.raises(TraceError, match="also reaches through another tensor"):
-        f(w.detach()[:2])
-    with pytest.raises(TraceError, match="also reaches through another tensor"):
-        f(w[:2])
-    assert w.tolist() == [4] * 4
+    assert f(w.detach()[:2]).tolist() == [5, 5]
+    assert f(w[:2]).tolist() == [6, 6]
+    assert w.tolist() == [6] * 4
     f(leafgrad.ones(4)[:2])
     g = leafgrad.compile(lambda x: (w.add_(1), x * 1)[1])
     for _ in range(3):
         g(leafgrad.ones(4))
-    with pytest.raises(TraceError, match="also reaches through another tensor"):
-        g(w.detach())  # of the shape that was traced: only its memory tells
+    assert g(w.detach()).tolist() == [11] * 4  # of the shape that was traced: only its memory tells
     assert g._misses[-1].path == "memory that is written"
     g(leafgrad.ones(4))
 
@@ -309,8 +305,7 @@ def test_gradients_that_are_arguments():
     assert f(other).tolist() == [1, 1]
     assert other.tolist() == [1, 1]
     assert w.grad.tolist() == [10, 10]
-    with pytest.raises(TraceError, match="also reaches through another tensor"):
-        f(w.grad.detach())
+    assert f(w.grad.detach()).tolist() == [12, 12]
 
 
 def test_parts_of_one_memory_that_do_not_meet():
@@ -334,23 +329,26 @@ def test_writes_that_change_history():
     def f():
         buffer.add_(w)
 
-    f()
-    buffer = leafgrad.zeros(2)
-    with pytest.raises(TraceError, match=r"whether or how a tensor from outside, .* requires grad"):
+    for _ in range(4):
+        buffer = leafgrad.zeros(2)
         f()
-    assert not buffer.requires_grad
-    assert buffer.tolist() == [0, 0]
+        assert buffer.requires_grad
+        assert buffer.tolist() == [1, 1]
+        w.grad = None
+        buffer.sum().backward()
+        assert w.grad.tolist() == [1, 1]
+    assert "requires grad: by writing into it with recording on" in f.explain()
 
 
 def test_backward_into_a_graph_from_outside():
     w = leafgrad.ones(2, requires_grad=True)
     hidden = w * 3
     f = leafgrad.compile(lambda: (hidden * 2).sum().backward())
-    f()
-    hidden = w * 3
-    with pytest.raises(TraceError, match=r"recorded outside of the traced function: detach\(\)"):
+    for i in range(1, 5):
+        hidden = w * 3
         f()
-    assert w.grad.tolist() == [6, 6]
+        assert w.grad.tolist() == [6 * i, 6 * i]
+    assert "open, since" in f.explain()
 
 
 def test_results_pass_gradients_on_to_a_graph_from_outside():

@@ -429,21 +429,29 @@ def test_log_explain_and_the_warning(monkeypatch, capsys):
     def step(x, factor):
         return x * factor
 
-    x = leafgrad.ones(2)
-    for factor in range(9):
-        step(x, float(factor))
-    with pytest.warns(
-        UserWarning, match=r"traced again 8 times, mostly because of factor .* was 8.0, is 9.0"
-    ) as caught:
-        step(x, 9.0)
+    for n in range(1, 10):
+        step(leafgrad.ones(n), 2.0)
+    with pytest.warns(UserWarning, match=r"traced again 8 times, mostly because of x .* is float32 \(10,\)") as caught:
+        step(leafgrad.ones(10), 2.0)
     assert caught[0].filename == __file__
-    step(x, 10.0)  # said once
+    step(leafgrad.ones(11), 2.0)  # said once
     log = capsys.readouterr().err
     assert "step: traced in" in log
-    assert "step: traced again, since factor was 1.0 and is 2.0" in log
+    assert "step: recorded again, since x was float32 (2,) on cpu and is float32 (3,) on cpu" in log
+    assert "x was float32 (2,) on cpu and became float32 (3,) on cpu" in step.explain()
+
+
+def test_a_number_that_keeps_changing_becomes_an_input():
+    @leafgrad.compile
+    def step(x, factor):
+        return (x * factor).sin() * (1 + factor)
+
+    x = leafgrad.ones(3)
+    for factor in range(20):
+        assert step(x, factor / 7).tolist() == pytest.approx(((x * (factor / 7)).sin() * (1 + factor / 7)).tolist())
     text = step.explain()
-    assert "factor was 1.0 and became 2.0" in text
-    assert "factor changed 9 times: pass a number that changes as a tensor" in text
+    assert "open, since factor changes from call to call" in text
+    assert len(step._guides) <= 2
 
 
 def test_many_guards_take_microseconds():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from leafgrad import modes
 from leafgrad.compile.call import Call
 from leafgrad.compile.environment import Environment
-from leafgrad.compile.graph import Argument, Captured, Grad, Graph, Live, Number, Raw, Value, Write
+from leafgrad.compile.graph import Argument, Captured, Grad, Graph, Line, Live, Number, Raw, Value, Write
 from leafgrad.compile.guards import Guards, brief, facts
 from leafgrad.compile.kept import check_kept
 from leafgrad.compile.lazy import LazyRecorder
@@ -18,7 +19,7 @@ from leafgrad.compile.trace import Traced, finish, recording
 
 from leafgrad.compile.unclosed import Unclosed
 from leafgrad.compile.walk import look
-from leafgrad.compile.watch import Watch
+from leafgrad.compile.watch import Codes, Watch, is_library, source_of
 from leafgrad.tensor.tensor import Tensor
 
 
@@ -42,6 +43,17 @@ def containers(tree: Any) -> list[Any]:
         elif isinstance(part, (list, tuple)):
             waiting += part
     return found
+
+
+def line_that_stores(codes: Codes, key: Any) -> str:
+    """Where executed code of the user assigns a name, an attribute or an item; else where that code is."""
+    users = [code for code, scope in codes.items() if not is_library(source_of(code, scope))]
+    for code in users:
+        for i in dis.get_instructions(code):
+            if i.opname.startswith(("STORE_", "DELETE_")) and i.opname != "STORE_FAST" and i.positions is not None:
+                if i.argval == key or (i.opname == "STORE_SUBSCR" and key in code.co_consts):
+                    return f" at {Line(code.co_filename, i.positions.lineno or code.co_firstlineno)}"
+    return f" in {Line(users[0].co_filename, users[0].co_firstlineno)}" if users else ""
 
 
 class Attempt:
@@ -115,7 +127,8 @@ class Attempt:
             what, line = self.watch.open[0]
             raise Unclosed(f"{what} at {line}")
         for place, old, new in self.before.changed(self.held):
-            raise Unclosed(f"it changes {place.path} from {brief(old)} to {brief(new)}")
+            where = line_that_stores(self.watch.codes, place.key)
+            raise Unclosed(f"it changes {place.path} from {brief(old)} to {brief(new)}{where}")
         if modes.get() != self.flags:
             raise Unclosed("it leaves another gradient mode behind than it found")
 

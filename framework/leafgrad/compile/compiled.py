@@ -130,7 +130,12 @@ class Compiled:
         for call in calls:
             if call.guards.match(flags, structure, leaves):
                 if not call.trusted or os.environ.get("LEAFGRAD_COMPILE") == "check":
-                    return self._confirm(call, structure, leaves, args, kwargs)
+                    if not self._lock.acquire(blocking=False):
+                        return self._run(leaves, args, kwargs)
+                    try:
+                        return self._confirm(call, structure, leaves, args, kwargs)
+                    finally:
+                        self._lock.release()
                 if call is not calls[0]:
                     self._calls = [call, *(c for c in calls if c is not call)]
                 vars(self)["_last"] = call
@@ -146,6 +151,17 @@ class Compiled:
                 result = self.function(*args, **kwargs)
             vars(self)["_watch"] = watch
             return result
+        if not self._lock.acquire(blocking=False):  # another thread watches a call
+            return self._run(leaves, args, kwargs)
+        try:
+            return self._attempt(flags, structure, leaves, paths, args, kwargs)
+        finally:
+            self._lock.release()
+
+    def _attempt(
+        self, flags: int, structure: Any, leaves: list[Any], paths: list[str], args: Any, kwargs: Any
+    ) -> Any:
+        """Record a call, and close it if guards can stand for its Python."""
         if self._calls:  # the program that came closest tells why
             misses = [call.guards.miss(flags, structure, leaves) for call in self._calls]
             self._note_miss(max(misses, key=lambda miss: miss.held))
@@ -269,7 +285,7 @@ class Compiled:
                 f"was {before}, is {now}). Tracing costs far more than a call: pass a number that changes as a tensor, "
                 "keep shapes fixed, and keep what changes from call to call out of the function; explain() lists all",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     # ---- looking inside ---------------------------------------------------------------------------------------

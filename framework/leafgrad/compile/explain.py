@@ -70,7 +70,7 @@ def program(call: Call) -> list[str]:
     lines += [f"effects: {', '.join(f'{n} {words[k]}' for k, n in kinds.items())}"] if kinds else []
     lines += runner.program.explain()
     if call.backward is not None:
-        state = "traced" if call.backward.run is None else "compiled"
+        state = "compiled" if call.backward.runs else "traced"
         lines.append(f"{len(call.differentiable)} results have gradients; their backward pass is {state}")
     return [*lines, *(f"result {i} {withheld(refused.error)}" for i, refused in call.refused.items())]
 

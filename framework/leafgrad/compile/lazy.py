@@ -21,7 +21,7 @@ from leafgrad.compile.recorder import Recorder, is_exposed
 from leafgrad.compile.replay import run
 from leafgrad.compile.symbol import Symbol
 from leafgrad.errors import CompileError, TraceError
-from leafgrad.ops import carriers, messages
+from leafgrad.ops import carriers
 from leafgrad.ops.node import Node, SymbolBase, Version
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import View, follow
@@ -50,6 +50,7 @@ class LazyRecorder(Recorder):
         self.strict = False  # whether a tear is an error
         self.tears: list[tuple[str, Line]] = []
         self.parts: list[Guide] = []
+        self.owners: dict[int, list[Outside]] = {}  # tensors from outside that were read, by whose memory they show
         self.writes: list[tuple[int, Outside, Value]] = []  # after how many events of this part
 
     def tear(self, what: str) -> None:
@@ -137,8 +138,20 @@ class LazyRecorder(Recorder):
         if found is not None:
             done = self.at if self.guide is not None else len(self.fresh)
             self.writes.append((done, found, tensor._data.value))
-        if found is not None and self.wary and is_exposed(found.tensor._data):
+            if self.shared(found) or (self.wary and is_exposed(found.tensor._data)):
+                self.flush()
+
+    def meet(self, found: Outside) -> None:
+        """A tensor is about to be read: what was written to its memory through others comes first."""
+        group = self.owners.setdefault(id(carriers.memory_of(found.tensor._data)), [])
+        if any(o.written and o is not found and memory.overlap(o.tensor._data, found.tensor._data) for o in group):
             self.flush()
+        group.append(found)
+
+    def shared(self, found: Outside) -> bool:
+        """Whether the memory of a tensor is read or written through another one, too."""
+        group = self.owners.get(id(carriers.memory_of(found.tensor._data)), ())
+        return any(o is not found and memory.overlap(o.tensor._data, found.tensor._data) for o in group)
 
     # ---- the end of a part ------------------------------------------------------------------------------------
 
@@ -151,7 +164,6 @@ class LazyRecorder(Recorder):
             guide = self.end_part()
             wanted = list(dict.fromkeys([s.value for s in alive if s.value in guide.made]))
             writes = [o for o in self.outside.values() if not isinstance(o.inner, View) and o.written]
-            self.check_overlap(writes)
             try:
                 arrays = guide.run(wanted, self.arrays, self.executor)
             except CompileError:
@@ -175,7 +187,8 @@ class LazyRecorder(Recorder):
                 continue
             try:
                 result = run(e, known)
-            except Exception:
+            except Exception as error:
+                error.add_note(f"in the compiled step at {e.line}")
                 last = {id(o): (o, value) for at, o, value in self.writes if at <= i}
                 for o, value in last.values():
                     o.tensor._data[...] = known[value]
@@ -221,23 +234,6 @@ class LazyRecorder(Recorder):
         self.level = guide.next
         self.begin(self.level)
         self.symbols = [weakref.ref(s) for s in alive]
-
-    def check_overlap(self, writes: list[Outside]) -> None:
-        """A TraceError if memory that is to be written is also read through another tensor."""
-        if not writes:
-            return
-        groups: dict[int, list[tuple[Any, Any]]] = {}
-        for value, source in self.sources.items():
-            array = self.known[value]
-            groups.setdefault(id(carriers.memory_of(array)), []).append((source, array))
-        for o in writes:
-            ours = o.tensor._data
-            for source, other in groups.get(id(carriers.memory_of(ours)), ()):
-                if source is not o.source and memory.overlap(ours, other):
-                    raise shared(o.tensor, self.maker_line(o.inner._data.value))
-
-    def maker_line(self, value: Value) -> Line:
-        return next((e.line for e in self.events if isinstance(e, Equation) and value in e.outputs), user_line())
 
     # ---- the end of the call ----------------------------------------------------------------------------------
 
@@ -320,11 +316,3 @@ class LazyRecorder(Recorder):
 
 def like(value: Value) -> Value:
     return Value(value.shape, value.dtype, value.place)
-
-
-def shared(tensor: Tensor, line: Line) -> TraceError:
-    return TraceError(
-        f"a compiled step writes into a tensor, {messages.describe(tensor)}, whose memory it also reads through "
-        f"another tensor, made outside by detach(), data or a slice, at {line}. Use one of the two only, make the "
-        "other one inside the step, or clone() it"
-    )

@@ -165,12 +165,16 @@ class Recorder:
         if isinstance(data, SymbolBase):
             return data
         found = self.inner[id(inner)]
+        self.meet(found)
         array = found.tensor._data
         if self.wary and is_exposed(array):
             array = array.copy()  # somebody may write it before the program reads it
         inner._data = symbol = self.input("tensor", array, found.source)
         found.base = symbol
         return symbol
+
+    def meet(self, found: Outside) -> None:
+        """A tensor from outside is about to be read."""
 
     def lift_view(self, inner: View) -> Any:
         root = self.lift(inner._base)

@@ -6,13 +6,14 @@ It fails closed: a type, or a route to executed code, that it does not know make
 from __future__ import annotations
 
 import abc
+import builtins
 import enum
 import functools
 import numbers
 import os
 import sys
 import types
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Iterable
 from datetime import date, time, timedelta
 from fractions import Fraction
@@ -35,7 +36,7 @@ LISTS = (list, deque)
 CODE = (
     types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodWrapperType, types.MethodDescriptorType,
     types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, types.CodeType,
-    types.GenericAlias, types.UnionType,
+    types.GenericAlias, types.UnionType, type(namedtuple("Pair", "a").a),
 )  # fmt: skip
 TABLES = frozenset({"_parameters", "_buffers", "_modules"})  # left out of paths: "net.0.weight"
 HEAP = 1 << 9  # the flag of classes that are made at run time
@@ -240,6 +241,9 @@ class Walker:
         wanted = global_names(code)
         for name in sorted(wanted & scope.keys()):
             self.visit("item", scope, name, name)
+        own = vars(builtins)
+        for name in sorted(wanted & own.keys() - scope.keys()):
+            self.place("item", own, name, name, own[name])
         missing = tuple(sorted(wanted - scope.keys()))
         if missing:
             self.place("absent", scope, missing, "globals", True)
