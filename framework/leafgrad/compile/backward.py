@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from leafgrad import backends
 from leafgrad.compile.graph import Graph, Value
 from leafgrad.compile.recorder import unknown_history
 from leafgrad.compile.trace import Traced
@@ -97,7 +98,7 @@ class Backward:
             if tensor is not None and tensor._version is not None and tensor._version.seq > node.seq:
                 raise messages.modified(node, array, tensor._version)
         filled = [
-            new_full(some, shape=v.shape, value=0, dtype=v.dtype) if one is None else one
+            new_full(some, shape=v.shape, value=0, dtype=v.dtype) if one is None else backends.backend_of(one).wrap(one)
             for one, v in zip(gradients, self.values, strict=True)
         ]
         found = self.program()([array for array, _ in node.saved] + filled)

@@ -72,9 +72,9 @@ def compute_type(equation: Equation) -> str | None:
     floats = kinds & set(FLOATS)
     if floats:
         return max(floats) if kinds <= {*FLOATS, "bool"} else None
-    if any(isinstance(v, float) for v in equation.inputs):
-        return None
-    return kinds.pop() if len(kinds) == 1 else "int64"
+    numbers = [v for v in equation.inputs if isinstance(v, (int, float))]
+    exact = all(isinstance(v, int) and -(1 << 63) <= v < 1 << 63 for v in numbers)
+    return "int64" if exact else None  # numbers need not fit the dtype that they are compared with
 
 
 def render(equation: Equation, reads: Sequence[str | None]) -> str:
