@@ -112,7 +112,9 @@ def render(equation: Equation, reads: Sequence[str | None]) -> str:
 
 
 def literal(value: Any, kind: str) -> str:
-    """A number of dtype ``kind``; None is nan, of which every comparison fails."""
+    """A number of dtype ``kind``, as NumPy converts it; None is nan, of which every comparison fails."""
+    if kind == "bool":
+        return f"((uint8_t){int(bool(value))})"
     if kind not in FLOATS:
         return f"(({C_TYPES[kind]}){int(value or 0)}LL)" if abs(int(value or 0)) < 1 << 63 else "INT64_MIN"
     number = math.nan if value is None else float(value)
