@@ -14,7 +14,7 @@ import leafgrad
 from leafgrad.compile.passes import optimize
 from leafgrad.compile.trace import trace_call
 
-NUMBERS = (True, False, 0, 1, -1, 2, 3, 0.0, -0.0, 1.0, -1.0, 2.0, 0.5, math.inf, -math.inf, math.nan)
+NUMBERS = (True, False, 0, 1, -1, 2, 3, 300, 2**63, 0.0, -0.0, 1.0, -1.0, 2.0, 0.5, math.inf, -math.inf, math.nan)
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -25,6 +25,7 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "pow": operator.pow,
     "eq": operator.eq,
     "lt": operator.lt,
+    "ge": operator.ge,
     "maximum": lambda x, y: leafgrad.where(x > y, x, y),
     "add after neg": lambda x, y: -x + y,
     "sum of three": lambda x, y: x + x + y,
@@ -32,13 +33,15 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "clamp": lambda x, y: x.clamp(min=y) if isinstance(x, leafgrad.Tensor) else y.clamp(max=x),
 }
 IN_PLACE = {name: getattr(leafgrad.Tensor, name) for name in ("add_", "sub_", "mul_", "div_", "pow_")}
-DTYPES = ("float32", "float64", "int64", "bool")
+DTYPES = ("float32", "float64", "int64", "uint8", "bool")
 
 
 def values(dtype: str) -> Any:
     """Numbers at which arithmetic has corners."""
     if dtype == "bool":
         return leafgrad.tensor([True, False, True])
+    if dtype == "uint8":
+        return leafgrad.tensor([0, 1, 2, 7, 255]).to(leafgrad.uint8)
     if dtype == "int64":
         return leafgrad.tensor([-3, -1, 0, 1, 2, 7])
     special = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, math.inf, -math.inf, math.nan]

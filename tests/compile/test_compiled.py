@@ -157,7 +157,7 @@ def test_draws_cannot_be_repeated_for_a_derivative_of_a_derivative():
     f = leafgrad.compile(lambda: (w * w * leafgrad.rand(2)).sum())
     for _ in range(3):
         out = f()
-    with pytest.raises(TraceError, match="draws random numbers, at test_compiled.py"):
+    with pytest.raises(TraceError, match=r"draws random numbers, at test_compiled\.py"):
         leafgrad.autograd.grad(out, w, create_graph=True)
 
 

@@ -6,7 +6,6 @@ import pytest
 
 import leafgrad
 from leafgrad import nn
-from leafgrad.errors import TraceError
 from leafgrad.nn import functional as F
 
 

@@ -147,3 +147,13 @@ def test_results_without_dimensions_are_arrays(function, program):
         assert (got.shape, got.dtype.name) == ((), str(want.dtype).rpartition(".")[2])
         np.testing.assert_allclose(got, want.numpy(), rtol=1e-12)
         assert not any(np.may_share_memory(got, a) for a in arrays)
+
+
+def test_ops_of_bools_keep_their_dtype():
+    x = leafgrad.tensor([True, False])
+    for function in (leafgrad.square, leafgrad.abs, lambda x: x * x, lambda x: x + x, lambda x: x * True):
+        graph = trace_call(lambda x, f=function: f(x), (x,), {}).graph
+        (got,) = NumpyProgram(graph)([x.numpy()])
+        want = function(x).numpy()
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got, want)

@@ -152,7 +152,6 @@ def test_a_trace_computes_nothing():
 
 def test_ops_that_only_a_run_understands_are_run_on_what_they_would_get():
 
-
     @op
     def positives(xp, x):
         return x[x > 4]
@@ -205,5 +204,5 @@ def test_symbols_do_not_outlive_the_trace():
 
     with pytest.raises(TraceError, match="was kept outside of the function"):
         leafgrad.trace(f, leafgrad.ones(2))
-    with pytest.raises(TraceError, match="made while tracing is used in another thread, or was kept and is used outside"):
+    with pytest.raises(TraceError, match="made while tracing is used in another thread, or was kept"):
         kept[0] + 1

@@ -17,9 +17,7 @@ def compile(
 ) -> Callable[[Callable[..., Any]], Compiled]: ...
 @overload
 def compile(function: Callable[..., Any], *, executor: str | None = None, closed: bool = False) -> Compiled: ...
-def compile(
-    function: Callable[..., Any] | None = None, *, executor: str | None = None, closed: bool = False
-) -> Any:
+def compile(function: Callable[..., Any] | None = None, *, executor: str | None = None, closed: bool = False) -> Any:
     """Make a function run as a compiled program: whole training steps too, with derivatives of any order inside.
 
     The first call runs as it is, so that what is made once, such as an optimizer's state, exists. The second is

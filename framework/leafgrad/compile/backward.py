@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from leafgrad import modes
+from leafgrad.autograd import engine
 from leafgrad.compile.graph import Equation, Graph, Value
 from leafgrad.compile.trace import Traced
 from leafgrad.errors import TraceError
@@ -104,7 +105,8 @@ class Backward:
             return self.pull_recorded_raw(node, gradients, needed)
         check(node, node.saved)
         run, places = self.program(tuple([one is not None for one in gradients]))
-        found = run([array for array, _ in node.saved] + [one for one in gradients if one is not None])
+        given = [engine.array(one) for one in gradients if one is not None]
+        found = run([array for array, _ in node.saved] + given)
         return [
             (node.edges[i], array)
             for i, array in zip(places, found, strict=True)

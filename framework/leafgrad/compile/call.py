@@ -100,8 +100,10 @@ class Call:
             raise Failed from error
         early = {o.source: self.tensor(o.source, leaves) for o in self.outputs if is_early(o)}
         made = [carriers.alias(a) for a in arrays[: self.count]]
-        node = None if self.backward is None else self.backward.node(
-            self.save(leaves, inputs, arrays), self.held(leaves, inputs)
+        node = (
+            None
+            if self.backward is None
+            else self.backward.node(self.save(leaves, inputs, arrays), self.held(leaves, inputs))
         )
         complete([partial(self.apply, e, None if k is None else arrays[k], leaves) for e, k in self.effects])
         for i, alias in self.aliases.items():
@@ -155,7 +157,9 @@ class Call:
 
     def held(self, leaves: Leaves, inputs: list[Any]) -> dict[Value, Saved]:
         """All inputs, for derivatives of derivatives."""
-        return {v: (a, self.tensor(self.recorded[v], leaves)) for v, a in zip(self.runner.graph.inputs, inputs, strict=True)}
+        return {
+            v: (a, self.tensor(self.recorded[v], leaves)) for v, a in zip(self.runner.graph.inputs, inputs, strict=True)
+        }
 
     def apply(self, effect: Effect, array: Any, leaves: Leaves) -> None:
         """Do to a tensor what the function did."""

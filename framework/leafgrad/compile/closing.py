@@ -16,7 +16,6 @@ from leafgrad.compile.kept import check_kept
 from leafgrad.compile.lazy import LazyRecorder
 from leafgrad.compile.memory import Apart
 from leafgrad.compile.trace import Traced, finish, recording
-
 from leafgrad.compile.unclosed import Unclosed
 from leafgrad.compile.walk import look
 from leafgrad.compile.watch import Codes, Watch, is_library, source_of
@@ -50,9 +49,10 @@ def line_that_stores(codes: Codes, key: Any) -> str:
     users = [code for code, scope in codes.items() if not is_library(source_of(code, scope))]
     for code in users:
         for i in dis.get_instructions(code):
-            if i.opname.startswith(("STORE_", "DELETE_")) and i.opname != "STORE_FAST" and i.positions is not None:
-                if i.argval == key or (i.opname == "STORE_SUBSCR" and key in code.co_consts):
-                    return f" at {Line(code.co_filename, i.positions.lineno or code.co_firstlineno)}"
+            stores = i.opname.startswith(("STORE_", "DELETE_")) and i.opname != "STORE_FAST"
+            if stores and (i.argval == key or (i.opname == "STORE_SUBSCR" and key in code.co_consts)):
+                number = None if i.positions is None else i.positions.lineno
+                return f" at {Line(code.co_filename, number or code.co_firstlineno)}"
     return f" in {Line(users[0].co_filename, users[0].co_firstlineno)}" if users else ""
 
 
@@ -133,9 +133,7 @@ class Attempt:
             raise Unclosed("it leaves another gradient mode behind than it found")
 
 
-def read_by(
-    traced: Traced, watch: Watch, starts: Sequence[tuple[Any, str]], environment: Environment
-) -> Environment:
+def read_by(traced: Traced, watch: Watch, starts: Sequence[tuple[Any, str]], environment: Environment) -> Environment:
     """What the call read, in which all tensors that it captured must be found."""
     lost = [t for t in traced.captured if id(t) not in environment.tensors]
     if lost:

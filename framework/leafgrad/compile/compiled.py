@@ -158,9 +158,7 @@ class Compiled:
         finally:
             self._lock.release()
 
-    def _attempt(
-        self, flags: int, structure: Any, leaves: list[Any], paths: list[str], args: Any, kwargs: Any
-    ) -> Any:
+    def _attempt(self, flags: int, structure: Any, leaves: list[Any], paths: list[str], args: Any, kwargs: Any) -> Any:
         """Record a call, and close it if guards can stand for its Python."""
         if self._calls:  # the program that came closest tells why
             misses = [call.guards.miss(flags, structure, leaves) for call in self._calls]
@@ -195,7 +193,9 @@ class Compiled:
         try:
             again = attempt.close(recorder, result, self.executor)
             if not again.same_as(call):
-                raise Unclosed("its Python does something else at the next call, although nothing that it reads changed")
+                raise Unclosed(
+                    "its Python does something else at the next call, although nothing that it reads changed"
+                )
         except Unclosed as error:
             self._calls = [c for c in self._calls if c is not call]
             if call.trusted:
@@ -211,7 +211,7 @@ class Compiled:
         return self._perform(call, leaves, args, kwargs)
 
     def _perform(self, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
-        """Run a program. Where an op refuses what it is given, the Python runs: it does what comes before, and raises."""
+        """Run a program. Where an op refuses what it is given, the Python does what comes before, and raises."""
         try:
             return call(leaves)
         except Failed:

@@ -1,4 +1,4 @@
-"""Places that a step reads beside its arguments, and what they held: cells, globals, attributes, items of containers."""
+"""Places that a step reads beside its arguments, and what they held: cells, globals, attributes, items."""
 
 from __future__ import annotations
 

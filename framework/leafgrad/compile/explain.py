@@ -15,9 +15,7 @@ from leafgrad.errors import FreedGraphError
 SHOWN = 40  # guards on what is not an argument
 
 
-def text(
-    name: str, calls: Sequence[Call], misses: Sequence[Miss], started: bool, reason: str | None, last: Any
-) -> str:
+def text(name: str, calls: Sequence[Call], misses: Sequence[Miss], started: bool, reason: str | None, last: Any) -> str:
     """Programs, guards, retraces with their reasons, and what the executors say."""
     if not calls and reason is None:
         state = "ran once as it is; the next call is recorded" if started else "has not been called"

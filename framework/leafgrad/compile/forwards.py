@@ -1,4 +1,4 @@
-"""Whether the forward of an op keeps or reads state, so that running it more or less often than a call does would show."""
+"""Whether the forward of an op keeps or reads state, so that running it more often than a call does would show."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ def state_of(forward: types.FunctionType) -> Iterator[str]:
                     yield f"the module {value.__name__} is used"
             elif isinstance(value, types.BuiltinFunctionType):
                 owner = value.__self__
-                if owner is not None and not isinstance(owner, (types.ModuleType, type)) or value.__module__ in STATEFUL:
+                if (
+                    owner is not None and not isinstance(owner, (types.ModuleType, type))
+                ) or value.__module__ in STATEFUL:
                     yield f"{name} is {pure.named(value)}"
             elif isinstance(value, MUTABLE) or has_attributes(value):
                 yield f"{name} is a {type(value).__name__}"

@@ -212,7 +212,12 @@ class Guards:
             )
         for key, i in first.items():
             if key in known:
-                self.add(f"a{i} is {self.name(leaves[i])}", f"{self.paths[i]} and {known[key]}", "one tensor", lambda _: "two")
+                self.add(
+                    f"a{i} is {self.name(leaves[i])}",
+                    f"{self.paths[i]} and {known[key]}",
+                    "one tensor",
+                    lambda _: "two",
+                )
         others = [i for key, i in first.items() if key not in known]
         if others and known:
             self.scope["outside"] = frozenset(known)

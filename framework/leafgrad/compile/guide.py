@@ -25,7 +25,8 @@ class Input:
 
     Attributes:
         value: what stands for it.
-        kind: ``"tensor"``, ``"number"`` (an operand of the op that comes next), ``"live"``, ``"constant"``, ``"array"``.
+        kind: ``"tensor"``, ``"number"`` (an operand of the op that comes next), ``"live"``, ``"constant"`` or
+            ``"array"``.
         operand: which operand a number is.
         strides: None if the elements lie in C order.
         line: where it was read.

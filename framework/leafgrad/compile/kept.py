@@ -41,8 +41,8 @@ def check_kept(recorder: Recorder, result: Any) -> None:
             del kept
             gc.collect()
     raise Unclosed(
-        f"a tensor made{line_of(recorder, kept[-1])} was kept outside of the function; a program would put nothing there. "
-        "State that is made at a first call, such as an optimizer's, has to exist before"
+        f"a tensor made{line_of(recorder, kept[-1])} was kept outside of the function; a program would put nothing "
+        "there. State that is made at a first call, such as an optimizer's, has to exist before"
     )
 
 

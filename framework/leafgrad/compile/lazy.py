@@ -73,7 +73,11 @@ class LazyRecorder(Recorder):
         found = self.inner.get(id(inner))
         root = inner._base if isinstance(inner, View) else inner
         outer = self.inner.get(id(root))
-        waits = outer.written if outer is not None else not (type(root._data) is Symbol and root._data.value in self.waiting)
+        waits = (
+            outer.written
+            if outer is not None
+            else not (type(root._data) is Symbol and root._data.value in self.waiting)
+        )
         if waits or (found is None and self.lift(inner).value not in self.waiting):
             self.flush()
         if found is not None:

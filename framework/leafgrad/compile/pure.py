@@ -37,7 +37,9 @@ METHODS: tuple[type, ...] = (
 
 EXCEPT = frozenset({"format", "format_map"})  # read attributes by names in a string
 
-MODULES = frozenset("abc collections.abc _collections_abc contextlib enum functools numbers operator types typing".split())
+MODULES = frozenset(
+    "abc collections.abc _collections_abc contextlib enum functools numbers operator types typing".split()
+)
 """Modules of Python's own, written in Python, that keep nothing."""
 
 ANY_NAME = frozenset("copy dataclasses".split())

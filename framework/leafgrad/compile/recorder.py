@@ -230,7 +230,8 @@ class Recorder:
         event = guide.events[self.at]
         if type(event) is not Equation or event.op is not op or len(event.inputs) != len(args):
             return None
-        inner, raw = [], []
+        inner: list[Any] = []
+        raw: list[Any] = []
         for a, v in zip(args, event.inputs, strict=True):
             if isinstance(a, TensorBase):
                 data = a._data
@@ -280,7 +281,7 @@ class Recorder:
                 type(e) is Equation
                 and e.op is op
                 and len(e.inputs) == len(operands)
-                and all([a is b if isinstance(a, Value) else same(a, b) for a, b in zip(operands, e.inputs)])
+                and all(map(same_operand, operands, e.inputs))
                 and same(params, e.params)
             )
 
@@ -294,8 +295,8 @@ class Recorder:
     def at_once(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], state: str) -> Any:
         """A TraceError: programs run the forwards of ops as often as they like."""
         raise TraceError(
-            f"op {op.name!r}, at {messages.user_line()}: its forward has state, {state}; a program may run it more than "
-            "once, in parts. Make it a function of its arguments"
+            f"op {op.name!r}, at {messages.user_line()}: its forward has state, {state}; a program may run it more "
+            "than once, in parts. Make it a function of its arguments"
         )
 
     def operand(self, op: Any, a: Any) -> Operand:
@@ -384,12 +385,9 @@ class Recorder:
     def lift_numbers(self, op: Any, operands: list[Operand], params: dict[str, Any]) -> None:
         """Where the guide that was left has the same op with another number, the number becomes an input."""
         numbers: set[int] = set()
-        while self.past_at < len(self.past):
-            event = self.past[self.past_at]
-            if type(event) is not Input:
-                break
-            if event.kind == "number":
-                numbers.add(event.operand)
+        while self.past_at < len(self.past) and isinstance(skipped := self.past[self.past_at], Input):
+            if skipped.kind == "number":
+                numbers.add(skipped.operand)
             self.past_at += 1
         event = self.past[self.past_at] if self.past_at < len(self.past) else None
         if not isinstance(event, Equation) or event.op is not op or len(event.inputs) != len(operands):
@@ -412,10 +410,7 @@ class Recorder:
             return False
         made = event.value if isinstance(event, Input) else event.outputs[0]
         alike = (made.shape, made.dtype, made.place) == (tuple(result.shape), result.dtype.name, place(result))
-        if isinstance(event, Input):
-            constant = event.kind == "constant"
-        else:
-            constant = event.op is op and alike
+        constant = event.kind == "constant" if isinstance(event, Input) else event.op is op and alike
         if not constant:
             self.past = ()
             return False
@@ -534,6 +529,11 @@ class Recorder:
     def replaced(self, tensor: Tensor, value: Tensor) -> Any:
         """Not reached: ``interrupt`` comes first."""
         raise AssertionError
+
+
+def same_operand(a: Operand, b: Operand) -> bool:
+    """Whether two operands are one value, or the same number."""
+    return a is b if isinstance(a, Value) else same(a, b)
 
 
 def is_exposed(array: Any) -> bool:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import math
 import re
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from leafgrad.compile.buffers import Buffer
 from leafgrad.ops.define import quiet
 
+NUMBERS = itertools.count()  # of programs, which their tracebacks name
 MODULE = "leafgrad.compile.program"  # where generated source says it comes from
 BLOCK = 1 << 16  # bytes of one array that `in_blocks` takes at a time
 Form = tuple[int, tuple[int, ...], int | None, bool]  # buffer, shape, batch axis, seen transposed
@@ -73,7 +76,7 @@ class Program:
 
     def compile(self, xp: Any) -> Callable[..., list[Any]]:
         """The function ``run(inputs, scratch0, scratch1, …)``."""
-        file = f"<leafgrad program {id(self):#x}>"
+        file = f"<leafgrad program {next(NUMBERS)}>"
         linecache.cache[file] = len(self.source), None, self.source.splitlines(True), file
         space: dict[str, Any] = {u: getattr(xp, u) for u in self.ufuncs}
         space.update(xp=xp, matmul=xp.matmul, empty=xp.empty, zeros=xp.zeros, copyto=xp.copyto, reduce=xp.add.reduce)
@@ -82,6 +85,7 @@ class Program:
         scope = space | self.names | {"__name__": MODULE}
         exec(compile(self.source, file, "exec"), scope)
         run: Callable[..., list[Any]] = scope["run"]
+        weakref.finalize(run, linecache.cache.pop, file, None)
         return run
 
     def allocate(self, xp: Any, chunks: list[int]) -> list[Any]:

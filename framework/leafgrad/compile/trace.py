@@ -218,7 +218,7 @@ def effects_of(recorder: Recorder) -> list[Effect]:
     found: list[Effect] = []
     for o in list(recorder.outside.values()):
         if isinstance(o.inner, View):
-            if type(o.inner._history) is Leaf and o.inner._history is not o.tensor._history:
+            if o.inner.is_own_leaf and o.inner._node is not o.node:
                 raise changed(o.tensor)
             continue
         if o.written:

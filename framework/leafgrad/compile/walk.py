@@ -33,11 +33,13 @@ OPAQUE = (Generator, dtypes.dtype, devices.device)  # known by identity; what is
 IMMUTABLE = (range, slice, date, time, timedelta, types.EllipsisType, types.NotImplementedType)
 DICTS = (dict, OrderedDict, defaultdict)
 LISTS = (list, deque)
+FIELD = type(vars(namedtuple("Pair", "a"))["a"])
 CODE = (
     types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodWrapperType, types.MethodDescriptorType,
     types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, types.CodeType,
-    types.GenericAlias, types.UnionType, type(namedtuple("Pair", "a").a),
+    types.GenericAlias, types.UnionType, FIELD,
 )  # fmt: skip
+DESCRIPTORS = (property, staticmethod, classmethod, functools.cached_property)
 TABLES = frozenset({"_parameters", "_buffers", "_modules"})  # left out of paths: "net.0.weight"
 HEAP = 1 << 9  # the flag of classes that are made at run time
 IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType)
@@ -66,7 +68,6 @@ def file_of(kind: type | types.ModuleType) -> str:
     return getattr(sys.modules.get(name), "__file__", None) or ("<stdin>" if name == "__main__" else "<frozen >")
 
 
-@functools.lru_cache(maxsize=4096)
 def is_plain(kind: type) -> bool:
     """Whether a class was made by a class statement, so that its objects are their attributes."""
     if not kind.__flags__ & HEAP:
@@ -256,9 +257,7 @@ class Walker:
         ours, held = is_library(file_of(value)), vars(value)
         for name in sorted(self.names.users & held.keys()):
             found = held[name]
-            if not ours:
-                self.visit("item", held, name, f"{path}.{name}")
-            elif not callable(found):
+            if not ours or not callable(found):
                 self.visit("item", held, name, f"{path}.{name}")
             else:  # what it does is looked at when it is called
                 self.place("item", held, name, f"{path}.{name}", found)
@@ -301,7 +300,9 @@ class Walker:
         self.place("attribute", value, "__mro__", f"{path}.__mro__", value.__mro__)
         meta = type(value)
         if meta is abc.ABCMeta:
-            self.place("call", abc.get_cache_token, None, "what is registered with abstract classes", abc.get_cache_token())
+            self.place(
+                "call", abc.get_cache_token, None, "what is registered with abstract classes", abc.get_cache_token()
+            )
         if meta is not type and not is_library(file_of(meta)):
             self.push(meta, f"type({path})", live)
         names = self.names.of(value)
@@ -322,9 +323,8 @@ class Walker:
     def class_attribute(self, base: type, name: str, found: Any, live: frozenset[str]) -> None:
         if isinstance(found, CODE) or name.startswith("_abc_"):
             return
-        if hasattr(type(found), "__get__") and not isinstance(found, (property, staticmethod, classmethod)):
-            if not isinstance(found, functools.cached_property):
-                self.open(f"{base.__name__}.{name}", f"is a descriptor, a {type(found).__name__}")
+        if hasattr(type(found), "__get__") and not isinstance(found, DESCRIPTORS):
+            self.open(f"{base.__name__}.{name}", f"is a descriptor, a {type(found).__name__}")
         self.visit("item", vars(base), name, f"{base.__name__}.{name}", live)
 
     def check_routes(self) -> None:
@@ -381,9 +381,10 @@ class Walker:
             self.own(value, own, path, live, names)
         for base in type(value).__mro__:
             for name, held in list(vars(base).items()):
-                if isinstance(held, types.MemberDescriptorType) and (names is None or name in names):
-                    if base.__flags__ & HEAP and not (isinstance(value, Tensor) and is_ours(file_of(base))):
-                        self.visit("attribute", value, name, f"{path}.{name}" if path else name, live)
+                slot = isinstance(held, types.MemberDescriptorType) and (names is None or name in names)
+                ours = isinstance(value, Tensor) and is_ours(file_of(base))
+                if slot and base.__flags__ & HEAP and not ours:
+                    self.visit("attribute", value, name, f"{path}.{name}" if path else name, live)
 
     def own(self, value: Any, own: dict[str, Any], path: str, live: frozenset[str], names: set[str] | None) -> None:
         for name in list(own):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from leafgrad import backends
 from leafgrad.compile.buffers import Allocator
 from leafgrad.compile.graph import Equation, Graph, Value, expression, kind
 from leafgrad.compile.schedule import Stage
@@ -153,7 +154,16 @@ class Writer:
         if equation.name not in UFUNCS:
             return False
         dtypes = {v.dtype for v in equation.values}
-        return len(dtypes) == 1 and (equation.out.dtype in dtypes or equation.out.dtype == "bool")
+        if len(dtypes) != 1 or equation.out.dtype not in {*dtypes, "bool"}:
+            return False
+        xp = backends.by_device_type("cpu").xp
+        try:
+            made = getattr(xp, UFUNCS[equation.name])(
+                *[xp.empty(0, v.dtype) if isinstance(v, Value) else v for v in equation.inputs]
+            )
+        except (TypeError, OverflowError):
+            return False
+        return bool(made.dtype.name == equation.out.dtype)
 
 
 class Raw:

@@ -85,7 +85,7 @@ def alias(data: Any, node: Any = None) -> Any:
 
 def make(kind: type, data: Any, node: Any = None) -> Any:
     """A new tensor of a class around a raw array or Symbol."""
-    out = object.__new__(kind)
+    out: Any = object.__new__(kind)
     out._data = data
     out._leaf = out._version = None
     out._node = node

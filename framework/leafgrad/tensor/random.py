@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
-from leafgrad.ops import carriers, messages, poisson as poisson_op, random as ops
+from leafgrad.ops import carriers, poisson as poisson_op, random as ops
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import DType, kind, sizes
 from leafgrad.tensor.methods import method

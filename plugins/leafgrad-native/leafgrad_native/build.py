@@ -11,6 +11,7 @@ from leafgrad_native.cache import Library, library as compiled
 from leafgrad_native.target import registers, vector_bytes
 
 SHORT = 20_000  # characters that one compiler takes as fast as several
+_PHASE = re.compile(r"^int (phase\d+)\(", re.MULTILINE)
 RUNTIME = Path(__file__).parent / "runtime"
 
 
@@ -23,7 +24,8 @@ def library(text: str, blas_long: bool) -> Library:
     given = [f"#define LG_VB {vector_bytes()}", f"#define LG_PB {4 if registers() > 16 else 2}"]
     given += ["#define LG_BLAS_LONG"] if blas_long else []
     sides = threads.processors() if len(text) > SHORT else 1
-    return compiled("\n".join([*given, ""]) + header("kernels.h") + header("maths.h") + text, "step", sides)
+    source = "\n".join([*given, ""]) + header("kernels.h") + header("maths.h") + text
+    return compiled(source, "step", _PHASE.findall(text), sides)
 
 
 @cache

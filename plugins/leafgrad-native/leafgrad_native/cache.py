@@ -1,8 +1,8 @@
 """Shared libraries of generated C: compiled once on a machine, then found in the cache.
 
 An entry is three files of one name: the library, its C for those who want to read it, and ``.json`` with the sums of
-both, which is written last. What does not agree with its sums is compiled anew, and is never loaded. A fourth,
-``.passed``, says that what the library computes was compared with NumPy.
+both, which is written last, when the library has been loaded. What does not agree with its sums is compiled anew, and
+is never loaded. A fourth, ``.passed``, says that what the library computes was compared with NumPy.
 """
 
 from __future__ import annotations
@@ -11,26 +11,40 @@ import ctypes
 import hashlib
 import json
 import os
+import shutil
+import tempfile
 import time
+import weakref
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from leafgrad_native.compiler import SUFFIX, CompilationFailed, Compiler, compiler, limit, processor
+from leafgrad_native.compiler import SUFFIX, CompilationFailed, Compiler, compiler, limit, processor, tail
 from leafgrad_native.folder import Folder, RefusedFolder, folders
+from leafgrad_native.loading import check, unload
 
-FORMAT = 1  # raise it when what an entry is changes
+FORMAT = 2  # raise it when what an entry is changes
 MEGABYTES = 256.0  # that the cache may take up
 STALE = 3600.0  # seconds after which a file that nobody finished is removed
 
 
 class Library(ctypes.CDLL):
-    """The loaded library of an entry that is whole, with the sum of its bytes."""
+    """The loaded library of an entry that is whole, with the sum of its bytes.
+
+    It is unloaded when nothing refers to it or a function of it any more, unless it is to `stay`.
+    """
 
     def __init__(self, folder: Folder, entry: str, total: str) -> None:
         super().__init__(str(folder.path / (entry + SUFFIX)))
         self.folder = folder
         self.entry = entry
         self.total = total
+        self.unloading = weakref.finalize(self, unload, self._handle)
+        self.unloading.atexit = False  # a thread may be running it
+
+    def stay(self) -> None:
+        """Keep it loaded until the process ends: something else runs in it."""
+        self.unloading.detach()
 
     @property
     def passed(self) -> bool:
@@ -45,10 +59,13 @@ class Library(ctypes.CDLL):
             self.folder.write(f"{self.entry}.passed", self.total.encode())
 
 
-def library(source: str, name: str, sides: int = 1) -> Library:
-    """The shared library of a text of C, compiled unless it is in the cache; ``name`` begins its file names.
+def library(source: str, name: str, symbols: Sequence[str] = (), sides: int = 1) -> Library:
+    """The shared library of a text of C, compiled unless it is in the cache.
 
-    A text in parts (``parts.py``) can be compiled by several processes at once, ``sides``.
+    Args:
+        source: a text in parts (``parts.py``) can be compiled by several processes at once, ``sides``.
+        name: begins its file names.
+        symbols: the functions that it must have.
 
     Raises:
         NoCompiler: nothing can compile. CompilationFailed: this text does not compile.
@@ -57,7 +74,7 @@ def library(source: str, name: str, sides: int = 1) -> Library:
     entry = f"{name}-{key(source, chosen)}"
     for folder in folders():
         try:
-            return _find(folder, entry) or _make(folder, entry, source, chosen, sides)
+            return _find(folder, entry) or _make(folder, entry, source, symbols, chosen, sides)
         except RefusedFolder:
             continue
     raise CompilationFailed("no folder can hold compiled code")
@@ -85,12 +102,12 @@ def _find(folder: Folder, entry: str) -> Library | None:
         raise RefusedFolder(str(error)) from error
 
 
-def _make(folder: Folder, entry: str, source: str, chosen: Compiler, sides: int) -> Library:
+def _make(folder: Folder, entry: str, source: str, symbols: Sequence[str], chosen: Compiler, sides: int) -> Library:
     """Compile, unless another process does it now, and then wait for that; without its lock go on alone."""
     with folder.locked(f"lock-{entry[-2:]}", limit() + 5):
         found = _find(folder, entry)
         if found is None:
-            _compile(folder, entry, source, chosen, sides)
+            _compile(folder, entry, source, symbols, chosen, sides)
             found = _find(folder, entry)
             trim(folder)
     if found is None:
@@ -98,13 +115,14 @@ def _make(folder: Folder, entry: str, source: str, chosen: Compiler, sides: int)
     return found
 
 
-def _compile(folder: Folder, entry: str, source: str, chosen: Compiler, sides: int) -> None:
+def _compile(folder: Folder, entry: str, source: str, symbols: Sequence[str], chosen: Compiler, sides: int) -> None:
     text = source.encode()
     folder.write(f"{entry}.c", text)
     made = folder.path / f"temp-{entry}-{os.getpid()}-{time.monotonic_ns()}{SUFFIX}"
     try:
         chosen.compile(folder.path / f"{entry}.c", made, sides)
         data = made.read_bytes()
+        _check(made, symbols, chosen)
     except CompilationFailed as error:
         folder.write(f"probe-{entry}", bytes(1 << 16))  # or is the disk full?
         raise CompilationFailed(f"{error} (the source is {folder.path / entry}.c)") from None
@@ -116,6 +134,21 @@ def _compile(folder: Folder, entry: str, source: str, chosen: Compiler, sides: i
                 path.unlink()
     folder.write(entry + SUFFIX, data)
     folder.write(f"{entry}.json", json.dumps({SUFFIX: digest(data), ".c": digest(text)}).encode())
+
+
+def _check(made: Path, symbols: Sequence[str], chosen: Compiler) -> None:
+    """Load a new library. CompilationFailed: it does not load, or lacks a function; OSError: not from this folder."""
+    try:
+        check(made, symbols)
+    except OSError as error:
+        with tempfile.TemporaryDirectory(prefix="leafgrad-", ignore_cleanup_errors=True) as name:
+            try:
+                check(Path(shutil.copy(made, name)), symbols)
+            except OSError:
+                raise CompilationFailed(f"{chosen} wrote a library that does not load: {tail(str(error))}") from None
+        raise
+    except AttributeError as error:
+        raise CompilationFailed(f"{chosen} wrote a library that is not whole: {tail(str(error))}") from None
 
 
 def digest(data: bytes) -> str:

@@ -223,11 +223,11 @@ def system_libraries(system: str = sys.platform) -> tuple[str, ...]:
 @cache
 def processor() -> str:
     """What code for this processor depends on."""
-    known = " ".join(sorted(features()))
-    if not known and sys.platform == "darwin":
+    known = [platform.machine(), *sorted(features())]
+    if sys.platform == "darwin":
         code, text = run(["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"])
-        known = "" if code else text.strip()
-    return f"{platform.machine()} {known or platform.processor()}"
+        known += [] if code else [text.strip()]
+    return " ".join(known)
 
 
 def run(arguments: Sequence[str]) -> tuple[int, str]:

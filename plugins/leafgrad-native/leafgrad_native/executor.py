@@ -99,7 +99,7 @@ class NativeProgram:
     def phase(self, phase: CPhase | OpPhase) -> Any:
         if isinstance(phase, OpPhase):
             return OpRunner(self, phase)
-        function = getattr(self.library, f"phase{phase.number}")
+        function = self.library[f"phase{phase.number}"]
         function.argtypes, function.restype = [ctypes.c_void_p], ctypes.c_int
         return Checked(self, phase, function)
 

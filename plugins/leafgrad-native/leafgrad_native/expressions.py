@@ -72,9 +72,9 @@ def compute_type(equation: Equation) -> str | None:
     floats = kinds & set(FLOATS)
     if floats:
         return max(floats) if kinds <= {*FLOATS, "bool"} else None
-    if any(isinstance(v, float) for v in equation.inputs):
-        return None
-    return kinds.pop() if len(kinds) == 1 else "int64"
+    numbers = [v for v in equation.inputs if isinstance(v, (int, float))]
+    exact = all(isinstance(v, int) and -(1 << 63) <= v < 1 << 63 for v in numbers)
+    return "int64" if exact else None  # numbers need not fit the dtype that they are compared with
 
 
 def render(equation: Equation, reads: Sequence[str | None]) -> str:
@@ -112,7 +112,9 @@ def render(equation: Equation, reads: Sequence[str | None]) -> str:
 
 
 def literal(value: Any, kind: str) -> str:
-    """A number of dtype ``kind``; None is nan, of which every comparison fails."""
+    """A number of dtype ``kind``, as NumPy converts it; None is nan, of which every comparison fails."""
+    if kind == "bool":
+        return f"((uint8_t){int(bool(value))})"
     if kind not in FLOATS:
         return f"(({C_TYPES[kind]}){int(value or 0)}LL)" if abs(int(value or 0)) < 1 << 63 else "INT64_MIN"
     number = math.nan if value is None else float(value)

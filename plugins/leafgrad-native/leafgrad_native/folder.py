@@ -24,19 +24,22 @@ class RefusedFolder(OSError):
 
 
 class Folder:
-    """A folder that only this user may read or write.
+    """A folder that only this user may read, write, or put another one in the place of.
 
     Raises:
-        RefusedFolder: it belongs to somebody else, or cannot be made.
+        RefusedFolder: it belongs to somebody else, it or one around it may be replaced by somebody else, or it cannot
+            be made.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.path = path = path.resolve()
             status = path.lstat()
             if not own(status):
                 raise RefusedFolder(f"{path} belongs to another user")
+            for around in path.parents if sys.platform != "win32" else ():
+                refuse_open(around)
             if sys.platform != "win32" and stat.S_IMODE(status.st_mode) & 0o077:
                 path.chmod(0o700)
         except RefusedFolder:
@@ -99,6 +102,28 @@ class Folder:
             os.close(file)
 
 
+def refuse_open(folder: Path) -> None:
+    """A RefusedFolder if others than this user and root may replace what is in a folder."""
+    status = folder.lstat()
+    if status.st_uid and not own(status):
+        raise RefusedFolder(f"{folder}, around it, belongs to another user")
+    mode = stat.S_IMODE(status.st_mode)
+    shared = stat.S_IWOTH | (0 if private(status) else stat.S_IWGRP)
+    if mode & shared and not mode & stat.S_ISVTX:
+        raise RefusedFolder(f"{folder}, around it, may be written by others (chmod go-w mends that)")
+
+
+def private(status: os.stat_result) -> bool:
+    """Whether the group of a file is root's, or, as many systems set up users, a group of this user's alone."""
+    import grp
+    import pwd
+
+    try:
+        return not status.st_gid or grp.getgrgid(status.st_gid).gr_name == pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return False
+
+
 def own(status: os.stat_result) -> bool:
     return sys.platform == "win32" or status.st_uid == os.geteuid()
 
@@ -128,7 +153,11 @@ else:
 
 
 def preferred() -> Path:
-    """``LEAFGRAD_CACHE``, else leafgrad/native where this system keeps a user's caches."""
+    """``LEAFGRAD_CACHE``, else leafgrad/native where this system keeps a user's caches.
+
+    Raises:
+        RefusedFolder: ``XDG_CACHE_HOME`` is relative, which its specification does not allow. RuntimeError: no home.
+    """
     if chosen := os.environ.get("LEAFGRAD_CACHE"):
         return Path(chosen) / "native"
     if sys.platform == "win32":
@@ -137,6 +166,8 @@ def preferred() -> Path:
         base = Path.home() / "Library" / "Caches"
     else:
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        if not os.path.isabs(base):
+            raise RefusedFolder(f"XDG_CACHE_HOME: expected an absolute path, got {base!r}")
     return Path(base) / "leafgrad" / "native"
 
 

@@ -74,7 +74,7 @@ class One:
 class Copy(One):
     """``target = source``, if there is one. With ``fill``, all of the target's root is that number before."""
 
-    fill: float | None = None
+    fill: bool | int | float | None = None
 
 
 @dataclass

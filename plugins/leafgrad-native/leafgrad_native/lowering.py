@@ -161,11 +161,11 @@ class Lowering:
             out = self.new(equation.out)
             target = forms.part(out, equation.params["at"])
             assert target is not None
-            fill = float(equation.params.get("value", 0)) if name == "pad" else 0.0
+            fill = equation.params.get("value", 0) if name == "pad" else 0
             self.add(Copy(equation, self.operands(equation), target, fill), equation.out)
         elif name in ("full", "zeros"):
             out = self.new(equation.out)
-            self.add(Copy(equation, (), out, float(equation.params.get("value", 0))), equation.out)
+            self.add(Copy(equation, (), out, equation.params.get("value", 0)), equation.out)
         elif name in CONSTANTS:
             self.made[equation.out] = forms.of(equation.out)
         elif name == "coins":

@@ -15,7 +15,9 @@ Task = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
 @cache
 def _run() -> Any:
     text = Path(__file__).with_name("runtime").joinpath("pool.c").read_text(encoding="utf-8")
-    function = library(text, "pool").lg_run
+    found = library(text, "pool", ["lg_run"])
+    found.stay()  # its threads sleep there
+    function = found.lg_run
     function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int]
     return function
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import platform
 from functools import cache
 from pathlib import Path
@@ -9,13 +11,20 @@ from pathlib import Path
 
 @cache
 def features() -> frozenset[str]:
-    """The processor's features as the system names them; empty where it does not say."""
+    """The processor's features as the system names them; where it does not say, as NumPy finds them."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
-        return frozenset()
+        lines = []
     flags = next((line for line in lines if line.startswith(("flags", "Features"))), "")
-    return frozenset(flags.partition(":")[2].split())
+    return frozenset(flags.partition(":")[2].split()) or measured()
+
+
+def measured() -> frozenset[str]:
+    """The features that NumPy has asked the processor for."""
+    name = "numpy._core" if importlib.util.find_spec("numpy._core") else "numpy.core"  # before NumPy 2
+    found = importlib.import_module(f"{name}._multiarray_umath").__cpu_features__
+    return frozenset(feature.lower() for feature, there in found.items() if there)
 
 
 @cache

@@ -178,8 +178,8 @@ class Writer:
         for x in copy.sources:
             self.elements(out.shape, out.axis, [x, out], lambda a, o: f"{o} = {a};")
 
-    def fill(self, form: Form, value: float) -> None:
-        number = literal(value if form.root.dtype in expressions.FLOATS else int(value), form.root.dtype)
+    def fill(self, form: Form, value: bool | int | float) -> None:
+        number = literal(value, form.root.dtype)
         self.elements(form.shape, form.axis, [form], lambda o: f"{o} = {number};")
 
     def elements(

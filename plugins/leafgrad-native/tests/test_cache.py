@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import stat
 import subprocess
@@ -312,6 +313,57 @@ def test_a_source_that_does_not_compile_leaves_no_entry(home):
     with pytest.raises(CompilationFailed):
         library("int f(void) { return x; }", "test")
     assert [path.suffix for path in home.glob("test-*")] == [".c"]
+
+
+@posix
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ('echo garbage > "$out"', "wrote a library that does not load"),
+        ('echo "int g(void) { return 1; }" | {real} -shared -x c -o "$out" -', "is not whole: .*undefined symbol: f"),
+    ],
+)
+def test_what_does_not_load_is_not_kept(home, tmp_path, monkeypatch, wrong, match):
+    real = " ".join(compiler().command)
+    script = tmp_path / "sick"
+    script.write_text(
+        '#!/bin/sh\nall="$*"; out=; before=\nfor a; do [ "$before" = -o ] && out=$a; before=$a; done\n'
+        f"case $all in *test-*) [ -e {tmp_path}/well ] || {{ {wrong.replace('{real}', real)}; exit 0; }};; esac\n"
+        f"exec {real} $all\n"
+    )
+    script.chmod(0o700)
+    monkeypatch.setenv("LEAFGRAD_CC", str(script))
+    for _ in range(2):
+        with pytest.raises(CompilationFailed, match=match):
+            library(SOURCE, "test", ["f"])
+        assert [path.suffix for path in home.glob("test-*")] == [".c"]
+    (tmp_path / "well").write_text("")
+    assert library(SOURCE, "test", ["f"]).f() == 42
+
+
+def test_libraries_that_nobody_uses_are_unloaded(home, monkeypatch):
+    maps = Path("/proc/self/maps")
+    if not maps.exists():
+        pytest.skip("no list of what is loaded")
+    first = library(SOURCE, "first")
+    made = entry(home, "first").read_bytes()
+    monkeypatch.setattr(Compiler, "compile", lambda self, source, library, sides=1: library.write_bytes(made))
+
+    def loaded():
+        return maps.read_text().count(str(home))
+
+    before = loaded()
+    functions = []
+    for number in range(200):
+        found = library(f"{SOURCE}// {number}", "test")
+        functions.append(found.f)
+        del found
+    assert loaded() > before + 200
+    assert {f() for f in functions} == {42}
+    del functions
+    gc.collect()
+    assert loaded() == before
+    assert first.f() == 42
 
 
 def test_no_folder_at_all(home, monkeypatch):

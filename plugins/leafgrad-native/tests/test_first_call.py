@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -113,3 +115,22 @@ def test_training_is_compiled_once_whatever_its_seed_and_lines_are(tmp_path):
         settings = {"LEAFGRAD_CACHE": str(tmp_path / "cache"), "PYTHONHASHSEED": str(seed)}
         subprocess.run([sys.executable, str(script), str(seed)], env=os.environ | settings, check=True)
     assert len(list((tmp_path / "cache" / "native").glob("step-*.c"))) == 1
+
+
+def test_programs_that_are_dropped_are_unloaded():
+    maps = Path("/proc/self/maps")
+    if not maps.exists():
+        pytest.skip("no list of what is loaded")
+
+    def loaded():
+        gc.collect()
+        return sum("/step-" in line for line in maps.read_text().splitlines())
+
+    x, own = leafgrad.ones(3), fresh()
+    before = loaded()
+    for k in range(200):
+        c = compiled(lambda x, k=k: x.sin() * (own + k % 5), x)
+        c(x)
+    assert loaded() <= before + 5
+    del c
+    assert loaded() == before

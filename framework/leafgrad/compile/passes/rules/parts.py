@@ -83,6 +83,8 @@ def part_of(r: Rewriter, e: Equation) -> Value | None:
         return None
     if extent(w) == x.shape:
         return x
+    if 0 in extent(w):
+        return r.full(extent(w), 0, x)
     maker = r.makers.get(x)
     rule = None if maker is None else INSIDE.get(maker.op)
     if maker is not None and rule is None and "elementwise" in maker.op.traits:
