@@ -7,7 +7,7 @@ fast path of an op reads it once. Every new thread starts with gradients on and 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
@@ -141,6 +141,9 @@ class Tracer(Protocol):
 
     def made(self, tensor: Any) -> None:
         """``tensor`` was made in the trace."""
+
+    def follow(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The Symbol of ``op(*args)``, raw, if it was recorded here before; else None."""
 
     def repeat(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The arguments inside, their Symbols and the result, if ``op(*args)`` was recorded here before; else None."""

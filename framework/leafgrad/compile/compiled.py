@@ -144,21 +144,21 @@ class Compiled:
 
     def _missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """No closed program serves this call: the first one runs as it is, later ones are recorded."""
-        paths = paths_of(self.function, args, kwargs)
         if self._watch is None:
             watch = Watch()
             with watching(watch):
                 result = self.function(*args, **kwargs)
             vars(self)["_watch"] = watch
             return result
-        if not self._lock.acquire(blocking=False):  # another thread watches a call
+        given_up = self._failures >= ATTEMPTS and not self.closed
+        if given_up or not self._lock.acquire(blocking=False):  # another thread watches a call
             return self._run(leaves, args, kwargs)
         try:
-            return self._attempt(flags, structure, leaves, paths, args, kwargs)
+            return self._attempt(flags, structure, leaves, args, kwargs)
         finally:
             self._lock.release()
 
-    def _attempt(self, flags: int, structure: Any, leaves: list[Any], paths: list[str], args: Any, kwargs: Any) -> Any:
+    def _attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Record a call, and close it if guards can stand for its Python."""
         if self._calls:  # the program that came closest tells why
             misses = [call.guards.miss(flags, structure, leaves) for call in self._calls]
@@ -166,6 +166,7 @@ class Compiled:
         if self._gives_up():
             return self._run(leaves, args, kwargs)
         start = time.perf_counter()
+        paths = paths_of(self.function, args, kwargs)
         attempt = Attempt(self.function, (args, kwargs), leaves, structure, paths, self._watch)
         recorder = self._recorder(leaves, self._guides, attempt.wary)
         result = self._record(recorder, attempt.watch, args, kwargs)
@@ -261,8 +262,6 @@ class Compiled:
         """Whether calls are not worth watching any more: all others were not closed, or one value keeps changing."""
         if self.closed:
             return False
-        if self._failures >= ATTEMPTS:
-            return True
         changed = [miss.path for miss in self._misses if not miss.of_tensor]
         often = next((path for path in changed if changed.count(path) >= CHANGES), None)
         if often is not None:

@@ -47,6 +47,28 @@ class Input:
 Event = Input | Equation
 
 
+Step = tuple[Any, tuple[Any, ...], dict[str, Any], bool, Value | None, tuple[Value, ...], bool]
+
+
+def step_of(event: Event, weak: set[Value]) -> Step:
+    """An op as it is compared: itself, operands, parameters and whether ``==`` compares these, then what it makes."""
+    if isinstance(event, Input):
+        return None, (), {}, True, None, (), False
+    plain = all(is_plain(value) for value in event.params.values())
+    out = None if event.several else event.out
+    return event.op, event.inputs, event.params, plain, out, event.outputs, event.outputs[0] in weak
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a parameter holds no number that equals another one which is not the same."""
+    if isinstance(value, tuple):
+        return all(map(is_plain, value))
+    return value is None or type(value) in (int, str) and value not in (0, 1)
+
+
+END: Step = (None, (), {}, True, None, (), False)
+
+
 class Guide:
     """One part of a step.
 
@@ -63,6 +85,7 @@ class Guide:
         self.events = tuple(events)
         self.weak = weak
         self.copies = copies
+        self.steps = [step_of(e, weak) for e in self.events] + [END]
         self.made = {v for e in self.events if isinstance(e, Equation) for v in e.outputs}
         self.next: list[Guide] = []
         self.seen = 0

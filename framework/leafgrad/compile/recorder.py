@@ -42,6 +42,8 @@ from leafgrad.tensor.view import View, follow
 
 Owner = Argument | Captured
 NUMBERS = (int, float)
+new = object.__new__
+ref = weakref.ref
 STATELESS: set[Any] = set()  # ops whose forwards have been looked at
 
 
@@ -222,49 +224,60 @@ class Recorder:
 
     # ---- ops --------------------------------------------------------------------------------------------------
 
+    def follow(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The Symbol of what an op makes, if the guide has this very op on these very values here; else None."""
+        guide = self.guide
+        if guide is None:
+            return None
+        at = self.at
+        known, inputs, expected, plain, out, outputs, weak = guide.steps[at]
+        if known is not op or len(inputs) != len(args):
+            return None
+        for a, v in zip(args, inputs, strict=False):
+            if a.__class__ is Symbol:
+                if a.value is not v or a.tracer is not self:
+                    return None
+            elif a is not v and not (a.__class__ is v.__class__ and a == v and (a or same(a, v))):
+                return None
+        if params is not expected and not (params == expected if plain else same(params, expected)):
+            return None
+        self.at = at + 1
+        if out is None:
+            return self.answer(outputs, True)
+        made = new(Symbol)
+        made.tracer = self
+        made.value = out
+        made.weak = weak
+        self.symbols.append(ref(made))
+        return made
+
     def repeat(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """What ``Op.trace`` needs, if the next event is this very op on these very values; else None."""
-        guide = self.guide
-        if guide is None or self.at >= len(guide.events):
-            return None
-        event = guide.events[self.at]
-        if type(event) is not Equation or event.op is not op or len(event.inputs) != len(args):
-            return None
         inner: list[Any] = []
         raw: list[Any] = []
-        for a, v in zip(args, event.inputs, strict=True):
+        outside = self.outside
+        for a in args:
             if isinstance(a, TensorBase):
                 data = a._data
-                if type(data) is not Symbol:
-                    found = self.outside.get(id(a))
+                if data.__class__ is not Symbol:
+                    found = outside.get(id(a))
                     if found is None:
                         return None
                     a = found.inner
                     data = a._data
-                    if type(data) is not Symbol:
-                        return None
-                if data.value is not v or data.tracer is not self or (type(a) is View and a._root is not a._base._data):
+                if a.__class__ is View and a._root is not a._base._data:
                     return None
                 raw.append(data)
-            elif type(a) is type(v) and same(a, v):
-                raw.append(a)
             else:
-                return None
+                raw.append(a)
             inner.append(a)
-        if params and not same(params, event.params):
-            return None
-        self.at += 1
-        return inner, raw, self.answer(event)
+        result = self.follow(op, raw, params)
+        return None if result is None else (inner, raw, result)
 
-    def answer(self, event: Equation) -> Any:
+    def answer(self, outputs: Sequence[Value], several: bool) -> Any:
         """Symbols of what an equation makes."""
-        if event.several:
-            return tuple([self.symbol(v) for v in event.outputs])
-        made = Symbol(self, event.outputs[0], False)
-        if self.guide is None or self.guide.weak:
-            made.weak = event.outputs[0] in (self.weak if self.guide is None else self.guide.weak)
-        self.symbols.append(weakref.ref(made))
-        return made
+        made = tuple([self.symbol(v) for v in outputs])
+        return made if several else made[0]
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """An op on Symbols, numbers and raw arrays."""
@@ -290,7 +303,7 @@ class Recorder:
             self.lift_numbers(op, operands, params)
             event = self.record(op, operands, params)
         assert isinstance(event, Equation)
-        return self.answer(event)
+        return self.answer(event.outputs, event.several)
 
     def at_once(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], state: str) -> Any:
         """A TraceError: programs run the forwards of ops as often as they like."""
@@ -352,7 +365,7 @@ class Recorder:
 
         event = self.expect(fits)
         if isinstance(event, Equation):
-            return self.answer(event)
+            return self.answer(event.outputs, event.several)
         if event is not None:
             self.at -= 1
         self.remember_generators(params)
@@ -361,7 +374,8 @@ class Recorder:
             result = backend.wrap(op.kernels.get(backend.name, op.forward)(backend.xp, **params))
         if event is not None or self.varies(op, params, result):
             return self.input("constant", result, Raw())
-        return self.answer(self.append(Equation(op, (), params, tuple(self.values_of((result,))), user_line())))
+        made = self.append(Equation(op, (), params, tuple(self.values_of((result,))), user_line()))
+        return self.answer(made.outputs, False)
 
     # ---- numbers that change from call to call ----------------------------------------------------------------
 

@@ -13,13 +13,14 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad import backends, modes
-from leafgrad.modes import GRAD
+from leafgrad.modes import BATCH, GRAD, TRACE, TRACER
 from leafgrad.ops import carriers
 from leafgrad.ops.node import EMPTY, SEQ, Node, TensorBase, Version
 from leafgrad.ops.op import Forward, Op
 from leafgrad.ops.signature import Signature
 
 BACKENDS = backends.BACKENDS
+MANY = TRACE | BATCH
 INFERENCE_VERSION = carriers.INFERENCE_VERSION
 
 
@@ -116,8 +117,13 @@ def binary(op: BinaryOp) -> Callable[[Any, Any], Any]:
     def function(input: Any, other: Any) -> Any:
         flags = get_mode()
         if flags > GRAD:
-            tensors = isinstance(input, TensorBase) or isinstance(other, TensorBase)
-            return apply((input, other), EMPTY) if tensors else Op.__call__(op, input, other)
+            if isinstance(input, TensorBase) or isinstance(other, TensorBase):
+                return apply((input, other), EMPTY)
+            if flags & MANY == TRACE:
+                found = TRACER.get().follow(op, (input, other), EMPTY)
+                if found is not None:
+                    return found
+            return Op.__call__(op, input, other)
         ex = ey = None
         if isinstance(input, TensorBase):
             a, ex = input._data, input._node

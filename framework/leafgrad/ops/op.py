@@ -15,6 +15,7 @@ from leafgrad.ops.pull import Call, compile_pull, compile_rule
 from leafgrad.ops.signature import Signature, read_rule
 
 BACKENDS = backends.BACKENDS
+MANY = TRACE | BATCH
 get_mode = modes.get
 new = object.__new__
 
@@ -143,6 +144,10 @@ class Op:
         first = None
         for a in args:
             if isinstance(a, SymbolBase):
+                if get_mode() & MANY == TRACE:
+                    found = TRACER.get().follow(self, args, params)
+                    if found is not None:
+                        return found
                 return carriers.topmost(args).bind(self, args, params)
             if first is None and hasattr(a, "dtype"):
                 first = a
