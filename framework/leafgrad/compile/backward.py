@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from leafgrad import modes
 from leafgrad.autograd import engine
 from leafgrad.compile.graph import Equation, Graph, Value
+from leafgrad.compile.locks import Lock
 from leafgrad.compile.trace import Traced
 from leafgrad.errors import TraceError
 from leafgrad.ops import carriers, messages
@@ -74,7 +74,7 @@ class Backward:
         self.values: list[Value] = [traced.graph.results[i] for i in traced.differentiable]
         self.gradients = list(self.graph.inputs)[len(self.saved) :]
         self.build = build
-        self.lock = threading.Lock()
+        self.lock = Lock()
         self.runs: dict[tuple[bool, ...], tuple[Callable[[Sequence[Any]], list[Any]], list[int]]] = {}
 
     def node(self, saved: Sequence[Saved], inputs: dict[Value, Saved]) -> Node:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import threading
 import time
 import types
 import warnings
@@ -19,6 +18,7 @@ from leafgrad.compile.graph import Graph
 from leafgrad.compile.guards import Miss
 from leafgrad.compile.guide import Guide
 from leafgrad.compile.lazy import LazyRecorder
+from leafgrad.compile.locks import Lock
 from leafgrad.compile.log import log
 from leafgrad.compile.paths import paths_of
 from leafgrad.compile.trace import recording, trace_call
@@ -86,7 +86,7 @@ class Compiled:
     _failures: int  # calls in a row that could not be closed
     _guides: list[Guide]
     _last: LazyRecorder | Call | None  # what ran last
-    _lock: threading.RLock
+    _lock: Lock
     _misses: list[Miss]
     _reason: str | None  # why the last recorded call was not closed
     _retraces: int
@@ -108,7 +108,7 @@ class Compiled:
             _failures=0,
             _guides=[],
             _last=None,
-            _lock=threading.RLock(),
+            _lock=Lock(),
             _misses=[],
             _reason=None,
             _retraces=0,

@@ -7,12 +7,12 @@ and all calls that follow one guide share them.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from leafgrad.compile.graph import Equation, Given, Graph, Line, Source, Value
+from leafgrad.compile.locks import Lock
 from leafgrad.compile.replay import ReplayProgram
 from leafgrad.compile.runner import Runner
 
@@ -92,7 +92,7 @@ class Guide:
         self.calls: list[Any] = []
         self.runner: Runner | None = None
         self.results: dict[Value, int] = {}
-        self.lock = threading.Lock()
+        self.lock = Lock()
 
     def run(self, wanted: list[Value], inputs: Sequence[Any], executor: str | None) -> list[Any]:
         """The arrays of ``wanted``. What came once is run op by op; what comes again is worth a program."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import threading
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
 from leafgrad.compile import executor
 from leafgrad.compile.graph import Graph
+from leafgrad.compile.locks import Lock
 
 
 class Runner:
@@ -28,8 +26,7 @@ class Runner:
         self.before = len(graph)
         self.graph = optimize(graph)
         self.program = executor.build(self.graph, name)
-        self.lock = threading.Lock()
-        LIVING.add(self)
+        self.lock = Lock()
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """The arrays of results and effects' values."""
@@ -39,15 +36,3 @@ class Runner:
             except Exception as error:
                 raise executor.explain_failure(self.name, self.graph, inputs, error) from error
 
-
-LIVING: weakref.WeakSet[Runner] = weakref.WeakSet()
-
-
-def unlock() -> None:
-    """Another thread of the parent may have held a lock, which nobody gives back in the child."""
-    for runner in list(LIVING):
-        runner.lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=unlock)
