@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from mixed_programs import compare as compare_mixed
 from random_programs import compare, programs
 from rows import ROWS, outputs, tensors
 
@@ -108,6 +109,17 @@ def test_random_programs(program, optimized):
 @given(programs, st.booleans())
 def test_many_random_programs(program, optimized):
     compare(program, optimized, run)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_programs_of_many_dtypes(seed):
+    compare_mixed(seed, "native")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8, 60))
+def test_many_programs_of_many_dtypes(seed):
+    compare_mixed(seed, "native")
 
 
 def test_the_executor_is_listed():
