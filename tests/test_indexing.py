@@ -373,6 +373,28 @@ def test_wrong_arguments(call, error, match):
         call(leafgrad.arange(6.0).reshape(2, 3))
 
 
+BACK = leafgrad.tensor([0, -1])
+NOT_FROM_THE_END = [
+    (lambda x, v: x.gather(0, BACK), RuntimeError), (lambda x, v: x.scatter(0, BACK, v), RuntimeError),
+    (lambda x, v: x.scatter_add(0, BACK, v), RuntimeError),
+    (lambda x, v: x.scatter_reduce(0, BACK.int(), v, "amax"), RuntimeError),
+    (lambda x, v: x.index_select(0, BACK), IndexError), (lambda x, v: x.index_add(0, BACK, v), IndexError),
+    (lambda x, v: x.index_copy(0, BACK, v), IndexError),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "error"), NOT_FROM_THE_END)
+def test_negative_indices_are_out_of_range_along_a_dimension(call, error):
+    with pytest.raises(error, match="out of bounds: expected indices from 0 to 2 along dimension 0"):
+        call(leafgrad.arange(3.0), leafgrad.ones(2))
+
+
+def test_negative_indices_that_count_from_the_end():
+    x = leafgrad.arange(3.0)
+    assert x.take(BACK).tolist() == x.take_along_dim(BACK, 0).tolist() == x.take_along_dim(BACK).tolist() == [0, 2]
+    assert x.index_fill(0, BACK, 7.0).tolist() == [7, 1, 7]
+
+
 # ---- order and search -----------------------------------------------------------------------------------------------
 
 TIES = RNG.integers(0, 4, (3, 9)).astype("float32")

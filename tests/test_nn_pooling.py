@@ -129,3 +129,10 @@ def test_layers():
 def test_errors(call, error, pattern):
     with pytest.raises(error, match=pattern):
         call(lg.ones(2, 4, 6, 6))
+
+
+def test_places_outside_the_result_of_unpooling():
+    x = lg.ones(1, 1, 2)
+    for wrong in (-1, 4):
+        with pytest.raises(RuntimeError, match="invalid max index; expected places from 0 to 3"):
+            F.max_unpool1d(x, lg.tensor([[[wrong, 2]]]), 2)
