@@ -21,6 +21,8 @@ def reduced(function):
 
 
 def p_norm(x, p, dim, keepdim=False):
+    if p == 0:
+        return np.count_nonzero(x, axis=dim, keepdims=keepdim).astype(x.dtype)
     return (np.abs(x) ** p).sum(axis=dim, keepdims=keepdim) ** (1 / p)
 
 
@@ -109,6 +111,7 @@ ROWS = [
     Row(reduce.var, variance, CUBE, VARYING),
     Row(reduce.std, lambda x, **params: np.sqrt(variance(x, **params)), CUBE, VARYING),
     Row(reduce.norm, p_norm, CUBE, [{**q, "p": p} for q in OVER[:3] for p in (1.0, 2.0, 3.0, 0.5)], domain=(0.5, 1.5)),
+    Row(reduce.norm, p_norm, CUBE, [{"dim": (1,), "p": 0.0}], order=0, name="norm of order 0"),
     Row(reduce.logsumexp, reduced(sp.logsumexp), CUBE, OVER[:3]),
     Row(reduce.softmax, lambda x, dim: sp.softmax(x, axis=dim), CUBE, ALONG),
     Row(reduce.log_softmax, lambda x, dim: sp.log_softmax(x, axis=dim), CUBE, ALONG),
@@ -133,6 +136,8 @@ ROWS = [
     Row(extremes.argmedian, kept(place_of_median), samples=ties, order=0),
     Row(extremes.argmode, kept(place_of_mode), samples=ties, order=0),
     Row(extremes.median, lower_median, CUBE, order=2),
+    Row(extremes.largest, np.max, CUBE, order=2),
+    Row(extremes.smallest, np.min, CUBE, order=2),
     Row(extremes.unique, distinct, order=0, name="unique",
         samples=lambda rng, dtype: [((rng.integers(0, 3, (4, 2)).astype(dtype),), {"dim": d}) for d in (None, 0, 1)]),
 ]  # fmt: skip

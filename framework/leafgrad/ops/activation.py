@@ -72,7 +72,7 @@ def elu(xp: Any, x: Any, *, alpha: float, scale: float = 1.0, input_scale: float
 
 def _elu_x(g: Any, x: Any, *, alpha: float, scale: float, input_scale: float) -> Any:
     negative = exp(clamp(x, None, 0) * input_scale) * (alpha * scale * input_scale)
-    return where(x > 0, g * scale, g * negative)
+    return where(x <= 0, g * negative, g * scale)
 
 
 elu.vjp(x=_elu_x)

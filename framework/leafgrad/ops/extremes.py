@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from leafgrad.ops.convert import new_full
 from leafgrad.ops.cumulative import part, running_best
 from leafgrad.ops.define import op
-from leafgrad.ops.reduce import kept, share
+from leafgrad.ops.reduce import kept, sum
+from leafgrad.ops.select import where
 
 
 @op("reduction", "nondifferentiable")
@@ -52,12 +54,35 @@ def median(xp: Any, x: Any) -> Any:
     return flat[argmedian.forward(xp, flat, dim=0)].reshape(()) if x.size else xp.full((), math.nan, dtype=x.dtype)
 
 
-median.vjp(x=lambda g, out, x, x_shape: share(g, out, x, x_shape, dim=tuple(range(len(x_shape)))))
+@op("reduction")
+def largest(xp: Any, x: Any) -> Any:
+    """The largest of all elements, nan if there is one. Equal ones share the gradient, nans among themselves."""
+    return x.max(keepdims=False).reshape(())
+
+
+@op("reduction")
+def smallest(xp: Any, x: Any) -> Any:
+    """The smallest of all elements, nan if there is one. Equal ones share the gradient, nans among themselves."""
+    return x.min(keepdims=False).reshape(())
+
+
+def _share(g: Any, out: Any, x: Any, x_shape: Any) -> Any:
+    """g in equal parts to the elements that are ``out``."""
+    dim, one = tuple(range(len(x_shape))), new_full(g, shape=(), value=1)
+    mask = where((x == out) | ((x != x) & (out != out)), one, 0)
+    return g / sum(mask, dim=dim) * mask
+
+
+for _whole in (median, largest, smallest):
+    _whole.vjp(x=_share)
 
 
 @op("nondifferentiable")
 def argmode(xp: Any, x: Any, *, dim: int) -> Any:
-    """Index of the commonest value along ``dim``, kept: the smallest of equally common, its last place. int64"""
+    """Index of the commonest value along ``dim``, kept: the smallest of equally common, its last place. int64
+
+    nan is a value like others, and larger than they.
+    """
     if not x.ndim:
         return xp.zeros((), "int64")
     order = xp.argsort(x, dim, "stable")
@@ -68,11 +93,15 @@ def argmode(xp: Any, x: Any, *, dim: int) -> Any:
     sizes[dim] = n
     place = xp.zeros(x.shape, "int64") + xp.arange(n).reshape(sizes)
     start = place.copy()
-    start[later] = xp.where(ranked[later] == ranked[earlier], 0, place[later])
+    start[later] = xp.where(_same(ranked[later], ranked[earlier]), 0, place[later])
     start, _ = running_best(xp, lambda new, old: new >= old, start, dim)
     best = xp.argmax(place - start, dim).reshape(kept(x.shape, (dim,)))
-    last = xp.where(ranked == xp.take_along_axis(ranked, best, dim), order, -1)
+    last = xp.where(_same(ranked, xp.take_along_axis(ranked, best, dim)), order, -1)
     return last.max(axis=dim, keepdims=True)
+
+
+def _same(x: Any, y: Any) -> Any:
+    return (x == y) | ((x != x) & (y != y))
 
 
 @op("nondifferentiable")

@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import promotion
+from leafgrad.ops import exponential, promotion
 from leafgrad.ops.exponential import logaddexp
 from leafgrad.tensor.arguments import expect_floating, expect_tensor, integer, number, one_dim
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.methods import attach, method
-from leafgrad.tensor.pointwise import clamp, isinf, log
+from leafgrad.tensor.pointwise import clamp, isinf
 from leafgrad.tensor.sorting import searchsorted, sort
 from leafgrad.tensor.tensor import Tensor
 
@@ -65,6 +65,7 @@ def diff(
 def _areas(function: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> tuple[Tensor, int]:
     """The area under each pair of neighbours along ``dim``, and that dimension."""
     d = one_dim(expect_tensor(y, "y", function), dim, function)
+    y = _floating(y)
     if not y.ndim:
         raise RuntimeError(f"{function}: expected y to have at least one dimension, got a 0-d tensor")
     n = max(y.shape[d] - 1, 0)
@@ -77,7 +78,12 @@ def _areas(function: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> tup
         if x.shape[0] != y.shape[d]:
             raise RuntimeError(f"{function}: There must be one x value for each sample point, got {x.shape[0]}")
         x = x.reshape([-1 if i == d else 1 for i in range(y.ndim)])
-    return means * diff(x, dim=d - y.ndim), d
+    return means * diff(_floating(x), dim=d - y.ndim), d
+
+
+def _floating(x: Tensor) -> Tensor:
+    """Integers as floats, of which neither sum nor difference wraps around."""
+    return x if x.dtype.is_floating_point else x.to(dtypes.get_default_dtype())
 
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
@@ -122,9 +128,7 @@ def positive(input: Tensor) -> Tensor:
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid. With ``eps``, x is first clamped to [eps, 1 - eps]. (...) -> (...)"""
     x = expect_tensor(input, "input", "logit")
-    if eps is not None:
-        x = clamp(x, number(eps, "eps", "logit"), 1 - eps)
-    result: Tensor = log(x / (1 - x))
+    result: Tensor = exponential.logit(x, eps=None if eps is None else number(eps, "eps", "logit"))
     return result
 
 
@@ -198,7 +202,7 @@ def cov(input: Tensor, *, correction: int = 1) -> Tensor:
     """
     if expect_tensor(input, "input", "cov").ndim > 2:
         raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got {input.ndim}")
-    x = input if input.dtype.is_floating_point else input.to(dtypes.get_default_dtype())
+    x = _floating(input)
     x = x if x.ndim == 2 else x.reshape(1, -1)
     centered = x - x.mean(1, keepdim=True)
     freedom = max(x.shape[1] - integer(correction, "correction", "cov"), 0)

@@ -504,7 +504,7 @@ class Methods:
     def le_(self, other: Any) -> Tensor:
         """``le`` in place; returns the tensor."""
     def lerp(self, end: Tensor, weight: Any) -> Tensor:
-        """``input + weight * (end - input)``, exact at both ends. ``weight``: a number or a tensor. All broadcast."""
+        """``input + weight * (end - input)``, exact at both ends. (...), (...), (...) -> (...), floating"""
     def lerp_(self, end: Tensor, weight: Any) -> Tensor:
         """``lerp`` in place; returns the tensor."""
     def less(self, other: Any) -> Tensor:
@@ -839,7 +839,7 @@ class Methods:
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
         """The slice at ``index`` of dimension ``dim``, which goes away; a view."""
     def sgn(self) -> Tensor:
-        """-1, 0 or 1. (...) -> (...)"""
+        """-1, 0 or 1; 0 for nan, which has no sign. (...) -> (...)"""
     def sgn_(self) -> Tensor:
         """``sign`` in place; returns the tensor."""
     def short(self) -> Tensor:
@@ -849,7 +849,7 @@ class Methods:
     def sigmoid_(self) -> Tensor:
         """``sigmoid`` in place; returns the tensor."""
     def sign(self) -> Tensor:
-        """-1, 0 or 1. (...) -> (...)"""
+        """-1, 0 or 1; 0 for nan, which has no sign. (...) -> (...)"""
     def sign_(self) -> Tensor:
         """``sign`` in place; returns the tensor."""
     def signbit(self) -> Tensor:
@@ -883,7 +883,7 @@ class Methods:
     def sqrt_(self) -> Tensor:
         """``sqrt`` in place; returns the tensor."""
     def square(self) -> Tensor:
-        """x times x. (...) -> (...)"""
+        """x times x; of bools int64, as other powers of them are. (...) -> (...)"""
     def square_(self) -> Tensor:
         """``square`` in place; returns the tensor."""
     def squeeze(self, dim: Dim = None) -> Tensor:

@@ -9,32 +9,22 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import (
-    activation,
-    compare,
-    elementwise as ew,
-    exponential,
-    reduce,
-    rounding,
-    select,
-    special,
-    trigonometric,
-)
+from leafgrad.ops import activation, compare, elementwise as ew, exponential, rounding, select, special, trigonometric
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.promotion import result_type
-from leafgrad.tensor.arguments import cast, expect_tensor, integer, number
+from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.sorting import nonzero
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
-    "abs", "absolute", "acos", "acosh", "add", "addcdiv", "addcmul", "allclose", "arccos", "arccosh", "arcsin",
+    "abs", "absolute", "acos", "acosh", "add", "addcdiv", "addcmul", "arccos", "arccosh", "arcsin",
     "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
     "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "celu",
     "clamp", "clamp_max", "clamp_min", "clip", "copysign", "cos", "cosh", "deg2rad", "div", "divide", "eq",
-    "equal", "erf", "exp", "exp2", "expm1", "fix", "float_power", "floor", "floor_divide", "fmax", "fmin",
-    "fmod", "frac", "ge", "greater", "greater_equal", "gt", "heaviside", "hypot", "isclose", "isfinite",
+    "erf", "exp", "exp2", "expm1", "fix", "float_power", "floor", "floor_divide", "fmax", "fmin",
+    "fmod", "frac", "ge", "greater", "greater_equal", "gt", "heaviside", "hypot", "isfinite",
     "isinf", "isnan", "le", "lerp", "less", "less_equal", "log", "log1p", "log2", "log10", "logaddexp",
     "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum", "minimum", "mul", "multiply",
     "nan_to_num", "ne", "neg", "negative", "not_equal", "pow", "rad2deg", "reciprocal", "relu", "remainder",
@@ -169,38 +159,55 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 @method
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``. All broadcast."""
-    for name, t in (("input", input), ("tensor1", tensor1), ("tensor2", tensor2)):
-        expect_tensor(t, name, "addcmul")
-    product = tensor1 * tensor2
-    result: Tensor = input + (product if value == 1 else product * value)
+    x, y, z = _in_one_dtype(input, tensor1, tensor2, value, "addcmul")
+    product = y * z
+    result: Tensor = x + (product if value == 1 else product * value)
     return result
 
 
 @method
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 / tensor2``. All broadcast. RuntimeError if both are integers."""
-    for name, t in (("input", input), ("tensor1", tensor1), ("tensor2", tensor2)):
+    for name, t in (("tensor1", tensor1), ("tensor2", tensor2)):
         expect_tensor(t, name, "addcdiv")
     if not (tensor1.dtype.is_floating_point or tensor2.dtype.is_floating_point):
         raise RuntimeError(
             "addcdiv: Integer division with addcdiv is no longer supported; expected floating tensors, got "
             f"{tensor1.dtype} and {tensor2.dtype}; convert one with .float()"
         )
-    quotient = tensor1 / tensor2
-    result: Tensor = input + (quotient if value == 1 else quotient * value)
+    x, y, z = _in_one_dtype(input, tensor1, tensor2, value, "addcdiv")
+    quotient = y / z
+    result: Tensor = x + (quotient if value == 1 else quotient * value)
     return result
+
+
+def _in_one_dtype(input: Any, tensor1: Any, tensor2: Any, value: float, function: str) -> list[Tensor]:
+    """The three tensors in the dtype in which they meet, so that nothing is rounded to a lesser one on the way."""
+    tensors = [expect_tensor(input, "input", function)]
+    tensors += [expect_tensor(t, name, function) for name, t in (("tensor1", tensor1), ("tensor2", tensor2))]
+    kind = result_type(tuple(tensors))
+    if kind is dtypes.bool_:
+        raise NotImplementedError(f"{function}: expected integers or floats, got bools; convert one with .long()")
+    if isinstance(value, float) and not kind.is_floating_point:
+        raise RuntimeError("For integral input tensors, argument value must not be a floating point number.")
+    return [cast(t, kind) for t in tensors]
 
 
 @method
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """``input + weight * (end - input)``, exact at both ends. ``weight``: a number or a tensor. All broadcast."""
-    if expect_tensor(input, "input", "lerp").dtype is not expect_tensor(end, "end", "lerp").dtype:
-        raise RuntimeError(f"lerp: end: expected dtype {input.dtype}, like input's, got {end.dtype}")
-    way = end - input
-    if not isinstance(weight, Tensor):
-        from_start: Tensor = input + way * weight if weight < 0.5 else end - way * (1 - weight)
-        return from_start
-    result: Tensor = select.where(weight < 0.5, input + way * weight, end - way * (1 - weight))
+    """``input + weight * (end - input)``, exact at both ends. (...), (...), (...) -> (...), floating
+
+    Args:
+        weight: a number, or a tensor of the same dtype.
+
+    Raises:
+        RuntimeError: the dtypes differ, or shapes do not broadcast. NotImplementedError: integers.
+    """
+    expect_floating(expect_tensor(input, "input", "lerp"), "lerp", NotImplementedError)
+    for name, t in (("end", expect_tensor(end, "end", "lerp")), ("weight", weight)):
+        if isinstance(t, Tensor) and t.dtype is not input.dtype and (t.ndim or name == "end"):
+            raise RuntimeError(f"lerp: {name}: expected dtype {input.dtype}, like input's, got {t.dtype}")
+    result: Tensor = ew.lerp(input, end, weight if isinstance(weight, Tensor) else number(weight, "weight", "lerp"))
     return result
 
 
@@ -299,8 +306,16 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     kind = result_type((input, other))
     if not isinstance(input, Tensor) and not isinstance(other, Tensor):
         input = new_full(condition, shape=(), value=input, dtype=kind.name)
-    x, y = (cast(a, kind) if isinstance(a, Tensor) else a for a in (input, other))
+    pair = (input, "input"), (other, "other")
+    x, y = (cast(a, kind) if isinstance(a, Tensor) else _fitting(a, kind, name) for a, name in pair)
     return select.where(condition, x, y)
+
+
+def _fitting(value: Any, kind: dtypes.dtype, name: str) -> Any:
+    """A number that a dtype can hold, else a RuntimeError: where() of NumPy would wrap it."""
+    if kind.category == 1 and not dtypes.iinfo(kind).min <= value <= dtypes.iinfo(kind).max:
+        raise RuntimeError(f"where: {name}: value cannot be converted to type {kind} without overflow, got {value}")
+    return value
 
 
 attach("where", lambda self, condition, other: where(condition, self, other))
@@ -347,43 +362,6 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
         expect_tensor(input, "input", "celu"), alpha=alpha, scale=1.0, input_scale=1 / alpha
     )
     return result
-
-
-# ---- comparisons of whole tensors ---------------------------------------------------------------------------------
-
-
-@method
-def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Whether ``abs(input - other) <= atol + rtol * abs(other)``. (...), (...) -> (...) bool
-
-    Raises:
-        RuntimeError: the dtypes differ, or a tolerance is negative.
-    """
-    if expect_tensor(input, "input", "isclose").dtype is not expect_tensor(other, "other", "isclose").dtype:
-        raise RuntimeError(f"isclose: {input.dtype} did not match {other.dtype}; convert one with .to(dtype)")
-    for name, tolerance in (("rtol", rtol), ("atol", atol)):
-        if tolerance < 0:
-            raise RuntimeError(f"isclose: {name}: expected a tolerance of at least 0, got {tolerance}")
-    result: Tensor = compare.isclose(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
-    return result
-
-
-@method
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether ``isclose`` holds for all elements, as a Python bool."""
-    return _holds(isclose(input, other, rtol, atol, equal_nan))
-
-
-def _holds(condition: Tensor) -> bool:
-    return bool(reduce.all(condition, dim=tuple(range(condition.ndim))))
-
-
-@method
-def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether both have the same size and elements, as a Python bool. nan is not equal to nan."""
-    if expect_tensor(input, "input", "equal").shape != expect_tensor(other, "other", "equal").shape:
-        return False
-    return _holds(compare.eq(input, other))
 
 
 # ---- other names, and in-place variants ---------------------------------------------------------------------------
