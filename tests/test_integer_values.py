@@ -87,3 +87,29 @@ def test_the_area_under_small_integers_does_not_wrap_around():
     assert leafgrad.trapz(y).item() == 327.5
     assert leafgrad.trapz(y, x).item() == -122.5
     assert leafgrad.cumulative_trapezoid(y).tolist() == [150, 327.5]
+
+
+def test_a_number_with_decimals_is_in_no_tensor_of_integers():
+    x = leafgrad.tensor([0, 1])
+    assert leafgrad.isin(x, 0.5).tolist() == [False, False]
+    assert leafgrad.isin(0.5, x).item() is False
+    assert leafgrad.isin(x, 1.0).tolist() == [False, True]
+
+
+def test_bools_to_the_power_of_bools_are_bools():
+    x, y = leafgrad.tensor([True, True, False, False]), leafgrad.tensor([True, False, True, False])
+    for power in (x**y, leafgrad.pow(x, y)):
+        assert (power.dtype, power.tolist()) == (leafgrad.bool, [True, True, False, True])
+    assert (x**True).tolist() == x.tolist()
+
+
+def test_bools_are_close_where_they_are_equal():
+    x, y = leafgrad.tensor([True, False]), leafgrad.tensor([True, True])
+    assert leafgrad.isclose(x, y).tolist() == [True, False]
+    assert not leafgrad.allclose(x, y)
+
+
+def test_the_area_of_integers_over_floats_takes_their_dtype():
+    y, x = leafgrad.tensor([100, 100], dtype=INT8), leafgrad.tensor([0.0, 1.0]).half()
+    area = leafgrad.trapz(y, x)
+    assert (area.dtype, area.item()) == (leafgrad.float16, 100)

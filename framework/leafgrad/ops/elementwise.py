@@ -84,6 +84,8 @@ def pow(xp: Any, x: Any, y: Any) -> Any:
             return xp.sqrt(x)
         if y == -1:
             return 1 / x
+    if all(getattr(a, "dtype", type(a)) in ("bool", bool) for a in (x, y)):
+        return x >= y
     return x**y
 
 

@@ -37,14 +37,15 @@ def _place(function: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
 
 @op("nondifferentiable")
 def argmedian(xp: Any, x: Any, *, dim: int) -> Any:
-    """Index of the lower median along ``dim``, kept; of a nan if there is one. int64"""
+    """Index of the lower median along ``dim``, kept; of the first nan if there is one. int64"""
     if not x.ndim:
         return xp.zeros((), "int64")
     order = xp.argsort(x, dim, "stable")
     n = x.shape[dim]
     middle = order[part(x, dim, (n - 1) // 2, (n - 1) // 2 + 1)]
-    spoilt = (x != x).any(axis=dim, keepdims=True)  # nan is sorted last
-    return xp.where(spoilt, order[part(x, dim, n - 1, n)], middle)
+    spoilt = x != x
+    first = xp.argmax(spoilt, dim).reshape(middle.shape)
+    return xp.where(spoilt.any(axis=dim, keepdims=True), first, middle)
 
 
 @op("reduction")
@@ -106,6 +107,9 @@ def _same(x: Any, y: Any) -> Any:
 
 @op("nondifferentiable")
 def unique(xp: Any, x: Any, *, dim: int | None) -> Any:
-    """The distinct elements (slices along ``dim``), sorted, with inverse and counts. Sizes depend on values."""
-    values, inverse, counts = xp.unique(x, False, True, True, dim)
+    """The distinct elements (slices along ``dim``), sorted, with inverse and counts. Each nan is one of its own.
+
+    Sizes depend on values.
+    """
+    values, inverse, counts = xp.unique(x, False, True, True, dim, equal_nan=False)
     return values, inverse.reshape(x.shape if dim is None else (x.shape[dim],)), counts

@@ -206,7 +206,9 @@ logsumexp.vjp(x=_logsumexp_x)
 @op
 def softmax(xp: Any, x: Any, *, dim: int) -> Any:
     """exp(x) over its sum along ``dim``. (...) -> (...)"""
-    if not x.size or not x.ndim:
+    if not x.ndim:
+        return xp.exp(x - x)
+    if not x.size:
         return xp.ones_like(x)
     y = x - x.max(axis=dim, keepdims=True)
     xp.exp(y, out=y)
@@ -225,7 +227,9 @@ softmax.vjp(x=lambda g, out, *, dim: out * (g - _along(g * out, dim)))
 @op
 def log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
     """log(softmax(x)) without overflow. (...) -> (...)"""
-    if not x.size or not x.ndim:
+    if not x.ndim:
+        return x - x
+    if not x.size:
         return xp.zeros_like(x)
     y = x - x.max(axis=dim, keepdims=True)
     y -= xp.log(total(xp.exp(y), (dim,), True))

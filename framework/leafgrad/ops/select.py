@@ -43,25 +43,25 @@ gate.vjp(x=lambda g, y, *, low, high, leak: gate(g, y, low=low, high=high, leak=
 
 @op("elementwise", c="maximum(x, y)")
 def maximum(xp: Any, x: Any, y: Any) -> Any:
-    """The larger of x and y; nan if either is. Where they are equal each gets half the gradient."""
+    """The larger of x and y; nan if either is. Where they are equal each gets half the gradient, at nan all of it."""
     return xp.maximum(x, y)
 
 
 maximum.vjp(
-    x=lambda g, x, y: where(x == y, g / 2, where(x > y, g, 0)),
-    y=lambda g, x, y: where(x == y, g / 2, where(x < y, g, 0)),
+    x=lambda g, x, y: where(x == y, g / 2, where(x < y, 0, g)),
+    y=lambda g, x, y: where(x == y, g / 2, where(x > y, 0, g)),
 )
 
 
 @op("elementwise", c="minimum(x, y)")
 def minimum(xp: Any, x: Any, y: Any) -> Any:
-    """The smaller of x and y; nan if either is. Where they are equal each gets half the gradient."""
+    """The smaller of x and y; nan if either is. Where they are equal each gets half the gradient, at nan all of it."""
     return xp.minimum(x, y)
 
 
 minimum.vjp(
-    x=lambda g, x, y: where(x == y, g / 2, where(x < y, g, 0)),
-    y=lambda g, x, y: where(x == y, g / 2, where(x > y, g, 0)),
+    x=lambda g, x, y: where(x == y, g / 2, where(x > y, 0, g)),
+    y=lambda g, x, y: where(x == y, g / 2, where(x < y, 0, g)),
 )
 
 

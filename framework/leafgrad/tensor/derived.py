@@ -8,7 +8,8 @@ from typing import Any
 from leafgrad import dtypes
 from leafgrad.ops import exponential, promotion
 from leafgrad.ops.exponential import logaddexp
-from leafgrad.tensor.arguments import expect_floating, expect_tensor, integer, number, one_dim
+from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number, one_dim
+from leafgrad.tensor.creation import inferred
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.pointwise import clamp, isinf
@@ -65,7 +66,7 @@ def diff(
 def _areas(function: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> tuple[Tensor, int]:
     """The area under each pair of neighbours along ``dim``, and that dimension."""
     d = one_dim(expect_tensor(y, "y", function), dim, function)
-    y = _floating(y)
+    y = _floating(y, x)
     if not y.ndim:
         raise RuntimeError(f"{function}: expected y to have at least one dimension, got a 0-d tensor")
     n = max(y.shape[d] - 1, 0)
@@ -78,12 +79,15 @@ def _areas(function: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> tup
         if x.shape[0] != y.shape[d]:
             raise RuntimeError(f"{function}: There must be one x value for each sample point, got {x.shape[0]}")
         x = x.reshape([-1 if i == d else 1 for i in range(y.ndim)])
-    return means * diff(_floating(x), dim=d - y.ndim), d
+    return means * diff(_floating(x, y), dim=d - y.ndim), d
 
 
-def _floating(x: Tensor) -> Tensor:
-    """Integers as floats, of which neither sum nor difference wraps around."""
-    return x if x.dtype.is_floating_point else x.to(dtypes.get_default_dtype())
+def _floating(x: Tensor, other: Tensor | None = None) -> Tensor:
+    """Integers as floats, of the dtype of ``other`` if it has some, of which no sum and no difference wraps around."""
+    if x.dtype.is_floating_point:
+        return x
+    kind = x.dtype if other is None else expect_tensor(other, "x", "trapezoid").dtype
+    return x.to(kind if kind.is_floating_point else dtypes.get_default_dtype())
 
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
@@ -137,7 +141,8 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     """log2(2^input + 2^other), without overflow. (...), (...) -> (...)"""
     for name, x in (("input", input), ("other", other)):
         expect_floating(expect_tensor(x, name, "logaddexp2"), "logaddexp2", NotImplementedError)
-    result: Tensor = logaddexp(input * math.log(2), other * math.log(2)) / math.log(2)
+    kind = promotion.result_type((input, other))
+    result: Tensor = logaddexp(cast(input, kind) * math.log(2), cast(other, kind) * math.log(2)) / math.log(2)
     return result
 
 
@@ -177,7 +182,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     """
     one = elements if isinstance(elements, Tensor) else expect_tensor(test_elements, "test_elements", "isin")
     x, among = (
-        t if isinstance(t, Tensor) else one.new_full((), number(t, name, "isin"))
+        t if isinstance(t, Tensor) else one.new_full((), number(t, name, "isin"), dtype=inferred(t))
         for name, t in (("elements", elements), ("test_elements", test_elements))
     )
     if not among.numel():

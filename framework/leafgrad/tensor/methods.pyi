@@ -592,7 +592,7 @@ class Methods:
     def max(self, dim: Any = None, keepdim: builtins.bool = False, *, other: Tensor | None = None) -> Any:
         """The largest value; with ``dim``, (values, indices) along it; with a tensor, ``maximum(input, other)``."""
     def maximum(self, other: Any) -> Tensor:
-        """The larger of x and y; nan if either is. Where they are equal each gets half the gradient."""
+        """The larger of x and y; nan if either is. Where they are equal each gets half the gradient, at nan all ..."""
     def mean(
         self,
         dim: builtins.int | Iterable[builtins.int] | None = None,
@@ -606,7 +606,7 @@ class Methods:
     def min(self, dim: Any = None, keepdim: builtins.bool = False, *, other: Tensor | None = None) -> Any:
         """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``."""
     def minimum(self, other: Any) -> Tensor:
-        """The smaller of x and y; nan if either is. Where they are equal each gets half the gradient."""
+        """The smaller of x and y; nan if either is. Where they are equal each gets half the gradient, at nan all ..."""
     def mm(self, mat2: Tensor) -> Tensor:
         """Product of two matrices. (n, k), (k, m) -> (n, m)"""
     def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False) -> Found:

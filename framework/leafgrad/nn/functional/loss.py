@@ -289,6 +289,6 @@ def gaussian_nll_loss(
     plain = variance.detach()
     if not modes.get() & modes.TRACE and bool((plain < 0).any()):
         raise ValueError("var has negative entry/entries")
-    variance = variance + (plain.clamp(min=eps) - plain)
+    variance = variance + where(plain < eps, eps - plain, 0.0)
     loss = 0.5 * (variance.log() + (input - target).square() / variance)
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
