@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -63,9 +64,12 @@ def _within(x: Tensor, d: int, function: str, kind: type[Exception] = RuntimeErr
     except (IndexError, RuntimeError) as error:
         if "out of bounds" not in str(error):
             raise
-        n = x._data.shape[d]
-        expected = f"expected indices from 0 to {n - 1} along dimension {d}, of size {n}; negative ones do not wrap"
-        raise kind(f"{function}(): index out of bounds: {expected}") from error
+        found = re.search(r"index (\d+) is out", str(error))
+        index, n = int(found[1]) if found else POSITIVE, x._data.shape[d]
+        raise kind(
+            f"{function}(): index {index if index < 1 << 61 else index - POSITIVE - 1} is out of bounds for dimension "
+            f"{d} with size {n}; expected indices from 0 to {n - 1}: negative ones do not count from the end here"
+        ) from error
 
 
 def _same_dtype(input: Tensor, other: Tensor, name: str, function: str) -> None:

@@ -11,6 +11,7 @@ from leafgrad.tensor.creation import empty_like, zeros_like
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.random import rand_like
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.writes import value_for
 
 __all__ = [
     "celu",
@@ -124,7 +125,8 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     if min_val > max_val:
         raise ValueError(f"hardtanh: expected min_val <= max_val, got {min_val} and {max_val}")
     if arguments.expect_tensor(input, "input", "hardtanh").dtype.category == 1:
-        cut = input.clamp(int(min_val), int(max_val))
+        low, high = (value_for(input, v, f"hardtanh: {n}") for n, v in (("min_val", min_val), ("max_val", max_val)))
+        cut = input.clamp(low, high)
         return input.copy_(cut) if inplace else cut
     result: Tensor = _run(ops.hardtanh, input, inplace, min_val=min_val, max_val=max_val)
     return result
