@@ -36,14 +36,17 @@ def _place(function: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
 
 
 @op("nondifferentiable")
-def argmedian(xp: Any, x: Any, *, dim: int) -> Any:
-    """Index of the lower median along ``dim``, kept; of the first nan if there is one. int64"""
+def argmedian(xp: Any, x: Any, *, dim: int, skips_nan: bool = False) -> Any:
+    """Index of the lower median along ``dim``, kept; of the first nan if there is one, unless it skips them. int64"""
     if not x.ndim:
         return xp.zeros((), "int64")
     order = xp.argsort(x, dim, "stable")
     n = x.shape[dim]
-    middle = order[part(x, dim, (n - 1) // 2, (n - 1) // 2 + 1)]
     spoilt = x != x
+    if skips_nan:  # they are sorted last
+        left = n - spoilt.sum(axis=dim, keepdims=True)
+        return xp.take_along_axis(order, xp.maximum(left - 1, 0) // 2, dim)
+    middle = order[part(x, dim, (n - 1) // 2, (n - 1) // 2 + 1)]
     first = xp.argmax(spoilt, dim).reshape(middle.shape)
     return xp.where(spoilt.any(axis=dim, keepdims=True), first, middle)
 
@@ -113,3 +116,16 @@ def unique(xp: Any, x: Any, *, dim: int | None) -> Any:
     """
     values, inverse, counts = xp.unique(x, False, True, True, dim, equal_nan=False)
     return values, inverse.reshape(x.shape if dim is None else (x.shape[dim],)), counts
+
+
+@op("nondifferentiable")
+def runs(xp: Any, x: Any, *, dim: int) -> Any:
+    """Where runs of equal slices along ``dim`` start, the run of each slice, and their lengths. Sizes by values."""
+    if not x.ndim:
+        return xp.zeros((), "int64"), xp.zeros((), "int64"), xp.ones((), "int64")
+    rows = xp.moveaxis(x, dim, 0).reshape(x.shape[dim], math.prod(x.shape[:dim] + x.shape[dim + 1 :]))
+    new = xp.ones(len(rows), "bool")
+    new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    starts = xp.flatnonzero(new)
+    ends = xp.concatenate([starts[1:], xp.full(min(len(rows), 1), len(rows), dtype=starts.dtype)])
+    return starts, xp.cumsum(new, dtype="int64") - 1, ends - starts

@@ -17,9 +17,10 @@ from leafgrad.tensor.sorting import searchsorted, sort
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
-    "can_cast", "clone", "corrcoef", "cov", "cumulative_trapezoid", "detach", "diff", "is_complex", "is_same_size",
-    "isin", "isneginf", "isposinf", "isreal", "ldexp", "logaddexp2", "logit", "positive", "result_type", "trapezoid",
-    "trapz",
+    "can_cast", "clone", "conj", "conj_physical", "corrcoef", "cov", "cumulative_trapezoid", "detach", "diff", "imag",
+    "is_complex", "is_conj", "is_neg", "is_same_size",
+    "isin", "isneginf", "isposinf", "isreal", "ldexp", "logaddexp2", "logit", "positive", "real", "resolve_conj",
+    "resolve_neg", "result_type", "trapezoid", "trapz",
 ]  # fmt: skip
 
 
@@ -241,6 +242,39 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
     return dtypes.check(from_, "from_").category <= dtypes.check(to, "to").category
 
 
+def real(input: Tensor) -> Tensor:
+    """``input`` itself, of which every element is real."""
+    same: Tensor = expect_tensor(input, "input", "real")
+    return same
+
+
+@method
+def conj(input: Tensor) -> Tensor:
+    """``input`` itself, of which every element is real."""
+    same: Tensor = expect_tensor(input, "input", "conj")
+    return same
+
+
+conj_physical = resolve_conj = resolve_neg = conj
+for _name in ("conj_physical", "resolve_conj", "resolve_neg"):
+    attach(_name, conj)
+
+
+def imag(input: Tensor) -> Tensor:
+    """Not there: as in PyTorch, only complex tensors have imaginary parts. RuntimeError always."""
+    expect_tensor(input, "input", "imag")
+    raise RuntimeError("imag is not implemented for tensors with non-complex dtypes; that of a real one is 0")
+
+
+def is_conj(input: Tensor) -> bool:
+    """False: there are no complex tensors."""
+    expect_tensor(input, "input", "is_conj")
+    return False
+
+
+is_neg = is_conj
+
+
 def is_complex(input: Tensor) -> bool:
     """False: there are no complex tensors."""
     expect_tensor(input, "input", "is_complex")
@@ -256,6 +290,10 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 
 attach("is_complex", is_complex)
+attach("real", property(real))
+attach("imag", property(imag))
+attach("is_conj", is_conj)
+attach("is_neg", is_neg)
 attach("itemsize", property(lambda self: self.dtype.itemsize, doc="Bytes of one element."))
 attach("nbytes", property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of all elements."))
 attach("mH", property(lambda self: self.mT, doc="The same as ``mT``: there are no complex tensors."))

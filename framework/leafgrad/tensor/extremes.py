@@ -10,14 +10,14 @@ from leafgrad.ops.convert import new_full
 from leafgrad.ops.elementwise import lerp
 from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.ops.sort import argsort
-from leafgrad.tensor.arguments import Dim, cast, dims, expect_tensor, flag, number, one_dim, widened
+from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, number, one_dim, widened
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
-    "amax", "amin", "aminmax", "argmax", "argmin", "cummax", "cummin", "cumprod", "cumsum", "max", "median", "min",
-    "mode", "quantile", "unique",
+    "amax", "amin", "aminmax", "argmax", "argmin", "cummax", "cummin", "cumprod", "cumsum", "logcumsumexp", "max",
+    "median", "min", "mode", "nanmedian", "quantile", "unique",
 ]  # fmt: skip
 
 
@@ -156,6 +156,18 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 
 
 @method
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The lower median of what is not nan, nan if nothing is; with ``dim``, (values, indices) along it."""
+    expect_tensor(input, "input", "nanmedian")
+    if dim is None:
+        flat = reshape(input, shape=(-1,))
+        return nanmedian(flat, 0).values if flat.shape[0] else extremes.median(input)
+    d = one_dim(input, dim, "nanmedian")
+    _nonempty(input, (d,) if input.ndim else (), "nanmedian")
+    return _found(extremes.argmedian(input, dim=d, skips_nan=True), input, d, flag(keepdim, "nanmedian"))
+
+
+@method
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Found:
     """(values, indices) of the commonest value along ``dim``: the smallest of equally common, its last place."""
     d = one_dim(expect_tensor(input, "input", "mode"), dim, "mode")
@@ -275,6 +287,14 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Running products along ``dim``; integers and bools are multiplied in int64. (...) -> (...)"""
     x = widened(expect_tensor(input, "input", "cumprod"), dtype)
     result: Tensor = cumulative.cumprod(x, dim=one_dim(x, dim, "cumprod"))
+    return result
+
+
+@method
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """log of the running sums of exp along ``dim``, without overflow. (...) -> (...). NotImplementedError: integers."""
+    x = expect_floating(input, "logcumsumexp", NotImplementedError)
+    result: Tensor = cumulative.logcumsumexp(x, dim=one_dim(x, dim, "logcumsumexp"))
     return result
 
 

@@ -204,6 +204,8 @@ class Methods:
         """Ones with the probabilities in ``input`` (or ``p`` everywhere), zeros otherwise, of its shape and dtype."""
     def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Write ones with probability p (a number, or a tensor that broadcasts), zeros otherwise."""
+    def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
+        """How often 0, 1, 2, … occur in ``input``. (n,) integers -> (max(largest + 1, minlength),)"""
     def bitwise_and(self, other: Any) -> Tensor:
         """x and y, bit by bit. Integers and bools. (...), (...) -> (...)"""
     def bitwise_and_(self, other: Any) -> Tensor:
@@ -264,6 +266,10 @@ class Methods:
         """``input``, but at least ``min`` and at most ``max``. (...) -> (...)"""
     def clip_(self, min: Any = None, max: Any = None) -> Tensor:
         """``clamp`` in place; returns the tensor."""
+    def conj(self) -> Tensor:
+        """``input`` itself, of which every element is real."""
+    def conj_physical(self) -> Tensor:
+        """``input`` itself, of which every element is real."""
     def contiguous(self) -> Tensor:
         """The tensor itself if it is contiguous, else a contiguous copy."""
     def copy_(self, src: Tensor, non_blocking: builtins.bool = False) -> Tensor:
@@ -346,6 +352,14 @@ class Methods:
         """The error function, 2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x. (...) -> (...)"""
     def erf_(self) -> Tensor:
         """``erf`` in place; returns the tensor."""
+    def erfc(self) -> Tensor:
+        """1 - erf(x), which keeps its digits where erf is close to 1. (...) -> (...)"""
+    def erfc_(self) -> Tensor:
+        """``complementary_erf`` in place; returns the tensor."""
+    def erfinv(self) -> Tensor:
+        """The number whose error function is x; infinite at -1 and 1, nan beyond. (...) -> (...)"""
+    def erfinv_(self) -> Tensor:
+        """``inverse_erf`` in place; returns the tensor."""
     def exp(self) -> Tensor:
         """e to the power x. (...) -> (...)"""
     def exp2(self) -> Tensor:
@@ -433,12 +447,17 @@ class Methods:
         """0 where ``input`` < 0, 1 where it is > 0, and ``values`` where it is 0; tensors of one dtype. It has ..."""
     def heaviside_(self, values: Tensor) -> Tensor:
         """``heaviside`` in place; returns the tensor."""
+    def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor:
+        """How many elements lie in each of ``bins`` intervals of one width from ``min`` to ``max``. -> (bins,)"""
     def hsplit(self, indices_or_sections: Any) -> builtins.tuple[Tensor, ...]:
         """Split along dimension 1, or 0 of a one-dimensional tensor."""
     def hypot(self, other: Any) -> Tensor:
         """Length of the vector (x, y), without overflow in between. (...), (...) -> (...)"""
     def hypot_(self, other: Any) -> Tensor:
         """``hypot`` in place; returns the tensor."""
+    @property
+    def imag(self) -> Tensor:
+        """Not there: as in PyTorch, only complex tensors have imaginary parts. RuntimeError always."""
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
         """A copy of ``input`` with ``alpha`` times the slices of ``source`` added to those at ``index`` along ..."""
     def index_add_(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
@@ -465,10 +484,14 @@ class Methods:
         """Inverse; see ``linalg.inv``. (..., n, n) -> (..., n, n)"""
     def is_complex(self) -> builtins.bool:
         """False: there are no complex tensors."""
+    def is_conj(self) -> builtins.bool:
+        """False: there are no complex tensors."""
     def is_contiguous(self) -> builtins.bool:
         """Whether the elements lie in memory in order and without gaps."""
     def is_floating_point(self) -> builtins.bool:
         """Whether the dtype is float16, float32 or float64."""
+    def is_neg(self) -> builtins.bool:
+        """False: there are no complex tensors."""
     def is_same_size(self, other: Tensor) -> builtins.bool:
         """Whether two tensors have the same size."""
     def isclose(
@@ -541,6 +564,8 @@ class Methods:
         """log(exp(x) + exp(y)) without overflow. (...), (...) -> (...)"""
     def logaddexp2(self, other: Tensor) -> Tensor:
         """log2(2^input + 2^other), without overflow. (...), (...) -> (...)"""
+    def logcumsumexp(self, dim: builtins.int) -> Tensor:
+        """log of the running sums of exp along ``dim``, without overflow. (...) -> (...). NotImplementedError: ..."""
     def logdet(self) -> Tensor:
         """Logarithm of the determinant: -inf where that is 0, nan where it is negative. (..., n, n) -> (...)"""
     def logical_and(self, other: Any) -> Tensor:
@@ -657,6 +682,8 @@ class Methods:
         dtype: Any = None,
     ) -> Tensor:
         """Mean over ``dim`` of what is not nan. RuntimeError for integers."""
+    def nanmedian(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Any:
+        """The lower median of what is not nan, nan if nothing is; with ``dim``, (values, indices) along it."""
     def nansum(
         self,
         dim: builtins.int | Iterable[builtins.int] | None = None,
@@ -763,6 +790,9 @@ class Methods:
         """Write integers uniform in [low, high); ``random_(high)`` starts at 0."""
     def ravel(self) -> Tensor:
         """The elements in one dimension, a view where strides allow. (...) -> (n,)"""
+    @property
+    def real(self) -> Tensor:
+        """``input`` itself, of which every element is real."""
     def reciprocal(self) -> Tensor:
         """One over x. (...) -> (...)"""
     def reciprocal_(self) -> Tensor:
@@ -788,6 +818,10 @@ class Methods:
     def reshape(self, *shape: Any) -> Any: ...
     def reshape_as(self, other: Tensor) -> Tensor:
         """``self.reshape(other.shape)``"""
+    def resolve_conj(self) -> Tensor:
+        """``input`` itself, of which every element is real."""
+    def resolve_neg(self) -> Tensor:
+        """``input`` itself, of which every element is real."""
     def roll(
         self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] | None = None
     ) -> Tensor:
@@ -982,6 +1016,13 @@ class Methods:
         dim: builtins.int | None = None,
     ) -> Any:
         """The distinct elements, or slices along ``dim``, in ascending order (also for ``sorted=False``)."""
+    def unique_consecutive(
+        self,
+        return_inverse: builtins.bool = False,
+        return_counts: builtins.bool = False,
+        dim: builtins.int | None = None,
+    ) -> Any:
+        """The first element, or slice along ``dim``, of each run of equal ones."""
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """With a dimension of size 1 inserted so that it is ``dim`` of the result."""
     def var(

@@ -9,7 +9,17 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import activation, compare, elementwise as ew, exponential, rounding, select, special, trigonometric
+from leafgrad.ops import (
+    activation,
+    compare,
+    elementwise as ew,
+    exponential,
+    inverse_erf,
+    rounding,
+    select,
+    special,
+    trigonometric,
+)
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.promotion import result_type
 from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number
@@ -23,7 +33,7 @@ __all__ = [
     "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
     "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "celu",
     "clamp", "clamp_max", "clamp_min", "clip", "copysign", "cos", "cosh", "deg2rad", "div", "divide", "eq",
-    "erf", "exp", "exp2", "expm1", "fix", "float_power", "floor", "floor_divide", "fmax", "fmin",
+    "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fix", "float_power", "floor", "floor_divide", "fmax", "fmin",
     "fmod", "frac", "ge", "greater", "greater_equal", "gt", "heaviside", "hypot", "isfinite",
     "isinf", "isnan", "le", "lerp", "less", "less_equal", "log", "log1p", "log2", "log10", "logaddexp",
     "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum", "minimum", "mul", "multiply",
@@ -42,7 +52,8 @@ acos, acosh, asin, asinh = trigonometric.acos, trigonometric.acosh, trigonometri
 atan, atan2, atanh = trigonometric.atan, trigonometric.atan2, trigonometric.atanh
 cos, cosh, sin, sinh = trigonometric.cos, trigonometric.cosh, trigonometric.sin, trigonometric.sinh
 tan, tanh = trigonometric.tan, trigonometric.tanh
-erf, relu, sigmoid = special.erf, activation.relu, exponential.sigmoid
+erf, erfc, erfinv = special.erf, special.erfc, inverse_erf.inverse_erf
+relu, sigmoid = activation.relu, exponential.sigmoid
 ceil, floor, frac, trunc = rounding.ceil, rounding.floor, rounding.frac, rounding.trunc
 floor_divide, fmod, remainder = rounding.floor_divide, rounding.fmod, rounding.remainder
 fmax, fmin, maximum, minimum = select.fmax, select.fmin, select.maximum, select.minimum
@@ -64,6 +75,8 @@ _METHODS = [
 
 for _op in _METHODS:
     attach(_op.name, _op.function)
+attach("erfc", erfc.function)
+attach("erfinv", erfinv.function)
 
 # ---- arithmetic with parameters -----------------------------------------------------------------------------------
 
@@ -383,9 +396,9 @@ for _name, _function in _ALIASES.items():
 _IN_PLACE = """
     abs absolute acos acosh add addcdiv addcmul arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan
     atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp
-    clamp_max clamp_min clip copysign cos cosh deg2rad div divide eq erf exp exp2 expm1 fix float_power floor
-    floor_divide fmod frac ge greater greater_equal gt heaviside hypot le lerp less less_equal log log10 log1p log2
-    logical_and logical_not logical_or logical_xor lt mul multiply nan_to_num ne neg negative not_equal pow rad2deg
+    clamp_max clamp_min clip copysign cos cosh deg2rad div divide eq erf erfc erfinv exp exp2 expm1 fix float_power
+    floor floor_divide fmod frac ge greater greater_equal gt heaviside hypot le lerp less less_equal log log10 log1p
+    log2 logical_and logical_not logical_or logical_xor lt mul multiply nan_to_num ne neg negative not_equal pow rad2deg
     reciprocal relu remainder round rsqrt sgn sigmoid sign sin sinc sinh sqrt square sub subtract tan tanh
     true_divide trunc xlogy
 """.split()
