@@ -16,6 +16,8 @@ from leafgrad.nn.functional.normalization import *
 from leafgrad.nn.functional.padding import *
 from leafgrad.nn.functional.pooling import *
 from leafgrad.nn.functional.resampling import *
+from leafgrad.nn.functional.sampling import *
+from leafgrad.nn.functional.sequence_loss import *
 from leafgrad.tensor.public import publish
 
 publish(globals())
