@@ -151,7 +151,7 @@ def scatter(
 
     Args:
         src: a tensor at least as large as ``index``, of the dtype of ``input``; or a number, also as ``value``.
-        reduce: "add" or "multiply" to combine with what is there.
+        reduce: "add" or "multiply" to combine with what is there, and with what else goes to one place.
 
     Raises:
         RuntimeError: dtypes or shapes. IndexError: an index is out of range.
@@ -160,8 +160,11 @@ def scatter(
     if reduce == "add":
         filled = given if isinstance(given, Tensor) else new_full(input, shape=tuple(index.shape), value=given)
         return scatter_add(input, dim, index, filled)
+    if reduce == "multiply":
+        filled = given if isinstance(given, Tensor) else new_full(input, shape=tuple(index.shape), value=given)
+        return scatter_reduce(input, dim, index, filled, "prod")
     if reduce is not None:
-        raise NotImplementedError(f"scatter: reduce: expected None or 'add', got {reduce!r}; see scatter_reduce")
+        raise RuntimeError(f"scatter: reduce argument must be either add or multiply, got {reduce!r}")
     v = given if isinstance(given, Tensor) else value_for(input, given, "scatter: src")
     x, at, v, d = _scatter_arguments(input, dim, index, v, "scatter")
     with _within(x, d, "scatter"):
@@ -186,11 +189,13 @@ def scatter_reduce(
     """Like ``scatter``, with all values that go to one place combined.
 
     Args:
-        reduce: "sum", "mean", "amax" or "amin".
+        reduce: "sum", "prod", "mean", "amax" or "amin".
         include_self: whether what is there counts as one of them.
     """
-    if reduce not in ("sum", "mean", "amax", "amin"):
-        raise NotImplementedError(f"scatter_reduce: reduce: expected 'sum', 'mean', 'amax' or 'amin', got {reduce!r}")
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise RuntimeError(
+            f"scatter_reduce: reduce argument must be either sum, prod, mean, amax or amin, got {reduce!r}"
+        )
     x, at, v, d = _scatter_arguments(input, dim, index, src, "scatter_reduce")
     with _within(x, d, "scatter_reduce"):
         return _finished(_combined(x, at, v, d, reduce, include_self), input)
@@ -204,7 +209,9 @@ def _combined(x: Tensor, at: Tensor, v: Tensor, d: int, reduce: str, include_sel
             x = ops.scatter(x, at, lowest if x.dtype.is_floating_point else v, dim=d)
         return ops.scatter_best(x, at, v, dim=d, largest=reduce == "amax")
     if not include_self:
-        x = ops.scatter(x, at, 0, dim=d)
+        x = ops.scatter(x, at, 1 if reduce == "prod" else 0, dim=d)
+    if reduce == "prod":
+        return ops.scatter_product(x, at, v, dim=d)
     total = x + ops.gather_sum(v, at, shape=shape, dim=d)
     if reduce == "sum":
         return total

@@ -7,7 +7,9 @@ from typing import Any, TypeVar
 from leafgrad.dtypes import dtype
 from leafgrad.tensor.arguments import Dim
 from leafgrad.tensor.extremes import Found, MinMax
+from leafgrad.tensor.factorizations import QRResult
 from leafgrad.tensor.linalg import SlogdetResult
+from leafgrad.tensor.matrices import SVD
 from leafgrad.tensor.random import Generator
 from leafgrad.tensor.tensor import Tensor
 
@@ -771,6 +773,8 @@ class Methods:
         """``pow`` in place; returns the tensor."""
     def prod(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, dtype: Any = None) -> Tensor:
         """Product over ``dim``, one dimension or all; integers and bools are multiplied in int64."""
+    def qr(self, some: builtins.bool = True) -> QRResult:
+        """Q and R with ``input`` = Q R; succeeded by ``linalg.qr``. ``some`` reduces them to min(m, n) columns ..."""
     def quantile(
         self,
         q: Any,
@@ -949,6 +953,8 @@ class Methods:
         dtype: Any = None,
     ) -> Tensor:
         """Sum over ``dim``; integers and bools are added up in int64."""
+    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> SVD:
+        """U, S and V with ``input`` = U diag(S) V^T; succeeded by ``linalg.svd``, which gives V transposed."""
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """The same as ``transpose``."""
     def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
