@@ -59,6 +59,7 @@ ARITHMETIC = [
     Row(ew.abs, np.abs, order=2),
     Row(ew.sign, np.sign, order=2),
     Row(ew.copysign, np.copysign, order=2),
+    Row(ew.nextafter, np.nextafter, order=0, dtypes=["float64"]),
     Row(ew.heaviside, np.heaviside, order=0),
 ]
 

@@ -187,6 +187,12 @@ def copysign(xp: Any, x: Any, y: Any) -> Any:
 copysign.vjp(x=lambda g, out, x: where(x == 0, 0, g * (out / x)), y=zero)
 
 
+@op("elementwise", "float")
+def nextafter(xp: Any, x: Any, y: Any) -> Any:
+    """The next number after x in the direction of y. It has no gradient. (...), (...) -> (...)"""
+    return xp.nextafter(x, y)
+
+
 @op("elementwise")
 def heaviside(xp: Any, x: Any, y: Any) -> Any:
     """1 where x > 0, y where x is 0, and 0 elsewhere, at nan too. It has no gradient. (...), (...) -> (...)"""

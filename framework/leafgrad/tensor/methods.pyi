@@ -740,6 +740,8 @@ class Methods:
         self, *size: Any, dtype: dtype | None = None, device: Any = None, requires_grad: builtins.bool = False
     ) -> Tensor:
         """Zeros of shape ``size``, of this tensor's dtype and device unless others are given."""
+    def nextafter(self, other: Any) -> Tensor:
+        """The next number after x in the direction of y. It has no gradient. (...), (...) -> (...)"""
     def nonzero(self, *, as_tuple: builtins.bool = False) -> Any:
         """Like ``argwhere``; with ``as_tuple`` one tensor (how many,) for each dimension, which can index ``input``."""
     def norm(

@@ -37,14 +37,15 @@ __all__ = [
     "fmod", "frac", "ge", "greater", "greater_equal", "gt", "heaviside", "hypot", "isfinite",
     "isinf", "isnan", "le", "lerp", "less", "less_equal", "log", "log1p", "log2", "log10", "logaddexp",
     "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum", "minimum", "mul", "multiply",
-    "nan_to_num", "ne", "neg", "negative", "not_equal", "pow", "rad2deg", "reciprocal", "relu", "remainder",
-    "round", "rsqrt", "rsub", "selu", "sgn", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "sqrt",
+    "nan_to_num", "ne", "neg", "negative", "nextafter", "not_equal", "pow", "rad2deg", "reciprocal", "relu",
+    "remainder", "round", "rsqrt", "rsub", "selu", "sgn", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "sqrt",
     "square", "sub", "subtract", "tan", "tanh", "true_divide", "trunc", "where", "xlogy",
 ]  # fmt: skip
 
 # ---- ops that are public functions and methods as they are --------------------------------------------------------
 
 abs, copysign, hypot, mul, neg = ew.abs, ew.copysign, ew.hypot, ew.mul, ew.neg
+nextafter = ew.nextafter
 reciprocal, rsqrt, sign, sqrt, square = ew.reciprocal, ew.rsqrt, ew.sign, ew.sqrt, ew.square
 exp, exp2, expm1, logaddexp = exponential.exp, exponential.exp2, exponential.expm1, exponential.logaddexp
 log, log10, log1p, log2 = exponential.log, exponential.log10, exponential.log1p, exponential.log2
@@ -69,7 +70,7 @@ _METHODS = [
     abs, acos, acosh, asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or,
     bitwise_right_shift, bitwise_xor, ceil, copysign, cos, cosh, eq, erf, exp, exp2, expm1, floor, floor_divide, fmax,
     fmin, fmod, frac, ge, gt, hypot, isfinite, isinf, isnan, le, log, log10, log1p, log2, logaddexp,
-    logical_and, logical_not, logical_or, logical_xor, lt, maximum, minimum, mul, ne, neg, reciprocal, relu,
+    logical_and, logical_not, logical_or, logical_xor, lt, maximum, minimum, mul, ne, neg, nextafter, reciprocal, relu,
     remainder, rsqrt, sigmoid, sign, signbit, sin, sinh, sqrt, square, tan, tanh, trunc,
 ]  # fmt: skip
 
