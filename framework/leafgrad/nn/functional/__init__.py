@@ -8,6 +8,7 @@ from leafgrad.nn.functional.convolution import *
 from leafgrad.nn.functional.distance import *
 from leafgrad.nn.functional.dropout import *
 from leafgrad.nn.functional.embedding import *
+from leafgrad.nn.functional.fractional_pooling import *
 from leafgrad.nn.functional.linear import *
 from leafgrad.nn.functional.loss import *
 from leafgrad.nn.functional.margin import *
