@@ -37,7 +37,7 @@ def fractional_max_pool2d(
         output_size: an int, or one for each dimension; or else
         output_ratio: its ratio to the size of the input, between 0 and 1, rounded down.
         return_indices: also return where each was found, as a number among the h * w elements of its channel (int64).
-        _random_samples: the chance: numbers in [0, 1), (n, c, 2), first for w.
+        _random_samples: the chance: numbers in [0, 1): (n, c, 2), first for w; in three dimensions (n, c, 3), first for d.
 
     Raises:
         ValueError: neither or both of ``output_size`` and ``output_ratio``, or a ratio that is not between 0 and 1.
@@ -74,7 +74,7 @@ def _fractional(
         samples = rand(*x.shape[:2], n, dtype=x.dtype, device=x.device)
     numbers: Any = 0
     for d, (m, k, s) in enumerate(zip(length, kernel, size, strict=True)):
-        places = _starts(samples[..., n - 1 - d], m, k, s).unsqueeze(-1) + arange(k, device=x.device)
+        places = _starts(samples[..., 1 - d if n == 2 else d], m, k, s).unsqueeze(-1) + arange(k, device=x.device)
         shape = [*x.shape[:2], *[1] * (2 * n)]
         shape[2 + d], shape[2 + n + d] = s, k
         numbers = numbers * m + places.reshape(shape)
