@@ -113,3 +113,10 @@ def test_the_area_of_integers_over_floats_takes_their_dtype():
     y, x = leafgrad.tensor([100, 100], dtype=INT8), leafgrad.tensor([0.0, 1.0]).half()
     area = leafgrad.trapz(y, x)
     assert (area.dtype, area.item()) == (leafgrad.float16, 100)
+
+
+def test_bools_scattered_and_added_stay_bools():
+    x, at = leafgrad.tensor([True, True]), leafgrad.tensor([0, 0])
+    v = leafgrad.tensor([True, False])
+    assert x.scatter_reduce(0, at, v, "prod").tolist() == [False, True]
+    assert x.index_add(0, at, v, alpha=2).dtype is leafgrad.bool

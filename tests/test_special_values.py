@@ -219,3 +219,25 @@ def test_a_measurement_of_infinite_variance():
     assert loss.item() == inf
     loss.backward()
     assert var.grad.tolist() == [0]
+
+
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_the_gradient_of_a_scattered_extreme_that_is_nan(reduce):
+    at = leafgrad.tensor([0, 0, 1])
+    _, gx, gv = slopes(lambda x, v: x.scatter_reduce(0, at, v, reduce), [1.0, 2.0], [nan, 1.0, 2.0])
+    same(gx, [nan, 0.5])
+    same(gv, [nan, nan, 0.5])
+
+
+def test_nans_do_not_count_in_the_median_that_equal_ones_share():
+    _, g = slopes(leafgrad.nanmedian, [nan, 1.0, 3.0, 1.0, nan])
+    same(g, [0, 0.5, 0, 0.5, 0])
+
+
+def test_slopes_of_products_with_logarithms_at_0():
+    value, g = slopes(leafgrad.special.entr, [0.0, 1.0, -1.0])
+    same(value, [0, 0, -inf])
+    same(g, [inf, -1, nan])
+    _, gx, gy = slopes(leafgrad.special.xlog1py, [0.0, 2.0], [3.0, 1.0])
+    same(gx, [math.log(4), math.log(2)])
+    same(gy, [0, 1])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from leafgrad.ops.compare import isnan
-from leafgrad.ops.select import where
+from leafgrad.ops import special as ops
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.derived import logit
 from leafgrad.tensor.pointwise import (
@@ -32,8 +31,7 @@ __all__ = [
 
 def entr(input: Tensor) -> Tensor:
     """-x log(x): 0 at 0, -inf below. (...) -> (...)"""
-    x = expect_tensor(input, "input", "special.entr")
-    entropy: Tensor = where(x < 0, -math.inf, -xlogy(x, x))
+    entropy: Tensor = ops.entr(expect_tensor(input, "input", "special.entr"))
     return entropy
 
 
@@ -45,8 +43,7 @@ def ndtr(input: Tensor) -> Tensor:
 def xlog1py(input: Tensor, other: Tensor) -> Tensor:
     """x log(1 + y), and 0 where x is 0 unless y is nan. (...), (...) -> (...)"""
     x, y = expect_tensor(input, "input", "special.xlog1py"), expect_tensor(other, "other", "special.xlog1py")
-    nothing = (x == 0) & ~isnan(y)
-    product: Tensor = where(nothing, 0, x * log1p(where(nothing, 0, y)))
+    product: Tensor = ops.xlog1py(x, y)
     return product
 
 

@@ -80,6 +80,8 @@ EXPONENTIAL = [
     Row(exponential.xlogy, sp.xlogy, samples=zeros_and_ones, order=0, name="xlogy at zero"),
     Row(exponential.xlogy, sp.xlogy, domain=POSITIVE),
     Row(special.erf, sp.erf, domain=(-3.0, 3.0), rtol=1e-14),
+    Row(special.entr, sp.entr, domain=POSITIVE),
+    Row(special.xlog1py, sp.xlog1py, domain=POSITIVE),
     Row(special.erfc, sp.erfc, domain=(-3.0, 3.0), rtol=1e-14),
     Row(special.erfc, sp.erfc, samples=lambda rng, dtype: [((np.array([0.5, 4, 7.9, 8, 20, 26, -8], dtype),), {})],
         dtypes=["float64"], order=0, name="erfc far out"),

@@ -146,6 +146,7 @@ ROWS = [
     Row(extremes.argmedian, kept(place_of_median), samples=ties, order=0),
     Row(extremes.argmode, kept(place_of_mode), samples=ties, order=0),
     Row(extremes.median, lower_median, CUBE, order=2),
+    Row(extremes.nanmedian, lower_median, CUBE, order=2),
     Row(extremes.runs, runs, order=0,
         samples=lambda rng, dtype: [((rng.integers(0, 2, (6, 2)).astype(dtype),), {"dim": d}) for d in (0, 1)]),
     Row(extremes.largest, np.max, CUBE, order=2),

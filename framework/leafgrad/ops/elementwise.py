@@ -142,7 +142,7 @@ def hypot(xp: Any, x: Any, y: Any) -> Any:
 hypot.vjp(x=lambda g, out, x: g * (x / out), y=lambda g, out, y: g * (y / out))
 
 
-@op("elementwise", c="w < 0.5 ? x + (y - x) * w : y - (y - x) * (1 - w)")
+@op("elementwise", c="abs(w) < 0.5 ? x + (y - x) * w : y - (y - x) * (1 - w)")
 def lerp(xp: Any, x: Any, y: Any, w: Any) -> Any:
     """x + w (y - x), exact at both ends; float16 goes by way of float32. (...), (...), (...) -> (...)"""
     if "float16" in (getattr(x, "dtype", ""), getattr(y, "dtype", "")):
@@ -150,8 +150,8 @@ def lerp(xp: Any, x: Any, y: Any, w: Any) -> Any:
         return lerp.forward(xp, *wide).astype("float16")
     way = y - x
     if type(w) in NUMBERS:
-        return x + way * w if w < 0.5 else y - way * (1 - w)
-    return xp.where(w < 0.5, x + way * w, y - way * (1 - w))
+        return x + way * w if -0.5 < w < 0.5 else y - way * (1 - w)
+    return xp.where(xp.abs(w) < 0.5, x + way * w, y - way * (1 - w))
 
 
 lerp.vjp(x=lambda g, w: g * (1 - w), y=lambda g, w: g * w, w=lambda g, x, y: g * (y - x))

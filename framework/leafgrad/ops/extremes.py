@@ -77,7 +77,15 @@ def _share(g: Any, out: Any, x: Any, x_shape: Any) -> Any:
     return g / sum(mask, dim=dim) * mask
 
 
-for _whole in (median, largest, smallest):
+@op("reduction")
+def nanmedian(xp: Any, x: Any) -> Any:
+    """The lower median of all elements that are not nan; nan if there is none. Equal ones share the gradient."""
+    flat = x.reshape(-1)
+    place = argmedian.forward(xp, flat, dim=0, skips_nan=True) if x.size else None
+    return xp.full((), math.nan, dtype=x.dtype) if place is None else flat[place].reshape(())
+
+
+for _whole in (median, nanmedian, largest, smallest):
     _whole.vjp(x=_share)
 
 

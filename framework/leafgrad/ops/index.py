@@ -151,7 +151,10 @@ scatter.vjp(x=lambda g, at, *, dim: scatter(g, at, 0, dim=dim), v=lambda g, at, 
 
 @op("any_dtype")
 def scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) -> Any:
-    """The largest (smallest) of x and all of v that goes to the same place; equal ones share the gradient."""
+    """The largest (smallest) of x and all of v that goes to the same place; equal ones share the gradient.
+
+    At nan that is nan.
+    """
     out = x.copy()
     with _bounds():
         (xp.maximum if largest else xp.minimum).at(out, _along(xp, at, dim), v)
@@ -159,16 +162,19 @@ def scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) -
 
 
 def _share(g: Any, out: Any, x: Any, at: Any, v: Any, dim: int) -> Any:
-    """The gradient divided by how many of x and v are equal to the result."""
-    one = new_full(g, shape=(), value=1)
-    hits = where(v == gather(out, at, dim=dim), one, 0)
-    return g / (where(x == out, one, 0) + gather_sum(hits, at, shape=tuple(out.shape), dim=dim))
+    """The gradient divided by how many of x and v are equal to the result; infinite where that is nan."""
+    hits = _ones_where(g, v == gather(out, at, dim=dim))
+    return g / (_ones_where(g, x == out) + gather_sum(hits, at, shape=tuple(out.shape), dim=dim))
+
+
+def _ones_where(g: Any, condition: Any) -> Any:
+    return where(condition, new_full(g, shape=(), value=1), 0)
 
 
 scatter_best.vjp(
-    x=lambda g, out, x, at, v, *, dim: where(x == out, _share(g, out, x, at, v, dim), 0),
-    v=lambda g, out, x, at, v, *, dim: where(
-        v == gather(out, at, dim=dim), gather(_share(g, out, x, at, v, dim), at, dim=dim), 0
+    x=lambda g, out, x, at, v, *, dim: _ones_where(g, x == out) * _share(g, out, x, at, v, dim),
+    v=lambda g, out, x, at, v, *, dim: (
+        _ones_where(g, v == gather(out, at, dim=dim)) * gather(_share(g, out, x, at, v, dim), at, dim=dim)
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Special functions: erf, erfc and sinc."""
+"""Special functions: erf, erfc, products with logarithms, and sinc."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from leafgrad.ops.define import op
-from leafgrad.ops.exponential import exp
+from leafgrad.ops.exponential import exp, log, log1p, xlogy
+from leafgrad.ops.select import where
 
 # Rational approximations of erf on [-1, 1] and of erfc(x) exp(x**2) on [1, 6], with relative errors below 1e-15:
 # W. J. Cody, "Rational Chebyshev approximations for the error function", Math. Comp. 23 (1969), in the
@@ -141,6 +142,27 @@ def erfc(xp: Any, x: Any) -> Any:
 
 
 erfc.vjp(x=lambda g, x: g * (-2 / math.sqrt(math.pi) * exp(-(x * x))))
+
+
+@op("elementwise", "float", name="entropy_term")
+def entr(xp: Any, x: Any) -> Any:
+    """-x log(x): 0 at 0, where its slope is infinite, and -inf below. (...) -> (...)"""
+    return xp.where(x < 0, -math.inf, -xlogy.forward(xp, x, x))
+
+
+entr.vjp(x=lambda g, x: g * (-log(x) - 1))
+
+
+@op("elementwise", "float", name="x_log1p", c="x == 0 && y == y ? 0 : x * log1p(y)")
+def xlog1py(xp: Any, x: Any, y: Any) -> Any:
+    """x log(1 + y), and 0 where x is 0 unless y is nan. Arrays alone. (...), (...) -> (...)"""
+    return xp.where((x == 0) & ~xp.isnan(y), 0, x * xp.log1p(y))
+
+
+xlog1py.vjp(
+    x=lambda g, x, y: where((x == 0) & (y <= -1), 0, g * log1p(y)),
+    y=lambda g, x, y: g * x / (y + 1),
+)  # fmt: skip
 
 
 @op("elementwise", "float")

@@ -66,11 +66,11 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         min, max: the ends; if they are equal, the smallest and the largest element. What lies beyond is not counted.
 
     Raises:
-        RuntimeError: ``bins`` is not positive, ``min`` above ``max``, or an end is not finite. NotImplementedError:
-            the dtype is not float32, float64 or an integer one.
+        RuntimeError: ``bins`` is not positive, ``min`` above ``max``, or an end is not finite.
+        NotImplementedError: bools.
     """
-    if expect_tensor(input, "input", "histc").dtype in (dtypes.bool_, dtypes.float16):
-        raise NotImplementedError(f"histc: input: expected float32, float64 or integers, got {input.dtype}")
+    if expect_tensor(input, "input", "histc").dtype is dtypes.bool_:
+        raise NotImplementedError("histc: input: expected floats or integers, got bools; convert them with .long()")
     if integer(bins, "bins", "histc") <= 0:
         raise RuntimeError(f"histc: bins must be > 0, got {bins}")
     low, high = (float(number(v, name, "histc")) for v, name in ((min, "min"), (max, "max")))
@@ -84,7 +84,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         raise RuntimeError(f"histc: range of [{low}, {high}] is not finite")
     if low > high:
         raise RuntimeError(f"histc: max must be larger than min, got {high} and {low}")
-    wide = x if x.dtype.is_floating_point else cast(x, dtypes.float64)
+    wide = cast(x, None if x.dtype in (dtypes.float32, dtypes.float64) else dtypes.float64)
     inside = (wide >= low) & (wide <= high)
     bin_of = rounding.floor((where(inside, wide, low) - low) * bins / (high - low))
     at = cast(bin_of.clamp(max=bins - 1), dtypes.int64)

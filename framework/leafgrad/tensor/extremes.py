@@ -160,8 +160,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     """The lower median of what is not nan, nan if nothing is; with ``dim``, (values, indices) along it."""
     expect_tensor(input, "input", "nanmedian")
     if dim is None:
-        flat = reshape(input, shape=(-1,))
-        return nanmedian(flat, 0).values if flat.shape[0] else extremes.median(input)
+        return extremes.nanmedian(input)
     d = one_dim(input, dim, "nanmedian")
     _nonempty(input, (d,) if input.ndim else (), "nanmedian")
     return _found(extremes.argmedian(input, dim=d, skips_nan=True), input, d, flag(keepdim, "nanmedian"))

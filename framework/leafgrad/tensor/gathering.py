@@ -210,6 +210,8 @@ def _combined(x: Tensor, at: Tensor, v: Tensor, d: int, reduce: str, include_sel
         return ops.scatter_best(x, at, v, dim=d, largest=reduce == "amax")
     if not include_self:
         x = ops.scatter(x, at, 1 if reduce == "prod" else 0, dim=d)
+    if reduce == "prod" and x.dtype is dtypes.bool_:
+        return ops.scatter_best(x, at, v, dim=d, largest=False)
     if reduce == "prod":
         return ops.scatter_product(x, at, v, dim=d)
     total = x + ops.gather_sum(v, at, shape=shape, dim=d)
@@ -287,7 +289,8 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     x, at, d = _vector(input, dim, index, "index_add")
     v = _slices(x, at, d, source, "index_add")
     with _within(x, d, "index_add", IndexError):
-        added = ops.index_sum(v if alpha == 1 else v * alpha, at, shape=tuple(x._data.shape), dims=(d,))
+        scaled = v if alpha == 1 else arguments.cast(v * alpha, x.dtype if isinstance(alpha, int) else None)
+        added = ops.index_sum(scaled, at, shape=tuple(x._data.shape), dims=(d,))
     return _finished(x + added, input)
 
 

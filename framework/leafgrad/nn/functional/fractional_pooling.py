@@ -37,7 +37,7 @@ def fractional_max_pool2d(
         output_size: an int, or one for each dimension; or else
         output_ratio: its ratio to the size of the input, between 0 and 1, rounded down.
         return_indices: also return where each was found, as a number among the h * w elements of its channel (int64).
-        _random_samples: the chance: numbers in [0, 1): (n, c, 2), first for w; in three dimensions (n, c, 3), first for d.
+        _random_samples: the chance: numbers in [0, 1), (n, c, 2), first for w; or (n, c, 3), first for d.
 
     Raises:
         ValueError: neither or both of ``output_size`` and ``output_ratio``, or a ratio that is not between 0 and 1.
