@@ -145,7 +145,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """
     if expect_tensor(indices, "indices", "unravel_index").dtype.category != 1:
         raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
-    sizes = shape_of((shape,) if isinstance(shape, int) else tuple(shape), "unravel_index", "shape")
+    sizes = shape_of((shape,), "unravel_index", "shape")
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     count = math.prod(sizes)

@@ -46,7 +46,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     aligned = _aligned(align_corners, "affine_grid")
     expect_floating(theta, "affine_grid", ValueError)
     lengths = [integer(n, "size", "affine_grid") for n in size]
-    n, dims = lengths[0], lengths[2:]
+    n, dims = sum(lengths[:1]), lengths[2:]
     if len(dims) not in (2, 3) or tuple(theta.shape) != (n, len(dims), len(dims) + 1):
         raise ValueError(
             f"Expected a batch of 2D affine matrices of shape Nx2x3 for a size of 4 numbers, or of Nx3x4 for one of 5, "
