@@ -742,6 +742,8 @@ class Methods:
         """Zeros of shape ``size``, of this tensor's dtype and device unless others are given."""
     def nextafter(self, other: Any) -> Tensor:
         """The next number after x in the direction of y. It has no gradient. (...), (...) -> (...)"""
+    def nextafter_(self, other: Any) -> Tensor:
+        """``nextafter`` in place; returns the tensor."""
     def nonzero(self, *, as_tuple: builtins.bool = False) -> Any:
         """Like ``argwhere``; with ``as_tuple`` one tensor (how many,) for each dimension, which can index ``input``."""
     def norm(

@@ -399,8 +399,8 @@ _IN_PLACE = """
     atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp
     clamp_max clamp_min clip copysign cos cosh deg2rad div divide eq erf erfc erfinv exp exp2 expm1 fix float_power
     floor floor_divide fmod frac ge greater greater_equal gt heaviside hypot le lerp less less_equal log log10 log1p
-    log2 logical_and logical_not logical_or logical_xor lt mul multiply nan_to_num ne neg negative not_equal pow rad2deg
-    reciprocal relu remainder round rsqrt sgn sigmoid sign sin sinc sinh sqrt square sub subtract tan tanh
+    log2 logical_and logical_not logical_or logical_xor lt mul multiply nan_to_num ne neg negative nextafter not_equal
+    pow rad2deg reciprocal relu remainder round rsqrt sgn sigmoid sign sin sinc sinh sqrt square sub subtract tan tanh
     true_divide trunc xlogy
 """.split()
 
