@@ -99,8 +99,8 @@ ARGUMENTS = {
     "lerp": (np.array([0.5, 0.7]), 0.3),
     **dict.fromkeys(
         """add arctan2 atan2 clamp_max clamp_min copysign div divide eq float_power floor_divide fmod ge greater
-        greater_equal gt heaviside hypot le less less_equal logical_and logical_or logical_xor lt mul multiply ne nextafter
-        not_equal pow remainder sub subtract true_divide xlogy""".split(),
+        greater_equal gt heaviside hypot le less less_equal logical_and logical_or logical_xor lt mul multiply ne
+        nextafter not_equal pow remainder sub subtract true_divide xlogy""".split(),
         (np.array([0.5, 0.7]),),
     ),
 }
