@@ -499,3 +499,42 @@ def test_a_long_chain_runs_and_is_freed(t):
     b.backward()
     assert a.grad.tolist() == [1.0]
     del b
+
+
+@pytest.mark.parametrize("mode", [leafgrad.no_grad(), leafgrad.no_grad, leafgrad.inference_mode()])
+def test_a_decorated_generator_runs_in_the_mode_and_leaves_its_caller_alone(mode):
+    @mode
+    def generate(first):
+        got = yield first, leafgrad.is_grad_enabled()
+        try:
+            yield got, leafgrad.is_grad_enabled()
+        except KeyError:
+            yield "caught", leafgrad.is_grad_enabled()
+        return "end"
+
+    running = generate(1)
+    assert next(running) == (1, False)
+    assert leafgrad.is_grad_enabled()
+    assert running.send(2) == (2, False)
+    assert running.throw(KeyError()) == ("caught", False)
+    assert leafgrad.is_grad_enabled()
+    with pytest.raises(StopIteration) as end:
+        next(running)
+    assert end.value.value == "end"
+
+
+def test_closing_a_decorated_generator_closes_it():
+    closed = []
+
+    @leafgrad.no_grad()
+    def generate():
+        try:
+            yield 1
+        finally:
+            closed.append(leafgrad.is_grad_enabled())
+
+    running = generate()
+    next(running)
+    running.close()
+    assert closed == [False]
+    assert leafgrad.is_grad_enabled()

@@ -299,3 +299,8 @@ def test_leafgrad_itself_is_as_before(torch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         leafgrad.ones(2)
+
+
+def test_testing_and_special_functions(torch):
+    torch.testing.assert_close(torch.ones(2), torch.testing.make_tensor(2, dtype=torch.float32, low=1, high=1 + 1e-7))
+    assert torch.special.expit(torch.zeros(1)).item() == 0.5

@@ -276,3 +276,13 @@ def test_inference_tensors_are_marked():
         with pytest.raises(RuntimeError, match=r"[Ii]nference"):
             t * w
     assert autograd.grad((w * 2).sum(), w)[0].tolist() == [2]
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty", "rand", "randn"])
+def test_the_size_may_be_given_by_name(name):
+    make = getattr(leafgrad, name)
+    assert make(size=(2, 3)).shape == make(size=[2, 3], dtype=leafgrad.float64).shape == (2, 3)
+    with pytest.raises(TypeError):
+        make(2, size=(3,))
+    if hasattr(leafgrad.Tensor, f"new_{name}"):
+        assert getattr(leafgrad.ones(1), f"new_{name}")(size=(2, 3)).shape == (2, 3)

@@ -352,9 +352,9 @@ WRONG = [
     (lambda x: x.scatter(0, i64, x.double()), RuntimeError, "dtype"),
     (lambda x: x.scatter(0, i64, x[:, :1]), RuntimeError, "no larger than"),
     (lambda x: x.scatter(0, i64 + 5, 1.0), RuntimeError, "out of bounds"),
-    (lambda x: x.scatter(0, i64, 1.0, reduce="multiply"), NotImplementedError, "scatter_reduce"),
+    (lambda x: x.scatter(0, i64, 1.0, reduce="max"), RuntimeError, "must be either add or multiply, got 'max'"),
     (lambda x: x.scatter_add(0, i64, 1.0), TypeError, "must be Tensor"),
-    (lambda x: x.scatter_reduce(0, i64, x, "prod"), NotImplementedError, "'amin', got 'prod'"),
+    (lambda x: x.scatter_reduce(0, i64, x, "max"), RuntimeError, "amax or amin, got 'max'"),
     (lambda x: x.index_select(0, i64), IndexError, "vector"),
     (lambda x: x.index_select(0, i64[0] + 5), IndexError, "out of bounds"),
     (lambda x: x.index_add(0, i64[0], x[:1]), RuntimeError, r"expected source of shape \[2, 3\]"),
@@ -371,6 +371,47 @@ WRONG = [
 def test_wrong_arguments(call, error, match):
     with pytest.raises(error, match=match):
         call(leafgrad.arange(6.0).reshape(2, 3))
+
+
+def test_scatter_multiplies(device):
+    x = leafgrad.tensor([2.0, 3.0, 5.0], device=device)
+    at = leafgrad.tensor([0, 2, 0, 2, 0], device=device)
+    v = leafgrad.tensor([7.0, 0.0, -1.0, 2.0, 3.0], device=device)
+    assert x.scatter_reduce(0, at, v, "prod").tolist() == [-42, 3, 0]
+    assert x.scatter_reduce(0, at, v, "prod", include_self=False).tolist() == [-21, 3, 0]
+    assert x.scatter(0, at, v, reduce="multiply").tolist() == [-42, 3, 0]
+    assert x.long().scatter(0, at, 2, reduce="multiply").tolist() == [16, 3, 20]
+    assert x.scatter_reduce(0, at[:0], v[:0], "prod").tolist() == [2, 3, 5]
+
+
+def test_gradients_of_products_at_one_place():
+    x = leafgrad.tensor([2.0, 0.0, 5.0, 0.0], requires_grad=True)
+    at, v = leafgrad.tensor([0, 2, 0, 2, 1, 3]), leafgrad.tensor([7.0, 0.0, -1.0, 2.0, 3.0, 0.0], requires_grad=True)
+    gx, gv = leafgrad.autograd.grad(x.scatter_reduce(0, at, v, "prod").sum(), (x, v))
+    assert gx.tolist() == [-7, 3, 0, 0]
+    assert gv.tolist() == [-2, 10, 14, 0, 0, 0]
+
+
+BACK = leafgrad.tensor([0, -1])
+NOT_FROM_THE_END = [
+    (lambda x, v: x.gather(0, BACK), RuntimeError), (lambda x, v: x.scatter(0, BACK, v), RuntimeError),
+    (lambda x, v: x.scatter_add(0, BACK, v), RuntimeError),
+    (lambda x, v: x.scatter_reduce(0, BACK.int(), v, "amax"), RuntimeError),
+    (lambda x, v: x.index_select(0, BACK), IndexError), (lambda x, v: x.index_add(0, BACK, v), IndexError),
+    (lambda x, v: x.index_copy(0, BACK, v), IndexError),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "error"), NOT_FROM_THE_END)
+def test_negative_indices_are_out_of_range_along_a_dimension(call, error):
+    with pytest.raises(error, match="index -1 is out of bounds for dimension 0 with size 3"):
+        call(leafgrad.arange(3.0), leafgrad.ones(2))
+
+
+def test_negative_indices_that_count_from_the_end():
+    x = leafgrad.arange(3.0)
+    assert x.take(BACK).tolist() == x.take_along_dim(BACK, 0).tolist() == x.take_along_dim(BACK).tolist() == [0, 2]
+    assert x.index_fill(0, BACK, 7.0).tolist() == [7, 1, 7]
 
 
 # ---- order and search -----------------------------------------------------------------------------------------------

@@ -175,6 +175,15 @@ CALLS = {
     "nonzero": lambda xp, x, i: xp.nonzero(x > 3)[1],
     "unique_values": lambda xp, x, i: xp.unique_values(i // 2),
     "searchsorted": lambda xp, x, i: xp.searchsorted(xp.sort(i), i, side="right"),
+    "unique_all": lambda xp, x, i: xp.stack(xp.unique_all(i // 2 - 1)[1:2] + xp.unique_all(i // 2 - 1)[3:]),
+    "unique_counts": lambda xp, x, i: xp.unique_counts(i // 2).counts,
+    "unique_inverse": lambda xp, x, i: xp.unique_inverse(i // 2).inverse_indices,
+    "take from the end": lambda xp, x, i: xp.take(x, -i - 1, axis=1),
+    "cumulative_sum from 0": lambda xp, x, i: xp.cumulative_sum(x, axis=1, include_initial=True),
+    "cumulative_prod": lambda xp, x, i: xp.cumulative_prod(x, axis=0, include_initial=True),
+    "cumulative_prod plain": lambda xp, x, i: xp.cumulative_prod(i),
+    "diff": lambda xp, x, i: xp.diff(x, axis=0),
+    "nextafter": lambda xp, x, i: xp.nextafter(x, x * 2),
     "matmul": lambda xp, x, i: xp.matmul(x, xp.matrix_transpose(x)),
     "tensordot": lambda xp, x, i: xp.tensordot(x, x, axes=((1,), (1,))),
     "vecdot": lambda xp, x, i: xp.vecdot(x, x),
@@ -212,6 +221,30 @@ def test_the_namespace():
         xp.asarray([1], copy=False)
     with pytest.raises(ValueError, match="expected dimensions of size 1, got size 2 at 0"):
         xp.squeeze(x, 0)
+
+
+def test_types_in_the_namespace():
+    xp = x.__array_namespace__()
+    assert xp.finfo(x).bits == xp.finfo(x.dtype).bits
+    assert xp.iinfo(leafgrad.tensor(1)).max == 2**63 - 1
+    assert xp.can_cast(xp.int8, xp.int16)
+    assert xp.can_cast(leafgrad.ones(1), xp.float64)
+    assert not xp.can_cast(xp.float64, xp.float32)
+    assert xp.result_type(leafgrad.ones((), dtype=xp.float64), leafgrad.ones(1), 1) is xp.float64
+    assert xp.result_type(xp.int8, 1.5) is leafgrad.get_default_dtype()
+    assert xp.result_type(xp.uint8, xp.int8) is xp.int16
+    with pytest.raises(ValueError, match="at least one tensor or dtype"):
+        xp.result_type(1, 2.0)
+
+
+def test_what_the_namespace_says_of_itself():
+    info = x.__array_namespace__().__array_namespace_info__()
+    assert info.capabilities()["boolean indexing"]
+    assert info.default_device() == leafgrad.device("cpu")
+    assert info.default_device() in info.devices()
+    assert info.default_dtypes()["integral"] is leafgrad.int64
+    assert set(info.dtypes(kind="real floating")) == {"float16", "float32", "float64"}
+    assert info.dtypes(kind=("bool", "unsigned integer")) == {"bool": leafgrad.bool, "uint8": leafgrad.uint8}
 
 
 def test_gradients_flow_through_the_namespace():

@@ -347,3 +347,22 @@ def test_values_and_two_gradients_are_pytorchs(name):
 
     for ours, theirs in zip(all_of(leafgrad), all_of(torch), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-7 * np.abs(theirs).max())
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (2, 3, 4)])
+def test_svd_and_qr_as_they_were(shape):
+    A = leafgrad.tensor(normal(*shape), requires_grad=True)
+    for some in (True, False):
+        U, S, V = leafgrad.svd(A, some=some)
+        k = S.shape[-1]
+        again = U[..., :k] @ (S.unsqueeze(-1) * V[..., :k].mT)
+        np.testing.assert_allclose(again.detach().numpy(), A.detach().numpy(), atol=1e-12)
+        Q, R = leafgrad.qr(A, some=some)
+        np.testing.assert_allclose((Q @ R).detach().numpy(), A.detach().numpy(), atol=1e-12)
+        assert U.shape[-1] == (k if some else shape[-2])
+        assert V.shape[-1] == (k if some else shape[-1])
+    assert gradcheck(lambda A: A.svd().S, (A,))
+    assert gradcheck(lambda A: A.svd().U.abs(), (A,))
+    values = leafgrad.svd(A, compute_uv=False)
+    assert (values.U.abs().sum() + values.V.abs().sum()).item() == 0
+    assert values.V.shape == (*shape[:-2], shape[-1], shape[-1])

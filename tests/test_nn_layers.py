@@ -292,7 +292,8 @@ def test_binary_losses_at_the_edges(device):
     assert loss.tolist() == [100, 100, 0]
     loss.sum().backward()
     assert x.grad.tolist()[:2] == pytest.approx([-1e12, 1e12])
-    assert F.binary_cross_entropy(lg.tensor([2.0]), lg.zeros(1)).isnan().item()
+    with pytest.raises(RuntimeError, match="input should be between 0 and 1"):
+        F.binary_cross_entropy(lg.tensor([2.0]), lg.zeros(1))
     z = lg.tensor([-500.0, 500.0], device=device)
     assert F.binary_cross_entropy_with_logits(z, 1 - lg.sigmoid(z), reduction="sum").item() == 1000
     with pytest.raises(ValueError, match="Target size"):

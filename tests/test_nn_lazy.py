@@ -268,3 +268,13 @@ def test_a_parameter_list_holds_other_values():
     params[1] = lg.ones(2)
     assert len(list(params.parameters())) == 2
     assert copy.deepcopy(params)[1].shape == (2,)
+
+
+def test_a_plain_dict_gives_its_parameters_in_the_order_of_their_names():
+    pairs = [("b", lg.ones(1)), ("a", lg.ones(1))]
+    assert list(nn.ParameterDict(dict(pairs))) == ["a", "b"]
+    assert list(nn.ParameterDict(OrderedDict(pairs))) == list(nn.ParameterDict(pairs)) == ["b", "a"]
+    params = nn.ParameterDict(pairs)
+    params.update({"d": lg.ones(1), "c": lg.ones(1)})
+    assert list(params) == ["b", "a", "c", "d"]
+    assert list(nn.ParameterDict(params)) == list(params)

@@ -200,3 +200,11 @@ def test_errors_of_construction_and_functions():
         F.batch_norm(lg.ones(2, 3), lg.ones(2), lg.ones(3))
     with pytest.raises(RuntimeError, match="use_input_stats=False"):
         F.instance_norm(lg.ones(2, 3, 4), use_input_stats=False)
+
+
+def test_running_averages_that_are_switched_off_later():
+    m = nn.BatchNorm1d(2)
+    m.track_running_stats = False
+    m(lg.tensor([[1.0, 2.0], [3.0, 5.0]]))
+    assert m.num_batches_tracked.item() == 0
+    assert m.running_mean.tolist() == [0, 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import parity
 import pytest
 
 import leafgrad as lg
@@ -129,3 +130,55 @@ def test_layers():
 def test_errors(call, error, pattern):
     with pytest.raises(error, match=pattern):
         call(lg.ones(2, 4, 6, 6))
+
+
+def test_places_outside_the_result_of_unpooling():
+    x = lg.ones(1, 1, 2)
+    for wrong in (-1, 4):
+        with pytest.raises(RuntimeError, match="invalid max index; expected places from 0 to 3"):
+            F.max_unpool1d(x, lg.tensor([[[wrong, 2]]]), 2)
+
+
+# ---- by chance ------------------------------------------------------------------------------------------------------
+
+
+def test_windows_by_chance(device):
+    x = lg.arange(50.0, device=device).reshape(1, 1, 5, 10).requires_grad_()
+    chance = lg.tensor([[[0.3, 0.7]]], device=device)
+    largest, at = F.fractional_max_pool2d(x, 2, (3, 4), return_indices=True, _random_samples=chance)
+    expected = [[11, 14, 17, 19], [21, 24, 27, 29], [41, 44, 47, 49]]
+    assert largest.tolist() == at.tolist() == [[expected]]
+    largest.sum().backward()
+    assert x.grad.reshape(-1).nonzero().reshape(-1).tolist() == [i for row in expected for i in row]
+    for _ in range(5):
+        drawn = nn.FractionalMaxPool2d(2, output_ratio=0.5)(x[0])
+        assert drawn.shape == (1, 2, 5)
+        assert drawn[0, -1, -1].item() == 49
+    assert nn.FractionalMaxPool3d((1, 2, 2), 1)(x.unsqueeze(1)).item() == 49
+
+
+def test_windows_by_chance_as_pytorch():
+    rng = np.random.default_rng(2)
+    for n, size, wanted in ((2, (7, 9), (4, 5)), (3, (5, 6, 7), (2, 3, 4))):
+        chance = rng.uniform(size=(2, 3, n))
+
+        def call(t, x, n=n, wanted=wanted, chance=chance):
+            f = getattr(t.nn.functional, f"fractional_max_pool{n}d")
+            return f(x, 2, wanted, return_indices=True, _random_samples=t.tensor(chance))
+
+        x = rng.standard_normal((2, 3, *size))
+        parity.compare(call, x, order=0)  # PyTorch's gradient has none of its own
+        ours = lg.tensor(x, requires_grad=True)
+        assert gradcheck(lambda x, call=call: call(lg, x)[0], (ours,), fast_mode=True)
+
+
+def test_errors_of_windows_by_chance():
+    x = lg.ones(1, 1, 4, 4)
+    with pytest.raises(ValueError, match="either an output_size or an output_ratio"):
+        F.fractional_max_pool2d(x, 2)
+    with pytest.raises(ValueError, match="must be between 0 and 1"):
+        F.fractional_max_pool2d(x, 2, output_ratio=1.5)
+    with pytest.raises(RuntimeError, match="at most 4, got 4 and 2"):
+        F.fractional_max_pool2d(x, 2, 4)
+    with pytest.raises(ValueError, match="expected one of output_size and output_ratio"):
+        nn.FractionalMaxPool2d(2)

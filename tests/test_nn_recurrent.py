@@ -308,3 +308,11 @@ PACKING_ERRORS = [
 def test_errors(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_batch_goes_back(kind):
+    m, x = getattr(nn, kind)(3, 4, 2), lg.zeros(5, 0, 3, requires_grad=True)
+    m(x)[0].sum().backward()
+    assert x.grad.shape == (5, 0, 3)
+    assert all(p.grad.abs().sum() == 0 for p in m.parameters())

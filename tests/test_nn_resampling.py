@@ -97,7 +97,7 @@ def test_layers():
         (lambda x: F.interpolate(x, 3, mode="linear"), NotImplementedError, "Got 4D input, but linear mode needs 3D"),
         (lambda x: F.interpolate(x, 3, mode="cubist"), NotImplementedError, "mode: expected one of nearest"),
         (lambda x: F.interpolate(x, 3, align_corners=True), ValueError, "align_corners option can only be set"),
-        (lambda x: F.interpolate(x, 3, mode="bilinear", antialias=True), NotImplementedError, "antialias=True is not"),
+        (lambda x: F.interpolate(x, 3, mode="area", antialias=True), ValueError, "restricted to bilinear and bicubic"),
         (lambda x: F.pixel_shuffle(x, 3), RuntimeError, "4 is not divisible by 9"),
         (lambda x: F.pixel_unshuffle(x, 4), RuntimeError, r"height to be divisible .* input.size\(-2\)=6"),
         (lambda x: F.channel_shuffle(x, 3), RuntimeError, "Got 4 channels and 3 groups"),

@@ -15,7 +15,7 @@ from leafgrad.plugins import builtin
 SIZE = 3
 
 # These have results whose shape depends on values, which may differ between samples.
-DYNAMIC = {"argwhere", "unique"}
+DYNAMIC = {"argwhere", "runs", "unique"}
 
 # These have no batching rule and run sample by sample, which is said once for each.
 LOOPS = {"rnn", "rnn_gates", "gru", "gru_gates", "lstm", "lstm_gates"}

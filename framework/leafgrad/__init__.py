@@ -4,7 +4,7 @@ from importlib import import_module as _import_module
 from math import e as e, inf as inf, nan as nan, pi as pi
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from leafgrad import autograd as autograd, linalg as linalg, random as random
+from leafgrad import autograd as autograd, linalg as linalg, random as random, special as special
 from leafgrad.autograd.anomaly import (
     is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
     is_anomaly_enabled as is_anomaly_enabled,
@@ -43,7 +43,9 @@ from leafgrad.modes import (
     set_grad_enabled as set_grad_enabled,
 )
 from leafgrad.ops.define import op as op
+from leafgrad.tensor.closeness import *
 from leafgrad.tensor.conversions import *
+from leafgrad.tensor.counting import *
 from leafgrad.tensor.creation import *
 from leafgrad.tensor.data import *
 from leafgrad.tensor.derived import *
@@ -80,17 +82,22 @@ _publish(globals())
 if _TYPE_CHECKING:
     from leafgrad import compat as compat, distributions as distributions, func as func, nn as nn, optim as optim
     from leafgrad.func import vmap as vmap
+    from leafgrad.nn.functional import cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance
 else:
     _LATER = ("compat", "distributions", "func", "nn", "optim")
+    _OF_NN = ("cosine_similarity", "pairwise_distance")
 
     def __getattr__(name: str) -> object:
         """What not every program needs is imported when it is first asked for."""
         if name in _LATER:
             return _import_module(f"leafgrad.{name}")
+        if name in _OF_NN:
+            globals()[name] = function = getattr(_import_module("leafgrad.nn.functional"), name)
+            return function
         if name == "vmap":
             globals()[name] = found = _import_module("leafgrad.func").vmap
             return found
         raise AttributeError(f"module 'leafgrad' has no attribute {name!r}", name=name)
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_LATER, "vmap"})
+        return sorted({*globals(), *_LATER, *_OF_NN, "vmap"})

@@ -7,7 +7,8 @@ fast path of an op reads it once. Every new thread starts with gradients on and 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
@@ -53,16 +54,41 @@ class _Mode:
             raise TypeError(f"{type(self).__name__}: expected a function to decorate, got {function!r}")
         on, off = self.on, self.off
 
-        @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
+        def within(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             before = get()
             FLAGS.set(before & ~off | on)
             try:
-                return function(*args, **kwargs)
+                return step(*args, **kwargs)
             finally:
                 FLAGS.set(before)
 
-        return wrapped
+        if not inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def wrapped(*args: Any, **kwargs: Any) -> Any:
+                return within(function, *args, **kwargs)
+
+            return wrapped
+
+        @functools.wraps(function)
+        def resumed(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+            """The generator, in the mode whenever it runs; its caller has its own mode while it is suspended."""
+            generator = function(*args, **kwargs)
+            step, given = generator.send, None
+            while True:
+                try:
+                    made = within(step, given)
+                except StopIteration as end:
+                    return end.value
+                try:
+                    step, given = generator.send, (yield made)
+                except GeneratorExit:
+                    within(generator.close)
+                    raise
+                except BaseException as error:
+                    step, given = generator.throw, error
+
+        return resumed
 
 
 class no_grad(_Mode):

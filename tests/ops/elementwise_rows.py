@@ -38,6 +38,11 @@ def powers(rng, dtype):
     return [*fixed, ((2, x), {}), ((x, uniform(rng, dtype, (3,))), {})]
 
 
+def blends(rng, dtype):
+    x, y, w = (uniform(rng, dtype, s) for s in ((3, 4), (4,), (3, 1)))
+    return [((x, y, w), {}), ((x, y, 0.3), {}), ((x, y, 0.7), {})]
+
+
 ARITHMETIC = [
     Row(ew.add, np.add, errors=[MISMATCH, TEXT, ((2, 3), {}, TypeError, "expected at least one Tensor")]),
     Row(ew.sub, np.subtract, errors=[MISMATCH, TEXT, ((np.ones(2, bool),) * 2, {}, RuntimeError, "not supported")]),
@@ -47,12 +52,14 @@ ARITHMETIC = [
     Row(ew.reciprocal, np.reciprocal, domain=POSITIVE),
     Row(ew.pow, np.power, samples=powers, errors=[((np.array([2]), -1), {}, RuntimeError, "negative integer powers")]),
     Row(ew.square, np.square),
+    Row(ew.lerp, lambda x, y, w: x + w * (y - x), samples=blends, integers=False),
     Row(ew.sqrt, np.sqrt, domain=POSITIVE),
     Row(ew.rsqrt, lambda x: 1 / np.sqrt(x), domain=POSITIVE),
     Row(ew.hypot, np.hypot, domain=POSITIVE),
     Row(ew.abs, np.abs, order=2),
     Row(ew.sign, np.sign, order=2),
     Row(ew.copysign, np.copysign, order=2),
+    Row(ew.nextafter, np.nextafter, order=0, dtypes=["float64"]),
     Row(ew.heaviside, np.heaviside, order=0),
 ]
 
@@ -65,14 +72,23 @@ EXPONENTIAL = [
     Row(exponential.log10, np.log10, domain=POSITIVE),
     Row(exponential.log1p, np.log1p, domain=POSITIVE),
     Row(exponential.sigmoid, sp.expit, domain=(-8.0, 8.0)),
+    Row(exponential.logit, lambda x, eps=None: sp.logit(np.clip(x, eps or 0, 1 - (eps or 0))), domain=(0.1, 0.9),
+        params=[{}, {"eps": 0.2}], integers=False),
+    Row(exponential.binary_entropy, lambda x, y: -(sp.xlogy(y, x) + sp.xlog1py(1 - y, -x)), domain=(0.1, 0.9),
+        integers=False),
     Row(exponential.logaddexp, np.logaddexp, domain=(-4.0, 4.0)),
     Row(exponential.xlogy, sp.xlogy, samples=zeros_and_ones, order=0, name="xlogy at zero"),
     Row(exponential.xlogy, sp.xlogy, domain=POSITIVE),
     Row(special.erf, sp.erf, domain=(-3.0, 3.0), rtol=1e-14),
+    Row(special.entr, sp.entr, domain=POSITIVE),
+    Row(special.xlog1py, sp.xlog1py, domain=POSITIVE),
+    Row(special.erfc, sp.erfc, domain=(-3.0, 3.0), rtol=1e-14),
+    Row(special.erfc, sp.erfc, samples=lambda rng, dtype: [((np.array([0.5, 4, 7.9, 8, 20, 26, -8], dtype),), {})],
+        dtypes=["float64"], order=0, name="erfc far out"),
     Row(inverse_erf.inverse_erf, sp.erfinv, domain=(-0.99, 0.99), rtol=1e-12),
     Row(special.sinc, np.sinc, domain=(-4.0, 4.0)),
     Row(special.sinc, np.sinc, samples=lambda rng, dtype: [((np.array([0.0, 1e-9], dtype),), {})], name="sinc at zero"),
-]
+]  # fmt: skip
 
 TRIGONOMETRIC = [
     Row(trigonometric.sin, np.sin),

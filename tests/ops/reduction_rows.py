@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from op_table import Row, uniform
 from scipy import special as sp
@@ -21,6 +23,8 @@ def reduced(function):
 
 
 def p_norm(x, p, dim, keepdim=False):
+    if p == 0:
+        return np.count_nonzero(x, axis=dim, keepdims=keepdim).astype(x.dtype)
     return (np.abs(x) ** p).sum(axis=dim, keepdims=keepdim) ** (1 / p)
 
 
@@ -96,6 +100,13 @@ def distinct(x, dim):
     return np.unique(x, return_inverse=True, return_counts=True, axis=dim)
 
 
+def runs(x, dim):
+    rows = list(np.moveaxis(x, dim, 0))
+    groups = [list(g) for _, g in itertools.groupby(range(len(rows)), key=lambda i: rows[i].tolist())]
+    inverse = [k for k, group in enumerate(groups) for _ in group]
+    return np.array([g[0] for g in groups]), np.array(inverse), np.array([len(g) for g in groups])
+
+
 def lower_median(x):
     return np.sort(x, axis=None)[(x.size - 1) // 2]
 
@@ -109,6 +120,7 @@ ROWS = [
     Row(reduce.var, variance, CUBE, VARYING),
     Row(reduce.std, lambda x, **params: np.sqrt(variance(x, **params)), CUBE, VARYING),
     Row(reduce.norm, p_norm, CUBE, [{**q, "p": p} for q in OVER[:3] for p in (1.0, 2.0, 3.0, 0.5)], domain=(0.5, 1.5)),
+    Row(reduce.norm, p_norm, CUBE, [{"dim": (1,), "p": 0.0}], order=0, name="norm of order 0"),
     Row(reduce.logsumexp, reduced(sp.logsumexp), CUBE, OVER[:3]),
     Row(reduce.softmax, lambda x, dim: sp.softmax(x, axis=dim), CUBE, ALONG),
     Row(reduce.log_softmax, lambda x, dim: sp.log_softmax(x, axis=dim), CUBE, ALONG),
@@ -122,6 +134,7 @@ ROWS = [
     Row(cumulative.cumsum, running(np.cumsum), CUBE, BOTH_WAYS),
     Row(cumulative.cumprod, running(np.cumprod), CUBE, BOTH_WAYS),
     Row(cumulative.cumprod, running(np.cumprod), samples=with_zeros_along, name="cumprod with zeros"),
+    Row(cumulative.logcumsumexp, lambda x, dim: np.logaddexp.accumulate(x, axis=dim), CUBE, ALONG),
     Row(cumulative.shift, shifted, CUBE, [{"dim": 1, "by": 1}, {"dim": 2, "by": -1, "fill": 1}]),
     Row(cumulative.recurrence, recurrence, [((2, 5), (2, 5))], BOTH_WAYS),
     Row(cumulative.cummax, last_best(np.maximum), samples=ties, order=0),
@@ -133,6 +146,11 @@ ROWS = [
     Row(extremes.argmedian, kept(place_of_median), samples=ties, order=0),
     Row(extremes.argmode, kept(place_of_mode), samples=ties, order=0),
     Row(extremes.median, lower_median, CUBE, order=2),
+    Row(extremes.nanmedian, lower_median, CUBE, order=2),
+    Row(extremes.runs, runs, order=0,
+        samples=lambda rng, dtype: [((rng.integers(0, 2, (6, 2)).astype(dtype),), {"dim": d}) for d in (0, 1)]),
+    Row(extremes.largest, np.max, CUBE, order=2),
+    Row(extremes.smallest, np.min, CUBE, order=2),
     Row(extremes.unique, distinct, order=0, name="unique",
         samples=lambda rng, dtype: [((rng.integers(0, 3, (4, 2)).astype(dtype),), {"dim": d}) for d in (None, 0, 1)]),
 ]  # fmt: skip

@@ -124,6 +124,9 @@ INDEX = [
         samples=lambda rng, dtype: [
             ((uniform(rng, dtype, (3, 4)), ALONG, uniform(rng, dtype, (3, 2))), {"dim": 1, "largest": largest})
             for largest in (True, False)], order=2),
+    Row(index.scatter_product, lambda x, at, v, dim: along(x, at, v, np.multiply),
+        samples=lambda rng, dtype: [
+            ((uniform(rng, dtype, (3, 4), 0.5, 1.5), ALONG, uniform(rng, dtype, (3, 2), 0.5, 1.5)), {"dim": 1})]),
     Row(index.argwhere, lambda x: np.argwhere(x > 0), samples=lambda rng, dtype: [
         ((np.asarray(np.maximum(uniform(rng, dtype, s), 0)),), {}) for s in ((3, 4), (), (0, 2))], order=0),
 ]  # fmt: skip

@@ -117,7 +117,7 @@ class BatchNorm(ChannelNorm):
         if input.shape[1] != self.num_features:
             raise RuntimeError(f"input: expected {self.num_features} channels in dimension 1, got {input.shape[1]}")
         factor: float | Tensor = 0.0 if self.momentum is None else self.momentum
-        if self.training and self.num_batches_tracked is not None:
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:
                 factor = 1.0 / self.num_batches_tracked

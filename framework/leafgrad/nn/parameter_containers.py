@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn, Self
 
@@ -189,12 +190,19 @@ class ParameterDict(Holder):
         return ParameterDict((key, default) for key in keys)
 
     def update(self, parameters: Mapping[str, Any] | ParameterDict | Iterable[tuple[str, Any]]) -> None:
-        """Add parameters, and replace those whose names are there."""
+        """Add parameters, and replace those whose names are there.
+
+        Args:
+            parameters: those of a plain dict come in the order of their names, those of an OrderedDict, a
+                ParameterDict or pairs in their own.
+        """
         if not isinstance(parameters, Iterable):
             raise TypeError(
                 f"ParameterDict.update: expected a mapping or an iterable of pairs, got {type(parameters).__name__}"
             )
         pairs = parameters.items() if isinstance(parameters, (Mapping, ParameterDict)) else parameters
+        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
+            pairs = sorted(pairs)
         for pair in pairs:
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 raise TypeError(f"ParameterDict.update: expected pairs of a name and a parameter, got {pair!r}")

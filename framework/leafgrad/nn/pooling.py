@@ -20,6 +20,8 @@ __all__ = [
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
     "LPPool1d",
     "LPPool2d",
     "LPPool3d",
@@ -356,3 +358,56 @@ class AdaptiveMaxPool3d(AdaptiveMaxPool):
     """The largest elements of ``output_size`` windows: ``functional.adaptive_max_pool3d``."""
 
     function = staticmethod(F.adaptive_max_pool3d)
+
+
+# ---- by chance ------------------------------------------------------------------------------------------------------
+
+
+class FractionalMaxPool(Module):
+    """Base of the layers that take the largest element of windows whose places are drawn by chance. Graham (2014).
+
+    Args:
+        output_size: an int, or one for each dimension; or else
+        output_ratio: its ratio to the size of the input, between 0 and 1.
+        return_indices: also return where each was found.
+        _random_samples: the chance; see ``functional.fractional_max_pool2d``.
+    """
+
+    function: Callable[..., Any]
+
+    def __init__(
+        self,
+        kernel_size: Size,
+        output_size: Size | None = None,
+        output_ratio: float | Sequence[float] | None = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        if (output_size is None) == (output_ratio is None):
+            raise ValueError(
+                f"{type(self).__name__}: expected one of output_size and output_ratio, got both or neither"
+            )
+        self.kernel_size = kernel_size
+        self.output_size = output_size
+        self.output_ratio = output_ratio
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+
+    def forward(self, input: Tensor) -> Any:
+        """(n, c, ...) or (c, ...) -> (n, c, *output_size) or (c, *output_size); with ``return_indices`` twice that"""
+        return self.function(
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+        )
+
+
+class FractionalMaxPool2d(FractionalMaxPool):
+    """Over two dimensions: ``functional.fractional_max_pool2d``."""
+
+    function = staticmethod(F.fractional_max_pool2d)
+
+
+class FractionalMaxPool3d(FractionalMaxPool):
+    """Over three dimensions: ``functional.fractional_max_pool3d``."""
+
+    function = staticmethod(F.fractional_max_pool3d)

@@ -52,13 +52,13 @@ def hardsigmoid(xp: Any, x: Any) -> Any:
 hardsigmoid.vjp(x=lambda g, x: gate(g / 6, x, low=-3, high=3))
 
 
-@op("elementwise", "float", c="x * minimum(maximum(x + 3, 0), 6) / 6")
+@op("elementwise", "float", c="x * (minimum(maximum(x + 3, 0), 6) / 6)")
 def hardswish(xp: Any, x: Any) -> Any:
     """x times hardsigmoid(x). (...) -> (...)"""
-    return x * xp.minimum(xp.maximum(x + 3, 0), 6) / 6
+    return x * (xp.minimum(xp.maximum(x + 3, 0), 6) / 6)
 
 
-hardswish.vjp(x=lambda g, x: where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g)))
+hardswish.vjp(x=lambda g, x: where(x <= -3, 0, where(x >= 3, g, g * (x / 3 + 0.5))))
 
 
 # ---- smooth, or smooth in parts -----------------------------------------------------------------------------------

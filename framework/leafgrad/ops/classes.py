@@ -62,9 +62,9 @@ def cross_entropy(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any
 
 @op("any_dtype", "nondifferentiable")
 def shares(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
-    """1 over the count of targets that are not ``ignore``, 0 for the others. (n, c, ...) -> (n, 1, ...)"""
+    """1 over the count of targets that are not ``ignore``, 0 for the others, be they all. (n, c, ...) -> (n, 1, ...)"""
     kept = target != ignore
-    return xp.expand_dims(kept / kept.sum(), dim).astype(x.dtype)
+    return xp.expand_dims(kept / xp.maximum(kept.sum(), 1), dim).astype(x.dtype)
 
 
 @op("any_dtype")

@@ -75,6 +75,8 @@ def signbit(xp: Any, x: Any) -> Any:
 @op("comparison")
 def isclose(xp: Any, x: Any, y: Any, *, rtol: float, atol: float, equal_nan: bool) -> Any:
     """Whether abs(x - y) <= atol + rtol * abs(y), or x equals y. (...), (...) -> (...) bool"""
+    if x.dtype.kind == "b":
+        return x == y
     close = (x == y) | (xp.isfinite(y) & (xp.abs(x - y) <= atol + rtol * xp.abs(y)))
     return close | ((x != x) & (y != y)) if equal_nan else close
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad.ops.define import op
+from leafgrad.ops.exponential import exp
+from leafgrad.ops.select import where
 
 
 def part(x: Any, dim: int, start: int | None, stop: int | None) -> tuple[Any, ...]:
@@ -87,6 +89,38 @@ def _cumprod_x(g: Any, out: Any, x: Any, *, dim: int, reverse: bool) -> Any:
 
 
 cumprod.vjp(x=_cumprod_x)
+
+
+@op("float")
+def logcumsumexp(xp: Any, x: Any, *, dim: int) -> Any:
+    """log of the sums of exp(x) up to each element along ``dim``, without overflow. (...) -> (...)
+
+    In log2(n) sweeps, as ``recurrence``.
+    """
+    if not x.ndim:
+        return x.copy()
+    y, reach, n = x.copy(), 1, x.shape[dim]
+    while reach < n:
+        late, early = part(x, dim, reach, None), part(x, dim, None, n - reach)
+        y[late] = xp.logaddexp(y[late], y[early])
+        reach *= 2
+    return y
+
+
+def _gap(x: Any, y: Any) -> Any:
+    """x - y, and 0 where both are the same infinity."""
+    return where(x == y, 0, x - y)
+
+
+def _logcumsumexp_x(g: Any, out: Any, x: Any, *, dim: int) -> Any:
+    """The sum of g[j] exp(x[i] - out[j]) over j >= i, by a recurrence whose factors are at most 1."""
+    if not x.shape:
+        return g
+    fades = exp(_gap(out, shift(out, dim=dim, by=-1)))
+    return exp(_gap(x, out)) * recurrence(fades, g, dim=dim, reverse=True)
+
+
+logcumsumexp.vjp(x=_logcumsumexp_x)
 
 
 def running_best(xp: Any, better: Any, x: Any, dim: int) -> tuple[Any, Any]:

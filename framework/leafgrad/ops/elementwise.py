@@ -84,6 +84,8 @@ def pow(xp: Any, x: Any, y: Any) -> Any:
             return xp.sqrt(x)
         if y == -1:
             return 1 / x
+    if all(getattr(a, "dtype", type(a)) in ("bool", bool) for a in (x, y)):
+        return x >= y
     return x**y
 
 
@@ -106,8 +108,8 @@ pow.vjp(x=_pow_x, y=_pow_y)
 
 @op("elementwise", c="x * x")
 def square(xp: Any, x: Any) -> Any:
-    """x times x. (...) -> (...)"""
-    return x * x
+    """x times x; of bools int64, as other powers of them are. (...) -> (...)"""
+    return x.astype("int64") if x.dtype.kind == "b" else x * x
 
 
 square.vjp(x=lambda g, x: _pow_x(g, x, 2))
@@ -140,13 +142,28 @@ def hypot(xp: Any, x: Any, y: Any) -> Any:
 hypot.vjp(x=lambda g, out, x: g * (x / out), y=lambda g, out, y: g * (y / out))
 
 
+@op("elementwise", c="abs(w) < 0.5 ? x + (y - x) * w : y - (y - x) * (1 - w)")
+def lerp(xp: Any, x: Any, y: Any, w: Any) -> Any:
+    """x + w (y - x), exact at both ends; float16 goes by way of float32. (...), (...), (...) -> (...)"""
+    if "float16" in (getattr(x, "dtype", ""), getattr(y, "dtype", "")):
+        wide = [a.astype("float32") if hasattr(a, "dtype") else a for a in (x, y, w)]
+        return lerp.forward(xp, *wide).astype("float16")
+    way = y - x
+    if type(w) in NUMBERS:
+        return x + way * w if -0.5 < w < 0.5 else y - way * (1 - w)
+    return xp.where(xp.abs(w) < 0.5, x + way * w, y - way * (1 - w))
+
+
+lerp.vjp(x=lambda g, w: g * (1 - w), y=lambda g, w: g * w, w=lambda g, x, y: g * (y - x))
+
+
 # ---- signs --------------------------------------------------------------------------------------------------------
 
 
-@op("elementwise", c="sign(x)")
+@op("elementwise", c="x > 0 ? 1 : x < 0 ? -1 : 0")
 def sign(xp: Any, x: Any) -> Any:
-    """-1, 0 or 1. (...) -> (...)"""
-    return x.copy() if x.dtype.kind == "b" else xp.sign(x)
+    """-1, 0 or 1; 0 for nan, which has no sign. (...) -> (...)"""
+    return x.copy() if x.dtype.kind == "b" else (x > 0).astype(x.dtype) - (x < 0)
 
 
 sign.vjp(x=zero)
@@ -170,7 +187,13 @@ def copysign(xp: Any, x: Any, y: Any) -> Any:
 copysign.vjp(x=lambda g, out, x: where(x == 0, 0, g * (out / x)), y=zero)
 
 
+@op("elementwise", "float")
+def nextafter(xp: Any, x: Any, y: Any) -> Any:
+    """The next number after x in the direction of y. It has no gradient. (...), (...) -> (...)"""
+    return xp.nextafter(x, y)
+
+
 @op("elementwise")
 def heaviside(xp: Any, x: Any, y: Any) -> Any:
-    """0 where x < 0, 1 where x > 0, and y where x is 0. It has no gradient. (...), (...) -> (...)"""
-    return xp.heaviside(x, y).astype(x.dtype)
+    """1 where x > 0, y where x is 0, and 0 elsewhere, at nan too. It has no gradient. (...), (...) -> (...)"""
+    return xp.where(x == 0, y, (x > 0).astype(x.dtype))

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from leafgrad.ops.define import op
-from leafgrad.ops.select import where
+from leafgrad.ops.select import maximum, where
 
 LN2 = math.log(2)
 LN10 = math.log(10)
@@ -82,6 +82,44 @@ def sigmoid(xp: Any, x: Any) -> Any:
 
 
 sigmoid.vjp(x=lambda g, out: g * (out * (1 - out)))
+
+
+@op("elementwise", "float", c="-log(1 / (x < eps ? eps : x > 1 - eps ? 1 - eps : x) - 1)")
+def logit(xp: Any, x: Any, *, eps: float | None = None) -> Any:
+    """log(x / (1 - x)), the inverse of sigmoid; with ``eps`` of x clamped to [eps, 1 - eps]. (...) -> (...)"""
+    if eps is not None:
+        x = xp.minimum(xp.maximum(x, eps), 1 - eps)
+    return xp.log(x / (1 - x))
+
+
+def _logit_x(g: Any, x: Any, *, eps: float | None) -> Any:
+    """Infinite at 0 and 1; beyond, where there is no logarithm, nan."""
+    low, beyond = (0, math.nan) if eps is None else (eps, 0)
+    return where((x < low) | (x > 1 - low), beyond, g / (x * (1 - x)))
+
+
+logit.vjp(x=_logit_x)
+
+
+@op("elementwise", "float", c="(y - 1) * maximum(log1p(-x), -100) - y * maximum(log(x), -100)")
+def binary_entropy(xp: Any, x: Any, y: Any) -> Any:
+    """-(y log(x) + (1 - y) log(1 - x)), the logarithms clamped at -100. (...), (...) -> (...)"""
+    return (y - 1) * xp.maximum(xp.log1p(-x), -100) - y * xp.maximum(xp.log(x), -100)
+
+
+@binary_entropy.kernel("numpy")
+def _probabilities(xp: Any, x: Any, y: Any) -> Any:
+    """As above, of probabilities alone. On another device, looking at them would mean waiting for it."""
+    for name, p in (("input", x), ("target", y)):
+        if hasattr(p, "dtype") and not ((p >= 0) & (p <= 1)).all():
+            raise ValueError(f"all elements of {name} should be between 0 and 1; apply sigmoid to logits")
+    return binary_entropy.forward(xp, x, y)
+
+
+binary_entropy.vjp(
+    x=lambda g, x, y: g * ((x - y) / maximum(x * (1 - x), 1e-12)),
+    y=lambda g, x: g * (log1p(-x) - log(x)),
+)  # fmt: skip
 
 
 @op("elementwise", "float", c="logaddexp(x, y)")

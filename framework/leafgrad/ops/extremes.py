@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from leafgrad.ops.convert import new_full
 from leafgrad.ops.cumulative import part, running_best
 from leafgrad.ops.define import op
-from leafgrad.ops.reduce import kept, share
+from leafgrad.ops.reduce import kept, sum
+from leafgrad.ops.select import where
 
 
 @op("reduction", "nondifferentiable")
@@ -34,15 +36,19 @@ def _place(function: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
 
 
 @op("nondifferentiable")
-def argmedian(xp: Any, x: Any, *, dim: int) -> Any:
-    """Index of the lower median along ``dim``, kept; of a nan if there is one. int64"""
+def argmedian(xp: Any, x: Any, *, dim: int, skips_nan: bool = False) -> Any:
+    """Index of the lower median along ``dim``, kept; of the first nan if there is one, unless it skips them. int64"""
     if not x.ndim:
         return xp.zeros((), "int64")
     order = xp.argsort(x, dim, "stable")
     n = x.shape[dim]
+    spoilt = x != x
+    if skips_nan:  # they are sorted last
+        left = n - spoilt.sum(axis=dim, keepdims=True)
+        return xp.take_along_axis(order, xp.maximum(left - 1, 0) // 2, dim)
     middle = order[part(x, dim, (n - 1) // 2, (n - 1) // 2 + 1)]
-    spoilt = (x != x).any(axis=dim, keepdims=True)  # nan is sorted last
-    return xp.where(spoilt, order[part(x, dim, n - 1, n)], middle)
+    first = xp.argmax(spoilt, dim).reshape(middle.shape)
+    return xp.where(spoilt.any(axis=dim, keepdims=True), first, middle)
 
 
 @op("reduction")
@@ -52,12 +58,43 @@ def median(xp: Any, x: Any) -> Any:
     return flat[argmedian.forward(xp, flat, dim=0)].reshape(()) if x.size else xp.full((), math.nan, dtype=x.dtype)
 
 
-median.vjp(x=lambda g, out, x, x_shape: share(g, out, x, x_shape, dim=tuple(range(len(x_shape)))))
+@op("reduction")
+def largest(xp: Any, x: Any) -> Any:
+    """The largest of all elements, nan if there is one. Equal ones share the gradient, nans among themselves."""
+    return x.max(keepdims=False).reshape(())
+
+
+@op("reduction")
+def smallest(xp: Any, x: Any) -> Any:
+    """The smallest of all elements, nan if there is one. Equal ones share the gradient, nans among themselves."""
+    return x.min(keepdims=False).reshape(())
+
+
+def _share(g: Any, out: Any, x: Any, x_shape: Any) -> Any:
+    """g in equal parts to the elements that are ``out``."""
+    dim, one = tuple(range(len(x_shape))), new_full(g, shape=(), value=1)
+    mask = where((x == out) | ((x != x) & (out != out)), one, 0)
+    return g / sum(mask, dim=dim) * mask
+
+
+@op("reduction")
+def nanmedian(xp: Any, x: Any) -> Any:
+    """The lower median of all elements that are not nan; nan if there is none. Equal ones share the gradient."""
+    flat = x.reshape(-1)
+    place = argmedian.forward(xp, flat, dim=0, skips_nan=True) if x.size else None
+    return xp.full((), math.nan, dtype=x.dtype) if place is None else flat[place].reshape(())
+
+
+for _whole in (median, nanmedian, largest, smallest):
+    _whole.vjp(x=_share)
 
 
 @op("nondifferentiable")
 def argmode(xp: Any, x: Any, *, dim: int) -> Any:
-    """Index of the commonest value along ``dim``, kept: the smallest of equally common, its last place. int64"""
+    """Index of the commonest value along ``dim``, kept: the smallest of equally common, its last place. int64
+
+    nan is a value like others, and larger than they.
+    """
     if not x.ndim:
         return xp.zeros((), "int64")
     order = xp.argsort(x, dim, "stable")
@@ -68,15 +105,35 @@ def argmode(xp: Any, x: Any, *, dim: int) -> Any:
     sizes[dim] = n
     place = xp.zeros(x.shape, "int64") + xp.arange(n).reshape(sizes)
     start = place.copy()
-    start[later] = xp.where(ranked[later] == ranked[earlier], 0, place[later])
+    start[later] = xp.where(_same(ranked[later], ranked[earlier]), 0, place[later])
     start, _ = running_best(xp, lambda new, old: new >= old, start, dim)
     best = xp.argmax(place - start, dim).reshape(kept(x.shape, (dim,)))
-    last = xp.where(ranked == xp.take_along_axis(ranked, best, dim), order, -1)
+    last = xp.where(_same(ranked, xp.take_along_axis(ranked, best, dim)), order, -1)
     return last.max(axis=dim, keepdims=True)
+
+
+def _same(x: Any, y: Any) -> Any:
+    return (x == y) | ((x != x) & (y != y))
 
 
 @op("nondifferentiable")
 def unique(xp: Any, x: Any, *, dim: int | None) -> Any:
-    """The distinct elements (slices along ``dim``), sorted, with inverse and counts. Sizes depend on values."""
-    values, inverse, counts = xp.unique(x, False, True, True, dim)
+    """The distinct elements (slices along ``dim``), sorted, with inverse and counts. Each nan is one of its own.
+
+    Sizes depend on values.
+    """
+    values, inverse, counts = xp.unique(x, False, True, True, dim, equal_nan=False)
     return values, inverse.reshape(x.shape if dim is None else (x.shape[dim],)), counts
+
+
+@op("nondifferentiable")
+def runs(xp: Any, x: Any, *, dim: int) -> Any:
+    """Where runs of equal slices along ``dim`` start, the run of each slice, and their lengths. Sizes by values."""
+    if not x.ndim:
+        return xp.zeros((), "int64"), xp.zeros((), "int64"), xp.ones((), "int64")
+    rows = xp.moveaxis(x, dim, 0).reshape(x.shape[dim], math.prod(x.shape[:dim] + x.shape[dim + 1 :]))
+    new = xp.ones(len(rows), "bool")
+    new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    starts = xp.flatnonzero(new)
+    ends = xp.concatenate([starts[1:], xp.full(min(len(rows), 1), len(rows), dtype=starts.dtype)])
+    return starts, xp.cumsum(new, dtype="int64") - 1, ends - starts

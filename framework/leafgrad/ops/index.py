@@ -65,14 +65,20 @@ def _spelled_out(xp: Any, shape: Shape, at: Sequence[Any], dims: tuple[int, ...]
 def _add_at(xp: Any, shape: Shape, key: tuple[Any, ...], values: Any) -> Any:
     """Zeros of ``shape`` with ``values`` added at ``key``; through one flat index, for which ufunc.at is fast."""
     out = xp.zeros(shape, dtype=values.dtype)
+    flat = _flat_places(xp, shape, key)
+    xp.add.at(out.reshape(-1), xp.broadcast_to(flat, values.shape).reshape(-1), values.reshape(-1))
+    return out
+
+
+def _flat_places(xp: Any, shape: Shape, key: tuple[Any, ...]) -> Any:
+    """The places of ``key`` in the flattened array."""
     flat, stride = 0, 1
     for n, k in zip(reversed(shape), reversed(key), strict=True):
         xp.broadcast_to(xp.zeros((), dtype="bool"), (n,))[k]  # an IndexError if something is out of range
         k = k.astype("int64")
         flat = flat + xp.where(k < 0, k + n, k) * stride
         stride *= n
-    xp.add.at(out.reshape(-1), xp.broadcast_to(flat, values.shape).reshape(-1), values.reshape(-1))
-    return out
+    return flat
 
 
 # ---- one array per dimension --------------------------------------------------------------------------------------
@@ -145,7 +151,10 @@ scatter.vjp(x=lambda g, at, *, dim: scatter(g, at, 0, dim=dim), v=lambda g, at, 
 
 @op("any_dtype")
 def scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) -> Any:
-    """The largest (smallest) of x and all of v that goes to the same place; equal ones share the gradient."""
+    """The largest (smallest) of x and all of v that goes to the same place; equal ones share the gradient.
+
+    At nan that is nan.
+    """
     out = x.copy()
     with _bounds():
         (xp.maximum if largest else xp.minimum).at(out, _along(xp, at, dim), v)
@@ -153,18 +162,67 @@ def scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) -
 
 
 def _share(g: Any, out: Any, x: Any, at: Any, v: Any, dim: int) -> Any:
-    """The gradient divided by how many of x and v are equal to the result."""
-    one = new_full(g, shape=(), value=1)
-    hits = where(v == gather(out, at, dim=dim), one, 0)
-    return g / (where(x == out, one, 0) + gather_sum(hits, at, shape=tuple(out.shape), dim=dim))
+    """The gradient divided by how many of x and v are equal to the result; infinite where that is nan."""
+    hits = _ones_where(g, v == gather(out, at, dim=dim))
+    return g / (_ones_where(g, x == out) + gather_sum(hits, at, shape=tuple(out.shape), dim=dim))
+
+
+def _ones_where(g: Any, condition: Any) -> Any:
+    return where(condition, new_full(g, shape=(), value=1), 0)
 
 
 scatter_best.vjp(
-    x=lambda g, out, x, at, v, *, dim: where(x == out, _share(g, out, x, at, v, dim), 0),
-    v=lambda g, out, x, at, v, *, dim: where(
-        v == gather(out, at, dim=dim), gather(_share(g, out, x, at, v, dim), at, dim=dim), 0
+    x=lambda g, out, x, at, v, *, dim: _ones_where(g, x == out) * _share(g, out, x, at, v, dim),
+    v=lambda g, out, x, at, v, *, dim: (
+        _ones_where(g, v == gather(out, at, dim=dim)) * gather(_share(g, out, x, at, v, dim), at, dim=dim)
     ),
 )
+
+
+@op("any_dtype")
+def scatter_product(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
+    """x times the product of all of v that goes to the same place.
+
+    Sorted by place, neighbours are multiplied in log2(n) sweeps; CUDA has no atomic product.
+    """
+    with _bounds():
+        flat = xp.broadcast_to(_flat_places(xp, x.shape, _along(xp, at, dim)), v.shape).reshape(-1)
+    order = xp.argsort(flat, kind="stable")
+    place, run, reach = flat[order], v.reshape(-1)[order], 1
+    while reach < len(place):
+        same = place[reach:] == place[:-reach]
+        run[reach:] *= xp.where(same, run[:-reach], 1)
+        reach *= 2
+    last = xp.ones(len(place), "bool")
+    last[:-1] = place[1:] != place[:-1]
+    factors = xp.ones(x.size + 1, dtype=x.dtype)  # with a place for what is not the last of its run
+    factors[xp.where(last, place, x.size)] = run
+    return x * factors[:-1].reshape(x.shape)
+
+
+def _others(g: Any, x: Any, product: Any, zeros: Any) -> Any:
+    """g times the product of all that goes to a place but x, given that of all but the ``zeros`` many zeros."""
+    alone = where((zeros == 1) & (x == 0), product, 0)
+    return g * where(zeros == 0, product / where(x == 0, 1, x), alone)
+
+
+def _without_zeros(x: Any, at: Any, v: Any, dim: int) -> tuple[Any, Any]:
+    """The product of what is not zero at each place, and how many zeros there are."""
+    one = new_full(x, shape=(), value=1)
+    product = scatter_product(where(x == 0, 1, x), at, where(v == 0, 1, v), dim=dim)
+    return product, where(x == 0, one, 0) + gather_sum(where(v == 0, one, 0), at, shape=tuple(x.shape), dim=dim)
+
+
+def _product_x(g: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
+    return _others(g, x, *_without_zeros(x, at, v, dim))
+
+
+def _product_v(g: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
+    product, zeros = _without_zeros(x, at, v, dim)
+    return _others(gather(g, at, dim=dim), v, gather(product, at, dim=dim), gather(zeros, at, dim=dim))
+
+
+scatter_product.vjp(x=_product_x, v=_product_v)
 
 
 # ---- where something holds ----------------------------------------------------------------------------------------

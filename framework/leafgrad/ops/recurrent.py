@@ -100,8 +100,9 @@ def gru_gates(xp: Any, gh: Any, hs: Any, act: Any, qs: Any, w_hh: Any, h: Any) -
     across = inward.copy()
     _parts(across, 3)[2][...] *= r
     dh = xp.zeros_like(h)
-    thrice = _empty(xp, act, len(h), 3, h.shape[1])
-    flat = thrice.reshape(len(h), -1)
+    batch, hidden = h.shape
+    thrice = _empty(xp, act, batch, 3, hidden)
+    flat = thrice.reshape(batch, 3 * hidden)
     for t in reversed(range(len(hs))):
         dh += gh[t]
         thrice[...] = dh[:, None]

@@ -139,7 +139,8 @@ var.vjp(x=_var_x)
 @op("reduction")
 def std(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = False) -> Any:
     """Standard deviation over ``dim``, the square root of ``var``. Where it is 0 its gradient is taken as 0."""
-    return xp.sqrt(_moment(xp, x, dim, correction, keepdim)).astype(x.dtype)
+    wide = x.astype("float64") if x.dtype == "float32" else x  # whose squares may be too large though the root is not
+    return xp.sqrt(_moment(xp, wide, dim, correction, keepdim)).astype(x.dtype)
 
 
 def _std_x(g: Any, out: Any, x: Any, x_shape: Dims, *, dim: Dims, correction: float) -> Any:
@@ -152,9 +153,14 @@ std.vjp(x=_std_x)
 
 @op("reduction")
 def norm(xp: Any, x: Any, *, p: float, dim: Dims, keepdim: bool = False) -> Any:
-    """(sum of abs(x)**p) ** (1/p) over ``dim``, for finite p other than 0. At 0 its gradient is taken as 0."""
+    """(sum of abs(x)**p) ** (1/p) over ``dim``, for finite p; for p = 0 the count of what is not 0.
+
+    At 0 its gradient is taken as 0.
+    """
     if x.dtype == "float16":
         return norm.forward(xp, x.astype("float32"), p=p, dim=dim, keepdim=keepdim).astype("float16")
+    if p == 0:
+        return (x != 0).sum(axis=dim, keepdims=keepdim).astype(x.dtype)
     if p == 2:
         return xp.sqrt(dot(xp, x, x, dim, keepdim))
     if p == 1:
@@ -163,6 +169,8 @@ def norm(xp: Any, x: Any, *, p: float, dim: Dims, keepdim: bool = False) -> Any:
 
 
 def _norm_x(g: Any, out: Any, x: Any, x_shape: Dims, *, p: float, dim: Dims) -> Any:
+    if p == 0:
+        return None
     if p == 1:
         return spread(g, x_shape, dim) * sign(x)
     if p == 2:
@@ -198,7 +206,9 @@ logsumexp.vjp(x=_logsumexp_x)
 @op
 def softmax(xp: Any, x: Any, *, dim: int) -> Any:
     """exp(x) over its sum along ``dim``. (...) -> (...)"""
-    if not x.size or not x.ndim:
+    if not x.ndim:
+        return xp.exp(x - x)
+    if not x.size:
         return xp.ones_like(x)
     y = x - x.max(axis=dim, keepdims=True)
     xp.exp(y, out=y)
@@ -217,7 +227,9 @@ softmax.vjp(x=lambda g, out, *, dim: out * (g - _along(g * out, dim)))
 @op
 def log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
     """log(softmax(x)) without overflow. (...) -> (...)"""
-    if not x.size or not x.ndim:
+    if not x.ndim:
+        return x - x
+    if not x.size:
         return xp.zeros_like(x)
     y = x - x.max(axis=dim, keepdims=True)
     y -= xp.log(total(xp.exp(y), (dim,), True))
@@ -232,21 +244,19 @@ log_softmax.vjp(x=lambda g, out, *, dim: g - exp(out) * _along(g, dim))
 
 @op("reduction")
 def amax(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
-    """The largest value over ``dim``. Equal ones share the gradient."""
+    """The largest value over ``dim``. Equal ones share the gradient, which is nan where the value is."""
     return x.max(axis=dim, keepdims=keepdim)
 
 
 @op("reduction")
 def amin(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
-    """The smallest value over ``dim``. Equal ones share the gradient."""
+    """The smallest value over ``dim``. Equal ones share the gradient, which is nan where the value is."""
     return x.min(axis=dim, keepdims=keepdim)
 
 
 def share(g: Any, out: Any, x: Any, x_shape: Dims, *, dim: Dims) -> Any:
-    """g in equal parts to the elements of x that are ``out``."""
-    one = new_full(g, shape=(), value=1)
-    best = spread(out, x_shape, dim)
-    mask = where((x == best) | ((x != x) & (best != best)), one, 0)
+    """g in equal parts to the elements of x that are ``out``; nan if ``out`` is, since no element is equal to it."""
+    mask = where(x == spread(out, x_shape, dim), new_full(g, shape=(), value=1), 0)
     parts = sum(mask, dim=dim, keepdim=True)
     return reshape(g, shape=kept(x_shape, dim)) / parts * mask
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad.ops.define import op
+from leafgrad.ops.op import Op
 from leafgrad.ops.select import zero
 
 
@@ -57,33 +58,51 @@ def round(xp: Any, x: Any, *, decimals: int = 0) -> Any:
 round.vjp(x=zero)
 
 
-def _refuse_zero(x: Any, y: Any) -> None:
-    """Arrays are not looked into, but a number that no integer can be divided by is seen."""
+def _check(x: Any, y: Any) -> None:
+    """No bools, and no number 0 for integers. Arrays are looked into on the host alone: another device would wait."""
+    kinds = {a.dtype.kind if hasattr(a, "dtype") else "b" if type(a) is bool else "" for a in (x, y)}
+    if kinds == {"b"}:
+        raise NotImplementedError("expected integers or floats, got bools; convert one with .long()")
     if type(y) in (bool, int) and y == 0 and x.dtype.kind != "f":
         raise ZeroDivisionError("ZeroDivisionError: expected a divisor other than 0 for integers")
 
 
+def _on_host(op: Op) -> Op:
+    """``op``, with a kernel that refuses 0 among integers too, for which the processor has no quotient."""
+
+    @op.kernel("numpy")
+    def checked(xp: Any, x: Any, y: Any) -> Any:
+        if hasattr(y, "dtype") and y.dtype.kind in "iu" and not y.all():
+            raise ZeroDivisionError("ZeroDivisionError: expected divisors other than 0 for integers, got a 0")
+        return op.forward(xp, x, y)
+
+    return op
+
+
+@_on_host
 @op("elementwise")
 def floor_divide(xp: Any, x: Any, y: Any) -> Any:
     """The quotient rounded down. It has no gradient. (...), (...) -> (...)"""
-    _refuse_zero(x, y)
+    _check(x, y)
     return x // y
 
 
+@_on_host
 @op("elementwise")
 def div_floor(xp: Any, x: Any, y: Any) -> Any:
     """The quotient rounded down, with zero gradient. (...), (...) -> (...)"""
-    _refuse_zero(x, y)
+    _check(x, y)
     return x // y
 
 
 div_floor.vjp(x=zero, y=zero)
 
 
+@_on_host
 @op("elementwise")
 def div_trunc(xp: Any, x: Any, y: Any) -> Any:
     """The quotient rounded towards zero, with zero gradient. (...), (...) -> (...)"""
-    _refuse_zero(x, y)
+    _check(x, y)
     if "f" in (x if hasattr(x, "dtype") else y).dtype.kind:
         return xp.trunc(x / y)
     return (x - xp.fmod(x, y)) // y
@@ -92,20 +111,22 @@ def div_trunc(xp: Any, x: Any, y: Any) -> Any:
 div_trunc.vjp(x=zero, y=zero)
 
 
+@_on_host
 @op("elementwise")
 def remainder(xp: Any, x: Any, y: Any) -> Any:
     """x - y floor(x / y): has the sign of y, as Python's ``%``. (...), (...) -> (...)"""
-    _refuse_zero(x, y)
+    _check(x, y)
     return x % y
 
 
 remainder.vjp(x=lambda g: g, y=lambda g, x, y: -g * div_floor(x, y))
 
 
+@_on_host
 @op("elementwise")
 def fmod(xp: Any, x: Any, y: Any) -> Any:
     """x - y trunc(x / y): has the sign of x, as C's ``fmod``. (...), (...) -> (...)"""
-    _refuse_zero(x, y)
+    _check(x, y)
     return xp.fmod(x, y)
 
 

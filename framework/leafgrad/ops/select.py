@@ -25,14 +25,17 @@ where.vjp(
 )  # fmt: skip
 
 
-@op("elementwise", c="low < y && !(y >= high) ? x : leak == 0 ? 0 : x * leak")
+@op("elementwise", c="!(y <= low || y >= high) ? x : leak == 0 ? 0 : x * leak")
 def gate(xp: Any, x: Any, y: Any, *, low: float, high: float | None = None, leak: float = 0.0) -> Any:
-    """x where low < y < high, else ``leak`` times x: the gradient of what is linear in parts. (...), (...) -> (...)"""
-    between = y > low if high is None else (y > low) & (y < high)
+    """``leak`` times x where y <= low or y >= high, else x: the gradient of what is linear in parts.
+
+    A y that is nan is neither, so that the gradient does not look as if there were none. (...), (...) -> (...)
+    """
+    outside = y <= low if high is None else (y <= low) | (y >= high)
     if leak or x.dtype.kind != "f":
-        return xp.where(between, x, x * leak)
+        return xp.where(outside, x * leak, x)
     bits = f"int{8 * x.itemsize}"  # all bits kept or none: many times faster than where on a mask without a pattern
-    return (x.view(bits) & -between.astype(bits)).view(x.dtype)
+    return (x.view(bits) & (outside.astype(bits) - 1)).view(x.dtype)
 
 
 gate.vjp(x=lambda g, y, *, low, high, leak: gate(g, y, low=low, high=high, leak=leak), y=zero)
@@ -40,25 +43,25 @@ gate.vjp(x=lambda g, y, *, low, high, leak: gate(g, y, low=low, high=high, leak=
 
 @op("elementwise", c="maximum(x, y)")
 def maximum(xp: Any, x: Any, y: Any) -> Any:
-    """The larger of x and y; nan if either is. Where they are equal each gets half the gradient."""
+    """The larger of x and y; nan if either is. Where they are equal each gets half the gradient, at nan all of it."""
     return xp.maximum(x, y)
 
 
 maximum.vjp(
-    x=lambda g, x, y: where(x == y, g / 2, where(x > y, g, 0)),
-    y=lambda g, x, y: where(x == y, g / 2, where(x < y, g, 0)),
+    x=lambda g, x, y: where(x == y, g / 2, where(x < y, 0, g)),
+    y=lambda g, x, y: where(x == y, g / 2, where(x > y, 0, g)),
 )
 
 
 @op("elementwise", c="minimum(x, y)")
 def minimum(xp: Any, x: Any, y: Any) -> Any:
-    """The smaller of x and y; nan if either is. Where they are equal each gets half the gradient."""
+    """The smaller of x and y; nan if either is. Where they are equal each gets half the gradient, at nan all of it."""
     return xp.minimum(x, y)
 
 
 minimum.vjp(
-    x=lambda g, x, y: where(x == y, g / 2, where(x < y, g, 0)),
-    y=lambda g, x, y: where(x == y, g / 2, where(x > y, g, 0)),
+    x=lambda g, x, y: where(x == y, g / 2, where(x > y, 0, g)),
+    y=lambda g, x, y: where(x == y, g / 2, where(x < y, 0, g)),
 )
 
 

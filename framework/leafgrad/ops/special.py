@@ -1,4 +1,4 @@
-"""Special functions: erf and sinc."""
+"""Special functions: erf, erfc, products with logarithms, and sinc."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from leafgrad.ops.define import op
-from leafgrad.ops.exponential import exp
+from leafgrad.ops.exponential import exp, log, log1p, xlogy
+from leafgrad.ops.select import where
 
 # Rational approximations of erf on [-1, 1] and of erfc(x) exp(x**2) on [1, 6], with relative errors below 1e-15:
 # W. J. Cody, "Rational Chebyshev approximations for the error function", Math. Comp. 23 (1969), in the
@@ -47,6 +48,25 @@ _ERFC_Q = (
     2.24633760818710981792e3,
     1.65666309194161350182e3,
     5.57535340817727675546e2,
+)
+
+# erfc(x) exp(x**2) beyond 8, from the same source.
+_FAR_P = (
+    5.64189583547755073984e-1,
+    1.27536670759978104416e0,
+    5.01905042251180477414e0,
+    6.16021097993053585195e0,
+    7.40974269950448939160e0,
+    2.97886665372100240670e0,
+)
+_FAR_Q = (
+    1.0,
+    2.26052863220117276590e0,
+    9.39603524938001434673e0,
+    1.20489539808096656605e1,
+    1.70814450747565897222e1,
+    9.60896809063285878198e0,
+    3.36907645100081516050e0,
 )
 
 # erf(x) / x on [-4, 4] in x**2, to the accuracy of float32: the coefficients of the Eigen library.
@@ -102,6 +122,47 @@ def erf(xp: Any, x: Any) -> Any:
 
 
 erf.vjp(x=lambda g, x: g * (2 / math.sqrt(math.pi) * exp(-(x * x))))
+
+
+@op("elementwise", "float", name="complementary_erf", c="erfc(x)")
+def erfc(xp: Any, x: Any) -> Any:
+    """1 - erf(x), which keeps its digits where erf is close to 1. (...) -> (...)"""
+    if x.dtype == "float16":
+        return erfc.forward(xp, x.astype("float32")).astype("float16")
+    a = xp.minimum(xp.maximum(xp.abs(x), 1), 30)  # beyond 30 it is 0 in every dtype
+    coarse = xp.floor(a * 16) / 16  # whose square is exact
+    fade = xp.exp(-coarse * coarse) * xp.exp((coarse - a) * (coarse + a))
+    near, far = xp.minimum(a, 8), xp.maximum(a, 8)
+    outer = fade * xp.where(
+        a < 8,
+        _polynomial(_ERFC_P, near) / _polynomial(_ERFC_Q, near),
+        _polynomial(_FAR_P, far) / _polynomial(_FAR_Q, far),
+    )
+    return xp.where(x > 1, outer, xp.where(x < -1, 2 - outer, 1 - erf_of(xp, x)))
+
+
+erfc.vjp(x=lambda g, x: g * (-2 / math.sqrt(math.pi) * exp(-(x * x))))
+
+
+@op("elementwise", "float", name="entropy_term")
+def entr(xp: Any, x: Any) -> Any:
+    """-x log(x): 0 at 0, where its slope is infinite, and -inf below. (...) -> (...)"""
+    return xp.where(x < 0, -math.inf, -xlogy.forward(xp, x, x))
+
+
+entr.vjp(x=lambda g, x: g * (-log(x) - 1))
+
+
+@op("elementwise", "float", name="x_log1p", c="x == 0 && y == y ? 0 : x * log1p(y)")
+def xlog1py(xp: Any, x: Any, y: Any) -> Any:
+    """x log(1 + y), and 0 where x is 0 unless y is nan. Arrays alone. (...), (...) -> (...)"""
+    return xp.where((x == 0) & ~xp.isnan(y), 0, x * xp.log1p(y))
+
+
+xlog1py.vjp(
+    x=lambda g, x, y: where((x == 0) & (y <= -1), 0, g * log1p(y)),
+    y=lambda g, x, y: g * x / (y + 1),
+)  # fmt: skip
 
 
 @op("elementwise", "float")

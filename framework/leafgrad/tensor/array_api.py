@@ -9,22 +9,39 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from leafgrad import dtypes
 from leafgrad.dtypes import (
     bool_,
-    finfo as finfo,
     float32 as float32,
     float64 as float64,
-    iinfo as iinfo,
     int8 as int8,
     int16 as int16,
     int32 as int32,
     int64 as int64,
     uint8 as uint8,
 )
-from leafgrad.tensor import creation, data, einsum, extremes, gathering, joining, rearranging, reductions, sorting
+from leafgrad.tensor import (
+    creation,
+    data,
+    derived,
+    einsum,
+    extremes,
+    gathering,
+    joining,
+    rearranging,
+    reductions,
+    sorting,
+)
+from leafgrad.tensor.array_types import (
+    __array_namespace_info__ as __array_namespace_info__,
+    can_cast as can_cast,
+    finfo as finfo,
+    iinfo as iinfo,
+    isdtype as isdtype,
+    result_type as result_type,
+)
 from leafgrad.tensor.creation import (
     arange as arange,
     empty as empty,
@@ -35,7 +52,7 @@ from leafgrad.tensor.creation import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
-from leafgrad.tensor.derived import positive as positive, result_type as result_type
+from leafgrad.tensor.derived import conj as conj, imag as imag, positive as positive, real as real
 from leafgrad.tensor.interop import from_dlpack as from_dlpack
 from leafgrad.tensor.matmul import matmul as matmul
 from leafgrad.tensor.pointwise import (
@@ -85,6 +102,7 @@ from leafgrad.tensor.pointwise import (
     minimum as minimum,
     multiply as multiply,
     negative as negative,
+    nextafter as nextafter,
     not_equal as not_equal,
     pow as pow,
     reciprocal as reciprocal,
@@ -166,27 +184,6 @@ def linspace(
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     """Coordinates of a grid."""
     return list(joining.meshgrid(*arrays, indexing=indexing))
-
-
-def isdtype(dtype: Any, kind: Any) -> builtins.bool:
-    """Whether ``dtype`` is of a kind such as "integral" or "real floating", or one of several."""
-    if isinstance(kind, tuple):
-        return builtins.any(isdtype(dtype, k) for k in kind)
-    if isinstance(kind, dtypes.dtype):
-        return dtype is kind
-    floating, integer = dtype.is_floating_point, dtype.category == 1
-    kinds = {
-        "bool": dtype is bool_,
-        "signed integer": integer and dtype is not uint8,
-        "unsigned integer": dtype is uint8,
-        "integral": integer,
-        "real floating": floating,
-        "complex floating": False,
-        "numeric": floating or integer,
-    }
-    if kind not in kinds:
-        raise ValueError(f"isdtype: kind: expected one of {', '.join(kinds)}, got {kind!r}")
-    return kinds[kind]
 
 
 # ---- shapes ---------------------------------------------------------------------------------------------------------
@@ -295,11 +292,36 @@ def var(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: b
     return reductions.var(x, axes(x, axis), keepdim=keepdims, correction=correction)
 
 
-def cumulative_sum(x: Tensor, /, *, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """Sums up to and with each element."""
+def _running(function: Any, x: Tensor, axis: int | None, dtype: Any, first: float | None) -> Tensor:
     if axis is None and x.ndim != 1:
-        raise ValueError(f"cumulative_sum: axis: must be given for {x.ndim} dimensions")
-    return extremes.cumsum(x, 0 if axis is None else axis, dtype=dtype)
+        raise ValueError(f"cumulative_{function.__name__[3:]}: axis: must be given for {x.ndim} dimensions")
+    axis = 0 if axis is None else axis
+    found: Tensor = function(x, axis, dtype=dtype)
+    if first is None:
+        return found
+    sizes = [1 if d == axis % x.ndim else n for d, n in enumerate(x.shape)]
+    return joining.cat([found.new_full(sizes, first), found], axis)
+
+
+def cumulative_sum(
+    x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: builtins.bool = False
+) -> Tensor:
+    """Sums up to and with each element; before them 0, with ``include_initial``."""
+    return _running(extremes.cumsum, x, axis, dtype, 0 if include_initial else None)
+
+
+def cumulative_prod(
+    x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: builtins.bool = False
+) -> Tensor:
+    """Products up to and with each element; before them 1, with ``include_initial``."""
+    return _running(extremes.cumprod, x, axis, dtype, 1 if include_initial else None)
+
+
+def diff(
+    x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """The ``n``-th differences of neighbours."""
+    return derived.diff(x, n, axis, prepend, append)
 
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: builtins.bool = False) -> Tensor:
@@ -344,9 +366,50 @@ def unique_values(x: Tensor, /) -> Tensor:
     return found
 
 
+class UniqueAll(NamedTuple):
+    """The distinct elements, where each is first, the number of each element's own, and how often each occurs."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCounts(NamedTuple):
+    """The distinct elements, and how often each occurs."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    """The distinct elements, and for each element the number of its own among them."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+def unique_all(x: Tensor, /) -> UniqueAll:
+    """The distinct elements, with all that there is to know of them."""
+    values, inverse, counts = extremes.unique(x, return_inverse=True, return_counts=True)
+    order = sorting.argsort(inverse.reshape(-1), stable=True)
+    return UniqueAll(values, order[extremes.cumsum(counts, 0) - counts], inverse, counts)
+
+
+def unique_counts(x: Tensor, /) -> UniqueCounts:
+    """The distinct elements, and how often each occurs."""
+    return UniqueCounts(*extremes.unique(x, return_counts=True))
+
+
+def unique_inverse(x: Tensor, /) -> UniqueInverse:
+    """The distinct elements, and for each element the number of its own among them."""
+    return UniqueInverse(*extremes.unique(x, return_inverse=True))
+
+
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
-    """The slices at ``indices`` of a dimension."""
-    return gathering.index_select(x, 0 if axis is None else axis, indices)
+    """The slices at ``indices`` of a dimension; negative ones count from the end."""
+    found: Tensor = x[(*(slice(None),) * ((axis or 0) % x.ndim), indices)]
+    return found
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:

@@ -6,19 +6,21 @@ import math
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import promotion
+from leafgrad.ops import exponential, promotion
 from leafgrad.ops.exponential import logaddexp
-from leafgrad.tensor.arguments import expect_floating, expect_tensor, integer, number, one_dim
+from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number, one_dim
+from leafgrad.tensor.creation import inferred
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.methods import attach, method
-from leafgrad.tensor.pointwise import clamp, isinf, log
+from leafgrad.tensor.pointwise import clamp, isinf
 from leafgrad.tensor.sorting import searchsorted, sort
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
-    "can_cast", "clone", "corrcoef", "cov", "cumulative_trapezoid", "detach", "diff", "is_complex", "is_same_size",
-    "isin", "isneginf", "isposinf", "isreal", "ldexp", "logaddexp2", "logit", "positive", "result_type", "trapezoid",
-    "trapz",
+    "can_cast", "clone", "conj", "conj_physical", "corrcoef", "cov", "cumulative_trapezoid", "detach", "diff", "imag",
+    "is_complex", "is_conj", "is_neg", "is_same_size",
+    "isin", "isneginf", "isposinf", "isreal", "ldexp", "logaddexp2", "logit", "positive", "real", "resolve_conj",
+    "resolve_neg", "result_type", "trapezoid", "trapz",
 ]  # fmt: skip
 
 
@@ -65,6 +67,7 @@ def diff(
 def _areas(function: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> tuple[Tensor, int]:
     """The area under each pair of neighbours along ``dim``, and that dimension."""
     d = one_dim(expect_tensor(y, "y", function), dim, function)
+    y = _floating(y, x)
     if not y.ndim:
         raise RuntimeError(f"{function}: expected y to have at least one dimension, got a 0-d tensor")
     n = max(y.shape[d] - 1, 0)
@@ -77,7 +80,15 @@ def _areas(function: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> tup
         if x.shape[0] != y.shape[d]:
             raise RuntimeError(f"{function}: There must be one x value for each sample point, got {x.shape[0]}")
         x = x.reshape([-1 if i == d else 1 for i in range(y.ndim)])
-    return means * diff(x, dim=d - y.ndim), d
+    return means * diff(_floating(x, y), dim=d - y.ndim), d
+
+
+def _floating(x: Tensor, other: Tensor | None = None) -> Tensor:
+    """Integers as floats, of the dtype of ``other`` if it has some, of which no sum and no difference wraps around."""
+    if x.dtype.is_floating_point:
+        return x
+    kind = x.dtype if other is None else expect_tensor(other, "x", "trapezoid").dtype
+    return x.to(kind if kind.is_floating_point else dtypes.get_default_dtype())
 
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
@@ -122,9 +133,7 @@ def positive(input: Tensor) -> Tensor:
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid. With ``eps``, x is first clamped to [eps, 1 - eps]. (...) -> (...)"""
     x = expect_tensor(input, "input", "logit")
-    if eps is not None:
-        x = clamp(x, number(eps, "eps", "logit"), 1 - eps)
-    result: Tensor = log(x / (1 - x))
+    result: Tensor = exponential.logit(x, eps=None if eps is None else number(eps, "eps", "logit"))
     return result
 
 
@@ -133,7 +142,8 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     """log2(2^input + 2^other), without overflow. (...), (...) -> (...)"""
     for name, x in (("input", input), ("other", other)):
         expect_floating(expect_tensor(x, name, "logaddexp2"), "logaddexp2", NotImplementedError)
-    result: Tensor = logaddexp(input * math.log(2), other * math.log(2)) / math.log(2)
+    kind = promotion.result_type((input, other))
+    result: Tensor = logaddexp(cast(input, kind) * math.log(2), cast(other, kind) * math.log(2)) / math.log(2)
     return result
 
 
@@ -173,7 +183,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     """
     one = elements if isinstance(elements, Tensor) else expect_tensor(test_elements, "test_elements", "isin")
     x, among = (
-        t if isinstance(t, Tensor) else one.new_full((), number(t, name, "isin"))
+        t if isinstance(t, Tensor) else one.new_full((), number(t, name, "isin"), dtype=inferred(t))
         for name, t in (("elements", elements), ("test_elements", test_elements))
     )
     if not among.numel():
@@ -198,7 +208,7 @@ def cov(input: Tensor, *, correction: int = 1) -> Tensor:
     """
     if expect_tensor(input, "input", "cov").ndim > 2:
         raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got {input.ndim}")
-    x = input if input.dtype.is_floating_point else input.to(dtypes.get_default_dtype())
+    x = _floating(input)
     x = x if x.ndim == 2 else x.reshape(1, -1)
     centered = x - x.mean(1, keepdim=True)
     freedom = max(x.shape[1] - integer(correction, "correction", "cov"), 0)
@@ -232,6 +242,39 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
     return dtypes.check(from_, "from_").category <= dtypes.check(to, "to").category
 
 
+def real(input: Tensor) -> Tensor:
+    """``input`` itself, of which every element is real."""
+    same: Tensor = expect_tensor(input, "input", "real")
+    return same
+
+
+@method
+def conj(input: Tensor) -> Tensor:
+    """``input`` itself, of which every element is real."""
+    same: Tensor = expect_tensor(input, "input", "conj")
+    return same
+
+
+conj_physical = resolve_conj = resolve_neg = conj
+for _name in ("conj_physical", "resolve_conj", "resolve_neg"):
+    attach(_name, conj)
+
+
+def imag(input: Tensor) -> Tensor:
+    """Not there: as in PyTorch, only complex tensors have imaginary parts. RuntimeError always."""
+    expect_tensor(input, "input", "imag")
+    raise RuntimeError("imag is not implemented for tensors with non-complex dtypes; that of a real one is 0")
+
+
+def is_conj(input: Tensor) -> bool:
+    """False: there are no complex tensors."""
+    expect_tensor(input, "input", "is_conj")
+    return False
+
+
+is_neg = is_conj
+
+
 def is_complex(input: Tensor) -> bool:
     """False: there are no complex tensors."""
     expect_tensor(input, "input", "is_complex")
@@ -247,6 +290,10 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 
 attach("is_complex", is_complex)
+attach("real", property(real))
+attach("imag", property(imag))
+attach("is_conj", is_conj)
+attach("is_neg", is_neg)
 attach("itemsize", property(lambda self: self.dtype.itemsize, doc="Bytes of one element."))
 attach("nbytes", property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of all elements."))
 attach("mH", property(lambda self: self.mT, doc="The same as ``mT``: there are no complex tensors."))

@@ -7,16 +7,17 @@ from typing import Any, NamedTuple
 from leafgrad import dtypes
 from leafgrad.ops import compare, cumulative, extremes, index, reduce as ops, rounding, select
 from leafgrad.ops.convert import new_full
+from leafgrad.ops.elementwise import lerp
 from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.ops.sort import argsort
-from leafgrad.tensor.arguments import Dim, cast, dims, expect_tensor, flag, number, one_dim, widened
+from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, number, one_dim, widened
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
-    "amax", "amin", "aminmax", "argmax", "argmin", "cummax", "cummin", "cumprod", "cumsum", "max", "median", "min",
-    "mode", "quantile", "unique",
+    "amax", "amin", "aminmax", "argmax", "argmin", "cummax", "cummin", "cumprod", "cumsum", "logcumsumexp", "max",
+    "median", "min", "mode", "nanmedian", "quantile", "unique",
 ]  # fmt: skip
 
 
@@ -114,7 +115,7 @@ def _extreme(name: str, whole: Any, pairwise: Any, place: Any, input: Tensor, di
                 f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
                 "with the 'dim' argument."
             )
-        return whole(input, dim=dims(input, None), keepdim=False)
+        return whole(input)
     d = one_dim(input, dim, name)
     _nonempty(input, (d,) if input.ndim else (), name)
     return _found(place(input, dim=d, keepdim=True), input, d, keepdim)
@@ -130,14 +131,14 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
         IndexError, RuntimeError: there is nothing to choose from.
     """
     dim = other if other is not None else dim
-    return _extreme("max", ops.amax, select.maximum, extremes.argmax, input, dim, keepdim)
+    return _extreme("max", extremes.largest, select.maximum, extremes.argmax, input, dim, keepdim)
 
 
 @method
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``."""
     dim = other if other is not None else dim
-    return _extreme("min", ops.amin, select.minimum, extremes.argmin, input, dim, keepdim)
+    return _extreme("min", extremes.smallest, select.minimum, extremes.argmin, input, dim, keepdim)
 
 
 @method
@@ -152,6 +153,17 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         _nonempty(input, (d,) if input.ndim else (), "median")
         return _found(extremes.argmedian(input, dim=d), input, d, flag(keepdim, "median"))
     return extremes.median(input)
+
+
+@method
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The lower median of what is not nan, nan if nothing is; with ``dim``, (values, indices) along it."""
+    expect_tensor(input, "input", "nanmedian")
+    if dim is None:
+        return extremes.nanmedian(input)
+    d = one_dim(input, dim, "nanmedian")
+    _nonempty(input, (d,) if input.ndim else (), "nanmedian")
+    return _found(extremes.argmedian(input, dim=d, skips_nan=True), input, d, flag(keepdim, "nanmedian"))
 
 
 @method
@@ -220,7 +232,7 @@ def quantile(
         index.gather(ranked, expand(cast(p, dtypes.int64), shape=shape), dim=x.ndim - 1)
         for p in (below, rounding.ceil(place))
     )
-    found = low + (high - low) * (place - below)  # (..., levels)
+    found = low if interpolation in _PICKING else lerp(low, high, place - below)  # (..., levels)
     found = permute(found, dims=(x.ndim - 1, *range(x.ndim - 1)))
     kept = tuple(1 if dim is None or i == d else m for i, m in enumerate(input.shape)) if keepdim else found.shape[1:]
     result: Tensor = reshape(found, shape=(() if scalar else (at.shape[0],)) + tuple(kept))
@@ -234,6 +246,9 @@ _ROUNDINGS: dict[str, Any] = {
     "midpoint": lambda place: (rounding.floor(place) + rounding.ceil(place)) / 2,
     "nearest": lambda place: rounding.round(place),
 }
+
+
+_PICKING = ("lower", "higher", "nearest")  # one element, without the other, which may be infinite
 
 
 def _last(ndim: int, dim: int) -> tuple[int, ...]:
@@ -271,6 +286,14 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Running products along ``dim``; integers and bools are multiplied in int64. (...) -> (...)"""
     x = widened(expect_tensor(input, "input", "cumprod"), dtype)
     result: Tensor = cumulative.cumprod(x, dim=one_dim(x, dim, "cumprod"))
+    return result
+
+
+@method
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """log of the running sums of exp along ``dim``, without overflow. (...) -> (...). NotImplementedError: integers."""
+    x = expect_floating(input, "logcumsumexp", NotImplementedError)
+    result: Tensor = cumulative.logcumsumexp(x, dim=one_dim(x, dim, "logcumsumexp"))
     return result
 
 

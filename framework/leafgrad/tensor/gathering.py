@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from leafgrad import dtypes
 from leafgrad.ops import index as ops
+from leafgrad.ops.classes import POSITIVE
+from leafgrad.ops.compare import bitwise_and
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import part
@@ -41,14 +45,31 @@ __all__ = [
 # ---- checks -------------------------------------------------------------------------------------------------------
 
 
-def _indices(index: Any, function: str) -> Tensor:
+def _indices(index: Any, function: str, *, wraps: bool = False) -> Tensor:
+    """``index`` if it holds integers. Unless it ``wraps``, negative ones are put out of range: they lose the sign."""
     arguments.expect_tensor(index, "index", function)
     if index.dtype not in (dtypes.int64, dtypes.int32):
         raise RuntimeError(
             f"{function}(): Expected dtype int32/int64 for index, got {index.dtype}; convert it with .long()"
         )
-    checked: Tensor = index
+    checked: Tensor = index if wraps else bitwise_and(arguments.cast(index, dtypes.int64), POSITIVE)
     return checked
+
+
+@contextmanager
+def _within(x: Tensor, d: int, function: str, kind: type[Exception] = RuntimeError) -> Iterator[None]:
+    """An index out of range is an error of this kind, in the caller's words."""
+    try:
+        yield
+    except (IndexError, RuntimeError) as error:
+        if "out of bounds" not in str(error):
+            raise
+        found = re.search(r"index (\d+) is out", str(error))
+        index, n = int(found[1]) if found else POSITIVE, x._data.shape[d]
+        raise kind(
+            f"{function}(): index {index if index < 1 << 61 else index - POSITIVE - 1} is out of bounds for dimension "
+            f"{d} with size {n}; expected indices from 0 to {n - 1}: negative ones do not count from the end here"
+        ) from error
 
 
 def _same_dtype(input: Tensor, other: Tensor, name: str, function: str) -> None:
@@ -94,9 +115,14 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     if sparse_grad:
         raise NotImplementedError("gather: sparse_grad: there are no sparse tensors; leave it False")
     d = arguments.one_dim(arguments.expect_tensor(input, "input", "gather"), dim, "gather")
-    x, at = _lifted(input, _indices(index, "gather"))
-    _fits(x, at, d, "gather")
-    out: Tensor = ops.gather(x, at, dim=d)
+    return _gathered(input, d, _indices(index, "gather"), "gather")
+
+
+def _gathered(input: Tensor, d: int, index: Tensor, function: str) -> Tensor:
+    x, at = _lifted(input, index)
+    _fits(x, at, d, function)
+    with _within(x, d, function):
+        out: Tensor = ops.gather(x, at, dim=d)
     return out if index._data.ndim else reshaped(out, ())
 
 
@@ -125,7 +151,7 @@ def scatter(
 
     Args:
         src: a tensor at least as large as ``index``, of the dtype of ``input``; or a number, also as ``value``.
-        reduce: "add" or "multiply" to combine with what is there.
+        reduce: "add" or "multiply" to combine with what is there, and with what else goes to one place.
 
     Raises:
         RuntimeError: dtypes or shapes. IndexError: an index is out of range.
@@ -134,11 +160,16 @@ def scatter(
     if reduce == "add":
         filled = given if isinstance(given, Tensor) else new_full(input, shape=tuple(index.shape), value=given)
         return scatter_add(input, dim, index, filled)
+    if reduce == "multiply":
+        filled = given if isinstance(given, Tensor) else new_full(input, shape=tuple(index.shape), value=given)
+        return scatter_reduce(input, dim, index, filled, "prod")
     if reduce is not None:
-        raise NotImplementedError(f"scatter: reduce: expected None or 'add', got {reduce!r}; see scatter_reduce")
+        raise RuntimeError(f"scatter: reduce argument must be either add or multiply, got {reduce!r}")
     v = given if isinstance(given, Tensor) else value_for(input, given, "scatter: src")
     x, at, v, d = _scatter_arguments(input, dim, index, v, "scatter")
-    return _finished(ops.scatter(x, at, v, dim=d), input)
+    with _within(x, d, "scatter"):
+        out: Tensor = ops.scatter(x, at, v, dim=d)
+    return _finished(out, input)
 
 
 @method
@@ -146,7 +177,9 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy of ``input`` with src[i, j, k] added to out[i, index[i, j, k], k] for ``dim=1``, and alike for others."""
     arguments.expect_tensor(src, "src", "scatter_add")
     x, at, v, d = _scatter_arguments(input, dim, index, src, "scatter_add")
-    return _finished(x + ops.gather_sum(v, at, shape=tuple(x._data.shape), dim=d), input)
+    with _within(x, d, "scatter_add"):
+        out: Tensor = x + ops.gather_sum(v, at, shape=tuple(x._data.shape), dim=d)
+    return _finished(out, input)
 
 
 @method
@@ -156,36 +189,51 @@ def scatter_reduce(
     """Like ``scatter``, with all values that go to one place combined.
 
     Args:
-        reduce: "sum", "mean", "amax" or "amin".
+        reduce: "sum", "prod", "mean", "amax" or "amin".
         include_self: whether what is there counts as one of them.
     """
-    if reduce not in ("sum", "mean", "amax", "amin"):
-        raise NotImplementedError(f"scatter_reduce: reduce: expected 'sum', 'mean', 'amax' or 'amin', got {reduce!r}")
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise RuntimeError(
+            f"scatter_reduce: reduce argument must be either sum, prod, mean, amax or amin, got {reduce!r}"
+        )
     x, at, v, d = _scatter_arguments(input, dim, index, src, "scatter_reduce")
+    with _within(x, d, "scatter_reduce"):
+        return _finished(_combined(x, at, v, d, reduce, include_self), input)
+
+
+def _combined(x: Tensor, at: Tensor, v: Tensor, d: int, reduce: str, include_self: bool) -> Any:
     shape = tuple(x._data.shape)
     if reduce in ("amax", "amin"):
         if not include_self:
             lowest = -math.inf if reduce == "amax" else math.inf
             x = ops.scatter(x, at, lowest if x.dtype.is_floating_point else v, dim=d)
-        return _finished(ops.scatter_best(x, at, v, dim=d, largest=reduce == "amax"), input)
+        return ops.scatter_best(x, at, v, dim=d, largest=reduce == "amax")
     if not include_self:
-        x = ops.scatter(x, at, 0, dim=d)
+        x = ops.scatter(x, at, 1 if reduce == "prod" else 0, dim=d)
+    if reduce == "prod" and x.dtype is dtypes.bool_:
+        return ops.scatter_best(x, at, v, dim=d, largest=False)
+    if reduce == "prod":
+        return ops.scatter_product(x, at, v, dim=d)
     total = x + ops.gather_sum(v, at, shape=shape, dim=d)
     if reduce == "sum":
-        return _finished(total, input)
+        return total
     ones = new_full(v, shape=tuple(v._data.shape), value=1)
     own = new_full(x, shape=shape, value=1)
     count = own + ops.gather_sum(ones, at, shape=shape, dim=d)
     if not include_self:
         count = where((count > 1), count - 1, count)
-    return _finished(total / count if x.dtype.is_floating_point else total // count, input)
+    return total / count if x.dtype.is_floating_point else total // count
 
 
 @method
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """``gather`` with the other dimensions broadcast; without ``dim`` from the flattened tensors."""
+    """``gather`` with the other dimensions broadcast; without ``dim`` from the flattened tensors.
+
+    Here negative indices count from the end.
+    """
+    at = _indices(indices, "take_along_dim", wraps=True)
     if dim is None:
-        return gather(reshaped(input, (input.numel(),)), 0, reshaped(indices, (indices.numel(),)))
+        return _gathered(reshaped(input, (input.numel(),)), 0, reshaped(at, (at.numel(),)), "take_along_dim")
     d = arguments.one_dim(input, dim, "take_along_dim")
     if input.ndim != indices.ndim:
         raise RuntimeError(
@@ -197,18 +245,20 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     common = broadcast_shapes(mine, theirs)
     mine, theirs = list(common), list(common)
     mine[d], theirs[d] = input.shape[d], indices.shape[d]
-    return gather(input.expand(mine), d, indices.expand(theirs))
+    return _gathered(input.expand(mine), d, at.expand(theirs), "take_along_dim")
 
 
 # ---- whole slices -------------------------------------------------------------------------------------------------
 
 
-def _vector(input: Tensor, dim: int, index: Tensor, function: str) -> tuple[Tensor, Tensor, int]:
+def _vector(
+    input: Tensor, dim: int, index: Tensor, function: str, *, wraps: bool = False
+) -> tuple[Tensor, Tensor, int]:
     """``input`` and ``index`` with one dimension at least, and the checked ``dim``."""
     d = arguments.one_dim(arguments.expect_tensor(input, "input", function), dim, function)
-    if _indices(index, function)._data.ndim > 1:
+    x, at = _lifted(input, _indices(index, function, wraps=wraps))
+    if at._data.ndim > 1:
         raise IndexError(f"{function}(): Index is supposed to be a vector, got shape {list(index.shape)}")
-    x, at = _lifted(input, index)
     return x, at, d
 
 
@@ -228,7 +278,9 @@ def _slices(x: Tensor, at: Tensor, d: int, source: Tensor, function: str) -> Ten
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of ``input`` along ``dim`` at a vector of indices, as a copy."""
     x, at, d = _vector(input, dim, index, "index_select")
-    return _finished(ops.index(x, at, dims=(d,)), input)
+    with _within(x, d, "index_select", IndexError):
+        out: Tensor = ops.index(x, at, dims=(d,))
+    return _finished(out, input)
 
 
 @method
@@ -236,7 +288,9 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     """A copy of ``input`` with ``alpha`` times the slices of ``source`` added to those at ``index`` along ``dim``."""
     x, at, d = _vector(input, dim, index, "index_add")
     v = _slices(x, at, d, source, "index_add")
-    added = ops.index_sum(v if alpha == 1 else v * alpha, at, shape=tuple(x._data.shape), dims=(d,))
+    with _within(x, d, "index_add", IndexError):
+        scaled = v if alpha == 1 else arguments.cast(v * alpha, x.dtype if isinstance(alpha, int) else None)
+        added = ops.index_sum(scaled, at, shape=tuple(x._data.shape), dims=(d,))
     return _finished(x + added, input)
 
 
@@ -245,13 +299,15 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     """A copy of ``input`` with the slices at ``index`` along ``dim`` replaced by those of ``source``."""
     x, at, d = _vector(input, dim, index, "index_copy")
     v = _slices(x, at, d, source, "index_copy")
-    return _finished(ops.index_put(x, v, at, dims=(d,)), input)
+    with _within(x, d, "index_copy", IndexError):
+        out: Tensor = ops.index_put(x, v, at, dims=(d,))
+    return _finished(out, input)
 
 
 @method
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy of ``input`` with a number (or 0-d tensor) in the slices at ``index`` along ``dim``."""
-    x, at, d = _vector(input, dim, index, "index_fill")
+    x, at, d = _vector(input, dim, index, "index_fill", wraps=True)
     return _finished(ops.index_put(x, _number_or_0d(input, value, "index_fill"), at, dims=(d,)), input)
 
 
@@ -328,7 +384,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 @method
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements of the flattened ``input`` at ``index``. -> index.shape"""
-    at = _indices(index, "take")
+    at = _indices(index, "take", wraps=True)
     out: Tensor = ops.index(reshaped(input, (input.numel(),)), at, dims=(0,))
     return out
 

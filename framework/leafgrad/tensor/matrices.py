@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from leafgrad.ops import matmul as products
 from leafgrad.ops.elementwise import mul
 from leafgrad.ops.exponential import log
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import diagonal, reshape
-from leafgrad.tensor import linalg
+from leafgrad.tensor import factorizations, linalg
 from leafgrad.tensor.arguments import expect_tensor, number, one_dim, widened
+from leafgrad.tensor.creation import zeros_like
+from leafgrad.tensor.factorizations import QRResult
 from leafgrad.tensor.linalg import SlogdetResult
 from leafgrad.tensor.methods import method
 from leafgrad.tensor.norms import vector_norm
@@ -16,7 +20,7 @@ from leafgrad.tensor.shapes import broadcast_shapes
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
-    "cdist", "cross", "det", "inverse", "logdet", "matrix_exp", "matrix_power", "pinverse", "slogdet",
+    "cdist", "cross", "det", "inverse", "logdet", "matrix_exp", "matrix_power", "pinverse", "qr", "slogdet", "svd",
 ]  # fmt: skip
 
 
@@ -50,6 +54,34 @@ def inverse(input: Tensor) -> Tensor:
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """Moore-Penrose inverse; see ``linalg.pinv``. (..., m, n) -> (..., n, m)"""
     return linalg.pinv(input, rcond)
+
+
+class SVD(NamedTuple):
+    """Singular vectors in columns and singular values: A = U diag(S) V^T."""
+
+    U: Tensor
+    S: Tensor
+    V: Tensor
+
+
+@method
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVD:
+    """U, S and V with ``input`` = U diag(S) V^T; succeeded by ``linalg.svd``, which gives V transposed.
+
+    Args:
+        some: U is (..., m, k) and V (..., n, k) with k = min(m, n), else (..., m, m) and (..., n, n).
+        compute_uv: False gives zeros for U (..., m, m) and V (..., n, n).
+    """
+    U, S, Vh = factorizations.svd(input, full_matrices=not some or not compute_uv)
+    if not compute_uv:
+        return SVD(zeros_like(U.detach()), S, zeros_like(Vh.detach()))
+    return SVD(U, S, Vh.mT)
+
+
+@method
+def qr(input: Tensor, some: bool = True) -> QRResult:
+    """Q and R with ``input`` = Q R; succeeded by ``linalg.qr``. ``some`` reduces them to min(m, n) columns and rows."""
+    return factorizations.qr(input, "reduced" if some else "complete")
 
 
 @method

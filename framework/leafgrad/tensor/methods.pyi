@@ -7,7 +7,9 @@ from typing import Any, TypeVar
 from leafgrad.dtypes import dtype
 from leafgrad.tensor.arguments import Dim
 from leafgrad.tensor.extremes import Found, MinMax
+from leafgrad.tensor.factorizations import QRResult
 from leafgrad.tensor.linalg import SlogdetResult
+from leafgrad.tensor.matrices import SVD
 from leafgrad.tensor.random import Generator
 from leafgrad.tensor.tensor import Tensor
 
@@ -204,6 +206,8 @@ class Methods:
         """Ones with the probabilities in ``input`` (or ``p`` everywhere), zeros otherwise, of its shape and dtype."""
     def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Write ones with probability p (a number, or a tensor that broadcasts), zeros otherwise."""
+    def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
+        """How often 0, 1, 2, … occur in ``input``. (n,) integers -> (max(largest + 1, minlength),)"""
     def bitwise_and(self, other: Any) -> Tensor:
         """x and y, bit by bit. Integers and bools. (...), (...) -> (...)"""
     def bitwise_and_(self, other: Any) -> Tensor:
@@ -264,6 +268,10 @@ class Methods:
         """``input``, but at least ``min`` and at most ``max``. (...) -> (...)"""
     def clip_(self, min: Any = None, max: Any = None) -> Tensor:
         """``clamp`` in place; returns the tensor."""
+    def conj(self) -> Tensor:
+        """``input`` itself, of which every element is real."""
+    def conj_physical(self) -> Tensor:
+        """``input`` itself, of which every element is real."""
     def contiguous(self) -> Tensor:
         """The tensor itself if it is contiguous, else a contiguous copy."""
     def copy_(self, src: Tensor, non_blocking: builtins.bool = False) -> Tensor:
@@ -346,6 +354,14 @@ class Methods:
         """The error function, 2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x. (...) -> (...)"""
     def erf_(self) -> Tensor:
         """``erf`` in place; returns the tensor."""
+    def erfc(self) -> Tensor:
+        """1 - erf(x), which keeps its digits where erf is close to 1. (...) -> (...)"""
+    def erfc_(self) -> Tensor:
+        """``complementary_erf`` in place; returns the tensor."""
+    def erfinv(self) -> Tensor:
+        """The number whose error function is x; infinite at -1 and 1, nan beyond. (...) -> (...)"""
+    def erfinv_(self) -> Tensor:
+        """``inverse_erf`` in place; returns the tensor."""
     def exp(self) -> Tensor:
         """e to the power x. (...) -> (...)"""
     def exp2(self) -> Tensor:
@@ -433,12 +449,17 @@ class Methods:
         """0 where ``input`` < 0, 1 where it is > 0, and ``values`` where it is 0; tensors of one dtype. It has ..."""
     def heaviside_(self, values: Tensor) -> Tensor:
         """``heaviside`` in place; returns the tensor."""
+    def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor:
+        """How many elements lie in each of ``bins`` intervals of one width from ``min`` to ``max``. -> (bins,)"""
     def hsplit(self, indices_or_sections: Any) -> builtins.tuple[Tensor, ...]:
         """Split along dimension 1, or 0 of a one-dimensional tensor."""
     def hypot(self, other: Any) -> Tensor:
         """Length of the vector (x, y), without overflow in between. (...), (...) -> (...)"""
     def hypot_(self, other: Any) -> Tensor:
         """``hypot`` in place; returns the tensor."""
+    @property
+    def imag(self) -> Tensor:
+        """Not there: as in PyTorch, only complex tensors have imaginary parts. RuntimeError always."""
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
         """A copy of ``input`` with ``alpha`` times the slices of ``source`` added to those at ``index`` along ..."""
     def index_add_(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
@@ -465,10 +486,14 @@ class Methods:
         """Inverse; see ``linalg.inv``. (..., n, n) -> (..., n, n)"""
     def is_complex(self) -> builtins.bool:
         """False: there are no complex tensors."""
+    def is_conj(self) -> builtins.bool:
+        """False: there are no complex tensors."""
     def is_contiguous(self) -> builtins.bool:
         """Whether the elements lie in memory in order and without gaps."""
     def is_floating_point(self) -> builtins.bool:
         """Whether the dtype is float16, float32 or float64."""
+    def is_neg(self) -> builtins.bool:
+        """False: there are no complex tensors."""
     def is_same_size(self, other: Tensor) -> builtins.bool:
         """Whether two tensors have the same size."""
     def isclose(
@@ -504,7 +529,7 @@ class Methods:
     def le_(self, other: Any) -> Tensor:
         """``le`` in place; returns the tensor."""
     def lerp(self, end: Tensor, weight: Any) -> Tensor:
-        """``input + weight * (end - input)``, exact at both ends. ``weight``: a number or a tensor. All broadcast."""
+        """``input + weight * (end - input)``, exact at both ends. (...), (...), (...) -> (...), floating"""
     def lerp_(self, end: Tensor, weight: Any) -> Tensor:
         """``lerp`` in place; returns the tensor."""
     def less(self, other: Any) -> Tensor:
@@ -541,6 +566,8 @@ class Methods:
         """log(exp(x) + exp(y)) without overflow. (...), (...) -> (...)"""
     def logaddexp2(self, other: Tensor) -> Tensor:
         """log2(2^input + 2^other), without overflow. (...), (...) -> (...)"""
+    def logcumsumexp(self, dim: builtins.int) -> Tensor:
+        """log of the running sums of exp along ``dim``, without overflow. (...) -> (...). NotImplementedError: ..."""
     def logdet(self) -> Tensor:
         """Logarithm of the determinant: -inf where that is 0, nan where it is negative. (..., n, n) -> (...)"""
     def logical_and(self, other: Any) -> Tensor:
@@ -592,7 +619,7 @@ class Methods:
     def max(self, dim: Any = None, keepdim: builtins.bool = False, *, other: Tensor | None = None) -> Any:
         """The largest value; with ``dim``, (values, indices) along it; with a tensor, ``maximum(input, other)``."""
     def maximum(self, other: Any) -> Tensor:
-        """The larger of x and y; nan if either is. Where they are equal each gets half the gradient."""
+        """The larger of x and y; nan if either is. Where they are equal each gets half the gradient, at nan all ..."""
     def mean(
         self,
         dim: builtins.int | Iterable[builtins.int] | None = None,
@@ -606,7 +633,7 @@ class Methods:
     def min(self, dim: Any = None, keepdim: builtins.bool = False, *, other: Tensor | None = None) -> Any:
         """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``."""
     def minimum(self, other: Any) -> Tensor:
-        """The smaller of x and y; nan if either is. Where they are equal each gets half the gradient."""
+        """The smaller of x and y; nan if either is. Where they are equal each gets half the gradient, at nan all ..."""
     def mm(self, mat2: Tensor) -> Tensor:
         """Product of two matrices. (n, k), (k, m) -> (n, m)"""
     def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False) -> Found:
@@ -657,6 +684,8 @@ class Methods:
         dtype: Any = None,
     ) -> Tensor:
         """Mean over ``dim`` of what is not nan. RuntimeError for integers."""
+    def nanmedian(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Any:
+        """The lower median of what is not nan, nan if nothing is; with ``dim``, (values, indices) along it."""
     def nansum(
         self,
         dim: builtins.int | Iterable[builtins.int] | None = None,
@@ -711,6 +740,10 @@ class Methods:
         self, *size: Any, dtype: dtype | None = None, device: Any = None, requires_grad: builtins.bool = False
     ) -> Tensor:
         """Zeros of shape ``size``, of this tensor's dtype and device unless others are given."""
+    def nextafter(self, other: Any) -> Tensor:
+        """The next number after x in the direction of y. It has no gradient. (...), (...) -> (...)"""
+    def nextafter_(self, other: Any) -> Tensor:
+        """``nextafter`` in place; returns the tensor."""
     def nonzero(self, *, as_tuple: builtins.bool = False) -> Any:
         """Like ``argwhere``; with ``as_tuple`` one tensor (how many,) for each dimension, which can index ``input``."""
     def norm(
@@ -744,6 +777,8 @@ class Methods:
         """``pow`` in place; returns the tensor."""
     def prod(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, dtype: Any = None) -> Tensor:
         """Product over ``dim``, one dimension or all; integers and bools are multiplied in int64."""
+    def qr(self, some: builtins.bool = True) -> QRResult:
+        """Q and R with ``input`` = Q R; succeeded by ``linalg.qr``. ``some`` reduces them to min(m, n) columns ..."""
     def quantile(
         self,
         q: Any,
@@ -763,6 +798,9 @@ class Methods:
         """Write integers uniform in [low, high); ``random_(high)`` starts at 0."""
     def ravel(self) -> Tensor:
         """The elements in one dimension, a view where strides allow. (...) -> (n,)"""
+    @property
+    def real(self) -> Tensor:
+        """``input`` itself, of which every element is real."""
     def reciprocal(self) -> Tensor:
         """One over x. (...) -> (...)"""
     def reciprocal_(self) -> Tensor:
@@ -788,6 +826,10 @@ class Methods:
     def reshape(self, *shape: Any) -> Any: ...
     def reshape_as(self, other: Tensor) -> Tensor:
         """``self.reshape(other.shape)``"""
+    def resolve_conj(self) -> Tensor:
+        """``input`` itself, of which every element is real."""
+    def resolve_neg(self) -> Tensor:
+        """``input`` itself, of which every element is real."""
     def roll(
         self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] | None = None
     ) -> Tensor:
@@ -839,7 +881,7 @@ class Methods:
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
         """The slice at ``index`` of dimension ``dim``, which goes away; a view."""
     def sgn(self) -> Tensor:
-        """-1, 0 or 1. (...) -> (...)"""
+        """-1, 0 or 1; 0 for nan, which has no sign. (...) -> (...)"""
     def sgn_(self) -> Tensor:
         """``sign`` in place; returns the tensor."""
     def short(self) -> Tensor:
@@ -849,7 +891,7 @@ class Methods:
     def sigmoid_(self) -> Tensor:
         """``sigmoid`` in place; returns the tensor."""
     def sign(self) -> Tensor:
-        """-1, 0 or 1. (...) -> (...)"""
+        """-1, 0 or 1; 0 for nan, which has no sign. (...) -> (...)"""
     def sign_(self) -> Tensor:
         """``sign`` in place; returns the tensor."""
     def signbit(self) -> Tensor:
@@ -883,7 +925,7 @@ class Methods:
     def sqrt_(self) -> Tensor:
         """``sqrt`` in place; returns the tensor."""
     def square(self) -> Tensor:
-        """x times x. (...) -> (...)"""
+        """x times x; of bools int64, as other powers of them are. (...) -> (...)"""
     def square_(self) -> Tensor:
         """``square`` in place; returns the tensor."""
     def squeeze(self, dim: Dim = None) -> Tensor:
@@ -915,6 +957,8 @@ class Methods:
         dtype: Any = None,
     ) -> Tensor:
         """Sum over ``dim``; integers and bools are added up in int64."""
+    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> SVD:
+        """U, S and V with ``input`` = U diag(S) V^T; succeeded by ``linalg.svd``, which gives V transposed."""
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """The same as ``transpose``."""
     def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
@@ -982,6 +1026,13 @@ class Methods:
         dim: builtins.int | None = None,
     ) -> Any:
         """The distinct elements, or slices along ``dim``, in ascending order (also for ``sorted=False``)."""
+    def unique_consecutive(
+        self,
+        return_inverse: builtins.bool = False,
+        return_counts: builtins.bool = False,
+        dim: builtins.int | None = None,
+    ) -> Any:
+        """The first element, or slice along ``dim``, of each run of equal ones."""
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """With a dimension of size 1 inserted so that it is ``dim`` of the result."""
     def var(

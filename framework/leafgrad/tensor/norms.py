@@ -8,7 +8,7 @@ from typing import Any
 
 from leafgrad import dtypes
 from leafgrad.ops import reduce
-from leafgrad.ops.compare import gt, ne
+from leafgrad.ops.compare import gt
 from leafgrad.ops.convert import to_dtype
 from leafgrad.ops.elementwise import abs as magnitude
 from leafgrad.ops.linalg import inv
@@ -41,9 +41,7 @@ def vector_norm(
     check_floating(x, "linalg.vector_norm", "x")
     over = dims(x, dim, "linalg.vector_norm")
     result: Tensor
-    if ord == 0:
-        result = reduce.sum(cast(ne(x, 0), x.dtype), dim=over, keepdim=keepdim)
-    elif math.isinf(ord):
+    if math.isinf(ord):
         if not math.prod(x.shape):
             raise RuntimeError(
                 f"linalg.vector_norm cannot compute the {ord} norm of an empty tensor, got size {list(x.shape)}"

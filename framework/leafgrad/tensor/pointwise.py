@@ -14,7 +14,7 @@ from leafgrad.ops import (
     compare,
     elementwise as ew,
     exponential,
-    reduce,
+    inverse_erf,
     rounding,
     select,
     special,
@@ -22,29 +22,30 @@ from leafgrad.ops import (
 )
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.promotion import result_type
-from leafgrad.tensor.arguments import cast, expect_tensor, integer, number
+from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.sorting import nonzero
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
-    "abs", "absolute", "acos", "acosh", "add", "addcdiv", "addcmul", "allclose", "arccos", "arccosh", "arcsin",
+    "abs", "absolute", "acos", "acosh", "add", "addcdiv", "addcmul", "arccos", "arccosh", "arcsin",
     "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
     "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "celu",
     "clamp", "clamp_max", "clamp_min", "clip", "copysign", "cos", "cosh", "deg2rad", "div", "divide", "eq",
-    "equal", "erf", "exp", "exp2", "expm1", "fix", "float_power", "floor", "floor_divide", "fmax", "fmin",
-    "fmod", "frac", "ge", "greater", "greater_equal", "gt", "heaviside", "hypot", "isclose", "isfinite",
+    "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fix", "float_power", "floor", "floor_divide", "fmax", "fmin",
+    "fmod", "frac", "ge", "greater", "greater_equal", "gt", "heaviside", "hypot", "isfinite",
     "isinf", "isnan", "le", "lerp", "less", "less_equal", "log", "log1p", "log2", "log10", "logaddexp",
     "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum", "minimum", "mul", "multiply",
-    "nan_to_num", "ne", "neg", "negative", "not_equal", "pow", "rad2deg", "reciprocal", "relu", "remainder",
-    "round", "rsqrt", "rsub", "selu", "sgn", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "sqrt",
+    "nan_to_num", "ne", "neg", "negative", "nextafter", "not_equal", "pow", "rad2deg", "reciprocal", "relu",
+    "remainder", "round", "rsqrt", "rsub", "selu", "sgn", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "sqrt",
     "square", "sub", "subtract", "tan", "tanh", "true_divide", "trunc", "where", "xlogy",
 ]  # fmt: skip
 
 # ---- ops that are public functions and methods as they are --------------------------------------------------------
 
 abs, copysign, hypot, mul, neg = ew.abs, ew.copysign, ew.hypot, ew.mul, ew.neg
+nextafter = ew.nextafter
 reciprocal, rsqrt, sign, sqrt, square = ew.reciprocal, ew.rsqrt, ew.sign, ew.sqrt, ew.square
 exp, exp2, expm1, logaddexp = exponential.exp, exponential.exp2, exponential.expm1, exponential.logaddexp
 log, log10, log1p, log2 = exponential.log, exponential.log10, exponential.log1p, exponential.log2
@@ -52,7 +53,8 @@ acos, acosh, asin, asinh = trigonometric.acos, trigonometric.acosh, trigonometri
 atan, atan2, atanh = trigonometric.atan, trigonometric.atan2, trigonometric.atanh
 cos, cosh, sin, sinh = trigonometric.cos, trigonometric.cosh, trigonometric.sin, trigonometric.sinh
 tan, tanh = trigonometric.tan, trigonometric.tanh
-erf, relu, sigmoid = special.erf, activation.relu, exponential.sigmoid
+erf, erfc, erfinv = special.erf, special.erfc, inverse_erf.inverse_erf
+relu, sigmoid = activation.relu, exponential.sigmoid
 ceil, floor, frac, trunc = rounding.ceil, rounding.floor, rounding.frac, rounding.trunc
 floor_divide, fmod, remainder = rounding.floor_divide, rounding.fmod, rounding.remainder
 fmax, fmin, maximum, minimum = select.fmax, select.fmin, select.maximum, select.minimum
@@ -68,12 +70,14 @@ _METHODS = [
     abs, acos, acosh, asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or,
     bitwise_right_shift, bitwise_xor, ceil, copysign, cos, cosh, eq, erf, exp, exp2, expm1, floor, floor_divide, fmax,
     fmin, fmod, frac, ge, gt, hypot, isfinite, isinf, isnan, le, log, log10, log1p, log2, logaddexp,
-    logical_and, logical_not, logical_or, logical_xor, lt, maximum, minimum, mul, ne, neg, reciprocal, relu,
+    logical_and, logical_not, logical_or, logical_xor, lt, maximum, minimum, mul, ne, neg, nextafter, reciprocal, relu,
     remainder, rsqrt, sigmoid, sign, signbit, sin, sinh, sqrt, square, tan, tanh, trunc,
 ]  # fmt: skip
 
 for _op in _METHODS:
     attach(_op.name, _op.function)
+attach("erfc", erfc.function)
+attach("erfinv", erfinv.function)
 
 # ---- arithmetic with parameters -----------------------------------------------------------------------------------
 
@@ -169,38 +173,55 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 @method
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``. All broadcast."""
-    for name, t in (("input", input), ("tensor1", tensor1), ("tensor2", tensor2)):
-        expect_tensor(t, name, "addcmul")
-    product = tensor1 * tensor2
-    result: Tensor = input + (product if value == 1 else product * value)
+    x, y, z = _in_one_dtype(input, tensor1, tensor2, value, "addcmul")
+    product = y * z
+    result: Tensor = x + (product if value == 1 else product * value)
     return result
 
 
 @method
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 / tensor2``. All broadcast. RuntimeError if both are integers."""
-    for name, t in (("input", input), ("tensor1", tensor1), ("tensor2", tensor2)):
+    for name, t in (("tensor1", tensor1), ("tensor2", tensor2)):
         expect_tensor(t, name, "addcdiv")
     if not (tensor1.dtype.is_floating_point or tensor2.dtype.is_floating_point):
         raise RuntimeError(
             "addcdiv: Integer division with addcdiv is no longer supported; expected floating tensors, got "
             f"{tensor1.dtype} and {tensor2.dtype}; convert one with .float()"
         )
-    quotient = tensor1 / tensor2
-    result: Tensor = input + (quotient if value == 1 else quotient * value)
+    x, y, z = _in_one_dtype(input, tensor1, tensor2, value, "addcdiv")
+    quotient = y / z
+    result: Tensor = x + (quotient if value == 1 else quotient * value)
     return result
+
+
+def _in_one_dtype(input: Any, tensor1: Any, tensor2: Any, value: float, function: str) -> list[Tensor]:
+    """The three tensors in the dtype in which they meet, so that nothing is rounded to a lesser one on the way."""
+    tensors = [expect_tensor(input, "input", function)]
+    tensors += [expect_tensor(t, name, function) for name, t in (("tensor1", tensor1), ("tensor2", tensor2))]
+    kind = result_type(tuple(tensors))
+    if kind is dtypes.bool_:
+        raise NotImplementedError(f"{function}: expected integers or floats, got bools; convert one with .long()")
+    if isinstance(value, float) and not kind.is_floating_point:
+        raise RuntimeError("For integral input tensors, argument value must not be a floating point number.")
+    return [cast(t, kind) for t in tensors]
 
 
 @method
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """``input + weight * (end - input)``, exact at both ends. ``weight``: a number or a tensor. All broadcast."""
-    if expect_tensor(input, "input", "lerp").dtype is not expect_tensor(end, "end", "lerp").dtype:
-        raise RuntimeError(f"lerp: end: expected dtype {input.dtype}, like input's, got {end.dtype}")
-    way = end - input
-    if not isinstance(weight, Tensor):
-        from_start: Tensor = input + way * weight if weight < 0.5 else end - way * (1 - weight)
-        return from_start
-    result: Tensor = select.where(weight < 0.5, input + way * weight, end - way * (1 - weight))
+    """``input + weight * (end - input)``, exact at both ends. (...), (...), (...) -> (...), floating
+
+    Args:
+        weight: a number, or a tensor of the same dtype.
+
+    Raises:
+        RuntimeError: the dtypes differ, or shapes do not broadcast. NotImplementedError: integers.
+    """
+    expect_floating(expect_tensor(input, "input", "lerp"), "lerp", NotImplementedError)
+    for name, t in (("end", expect_tensor(end, "end", "lerp")), ("weight", weight)):
+        if isinstance(t, Tensor) and t.dtype is not input.dtype and (t.ndim or name == "end"):
+            raise RuntimeError(f"lerp: {name}: expected dtype {input.dtype}, like input's, got {t.dtype}")
+    result: Tensor = ew.lerp(input, end, weight if isinstance(weight, Tensor) else number(weight, "weight", "lerp"))
     return result
 
 
@@ -299,8 +320,16 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     kind = result_type((input, other))
     if not isinstance(input, Tensor) and not isinstance(other, Tensor):
         input = new_full(condition, shape=(), value=input, dtype=kind.name)
-    x, y = (cast(a, kind) if isinstance(a, Tensor) else a for a in (input, other))
+    pair = (input, "input"), (other, "other")
+    x, y = (cast(a, kind) if isinstance(a, Tensor) else _fitting(a, kind, name) for a, name in pair)
     return select.where(condition, x, y)
+
+
+def _fitting(value: Any, kind: dtypes.dtype, name: str) -> Any:
+    """A number that a dtype can hold, else a RuntimeError: where() of NumPy would wrap it."""
+    if kind.category == 1 and not dtypes.iinfo(kind).min <= value <= dtypes.iinfo(kind).max:
+        raise RuntimeError(f"where: {name}: value cannot be converted to type {kind} without overflow, got {value}")
+    return value
 
 
 attach("where", lambda self, condition, other: where(condition, self, other))
@@ -349,43 +378,6 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     return result
 
 
-# ---- comparisons of whole tensors ---------------------------------------------------------------------------------
-
-
-@method
-def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Whether ``abs(input - other) <= atol + rtol * abs(other)``. (...), (...) -> (...) bool
-
-    Raises:
-        RuntimeError: the dtypes differ, or a tolerance is negative.
-    """
-    if expect_tensor(input, "input", "isclose").dtype is not expect_tensor(other, "other", "isclose").dtype:
-        raise RuntimeError(f"isclose: {input.dtype} did not match {other.dtype}; convert one with .to(dtype)")
-    for name, tolerance in (("rtol", rtol), ("atol", atol)):
-        if tolerance < 0:
-            raise RuntimeError(f"isclose: {name}: expected a tolerance of at least 0, got {tolerance}")
-    result: Tensor = compare.isclose(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
-    return result
-
-
-@method
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether ``isclose`` holds for all elements, as a Python bool."""
-    return _holds(isclose(input, other, rtol, atol, equal_nan))
-
-
-def _holds(condition: Tensor) -> bool:
-    return bool(reduce.all(condition, dim=tuple(range(condition.ndim))))
-
-
-@method
-def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether both have the same size and elements, as a Python bool. nan is not equal to nan."""
-    if expect_tensor(input, "input", "equal").shape != expect_tensor(other, "other", "equal").shape:
-        return False
-    return _holds(compare.eq(input, other))
-
-
 # ---- other names, and in-place variants ---------------------------------------------------------------------------
 
 _ALIASES: dict[str, Any] = {
@@ -405,10 +397,10 @@ for _name, _function in _ALIASES.items():
 _IN_PLACE = """
     abs absolute acos acosh add addcdiv addcmul arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan
     atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp
-    clamp_max clamp_min clip copysign cos cosh deg2rad div divide eq erf exp exp2 expm1 fix float_power floor
-    floor_divide fmod frac ge greater greater_equal gt heaviside hypot le lerp less less_equal log log10 log1p log2
-    logical_and logical_not logical_or logical_xor lt mul multiply nan_to_num ne neg negative not_equal pow rad2deg
-    reciprocal relu remainder round rsqrt sgn sigmoid sign sin sinc sinh sqrt square sub subtract tan tanh
+    clamp_max clamp_min clip copysign cos cosh deg2rad div divide eq erf erfc erfinv exp exp2 expm1 fix float_power
+    floor floor_divide fmod frac ge greater greater_equal gt heaviside hypot le lerp less less_equal log log10 log1p
+    log2 logical_and logical_not logical_or logical_xor lt mul multiply nan_to_num ne neg negative nextafter not_equal
+    pow rad2deg reciprocal relu remainder round rsqrt sgn sigmoid sign sin sinc sinh sqrt square sub subtract tan tanh
     true_divide trunc xlogy
 """.split()
 

@@ -19,6 +19,8 @@ from typing import Any, TypeVar
 from leafgrad.ops.node import TensorBase
 
 F = TypeVar("F", bound=Callable[..., Any])
+Arguments = tuple[Any, ...]
+Call = tuple[Arguments, dict[str, Any]]
 _published: set[type] = set()
 
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
@@ -64,24 +66,33 @@ def public(function: F, *, bound: bool = False, name: str = "") -> F:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            renamed = in_our_names(inspect.unwrap(function), kwargs) if kwargs else None
-            wrong = None if renamed or deliberate(error) else _wrong_argument(function, args, kwargs, bound, name)
-            if wrong is None and renamed is None:
+            meant = meant_by(inspect.unwrap(function), args, kwargs) if kwargs else None
+            wrong = None if meant or deliberate(error) else _wrong_argument(function, args, kwargs, bound, name)
+            if wrong is None and meant is None:
                 raise
-        if renamed is not None:
-            return function(*args, **renamed)
+        if meant is not None:
+            return function(*meant[0], **meant[1])
         raise typing.cast(Exception, wrong)
 
     return typing.cast(F, checked)
 
 
-def in_our_names(function: types.FunctionType, kwargs: dict[str, Any]) -> dict[str, Any] | None:
-    """``kwargs`` with NumPy's names, which PyTorch takes too, replaced by PyTorch's; None if there is none of them."""
+def meant_by(function: types.FunctionType, args: Arguments, kwargs: dict[str, Any]) -> Call | None:
+    """A call that ``function`` does not take as one that it does, or None: other names that PyTorch takes too.
+
+    These are NumPy's, and that of ``*size``, which may be given as one keyword: ``zeros(size=(2, 3))``.
+    """
     code = function.__code__
-    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    count = code.co_argcount + code.co_kwonlyargcount
+    known = code.co_varnames[:count]
     renamed = {name if name in known else NUMPY_NAMES.get(name, name): value for name, value in kwargs.items()}
     changed = renamed.keys() - kwargs.keys()
-    return renamed if changed and changed <= set(known) and len(renamed) == len(kwargs) else None
+    if not changed <= set(known) or len(renamed) != len(kwargs):
+        return None
+    star = code.co_varnames[count] if code.co_flags & inspect.CO_VARARGS else None
+    if star in renamed and len(args) <= code.co_argcount:
+        return (*args, renamed.pop(star)), renamed
+    return (args, renamed) if changed else None
 
 
 def deliberate(error: BaseException | None) -> bool:

@@ -189,8 +189,6 @@ def norm(
     result: Tensor
     if math.isinf(p):
         result = (ops.amax if p > 0 else ops.amin)(ew.abs(x), dim=over, keepdim=keepdim)
-    elif p == 0:
-        result = ops.sum(ew.abs(ew.sign(x)), dim=over, keepdim=keepdim)
     else:
         result = ops.norm(x, p=float(p), dim=over, keepdim=keepdim)
     return result

@@ -26,7 +26,12 @@ def value_for(x: Tensor, value: Any, argument: str) -> bool | int | float:
         return float(plain)
     if isinstance(plain, float) and not math.isfinite(plain):
         raise RuntimeError(f"{argument}: value cannot be converted to type {x.dtype} without overflow, got {plain}")
-    return bool(plain) if x.dtype is dtypes.bool_ else int(plain)
+    if x.dtype is dtypes.bool_:
+        return bool(plain)
+    limits = dtypes.iinfo(x.dtype)
+    if not limits.min <= int(plain) <= limits.max:
+        raise RuntimeError(f"{argument}: value cannot be converted to type {x.dtype} without overflow, got {plain}")
+    return int(plain)
 
 
 @method

@@ -126,5 +126,5 @@ def along(call: BatchedCall) -> Any:
     return out if ndim else reshape(out, shape=(call.size,))
 
 
-for op in (index.gather, index.gather_sum, index.scatter, index.scatter_best):
+for op in (index.gather, index.gather_sum, index.scatter, index.scatter_best, index.scatter_product):
     op.batched(along)

@@ -97,7 +97,7 @@ def one_dim(call: BatchedCall) -> Any:
 
 for op in (
     reduce.softmax, reduce.log_softmax, cumulative.shift, cumulative.cumsum, cumulative.cumprod, cumulative.recurrence,
-    cumulative.cummax, cumulative.cummin,
+    cumulative.cummax, cumulative.cummin, cumulative.logcumsumexp,
 ):  # fmt: skip
     op.batched(one_dim)
 

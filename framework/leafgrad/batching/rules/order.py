@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from leafgrad.batching.call import BatchedCall, along, size
-from leafgrad.ops import extremes, index, sort
+from leafgrad.ops import extremes, index, reduce, sort
 from leafgrad.ops.shape import reshape
 
 
@@ -17,11 +17,29 @@ for op in (sort.argsort, extremes.argmedian, extremes.argmode):
     op.batched(one_dim)
 
 
-@extremes.median.batched
+def _rows(call: BatchedCall) -> Any:
+    """The elements of each sample."""
+    return reshape(call.args[0], shape=(call.size, size(call.shape(0))))
+
+
 def _median(call: BatchedCall) -> Any:
-    rows = reshape(call.args[0], shape=(call.size, size(call.shape(0))))
-    place = extremes.argmedian(rows, dim=1)
+    rows = _rows(call)
+    place = extremes.argmedian(rows, dim=1, skips_nan=call.op is extremes.nanmedian)
     return reshape(index.gather(rows, place, dim=1), shape=(call.size,))
+
+
+for op in (extremes.median, extremes.nanmedian):
+    op.batched(_median)
+
+
+@extremes.largest.batched
+def _largest(call: BatchedCall) -> Any:
+    return reduce.amax(_rows(call), dim=(1,))
+
+
+@extremes.smallest.batched
+def _smallest(call: BatchedCall) -> Any:
+    return reduce.amin(_rows(call), dim=(1,))
 
 
 @sort.searchsorted.batched
@@ -41,5 +59,5 @@ def dynamic(call: BatchedCall) -> NoReturn:
     )
 
 
-for op in (index.argwhere, extremes.unique):
+for op in (index.argwhere, extremes.unique, extremes.runs):
     op.batched(dynamic)

@@ -8,6 +8,7 @@ from leafgrad.nn.functional.convolution import *
 from leafgrad.nn.functional.distance import *
 from leafgrad.nn.functional.dropout import *
 from leafgrad.nn.functional.embedding import *
+from leafgrad.nn.functional.fractional_pooling import *
 from leafgrad.nn.functional.linear import *
 from leafgrad.nn.functional.loss import *
 from leafgrad.nn.functional.margin import *
@@ -16,6 +17,8 @@ from leafgrad.nn.functional.normalization import *
 from leafgrad.nn.functional.padding import *
 from leafgrad.nn.functional.pooling import *
 from leafgrad.nn.functional.resampling import *
+from leafgrad.nn.functional.sampling import *
+from leafgrad.nn.functional.sequence_loss import *
 from leafgrad.tensor.public import publish
 
 publish(globals())

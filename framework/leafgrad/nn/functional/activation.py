@@ -11,6 +11,7 @@ from leafgrad.tensor.creation import empty_like, zeros_like
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.random import rand_like
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.writes import value_for
 
 __all__ = [
     "celu",
@@ -116,13 +117,17 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """x cut off at ``min_val`` and ``max_val``.
+    """x cut off at ``min_val`` and ``max_val``; for integers these lose their decimals.
 
     Raises:
         ValueError: ``min_val`` is greater than ``max_val``.
     """
     if min_val > max_val:
         raise ValueError(f"hardtanh: expected min_val <= max_val, got {min_val} and {max_val}")
+    if arguments.expect_tensor(input, "input", "hardtanh").dtype.category == 1:
+        low, high = (value_for(input, v, f"hardtanh: {n}") for n, v in (("min_val", min_val), ("max_val", max_val)))
+        cut = input.clamp(low, high)
+        return input.copy_(cut) if inplace else cut
     result: Tensor = _run(ops.hardtanh, input, inplace, min_val=min_val, max_val=max_val)
     return result
 
@@ -140,13 +145,13 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """x where it is above ``threshold``, else ``value``."""
+    """``value`` where x is at most ``threshold``, else x."""
     return _cut(input, threshold, value, inplace)
 
 
 def _cut(input: Tensor, low: float, value: float, inplace: bool) -> Tensor:
     def cut(x: Tensor) -> Any:
-        return where(x > low, x, value)
+        return where(x <= low, value, x)
 
     result: Tensor = update(input, cut) if inplace else cut(input)
     return result
@@ -154,7 +159,7 @@ def _cut(input: Tensor, low: float, value: float, inplace: bool) -> Tensor:
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x where |x| is above ``lambd``, else 0."""
-    result: Tensor = where((input > lambd) | (input < -lambd), input, 0)
+    result: Tensor = where((input >= -lambd) & (input <= lambd), 0, input)
     return result
 
 
@@ -162,8 +167,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by ``lambd``, which is not negative, and 0 where |x| is at most that."""
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    result: Tensor = where(input > lambd, input - lambd, where(input < -lambd, input + lambd, input * 0))
-    return result
+    return input - input.clamp(-lambd, lambd)
 
 
 # ---- smooth, or smooth in parts -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from leafgrad import modes
 from leafgrad.nn.functional.reduction import Flag, chosen, reduced
 from leafgrad.ops import messages
 from leafgrad.ops.activation import logsigmoid
+from leafgrad.ops.exponential import binary_entropy
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import full_like
@@ -102,9 +103,13 @@ def smooth_l1_loss(
     if beta < 0:
         raise ValueError(f"smooth_l1_loss: beta: expected a number >= 0, got {beta}")
     distance = _difference(input, target, "smooth_l1_loss").abs()
-    if beta == 0:
-        return reduced(distance, reduction)
-    return reduced(where(distance < beta, distance.square() * (0.5 / beta), distance - 0.5 * beta), reduction)
+    return reduced(distance if beta == 0 else _bent(distance, beta) / beta, reduction)
+
+
+def _bent(distance: Tensor, end: float) -> Tensor:
+    """d^2 / 2 up to d = ``end``, and straight on from there: the integral of min(d, end), finite slopes at inf."""
+    near = distance.clamp(max=end)
+    return near * (distance - 0.5 * near)
 
 
 def huber_loss(
@@ -121,7 +126,7 @@ def huber_loss(
     if delta <= 0:
         raise ValueError(f"huber_loss: delta: expected a number > 0, got {delta}")
     distance = _difference(input, target, "huber_loss").abs()
-    loss = where(distance <= delta, distance.square() * 0.5, (distance - 0.5 * delta) * delta)
+    loss = _bent(distance, delta)
     if weight is not None and weight.shape != loss.shape:
         raise ValueError(f"Weights and input must have the same size, got {list(weight.shape)} and {list(loss.shape)}")
     return reduced(loss if weight is None else loss * weight, reduction)
@@ -157,12 +162,6 @@ def kl_div(
     return reduced(loss, reduction)
 
 
-def _log(x: Tensor) -> Tensor:
-    """log x, at least -100; at 0 the slope is 1e12, so that a saturated output still gets a gradient."""
-    zero = x == 0
-    return where(zero, (x - x.detach()) * 1e12 - 100.0, where(zero, 1.0, x).log().clamp(min=-100.0))
-
-
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -174,12 +173,12 @@ def binary_cross_entropy(
     """-(target log input + (1 - target) log(1 - input)), the logarithms clamped at -100.
 
     Args:
-        input: probabilities; outside [0, 1] the loss is nan.
+        input: probabilities. Where they are 0 or 1, slopes are as if they were 1e-12 away from it.
         target: probabilities, of the same shape.
         weight: a factor for each element; broadcasts.
 
     Raises:
-        ValueError: the shapes differ.
+        ValueError: the shapes differ. RuntimeError: on the CPU, something is outside [0, 1].
     """
     reduction = chosen(size_average, reduce, reduction, "binary_cross_entropy")
     expect_tensor(input, "input", "binary_cross_entropy")
@@ -189,7 +188,7 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
             "Please ensure they have the same size."
         )
-    loss = -(target * _log(input) + (1 - target) * _log(1 - input))
+    loss: Tensor = binary_entropy(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
@@ -290,6 +289,6 @@ def gaussian_nll_loss(
     plain = variance.detach()
     if not modes.get() & modes.TRACE and bool((plain < 0).any()):
         raise ValueError("var has negative entry/entries")
-    variance = variance + (plain.clamp(min=eps) - plain)
+    variance = variance + where(plain < eps, eps - plain, 0.0)
     loss = 0.5 * (variance.log() + (input - target).square() / variance)
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)

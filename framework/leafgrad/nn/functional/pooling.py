@@ -20,11 +20,11 @@ from leafgrad.nn.functional.windows import (
     shares,
 )
 from leafgrad.ops import windows as ops
-from leafgrad.ops.index import scatter
 from leafgrad.ops.windows import Windows
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import arange, zeros
 from leafgrad.tensor.data import tensor
+from leafgrad.tensor.gathering import scatter
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
@@ -237,7 +237,11 @@ def _unpooled(
     length = usual if output_size is None else _chosen_size(tuple(output_size), usual, step, function)
     planes, elements = math.prod(input.shape[:-n]), math.prod(length)
     empty = zeros(planes, elements, dtype=input.dtype, device=input.device)
-    out: Tensor = scatter(empty, indices.reshape(planes, -1), input.reshape(planes, -1), dim=1)
+    try:
+        out: Tensor = scatter(empty, 1, indices.reshape(planes, -1), input.reshape(planes, -1))
+    except RuntimeError as error:
+        expected = f"expected places from 0 to {elements - 1} in outputs of size {list(length)}"
+        raise RuntimeError(f"{function}: indices: found an invalid max index; {expected}") from error
     return out.reshape(*input.shape[:-n], *length)
 
 

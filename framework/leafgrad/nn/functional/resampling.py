@@ -54,7 +54,8 @@ def interpolate(
         align_corners: of the last four: whether the centres of the first and the last elements stay in place, rather
             than the outer edges of these. None is False.
         recompute_scale_factor: True takes the scale from the sizes, which ``scale_factor`` gives only rounded.
-        antialias: not available.
+        antialias: with "bilinear" and "bicubic" (a = -0.5), where the result is smaller, widen the filter to what a new
+            element covers, so that no detail is skipped.
 
     Raises:
         ValueError: both of ``size`` and ``scale_factor``, or neither, or not one for each dimension.
@@ -74,14 +75,22 @@ def interpolate(
     if mode in SMOOTH:
         expect_floating(input, "interpolate", NotImplementedError)
     for d in range(n):
+        if antialias:
+            filters = _filters(mode, length[d], new[d], scales[d], bool(align_corners))
+            weights = tensor(filters, dtype=input.dtype, device=input.device)
+            input = (input.transpose(2 + d, -1) @ weights.t()).transpose(2 + d, -1)
+            continue
         taps = _taps(mode, length[d], new[d], scales[d], bool(align_corners), input.dtype is float64)
         input = _weighted(input, 2 + d, taps)
     return input
 
 
 def _check_mode(n: int, mode: str, align_corners: bool | None, antialias: bool) -> None:
-    if antialias:
-        raise NotImplementedError("interpolate: antialias=True is not available; expected False")
+    if antialias and not (mode in ("bilinear", "bicubic") and n == 2):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input, got "
+            f"mode {mode!r} and {n + 2} dimensions"
+        )
     if align_corners is not None and mode not in SMOOTH:
         raise ValueError(
             "interpolate: align_corners option can only be set with the interpolating modes: "
@@ -127,12 +136,8 @@ def _taps(mode: str, n: int, size: int, scale: float | None, align: bool, double
     """The places from which each of ``size`` new elements comes, with their weights if they are several."""
     if mode.startswith("nearest"):
         return _nearest(n, size, scale, 0.5 if mode == "nearest-exact" else 0.0, double)
-    if align:
-        step = (n - 1) / (size - 1) if size > 1 else 0.0
-        centres = [i * step for i in range(size)]
-    else:
-        step = 1 / scale if scale else n / size
-        centres = [(i + 0.5) * step - 0.5 for i in range(size)]
+    step = _step(n, size, scale, align)
+    centres = [i * step if align else (i + 0.5) * step - 0.5 for i in range(size)]
     if mode == "bicubic":
         floors, offsets = [math.floor(c) for c in centres], range(-1, 3)
     else:
@@ -148,6 +153,32 @@ def _taps(mode: str, n: int, size: int, scale: float | None, align: bool, double
     ]
 
 
+def _step(n: int, size: int, scale: float | None, align: bool) -> float:
+    """How far apart new elements are, in old ones."""
+    if align:
+        return (n - 1) / (size - 1) if size > 1 else 0.0
+    return 1 / scale if scale else n / size
+
+
+@functools.lru_cache(maxsize=64)
+def _filters(mode: str, n: int, size: int, scale: float | None, align: bool) -> list[list[float]]:
+    """The weights of all n elements in each of ``size`` new ones, with filters as wide as these are apart."""
+    step = _step(n, size, scale, align)
+    width = max(step, 1.0)
+    reach = width * (2 if mode == "bicubic" else 1)
+    rows = []
+    for i in range(size):
+        centre = step * (i + 0.5)
+        first, end = max(int(centre - reach + 0.5), 0), min(int(centre + reach + 0.5), n)
+        row = [0.0] * n
+        for j in range(first, end):
+            distance = abs(j + 0.5 - centre) / width
+            row[j] = _cubic(distance, -0.5) if mode == "bicubic" else max(1 - distance, 0.0)
+        whole = sum(row)
+        rows.append([w / whole if whole else w for w in row])
+    return rows
+
+
 def _nearest(n: int, size: int, scale: float | None, centre: float, double: bool) -> list[int]:
     """As PyTorch rounds, to float32 and not quite as precisely as it could: equally near elements depend on it."""
     step = 1 / scale if scale else n / size
@@ -159,8 +190,9 @@ def _linear(distance: float) -> float:
     return 1 - distance
 
 
-def _cubic(distance: float) -> float:
-    a = -0.75
+def _cubic(distance: float, a: float = -0.75) -> float:
+    if distance >= 2:
+        return 0.0
     if distance <= 1:
         return ((a + 2) * distance - (a + 3)) * distance * distance + 1
     return ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a

@@ -1,6 +1,11 @@
 """Beside the layers: gradients clipped, parameters as one vector, sequences of different lengths."""
 
-from leafgrad.nn.utils import parametrizations as parametrizations, parametrize as parametrize, rnn as rnn
+from leafgrad.nn.utils import (
+    parametrizations as parametrizations,
+    parametrize as parametrize,
+    prune as prune,
+    rnn as rnn,
+)
 from leafgrad.nn.utils.clip_grad import *
 from leafgrad.nn.utils.convert_parameters import *
 from leafgrad.nn.utils.skip_init import *
