@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any, BinaryIO
@@ -34,20 +36,52 @@ DTYPES = {
     "F64": dtypes.float64,
 }
 
+LARGEST_HEADER = 100_000_000  # bytes that safetensors reads
+PIECE = 2**24  # bytes read at once from a pipe: what a header claims may be more than ever comes
 
-def encode(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
-    """The file with these tensors, in C order, and strings."""
-    arrays = {name: t.detach().cpu().contiguous().numpy() for name, t in tensors.items()}
-    return save(arrays, dict(metadata))
+DIGEST = "leafgrad.sha256"  # in the metadata: SHA-256 of the whole file, with UNKNOWN in its place
+UNKNOWN = "0" * 64
 
 
-def decode(file: BinaryIO) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors on the CPU, and the strings. The file is left where they end. bfloat16 becomes float32, exactly.
+def encode(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> list[bytes | memoryview]:
+    """The file with these tensors, in C order, and strings, sealed by a digest; in parts.
 
     Raises:
-        ValueError: these are not the bytes of such a file. TypeError: a tensor of a dtype that leafgrad does not have.
+        ValueError: the strings and names are longer than the format allows.
     """
-    raw, metadata = _first(file)
+    arrays = {name: t.detach().cpu().contiguous().numpy() for name, t in tensors.items()}
+    raw = memoryview(save(arrays, {**metadata, DIGEST: UNKNOWN}))
+    end = 8 + int.from_bytes(raw[:8], "little")
+    if end - 8 > LARGEST_HEADER:
+        raise ValueError(
+            f"save: obj: expected at most {LARGEST_HEADER} bytes of names, numbers and strings, got {end - 8}; "
+            "make tensors of long lists"
+        )
+    digest = _digest(raw[:end], raw[end:])
+    return [_sealed(bytes(raw[:end]), UNKNOWN, digest), raw[end:]]
+
+
+def decode(file: BinaryIO, sealed_by: str) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors on the CPU, and the strings. The file is left where they end. bfloat16 becomes float32, exactly.
+
+    Args:
+        file: need not be seekable.
+        sealed_by: the string which comes with a digest: a file has both or neither.
+
+    Raises:
+        ValueError: these are not the bytes of such a file, or not those that were written.
+        TypeError: a tensor of a dtype that leafgrad does not have.
+    """
+    raw, end, metadata = _first(file)
+    if (sealed_by in metadata) != (DIGEST in metadata):
+        raise ValueError(
+            f"it has one only of {sealed_by!r} and {DIGEST!r}, which belong together: it was changed, or written "
+            "before files had digests (safetensors.numpy.load_file reads its tensors, unchecked)"
+        )
+    if DIGEST in metadata:
+        unsealed = _sealed(raw[:end], metadata[DIGEST], UNKNOWN)
+        if _digest(unsealed, memoryview(raw)[end:]) != metadata[DIGEST]:
+            raise ValueError("its bytes are not those that were written, by their SHA-256; restore it from a copy")
     try:
         found = sorted(deserialize(raw), key=itemgetter(0))  # their order depends on the package's version
     except SafetensorError as error:
@@ -61,20 +95,63 @@ def decode(file: BinaryIO) -> tuple[dict[str, Tensor], dict[str, str]]:
     return {name: _tensor(name, **entry) for name, entry in found}, metadata
 
 
-def _first(file: BinaryIO) -> tuple[bytes, dict[str, str]]:
-    """The bytes up to where, by its header, the file ends that begins here; and the strings in the header."""
-    start = file.tell()
-    raw = file.read()
-    data = 8 + int.from_bytes(raw[:8], "little")
+def _sealed(head: bytes, old: str, new: str) -> bytes:
+    """The header with another digest."""
+    return head.replace(f'"{DIGEST}":"{old}"'.encode(), f'"{DIGEST}":"{new}"'.encode())
+
+
+def _digest(head: bytes | memoryview, body: bytes | memoryview) -> str:
+    digest = hashlib.sha256(head)
+    digest.update(body)
+    return digest.hexdigest()
+
+
+def _first(file: BinaryIO) -> tuple[bytes, int, dict[str, str]]:
+    """Of the file that begins here: its bytes, where the header ends, and the strings in it."""
+    length = b"".join(_read(file, 8, "the length of the header"))
+    size = int.from_bytes(length, "little")
+    if size > LARGEST_HEADER:
+        raise ValueError(f"it claims a header of {size} bytes, but no more than {LARGEST_HEADER} are allowed")
+    header = b"".join(_read(file, size, "the header"))
     try:
-        header = json.loads(raw[8:data])
-        metadata = header.pop("__metadata__", None) or {}
-        end = data + max([entry["data_offsets"][1] for entry in header.values()], default=0)
-        first = raw[:end]
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        return raw, {}  # deserialize says what is wrong
-    file.seek(start + len(first))
-    return first, metadata
+        entries = json.loads(header)
+        metadata = entries.pop("__metadata__", None) or {}
+        size = max([entry["data_offsets"][1] for entry in entries.values()], default=0)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise ValueError(f"its header is no JSON object of tensors: {error!r:.200}") from error
+    if type(size) is not int or size < 0 or not isinstance(metadata, dict):
+        raise ValueError("its header has no offsets of tensors that are whole numbers, or no metadata of strings")
+    return b"".join([length, header, *_read(file, size, "the tensors")]), 8 + len(header), metadata
+
+
+def _read(file: BinaryIO, size: int, what: str) -> list[bytes]:
+    """So many bytes, in the pieces in which they come."""
+    left = _left(file)
+    if left is not None and size > left:
+        raise ValueError(f"it ends too early: {what} would take {size} bytes, of which {left} are there")
+    pieces, missing = [], size
+    while missing:
+        piece = file.read(min(missing, PIECE if left is None else missing))
+        if not isinstance(piece, bytes):
+            raise TypeError(
+                f"load: f: expected a file opened in binary mode, got {type(piece).__name__} from its read()"
+            )
+        if not piece:
+            raise ValueError(f"it ends too early: {what} would take {size} bytes, of which {size - missing} came")
+        pieces.append(piece)
+        missing -= len(piece)
+    return pieces
+
+
+def _left(file: BinaryIO) -> int | None:
+    """How many bytes are left in a file that can be asked."""
+    try:
+        here = file.tell()
+        end = file.seek(0, os.SEEK_END)
+        file.seek(here)
+    except (AttributeError, OSError):  # a pipe
+        return None
+    return end - here if isinstance(end, int) else None
 
 
 def _tensor(name: str, dtype: str, shape: list[int], data: Any) -> Tensor:
