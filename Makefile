@@ -15,7 +15,7 @@ PYTEST  := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test slow lint format bench gpu-check clean
+.PHONY: help demo test slow faults lowest lint format bench gpu-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -28,6 +28,9 @@ test: $(VENV)/.test ## the whole suite: core, plugins, README and docs
 
 slow: $(VENV)/.test ## the tests that take longer than a few seconds
 	@$(PYTEST) -n $(JOBS) --dist loadfile -m "slow and not gpu"
+
+faults: $(VENV)/.test ## inject faults, some thousand times; writes the table in docs/reliability.md
+	@$(PYTEST) tests/faults -m "not gpu" --faults-report=docs/reliability.md
 
 lint: $(VENV)/.test $(VENV)/.dev ## ruff, mypy and the rules of the architecture
 	@$(BIN)/ruff check --quiet --output-format concise
