@@ -88,7 +88,8 @@ def test_a_structure_that_cannot_be(tmp_path, data, message):
     from leafgrad.utils import safetensors as format
 
     path = tmp_path / "model.safetensors"
-    path.write_bytes(b"".join(format.encode({"x": lg.ones(2)}, {"leafgrad": json.dumps(data)})))
+    encoded = format.encode({"x": lg.ones(2)}, {"leafgrad": json.dumps(data)})
+    path.write_bytes(b"".join(encoded.sealed(encoded.digest())))
     with pytest.raises(RuntimeError, match=rf"load: .*model\.safetensors: .*{message}"):
         lg.load(path)
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
 import random
+import re
 import resource
 import signal
 import stat
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 
@@ -174,3 +179,47 @@ def test_more_text_than_can_be_read_is_not_written(path, monkeypatch):
     with pytest.raises(ValueError, match="save: obj: expected at most 1000 bytes of names, numbers and strings, got"):
         lg.save([0.5] * 1000, path)
     assert os.listdir(path.parent) == []
+
+
+def test_the_same_state_gives_the_same_bytes(path):
+    state = {"w": lg.arange(5.0), "scale": lg.tensor(2.0, dtype=lg.float64), "none": lg.zeros(0, 3), "n": [1, "ü"]}
+    lg.save(state, path)
+    first = path.read_bytes()
+    lg.save(dict(state), path)
+    assert path.read_bytes() == first
+
+
+def test_a_tensor_that_is_written_while_it_is_saved(path):
+    class Writes(io.BytesIO):
+        def write(self, data):
+            w.add_(1)
+            return super().write(data)
+
+    w = lg.ones(3)
+    with pytest.raises(RuntimeError, match="save: obj: expected tensors that nobody writes while they are saved"):
+        lg.save({"w": w}, Writes())
+
+
+NO_MEMORY = r"""
+    import os, re, resource, sys
+    import leafgrad as lg
+
+    w = lg.ones(5_000_000)
+    lg.save({"w": w[:2]}, sys.argv[1])
+    lg.load(sys.argv[1])
+    used = 1024 * int(re.search(r"VmSize:\s+(\d+)", open("/proc/self/status").read())[1])
+    resource.setrlimit(resource.RLIMIT_AS, (used + 12_000_000,) * 2)
+    lg.save({"w": w}, sys.argv[1])
+    try:
+        lg.load(sys.argv[1])
+    except MemoryError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="asks /proc about memory")
+def test_saving_takes_no_memory_and_loading_says_what_it_lacks(path):
+    command = [sys.executable, "-c", textwrap.dedent(NO_MEMORY), path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"load: .*model\.safetensors: no memory for the file's 20,0\d\d,\d\d\d bytes\n", done.stdout)

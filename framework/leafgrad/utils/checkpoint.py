@@ -55,7 +55,8 @@ def save(obj: Any, f: Path | Writable) -> None:
 
     Raises:
         TypeError: something else is in ``obj``; the message says where. ValueError: a container contains itself, or
-            there are more than 100 MB of numbers and strings. RuntimeError: there is no such folder.
+            there are more than 100 MB of numbers and strings. RuntimeError: there is no such folder,
+            or a tensor was written while it was saved.
         OSError: the system could not write all of it. ImportError: the package safetensors is missing.
     """
     import json  # slow to import
@@ -65,10 +66,15 @@ def save(obj: Any, f: Path | Writable) -> None:
     data, tensors = structure.pack(obj)
     if not isinstance(f, (str, os.PathLike, Writable)):
         raise TypeError(f"save: f: expected a path or a binary file, got {type(f).__name__}")
-    parts = safetensors.encode(tensors, {METADATA: json.dumps(data)})
+    encoded = safetensors.encode(tensors, {METADATA: json.dumps(data)})
     with disk.replacing(os.fspath(f)) if isinstance(f, (str, os.PathLike)) else disk.flushed(f) as file:
-        for part in parts:
+        digest = encoded.digest()
+        for part in encoded.sealed(digest):
             disk.write(file, part)
+        if encoded.digest() != digest:
+            raise RuntimeError(
+                "save: obj: expected tensors that nobody writes while they are saved; save clones of them"
+            )
 
 
 def load(f: Path | Readable, map_location: Any = None, *, weights_only: bool = True) -> Any:
@@ -116,6 +122,8 @@ def _loaded(file: Any, name: Any, map_location: Any) -> Any:
     except ValueError as error:
         why = PICKLED if _is_pickle(file, here) else f"it cannot be read: {error}"
         raise RuntimeError(f"{expected} {why}") from error
+    except MemoryError as error:
+        raise MemoryError(f"load: {name}: {error}") from error
     tensors = {path: _moved(t, map_location) for path, t in tensors.items()}
     if METADATA not in metadata:
         return tensors

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from operator import itemgetter
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from leafgrad import dtypes
 from leafgrad.ops import messages
@@ -17,7 +17,6 @@ from leafgrad.tensor.tensor import Tensor
 
 try:
     from safetensors import SafetensorError, deserialize
-    from safetensors.numpy import save
 except ImportError as error:
     raise ImportError(
         f"leafgrad.save and leafgrad.load need safetensors, which cannot be imported ({error}): "
@@ -36,6 +35,8 @@ DTYPES = {
     "F64": dtypes.float64,
 }
 
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
 LARGEST_HEADER = 100_000_000  # bytes that safetensors reads
 PIECE = 2**24  # bytes read at once from a pipe: what a header claims may be more than ever comes
 
@@ -43,22 +44,46 @@ DIGEST = "leafgrad.sha256"  # in the metadata: SHA-256 of the whole file, with U
 UNKNOWN = "0" * 64
 
 
-def encode(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> list[bytes | memoryview]:
-    """The file with these tensors, in C order, and strings, sealed by a digest; in parts.
+class Encoded(NamedTuple):
+    """A file: its length and header, in which the digest is still unknown, and the tensors' own memory."""
+
+    head: bytes
+    parts: list[memoryview]
+
+    def digest(self) -> str:
+        """The SHA-256 of all bytes, as they are now."""
+        return _digest(self.head, *self.parts)
+
+    def sealed(self, digest: str) -> list[bytes | memoryview]:
+        """The bytes to write, with the digest in its place."""
+        return [_sealed(self.head, UNKNOWN, digest), *self.parts]
+
+
+def encode(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> Encoded:
+    """The file with these tensors, in C order, and strings. The same ones give the same bytes.
+
+    Written here, since the package safetensors copies it, and aborts the process where there is no memory for that.
 
     Raises:
         ValueError: the strings and names are longer than the format allows.
     """
-    arrays = {name: t.detach().cpu().contiguous().numpy() for name, t in tensors.items()}
-    raw = memoryview(save(arrays, {**metadata, DIGEST: UNKNOWN}))
-    end = 8 + int.from_bytes(raw[:8], "little")
-    if end - 8 > LARGEST_HEADER:
+    ordered = sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0]))  # so that all are aligned
+    header: dict[str, Any] = {"__metadata__": {**metadata, DIGEST: UNKNOWN}}
+    parts, end = [], 0
+    for name, t in ordered:
+        array = t.detach().cpu().contiguous().numpy()
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        parts.append(memoryview(little.reshape(-1).view("uint8")))
+        begin, end = end, end + array.nbytes
+        header[name] = {"dtype": NAMES[t.dtype], "shape": list(t.shape), "data_offsets": [begin, end]}
+    raw = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    raw += b" " * (-len(raw) % 8)
+    if len(raw) > LARGEST_HEADER:
         raise ValueError(
-            f"save: obj: expected at most {LARGEST_HEADER} bytes of names, numbers and strings, got {end - 8}; "
+            f"save: obj: expected at most {LARGEST_HEADER} bytes of names, numbers and strings, got {len(raw)}; "
             "make tensors of long lists"
         )
-    digest = _digest(raw[:end], raw[end:])
-    return [_sealed(bytes(raw[:end]), UNKNOWN, digest), raw[end:]]
+    return Encoded(len(raw).to_bytes(8, "little") + raw, parts)
 
 
 def decode(file: BinaryIO, sealed_by: str) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -70,22 +95,25 @@ def decode(file: BinaryIO, sealed_by: str) -> tuple[dict[str, Tensor], dict[str,
 
     Raises:
         ValueError: these are not the bytes of such a file, or not those that were written.
-        TypeError: a tensor of a dtype that leafgrad does not have.
+        TypeError: a tensor of a dtype that leafgrad does not have. MemoryError: there is none for the file.
     """
-    raw, end, metadata = _first(file)
+    head, size, metadata = _head(file)
     if (sealed_by in metadata) != (DIGEST in metadata):
         raise ValueError(
             f"it has one only of {sealed_by!r} and {DIGEST!r}, which belong together: it was changed, or written "
             "before files had digests (safetensors.numpy.load_file reads its tensors, unchecked)"
         )
-    if DIGEST in metadata:
-        unsealed = _sealed(raw[:end], metadata[DIGEST], UNKNOWN)
-        if _digest(unsealed, memoryview(raw)[end:]) != metadata[DIGEST]:
-            raise ValueError("its bytes are not those that were written, by their SHA-256; restore it from a copy")
     try:
+        raw = b"".join([head, *_read(file, size, "the tensors")])
+        if DIGEST in metadata:
+            unsealed = _sealed(head, metadata[DIGEST], UNKNOWN)
+            if _digest(unsealed, memoryview(raw)[len(head) :]) != metadata[DIGEST]:
+                raise ValueError("its bytes are not those that were written, by their SHA-256; restore it from a copy")
         found = sorted(deserialize(raw), key=itemgetter(0))  # their order depends on the package's version
     except SafetensorError as error:
         raise ValueError(str(error)) from error
+    except MemoryError as error:
+        raise MemoryError(f"no memory for the file's {len(head) + size:,} bytes") from error
     converted = [name for name, entry in found if entry["dtype"] == "BF16"]
     if converted:
         messages.warn(
@@ -100,14 +128,15 @@ def _sealed(head: bytes, old: str, new: str) -> bytes:
     return head.replace(f'"{DIGEST}":"{old}"'.encode(), f'"{DIGEST}":"{new}"'.encode())
 
 
-def _digest(head: bytes | memoryview, body: bytes | memoryview) -> str:
-    digest = hashlib.sha256(head)
-    digest.update(body)
+def _digest(*parts: bytes | memoryview) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
     return digest.hexdigest()
 
 
-def _first(file: BinaryIO) -> tuple[bytes, int, dict[str, str]]:
-    """Of the file that begins here: its bytes, where the header ends, and the strings in it."""
+def _head(file: BinaryIO) -> tuple[bytes, int, dict[str, str]]:
+    """Of the file that begins here: the length and the header, how many bytes tensors have, and the strings."""
     length = b"".join(_read(file, 8, "the length of the header"))
     size = int.from_bytes(length, "little")
     if size > LARGEST_HEADER:
@@ -121,7 +150,7 @@ def _first(file: BinaryIO) -> tuple[bytes, int, dict[str, str]]:
         raise ValueError(f"its header is no JSON object of tensors: {error!r:.200}") from error
     if type(size) is not int or size < 0 or not isinstance(metadata, dict):
         raise ValueError("its header has no offsets of tensors that are whole numbers, or no metadata of strings")
-    return b"".join([length, header, *_read(file, size, "the tensors")]), 8 + len(header), metadata
+    return length + header, size, metadata
 
 
 def _read(file: BinaryIO, size: int, what: str) -> list[bytes]:
