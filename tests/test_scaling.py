@@ -38,4 +38,4 @@ def taken_apart(split):
 )
 def test_many_parts(act):
     few, many = min(act(FEW) for _ in range(3)), min(act(MANY) for _ in range(2))
-    assert many / few < 4 * MANY / FEW
+    assert many / few < 6 * MANY / FEW  # 16 if time grows with the number, 256 if with its square

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import pty
 import random
 import re
 import signal
@@ -166,6 +167,25 @@ def test_signals_end_with_a_checkpoint(tmp_path, number, count, whole, tried):
         assert Checkpoints(folder).latest()["done"] == stop + 1
         assert train(folder, resume=True) == whole
     tried(f"{number.name}, then Ctrl-C, in a training", count, "no step is lost; resumed to the same bits")
+
+
+def test_a_terminal_that_goes_away(tmp_path, whole):
+    pid, terminal = pty.fork()
+    if not pid:
+        code = 1
+        try:
+            train(tmp_path, after=lambda step: time.sleep(0.02))
+        except SystemExit as end:
+            code = end.code
+        finally:
+            os._exit(code)
+    deadline = time.monotonic() + 20
+    while not Checkpoints(tmp_path).paths() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.close(terminal)  # SIGHUP, and from now on nobody takes what is printed
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 128 + signal.SIGHUP
+    assert EVERY <= Checkpoints(tmp_path).latest()["done"] < END
+    assert train(tmp_path, resume=True) == whole
 
 
 def test_a_second_interrupt_while_saving(tmp_path, monkeypatch):

@@ -115,7 +115,8 @@ def _temporary(folder: str, name: str, mode: int) -> tuple[str, int]:
     while True:
         path = os.path.join(folder, f".{name}.{os.urandom(8).hex()}")
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
-        _lock(descriptor, wait=True)
+        with suppress(OSError):  # some network file systems have no locks: there nothing counts as a left-over
+            _lock(descriptor, wait=True)
         if os.fstat(descriptor).st_nlink:  # nobody took it for a left-over before it was locked
             return path, descriptor
         os.close(descriptor)
