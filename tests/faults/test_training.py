@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -120,6 +121,28 @@ def test_compiled_steps_differ_by_rounding_since_the_first_call_is_not_compiled(
     train(tmp_path / "parts", end=7, compiled=True)
     found = train(tmp_path / "parts", resume=True, compiled=True)
     assert np.frombuffer(found, np.float32) == pytest.approx(np.frombuffer(expected, np.float32), rel=1e-4)
+
+
+BAR = """
+    import os, signal, sys
+    from tqdm import tqdm
+    from leafgrad import nn
+    from leafgrad.utils import Training
+
+    with Training(sys.argv[1], every=9, net=nn.Linear(1, 1)) as training:
+        steps = training.steps(9)
+        next(steps)
+        child = os.fork()
+        if not child:
+            tqdm.get_lock().acquire()
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert list(steps) == list(range(1, 9))
+"""
+
+
+def test_a_killed_child_does_not_hold_up_the_progress_bar_of_its_parent(tmp_path):
+    subprocess.run([sys.executable, "-c", textwrap.dedent(BAR), tmp_path], timeout=60, check=True)
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Self
@@ -81,7 +82,7 @@ class Training:
         Raises:
             SystemExit: Ctrl-C, SIGTERM or SIGHUP came, and the steps that are done were saved.
         """
-        with _Bar(total=count, initial=self.done, mininterval=1) as bar:
+        with _Bar(total=count, initial=self.done, mininterval=1, miniters=1) as bar:
             while self.done < count and not self._interrupts.received:
                 yield self.done
                 self.done += 1
@@ -155,7 +156,14 @@ class Training:
 
 
 class _Bar(tqdm):
-    """A progress bar on a terminal that may have gone away."""
+    """A progress bar on a terminal that may have gone away.
+
+    Its lock is this process's own, where tqdm's is shared with forked children, one of which may be killed while it
+    holds it; and it has no thread beside it that could hold it when a child is forked.
+    """
+
+    _lock = threading.RLock()
+    monitor_interval = 0
 
     def update(self, n: float | None = 1) -> bool | None:
         with suppress(OSError):
