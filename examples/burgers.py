@@ -272,9 +272,9 @@ def main() -> int:
             training.run(checkpoints, interrupts)
         except (ArithmeticError, ImportError, LookupError, OSError, RuntimeError, ValueError) as error:
             sys.exit(f"burgers.py: {error}")
-    if interrupts.received:
-        print(f"stopped after {training.steps} of {recipe.steps} iterations; go on with --resume", file=sys.stderr)
-        return 128 + interrupts.received
+        if interrupts.received:
+            print(f"stopped after {training.steps} of {recipe.steps} iterations; go on with --resume", file=sys.stderr)
+            return 128 + interrupts.received
 
     x, t = np.linspace(-1, 1, 256)[:, None], np.linspace(0, 1, 100)[None, :]
     truth, u = exact(x, t), predict(training.model, x, t)
