@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 JOBS   ?= 2
 CUDA   ?= cuda12
+LOWEST ?= .venv-lowest
 
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
@@ -15,7 +16,7 @@ PYTEST  := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test slow lint format bench gpu-check clean
+.PHONY: help demo test slow faults lowest lint format bench gpu-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -28,6 +29,12 @@ test: $(VENV)/.test ## the whole suite: core, plugins, README and docs
 
 slow: $(VENV)/.test ## the tests that take longer than a few seconds
 	@$(PYTEST) -n $(JOBS) --dist loadfile -m "slow and not gpu"
+
+faults: $(VENV)/.test ## inject faults, some thousand times; writes the table in docs/reliability.md
+	@$(PYTEST) tests/faults -m "not gpu" --faults-report=docs/reliability.md
+
+lowest: $(LOWEST)/.test ## the whole suite on the lowest versions of the dependencies that are allowed
+	@OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -q -n $(JOBS) --dist loadfile
 
 lint: $(VENV)/.test $(VENV)/.dev ## ruff, mypy and the rules of the architecture
 	@$(BIN)/ruff check --quiet --output-format concise
@@ -48,7 +55,7 @@ gpu-check: $(VENV)/.test $(VENV)/.$(CUDA) ## tests and benchmarks on cuda:0; wri
 	@for script in $(filter tests/benchmarks/gpu%,$(BENCH)); do $(BIN)/python $$script >> $(REPORT) || exit; done
 
 clean: ## remove .venv, caches and builds
-	@rm -rf $(VENV) build dist docs/_build .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) $(LOWEST) build dist docs/_build .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/pyvenv.cfg:
@@ -62,4 +69,12 @@ $(VENV)/.examples $(VENV)/.dev $(VENV)/.cuda12 $(VENV)/.cuda13: $(VENV)/.%: pypr
 
 $(VENV)/.test: pyproject.toml $(PLUGINS:%=%/pyproject.toml) $(VENV)/pyvenv.cfg
 	@$(PIP) install --editable ".[test]" $(PLUGINS:%=--editable ./%)
+	@touch $@
+
+# pip knows no lowest versions, but uv does.
+$(LOWEST)/.test: pyproject.toml $(PLUGINS:%=%/pyproject.toml)
+	@$(PYTHON) -m venv $(LOWEST)
+	@$(LOWEST)/bin/python -m pip --quiet --quiet --disable-pip-version-check install uv
+	@$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
+		--editable ".[test]" $(PLUGINS:%=--editable ./%)
 	@touch $@

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import platform
+from collections import Counter
 from doctest import ELLIPSIS
 from importlib.metadata import version
 from pathlib import Path
@@ -40,12 +41,36 @@ def no_leaks():
 
 def pytest_addoption(parser):
     parser.addoption("--gpu-report", type=Path, metavar="FILE", help="write GPU, versions and results to FILE")
+    parser.addoption("--faults-report", type=Path, metavar="FILE", help="write the faults that were tried into FILE")
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    path = config.getoption("gpu_report")
-    if path is None:
+    if path := config.getoption("gpu_report"):
+        write_gpu_report(path, terminalreporter)
+    if path := config.getoption("faults_report"):
+        write_faults_report(path, terminalreporter)
+
+
+def write_faults_report(path, terminalreporter):
+    """Put the table of faults that tests/faults tried between the marks in a document, if none failed."""
+    if terminalreporter.getreports("failed") or terminalreporter.getreports("error"):
         return
+    times, outcomes = Counter(), {}
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            if name == "tried":
+                fault, count, outcomes[fault] = value
+                times[fault] += count
+    rows = "".join(f"| {fault} | {times[fault]:,} | {outcomes[fault]} |\n" for fault in times)
+    begin, end = "<!-- tried -->\n", "<!-- end -->\n"
+    head, _, rest = path.read_text(encoding="utf-8").partition(begin)
+    versions = f"Python {platform.python_version()}, NumPy {version('numpy')}, {platform.system()}"
+    table = f"\n| fault | times tried | each time |\n| --- | --- | --- |\n{rows}\n{versions}.\n\n"
+    path.write_text(head + begin + table + end + rest.partition(end)[2], encoding="utf-8")
+
+
+def write_gpu_report(path, terminalreporter):
+    """What `make gpu-check` ran on, and how it went."""
     results = {kind: len(terminalreporter.getreports(kind)) for kind in ("passed", "failed", "error", "skipped")}
     rows = {
         "date": datetime.date.today().isoformat(),

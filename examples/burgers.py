@@ -13,6 +13,7 @@ adaptive distribution: Wu et al., Comput. Methods Appl. Mech. Eng. 403, 2023). L
 from __future__ import annotations
 
 import argparse
+import math
 import resource
 import sys
 import time
@@ -28,6 +29,7 @@ from tqdm import tqdm
 import leafgrad
 from leafgrad import Tensor, nn
 from leafgrad.autograd import grad
+from leafgrad.utils import Checkpoints, Interrupts
 
 NU = 0.01 / np.pi
 STRETCH = 8.0  # the shock is thin in x: the network sees 8 x
@@ -119,8 +121,9 @@ def draw(model: Burgers, n: int) -> tuple[Tensor, Tensor, Tensor]:
 class Training:
     """A model, its optimizer and where they stand; all of it goes into a checkpoint."""
 
-    def __init__(self, recipe: Recipe, device: str) -> None:
+    def __init__(self, recipe: Recipe, device: str, setup: dict[str, Any]) -> None:
         self.recipe = recipe
+        self.setup = {**setup, "round": recipe.round, "points": recipe.points}
         self.model = Burgers().to(device)
         self.losses: list[float] = []
         self.steps = 0
@@ -128,7 +131,6 @@ class Training:
         self.evaluate = loss_and_gradients(self.model)
         self.begin_round()
         self.evaluate(*self.points)  # the first call runs eagerly; all that count, resumed or not, run compiled
-        self.saved = self.state()
 
     def begin_round(self) -> None:
         """New points, and an optimizer that knows nothing of the old ones."""
@@ -143,53 +145,54 @@ class Training:
             line_search_fn="strong_wolfe",
         )
 
-    def run(self) -> None:
-        """Train to the end, or until Ctrl-C; then the last complete block is what remains."""
-        bar = tqdm(total=self.recipe.steps, initial=self.steps, desc="training", unit="it", file=sys.stdout)
-        with bar:
-            while self.steps < self.recipe.steps:
+    def run(self, checkpoints: Checkpoints, interrupts: Interrupts) -> None:
+        """Train to the end, or to that of a block in which Ctrl-C or the like came; each ends with a checkpoint."""
+        with tqdm(total=self.recipe.steps, initial=self.steps, desc="training", unit="it") as bar:
+            while self.steps < self.recipe.steps and not interrupts.received:
                 start = time.perf_counter()
                 if self.steps and self.steps % self.recipe.round == 0:
                     self.begin_round()
-                loss = self.optimizer.step(lambda: self.evaluate(*self.points))
-                self.losses.append(float(loss))
+                self.optimizer.step(lambda: self.evaluate(*self.points))
+                loss = float(self.evaluate(*self.points))
+                if not math.isfinite(loss):
+                    raise FloatingPointError(
+                        f"the mean squared residual is {loss} after step {self.steps + BLOCK}; the state after step "
+                        f"{self.steps} is in {checkpoints.folder}"
+                    )
+                self.losses.append(loss)
                 self.steps += BLOCK
                 self.seconds += time.perf_counter() - start
-                self.saved = self.state()
-                bar.set_postfix(loss=f"{self.losses[-1]:.2e}", refresh=False)
+                checkpoints.save(self.state())
+                bar.set_postfix(loss=f"{loss:.2e}", refresh=False)
                 bar.update(BLOCK)
 
     def state(self) -> dict[str, Any]:
         """Everything that a resumed run needs to go on as if nothing had happened."""
         return {
-            "model": {k: v.clone() for k, v in self.model.state_dict().items()},
-            "optimizer": copied(self.optimizer.state_dict()),
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
             "points": [p.detach() for p in self.points],
             "random": leafgrad.get_rng_state(),
-            "losses": list(self.losses),
+            "losses": self.losses,
             "steps": self.steps,
             "seconds": self.seconds,
+            "setup": self.setup,
         }
 
-    def resume(self, path: Path) -> None:
-        """Take over a checkpoint."""
-        saved = leafgrad.load(path, map_location=self.points[0].device)
+    def resume(self, checkpoints: Checkpoints) -> None:
+        """Take over the newest checkpoint; ValueError if it is of another training."""
+        saved = checkpoints.latest(map_location=self.points[0].device)
+        for name, value in self.setup.items():
+            if saved["setup"][name] != value:
+                raise ValueError(f"--resume: the checkpoint has {name} {saved['setup'][name]}, not {value}")
+        if saved["steps"] > self.recipe.steps:
+            raise ValueError(f"--resume: the checkpoint is already at step {saved['steps']} of {self.recipe.steps}")
         self.model.load_state_dict(saved["model"])
         self.optimizer.load_state_dict(saved["optimizer"])
         x, t, weight = saved["points"]
         self.points = x.requires_grad_(), t.requires_grad_(), weight
         leafgrad.set_rng_state(saved["random"].cpu())
         self.losses, self.steps, self.seconds = saved["losses"], saved["steps"], saved["seconds"]
-        self.saved = self.state()
-
-
-def copied(tree: Any) -> Any:
-    """Nested dicts and lists with their tensors copied: the optimizer goes on writing into its own."""
-    if isinstance(tree, Tensor):
-        return tree.clone()
-    if isinstance(tree, dict):
-        return {k: copied(v) for k, v in tree.items()}
-    return [copied(v) for v in tree] if isinstance(tree, list) else tree
 
 
 def loss_and_gradients(model: Burgers) -> Callable[..., Tensor]:
@@ -245,14 +248,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, help=f"iterations of L-BFGS, a multiple of {BLOCK}")
     parser.add_argument("--dtype", choices=["float32", "float64"], default="float64")
     parser.add_argument("--device", default="cpu", help="cpu or cuda:0")
-    parser.add_argument("--out", type=Path, default=Path("burgers"), help="folder for picture and checkpoint")
-    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in the folder")
+    parser.add_argument("--out", type=Path, default=Path("burgers"), help="folder for picture and checkpoints")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in the folder")
     chosen = parser.parse_args()
     if chosen.steps is not None and (chosen.steps < BLOCK or chosen.steps % BLOCK):
         parser.error(f"--steps: expected a positive multiple of {BLOCK}, got {chosen.steps}")
-    chosen.checkpoint = chosen.out / "checkpoint.safetensors"
-    if chosen.resume and not chosen.checkpoint.exists():
-        parser.error(f"--resume: expected a checkpoint in {chosen.out}, found none; --out names the folder")
     return chosen
 
 
@@ -263,23 +263,23 @@ def main() -> int:
         recipe = Recipe(args.steps, recipe.round, recipe.points)
     leafgrad.set_default_dtype(getattr(leafgrad, args.dtype))
     leafgrad.manual_seed(args.seed)
-    args.out.mkdir(parents=True, exist_ok=True)
-
-    training = Training(recipe, args.device)
-    if args.resume:
-        training.resume(args.checkpoint)
-    try:
-        training.run()
-    except KeyboardInterrupt:
-        leafgrad.save(training.saved, args.checkpoint)
-        done = training.saved["steps"]
-        print(f"\nstopped after {done} of {recipe.steps} iterations; go on with --resume (saved in {args.checkpoint})")
-        return 130
-    leafgrad.save(training.saved, args.checkpoint)
+    checkpoints = Checkpoints(args.out)
+    with Interrupts() as interrupts:
+        try:
+            training = Training(recipe, args.device, {"seed": args.seed, "dtype": args.dtype})
+            if args.resume:
+                training.resume(checkpoints)
+            training.run(checkpoints, interrupts)
+        except (ArithmeticError, ImportError, LookupError, OSError, RuntimeError, ValueError) as error:
+            sys.exit(f"burgers.py: {error}")
+        if interrupts.received:
+            print(f"stopped after {training.steps} of {recipe.steps} iterations; go on with --resume", file=sys.stderr)
+            return 128 + interrupts.received
 
     x, t = np.linspace(-1, 1, 256)[:, None], np.linspace(0, 1, 100)[None, :]
     truth, u = exact(x, t), predict(training.model, x, t)
     picture = args.out / "burgers.png"
+    args.out.mkdir(parents=True, exist_ok=True)
     plot(picture, x, t, u, np.abs(u - truth), training.losses)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)  # MB
     print(f"relative L2 error {relative_l2(u, truth):.1e}")

@@ -10,11 +10,10 @@ import argparse
 import math
 from pathlib import Path
 
-from tqdm import trange
-
 import leafgrad as lg
 from leafgrad import Tensor, nn, optim
 from leafgrad.nn import functional as F
+from leafgrad.utils import Training
 
 ROOT = Path(__file__).parent.parent
 CONTEXT = 96  # how many characters the model sees
@@ -59,6 +58,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a smaller model and fewer steps")
     parser.add_argument("--steps", type=int, help="2000 by default, 800 with --quick")
+    parser.add_argument("--out", type=Path, default=Path("char_transformer"), help="folder for checkpoints")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in the folder")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
     args = parser.parse_args()
@@ -84,10 +85,13 @@ def main() -> None:
         optimizer.step()
         return loss
 
-    for _ in (bar := trange(steps, unit="step", mininterval=1)):
-        loss = step(windows(train, lg.randint(len(train) - CONTEXT, (16,), device=args.device)))
-        schedule.step()
-        bar.set_postfix(bits=f"{loss.item() / math.log(2):.2f}", refresh=False)
+    trained = {"model": model, "optimizer": optimizer, "schedule": schedule}
+    setup = {"seed": args.seed, "steps": steps, "quick": args.quick}
+    with Training(args.out, every=50, resume=args.resume, setup=setup, **trained) as training:
+        for _ in training.steps(steps):
+            loss = step(windows(train, lg.randint(len(train) - CONTEXT, (16,), device=args.device)))
+            schedule.step()
+            training.note(bits=loss / math.log(2))
     model.eval()
     with lg.no_grad():
         parts = windows(test, lg.arange(0, len(test) - CONTEXT, CONTEXT, device=args.device)).split(32)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from tqdm import trange
 
 import leafgrad as lg
 from leafgrad import nn, optim
+from leafgrad.utils import Training
 
 
 def network() -> nn.Sequential:
@@ -24,6 +25,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="3 passes over the images, not 20")
     parser.add_argument("--epochs", type=int, help="passes over the images")
+    parser.add_argument("--out", type=Path, default=Path("conv_digits"), help="folder for checkpoints")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in the folder")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
     parser.add_argument("--lr", type=float, default=4e-3, help="learning rate of Adam, which falls to 0")
@@ -50,12 +53,15 @@ def main() -> None:
         optimizer.step()
         return loss
 
-    for _ in (bar := trange(epochs, unit="epoch")):
-        order = lg.randperm(len(train_x), device=args.device)
-        for batch in order[: len(order) // 64 * 64].split(64):
-            loss = step(train_x[batch], train_y[batch])
-        schedule.step()
-        bar.set_postfix(loss=f"{loss.item():.4f}")
+    trained = {"model": model, "optimizer": optimizer, "schedule": schedule}
+    setup = {"seed": args.seed, "epochs": epochs, "lr": args.lr}
+    with Training(args.out, every=2, resume=args.resume, setup=setup, **trained) as training:
+        for _ in training.steps(epochs):
+            order = lg.randperm(len(train_x), device=args.device)
+            for batch in order[: len(order) // 64 * 64].split(64):
+                loss = step(train_x[batch], train_y[batch])
+            schedule.step()
+            training.note(loss=loss)
 
     model.eval()
     with lg.no_grad():

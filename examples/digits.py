@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from tqdm import trange
 
 import leafgrad as lg
 from leafgrad import nn, optim
+from leafgrad.utils import Training
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=50)
+    parser.add_argument("--out", type=Path, default=Path("digits"), help="folder for checkpoints")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in the folder")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
     parser.add_argument("--lr", type=float, default=1e-3, help="learning rate of Adam")
@@ -33,13 +36,15 @@ def main() -> None:
     optimizer = optim.Adam(model.parameters(), lr=args.lr)
     loss_of = nn.CrossEntropyLoss()
 
-    for _ in (bar := trange(args.epochs, unit="epoch")):
-        for batch in lg.randperm(len(train_x), device=args.device).split(32):
-            optimizer.zero_grad()
-            loss = loss_of(model(train_x[batch]), train_y[batch])
-            loss.backward()
-            optimizer.step()
-        bar.set_postfix(loss=f"{loss.item():.4f}")
+    setup = {"seed": args.seed, "lr": args.lr}
+    with Training(args.out, every=5, resume=args.resume, setup=setup, model=model, optimizer=optimizer) as training:
+        for _ in training.steps(args.epochs):
+            for batch in lg.randperm(len(train_x), device=args.device).split(32):
+                optimizer.zero_grad()
+                loss = loss_of(model(train_x[batch]), train_y[batch])
+                loss.backward()
+                optimizer.step()
+            training.note(loss=loss)
 
     model.eval()
     with lg.no_grad():

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from matplotlib.figure import Figure
-from tqdm import trange
 
 import leafgrad as lg
 from leafgrad import Tensor, nn, optim
+from leafgrad.utils import Training
 
 DT, SEEN, FUTURE = 0.1, 100, 300  # a step in time; steps in the record, one and a half turns, and after it
 SHOT = 20  # training starts anew from each point of the record, and follows it for so many steps
@@ -62,7 +62,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=2000, help="steps of Adam")
     parser.add_argument("--quick", dest="steps", action="store_const", const=500, help="500 steps, not 2000")
-    parser.add_argument("--out", type=Path, default=Path("neural_ode"), help="folder for the picture")
+    parser.add_argument("--out", type=Path, default=Path("neural_ode"), help="folder for picture and checkpoints")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in the folder")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
     args = parser.parse_args()
@@ -84,10 +85,13 @@ def main() -> None:
         optimizer.step()
         return loss
 
-    for _ in (bar := trange(args.steps, unit="step", mininterval=1)):
-        loss = step()
-        schedule.step()
-        bar.set_postfix(loss=f"{loss.item():.1e}", refresh=False)
+    trained = {"net": net, "optimizer": optimizer, "schedule": schedule}
+    setup = {"seed": args.seed, "steps": args.steps}
+    with Training(args.out, every=50, resume=args.resume, setup=setup, **trained) as training:
+        for _ in training.steps(args.steps):
+            loss = step()
+            schedule.step()
+            training.note(loss=loss)
     found = solve(net, start, SEEN + FUTURE)[:, 0].detach()
     errors = ((found - truth) / truth.std()).square().mean(1)
     print(f"relative error where it learned: {errors[1 : SEEN + 1].mean().sqrt().item():.4f}")

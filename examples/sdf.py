@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from matplotlib.figure import Figure
-from tqdm import trange
 
 import leafgrad as lg
 from leafgrad import Tensor, nn, optim
 from leafgrad.nn import functional as F
+from leafgrad.utils import Training
 
 RING, TUBE = 0.6, 0.25  # the radii of the torus
 
@@ -64,7 +64,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=3000, help="steps of Adam")
     parser.add_argument("--quick", dest="steps", action="store_const", const=300, help="300 steps, not 3000")
-    parser.add_argument("--out", type=Path, default=Path("sdf"), help="folder for the picture")
+    parser.add_argument("--out", type=Path, default=Path("sdf"), help="folder for picture and checkpoints")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in the folder")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
     args = parser.parse_args()
@@ -74,19 +75,22 @@ def main() -> None:
     schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, args.steps)
 
     @lg.compile
-    def step(on: Tensor, truth: Tensor, anywhere: Tensor) -> Tensor:
+    def step(on: Tensor, truth: Tensor, anywhere: Tensor) -> tuple[Tensor, ...]:
         optimizer.zero_grad()
         (d, normals), (_, slopes) = with_normals(net, on), with_normals(net, anywhere)
-        loss = 30 * (d**2).mean() + ((normals - truth) ** 2).sum(1).mean() + ((slopes.norm(dim=1) - 1) ** 2).mean()
-        loss.backward()
+        terms = 30 * (d**2).mean(), ((normals - truth) ** 2).sum(1).mean(), ((slopes.norm(dim=1) - 1) ** 2).mean()
+        (terms[0] + terms[1] + terms[2]).backward()
         optimizer.step()
-        return loss
+        return terms
 
-    for _ in (bar := trange(args.steps, unit="step", mininterval=1)):
-        angles, anywhere = lg.rand(2, 512, device=args.device), lg.rand(512, 3, device=args.device)
-        loss = step(*surface(*(2 * lg.pi * angles)), 2 * anywhere - 1)
-        schedule.step()
-        bar.set_postfix(loss=f"{loss.item():.1e}", refresh=False)
+    trained = {"net": net, "optimizer": optimizer, "schedule": schedule}
+    setup = {"seed": args.seed, "steps": args.steps}
+    with Training(args.out, every=100, resume=args.resume, setup=setup, **trained) as training:
+        for _ in training.steps(args.steps):
+            angles, anywhere = lg.rand(2, 512, device=args.device), lg.rand(512, 3, device=args.device)
+            distance, normal, slope = step(*surface(*(2 * lg.pi * angles)), 2 * anywhere - 1)
+            schedule.step()
+            training.note(distance=distance, normal=normal, slope=slope)
     x = 2 * lg.rand(20_000, 3, device=args.device) - 1
     (d, normals), (exact, truth) = with_normals(net, x), with_normals(torus, x)
     print(f"distance, root mean square error: {F.mse_loss(d, exact).sqrt().item():.4f}")

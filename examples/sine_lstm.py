@@ -10,10 +10,10 @@ import math
 from pathlib import Path
 
 import matplotlib
-from tqdm import trange
 
 import leafgrad as lg
 from leafgrad import Tensor, nn, optim
+from leafgrad.utils import Training
 
 STEP = 2 * math.pi / 40  # 40 values a period
 SEEN, AHEAD = 100, 200
@@ -66,7 +66,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a smaller network and fewer steps")
     parser.add_argument("--steps", type=int, help="steps of L-BFGS, 20 evaluations each; 20 by default, 8 with --quick")
-    parser.add_argument("--out", type=Path, default=Path("sine_lstm"), help="folder for the picture")
+    parser.add_argument("--out", type=Path, default=Path("sine_lstm"), help="folder for picture and checkpoints")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in the folder")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
     args = parser.parse_args()
@@ -84,9 +85,10 @@ def main() -> None:
         loss.backward()
         return loss
 
-    for _ in (bar := trange(args.steps or (8 if args.quick else 20), unit="step")):
-        loss = optimizer.step(loss_and_gradients)
-        bar.set_postfix(loss=f"{loss.item():.2e}")
+    setup = {"seed": args.seed, "quick": args.quick}
+    with Training(args.out, every=1, resume=args.resume, setup=setup, model=model, optimizer=optimizer) as training:
+        for _ in training.steps(args.steps or (8 if args.quick else 20)):
+            training.note(loss=optimizer.step(loss_and_gradients))
 
     phases = lg.tensor([0.3, 2.0, 4.0], dtype=lg.float64, device=args.device)
     seen, truth = waves(phases, SEEN + AHEAD).split([SEEN, AHEAD], 1)

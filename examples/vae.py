@@ -12,11 +12,11 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from tqdm import trange
 
 import leafgrad as lg
 from leafgrad import Tensor, nn, optim
 from leafgrad.distributions import Bernoulli, Normal, kl_divergence
+from leafgrad.utils import Training
 
 
 class VAE(nn.Module):
@@ -37,9 +37,13 @@ class VAE(nn.Module):
 
     def bound(self, x: Tensor, samples: int = 1) -> Tensor:
         """At most log p(x), by samples of places through which gradients flow to the encoder. (n, 64) -> (n,)"""
+        log_p, kl = self.terms(x, samples)
+        return log_p - kl
+
+    def terms(self, x: Tensor, samples: int = 1) -> tuple[Tensor, Tensor]:
         q = self.encode(x)
         log_p = self.decode(q.rsample((samples,))).log_prob(x)
-        return log_p.sum(-1).mean(0) - kl_divergence(q, Normal(0.0, 1.0)).sum(-1)
+        return log_p.sum(-1).mean(0), kl_divergence(q, Normal(0.0, 1.0)).sum(-1)
 
 
 @lg.no_grad()
@@ -63,7 +67,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=200, help="passes over the images")
     parser.add_argument("--quick", dest="epochs", action="store_const", const=30, help="30 passes, not 200")
-    parser.add_argument("--out", type=Path, default=Path("vae"), help="folder for the picture")
+    parser.add_argument("--out", type=Path, default=Path("vae"), help="folder for picture and checkpoints")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in the folder")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
     args = parser.parse_args()
@@ -76,18 +81,21 @@ def main() -> None:
     schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, args.epochs)
 
     @lg.compile
-    def step(x: Tensor) -> Tensor:
+    def step(x: Tensor) -> tuple[Tensor, Tensor]:
         optimizer.zero_grad()
-        loss = -model.bound(x).mean()
-        loss.backward()
+        log_p, kl = (term.mean() for term in model.terms(x))
+        (kl - log_p).backward()
         optimizer.step()
-        return loss
+        return log_p, kl
 
-    for _ in (bar := trange(args.epochs, unit="epoch", mininterval=1)):
-        for batch in lg.randperm(len(train), device=args.device)[: len(train) // 64 * 64].split(64):
-            loss = step(train[batch])
-        schedule.step()
-        bar.set_postfix(loss=f"{loss.item():.2f}", refresh=False)
+    trained = {"model": model, "optimizer": optimizer, "schedule": schedule}
+    setup = {"seed": args.seed, "epochs": args.epochs}
+    with Training(args.out, every=10, resume=args.resume, setup=setup, **trained) as training:
+        for _ in training.steps(args.epochs):
+            for batch in lg.randperm(len(train), device=args.device)[: len(train) // 64 * 64].split(64):
+                log_p, kl = step(train[batch])
+            schedule.step()
+            training.note(log_p=log_p, kl=kl)
     model.eval()
     pixels = Bernoulli((train.sum(0) + 0.5) / (len(train) + 1))
     print(f"log p of {len(test)} test images, at least: {model.bound(test, samples=100).mean().item():.2f}")

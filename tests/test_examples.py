@@ -29,7 +29,7 @@ def test_burgers_writes_its_results(tmp_path):
     assert number("relative L2 error", printed) < 1
     assert number("reference error", printed) < 1e-12
     assert (tmp_path / "burgers.png").stat().st_size > 10_000
-    assert (tmp_path / "checkpoint.safetensors").exists()
+    assert (tmp_path / "checkpoint-000002.safetensors").exists()
 
 
 def test_burgers_resumes_where_it_stopped(tmp_path):
@@ -45,17 +45,18 @@ def test_burgers_quick_reaches_its_error(tmp_path):
 
 
 @pytest.mark.slow
-def test_digits_reaches_its_accuracy():
-    assert number("test accuracy", run(EXAMPLES / "digits.py")) >= 0.97
+def test_digits_reaches_its_accuracy(tmp_path):
+    assert number("test accuracy", run(EXAMPLES / "digits.py", "--out", tmp_path)) >= 0.97
 
 
-def test_conv_digits_learns():
-    assert number("test accuracy", run(EXAMPLES / "conv_digits.py", "--quick", "--epochs", 1)) >= 0.8
+def test_conv_digits_learns(tmp_path):
+    printed = run(EXAMPLES / "conv_digits.py", "--quick", "--epochs", 1, "--out", tmp_path)
+    assert number("test accuracy", printed) >= 0.8
 
 
 @pytest.mark.slow
-def test_conv_digits_reaches_its_accuracy():
-    assert number("test accuracy", run(EXAMPLES / "conv_digits.py")) >= 0.985
+def test_conv_digits_reaches_its_accuracy(tmp_path):
+    assert number("test accuracy", run(EXAMPLES / "conv_digits.py", "--out", tmp_path)) >= 0.985
 
 
 def test_sine_lstm_continues_waves(tmp_path):
@@ -64,14 +65,14 @@ def test_sine_lstm_continues_waves(tmp_path):
     assert (tmp_path / "sine_lstm.png").stat().st_size > 10_000
 
 
-def test_char_transformer_learns():
-    printed = run(EXAMPLES / "char_transformer.py", "--quick", "--steps", 10)
+def test_char_transformer_learns(tmp_path):
+    printed = run(EXAMPLES / "char_transformer.py", "--quick", "--steps", 10, "--out", tmp_path)
     assert number("bits per character", printed) < 6
 
 
 @pytest.mark.slow
-def test_char_transformer_quick_reaches_its_bits():
-    assert number("bits per character", run(EXAMPLES / "char_transformer.py", "--quick")) < 3.6
+def test_char_transformer_quick_reaches_its_bits(tmp_path):
+    assert number("bits per character", run(EXAMPLES / "char_transformer.py", "--quick", "--out", tmp_path)) < 3.6
 
 
 def test_vae_draws_digits(tmp_path):

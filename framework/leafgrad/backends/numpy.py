@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from leafgrad.backends.contract import BACKENDS, Backend, Generator, register
+
+_GENERATORS: WeakSet[NumpyGenerator] = WeakSet()
 
 
 class NumpyGenerator(Generator):
@@ -23,8 +27,15 @@ class NumpyGenerator(Generator):
     # initial seed (8 bytes), state (16), increment (16), kept 32-bit half: flag (8) and value (8)
     _FIELDS = (8, 16, 16, 8, 8)
 
+    _stream: np.random.Generator
+
     def __init__(self) -> None:
         self.manual_seed(self.DEFAULT_SEED)
+        _GENERATORS.add(self)
+
+    def renew_lock(self) -> None:
+        """Go on from the same state with a lock that no thread holds."""
+        self._stream = copy.deepcopy(self._stream)
 
     def manual_seed(self, seed: int) -> None:
         self._seed = checked_seed(seed)
@@ -79,6 +90,16 @@ class NumpyGenerator(Generator):
 
     def bernoulli(self, p: Any, shape: Sequence[int], dtype: str) -> Any:
         return coins(self.key(), p, shape, dtype)
+
+
+def _after_fork() -> None:
+    """In a child process: threads that were drawing exist in the parent only, and never unlock what they locked."""
+    for generator in list(_GENERATORS):
+        generator.renew_lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def coins(key: int, p: Any, shape: Sequence[int], dtype: str) -> Any:

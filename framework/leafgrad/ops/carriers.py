@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad import backends, dtypes, modes
+from leafgrad.ops import messages
 from leafgrad.ops.node import Node, Output, SymbolBase, TensorBase, Version
 
 TENSOR: type[TensorBase] = TensorBase
@@ -75,7 +76,10 @@ def created(op: Any, place: tuple[str, int], params: dict[str, Any]) -> Any:
         return modes.TRACER.get().create(op, place, params)
     backend = backends.by_device_type(place[0])
     with backend.device_scope(place[1]):
-        return backend.wrap(op.kernels.get(backend.name, op.forward)(backend.xp, **params))
+        try:
+            return backend.wrap(op.kernels.get(backend.name, op.forward)(backend.xp, **params))
+        except MemoryError as error:
+            raise messages.failed(op, (), params, error) from error
 
 
 def alias(data: Any, node: Any = None) -> Any:

@@ -5,6 +5,7 @@ What is not a view is a copy: only ops with the trait "view" return memory of th
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 from leafgrad.ops.define import op
@@ -165,8 +166,20 @@ def cat(xp: Any, *xs: Any, dim: int) -> Any:
     return xp.concatenate(xs, axis=dim)
 
 
+_joined: tuple[tuple[Shape, ...], int, list[int]] = ((), 0, [0])  # shapes, dim, and where each part starts
+
+
+def _starts(shapes: tuple[Shape, ...], dim: int) -> list[int]:
+    """Where the parts start. Rules ask for it once for each part in turn: it is counted once for all of them."""
+    global _joined
+    last = _joined
+    if last[0] is not shapes or last[1] != dim:
+        _joined = last = shapes, dim, [0, *accumulate([shape[dim] for shape in shapes])]
+    return last[2]
+
+
 def _cat_rule(g: Any, xs_shape: tuple[Shape, ...], index: int, *, dim: int) -> Any:
-    start = sum([shape[dim] for shape in xs_shape[:index]])
+    start = _starts(xs_shape, dim)[index]
     lead = tuple((0, n, 1) for n in xs_shape[index][:dim])
     return part(g, at=(*lead, (start, start + xs_shape[index][dim], 1)))
 

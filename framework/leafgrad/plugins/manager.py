@@ -53,7 +53,9 @@ class Manager:
         self._pluggy = pluggy.PluginManager(GROUP)
         self._pluggy.add_hookspecs(hookspecs)
         self._plugins: dict[str, Plugin] = {}
-        self._lock = threading.RLock()
+        self._lock = lock = threading.RLock()
+        if hasattr(os, "register_at_fork"):  # a child must not find plugins half loaded, by a thread that it has not
+            os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
         self._busy = self._loaded = False
         sources = (self._load_core, self.load)
         self.ops: Registry[Op] = Registry("op", sources)

@@ -1,25 +1,21 @@
 """Checkpoints: nested dicts and lists of tensors, numbers and strings in a safetensors file.
 
 The tensors are stored under their dotted paths, so that other programs can read them; the nesting and everything that
-is not a tensor stand as JSON in the file's metadata. Nothing is ever pickled or unpickled, so loading runs no code.
+is not a tensor stand as JSON in the file's metadata, beside a digest by which a file that was changed is known. Nothing
+is ever pickled or unpickled, so loading runs no code.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
-from typing import Any, BinaryIO
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
 
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["load", "save"]
 
 METADATA = "leafgrad"
-# JSON has objects with string keys and lists; anything else is an object with one of these keys.
-TENSOR, TUPLE, DICT = "$tensor", "$tuple", "$dict"
-MARKS = {TENSOR, TUPLE, DICT}
-
 # How files begin that hold pickles: zip archives as torch.save writes them, its older files, and bare pickles.
 PICKLES = (b"PK\x03\x04", *(b"\x80" + bytes([protocol]) for protocol in range(2, 6)))
 PICKLED = (
@@ -30,31 +26,58 @@ PICKLED = (
 Path = str | os.PathLike[str]
 
 
-def save(obj: Any, f: Path | BinaryIO) -> None:
+@runtime_checkable
+class Readable(Protocol):
+    """A binary file, or what behaves as one when it is read."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """At most so many bytes, none at the end."""
+
+
+@runtime_checkable
+class Writable(Protocol):
+    """A binary file, or what behaves as one when it is written."""
+
+    def write(self, data: Any, /) -> int | None:
+        """Take bytes, and say how many."""
+
+
+def save(obj: Any, f: Path | Writable) -> None:
     """Write ``obj`` to a file, which appears whole or not at all: if saving fails, the former file stays.
+
+    When ``save`` returns, the file is on the disk, as far as the system can tell. It has the mode of the former one; of
+    a symbolic link the target is written. What is no regular file, as a pipe or device, is written to.
 
     Args:
         obj: a tensor, number, string, bool, None, or a dict, list or tuple of such, nested at will. State dicts of
-            modules, optimizers and schedules are. A tensor that stands in several places is stored once.
+            modules, optimizers and schedules are. What stands in several places is stored once.
         f: the path, or a binary file to write to.
 
     Raises:
-        TypeError: something else is in ``obj``; the message says where. RuntimeError: there is no such folder.
-        ImportError: the package safetensors is missing.
+        TypeError: something else is in ``obj``; the message says where. ValueError: a container contains itself, or
+            there are more than 100 MB of numbers and strings. RuntimeError: there is no such folder,
+            or a tensor was written while it was saved.
+        OSError: the system could not write all of it. ImportError: the package safetensors is missing.
     """
     import json  # slow to import
 
-    from leafgrad.utils import safetensors
+    from leafgrad.utils import disk, safetensors, structure
 
-    tensors: dict[str, Tensor] = {}
-    structure = json.dumps(_pack(obj, "", tensors, {}))
-    if not isinstance(f, (str, os.PathLike)) and not hasattr(f, "write"):
+    data, tensors = structure.pack(obj)
+    if not isinstance(f, (str, os.PathLike, Writable)):
         raise TypeError(f"save: f: expected a path or a binary file, got {type(f).__name__}")
-    with _replacing(os.fspath(f)) if isinstance(f, (str, os.PathLike)) else nullcontext(f) as file:
-        file.write(safetensors.encode(tensors, {METADATA: structure}))
+    encoded = safetensors.encode(tensors, {METADATA: json.dumps(data)})
+    with disk.replacing(os.fspath(f)) if isinstance(f, (str, os.PathLike)) else disk.flushed(f) as file:
+        digest = encoded.digest()
+        for part in encoded.sealed(digest):
+            disk.write(file, part)
+        if encoded.digest() != digest:
+            raise RuntimeError(
+                "save: obj: expected tensors that nobody writes while they are saved; save clones of them"
+            )
 
 
-def load(f: Path | BinaryIO, map_location: Any = None, *, weights_only: bool = True) -> Any:
+def load(f: Path | Readable, map_location: Any = None, *, weights_only: bool = True) -> Any:
     """What ``save`` wrote to a file. A safetensors file of another program gives a dict of its tensors.
 
     Args:
@@ -68,8 +91,10 @@ def load(f: Path | BinaryIO, map_location: Any = None, *, weights_only: bool = T
         does not have, becomes float32, with a warning.
 
     Raises:
-        FileNotFoundError: there is no such file. RuntimeError: it is a pickle, no safetensors file, or damaged.
-        TypeError: a tensor of a dtype that leafgrad does not have. ValueError: ``weights_only=False``.
+        FileNotFoundError: there is no such file. RuntimeError: it is a pickle, no safetensors file, or not as it was
+            written; the message names the file and what is wrong.
+        TypeError: the file object is not binary, or a tensor is of a dtype that leafgrad does not have.
+        ValueError: ``weights_only=False``.
         ImportError: the package safetensors is missing.
     """
     if not weights_only:
@@ -80,7 +105,7 @@ def load(f: Path | BinaryIO, map_location: Any = None, *, weights_only: bool = T
             if file.read(1):
                 raise RuntimeError(f"load: {os.fspath(f)}: expected a safetensors file, but it goes on after its end")
         return found
-    if not hasattr(f, "read"):
+    if not isinstance(f, Readable):
         raise TypeError(f"load: f: expected a path or a binary file, got {type(f).__name__}")
     return _loaded(f, getattr(f, "name", type(f).__name__), map_location)
 
@@ -88,23 +113,31 @@ def load(f: Path | BinaryIO, map_location: Any = None, *, weights_only: bool = T
 def _loaded(file: Any, name: Any, map_location: Any) -> Any:
     import json
 
-    from leafgrad.utils import safetensors
+    from leafgrad.utils import disk, safetensors, structure
 
-    here = file.tell()
+    here = file.tell() if disk.seekable(file) else None
+    expected = f"load: {name}: expected a whole safetensors file, but"
     try:
-        tensors, metadata = safetensors.decode(file)
-        structure = json.loads(metadata.get(METADATA, "null"))
+        tensors, metadata = safetensors.decode(file, METADATA)
     except ValueError as error:
-        file.seek(here)
-        why = PICKLED if file.read(4).startswith(PICKLES) else f"it cannot be read: {error}"
-        raise RuntimeError(f"load: {name}: expected a whole safetensors file, but {why}") from error
+        why = PICKLED if _is_pickle(file, here) else f"it cannot be read: {error}"
+        raise RuntimeError(f"{expected} {why}") from error
+    except MemoryError as error:
+        raise MemoryError(f"load: {name}: {error}") from error
     tensors = {path: _moved(t, map_location) for path, t in tensors.items()}
     if METADATA not in metadata:
         return tensors
     try:
-        return _unpack(structure, tensors)
-    except KeyError as error:
-        raise RuntimeError(f"load: {name}: expected a whole safetensors file, but it lacks tensor {error}") from error
+        return structure.unpack(json.loads(metadata[METADATA]), tensors)
+    except (ValueError, RecursionError) as error:
+        raise RuntimeError(f"{expected} it cannot be read: {error}") from error
+
+
+def _is_pickle(file: Any, start: int | None) -> bool:
+    if start is None:  # what a pipe began with is gone
+        return False
+    file.seek(start)
+    return bytes(file.read(4)).startswith(PICKLES)
 
 
 def _moved(t: Tensor, map_location: Any) -> Tensor:
@@ -116,72 +149,3 @@ def _moved(t: Tensor, map_location: Any) -> Tensor:
         moved = map_location(t, "cpu")
         return t if moved is None else moved
     return t.to(map_location)
-
-
-@contextmanager
-def _replacing(path: str) -> Iterator[BinaryIO]:
-    """A file to write, which takes the place of ``path`` at the end, and is deleted if that is not reached."""
-    folder, name = os.path.split(path)
-    if folder and not os.path.isdir(folder):
-        raise RuntimeError(f"save: {path}: Parent directory {folder} does not exist; make it first")
-    temporary = os.path.join(folder, f".{name}.{os.urandom(8).hex()}")
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
-
-
-def _pack(obj: Any, path: str, tensors: dict[str, Tensor], names: dict[int, str]) -> Any:
-    """``obj`` as JSON data; its tensors go into ``tensors``, each once (``names``: by identity)."""
-    if obj is None or isinstance(obj, (bool, int, float, str)):
-        return obj
-    if isinstance(obj, Tensor):
-        if id(obj) not in names:
-            name = path or "tensor"
-            while name in tensors or name == "__metadata__":  # {"a.b": ..., "a": {"b": ...}}
-                name += "_"
-            names[id(obj)] = name
-            tensors[name] = obj
-        return {TENSOR: names[id(obj)]}
-    if isinstance(obj, (list, tuple)):
-        items = [_pack(item, _join(path, i), tensors, names) for i, item in enumerate(obj)]
-        return items if isinstance(obj, list) else {TUPLE: items}
-    if isinstance(obj, Mapping):
-        for key in obj:
-            if not isinstance(key, (str, int, float, bool)):
-                raise TypeError(f"save: obj{_where(path)}: expected keys that are strings or numbers, got {key!r}")
-        pairs = [(key, _pack(value, _join(path, key), tensors, names)) for key, value in obj.items()]
-        if all(isinstance(key, str) and key not in MARKS for key in obj):
-            return dict(pairs)
-        return {DICT: pairs}
-    raise TypeError(
-        f"save: obj{_where(path)}: expected a Tensor, number, string, None, dict, list or tuple, got "
-        f"{type(obj).__name__}; save its state_dict() or convert it first"
-    )
-
-
-def _join(path: str, key: Any) -> str:
-    return f"{path}.{key}" if path else str(key)
-
-
-def _where(path: str) -> str:
-    return f" at {path!r}" if path else ""
-
-
-def _unpack(data: Any, tensors: dict[str, Tensor]) -> Any:
-    if isinstance(data, list):
-        return [_unpack(item, tensors) for item in data]
-    if not isinstance(data, dict):
-        return data
-    if TENSOR in data:
-        return tensors[data[TENSOR]]
-    if TUPLE in data:
-        return tuple(_unpack(data[TUPLE], tensors))
-    if DICT in data:
-        return {key: _unpack(value, tensors) for key, value in data[DICT]}
-    return {key: _unpack(value, tensors) for key, value in data.items()}

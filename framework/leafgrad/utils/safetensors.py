@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Mapping
 from operator import itemgetter
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from leafgrad import dtypes
 from leafgrad.ops import messages
@@ -15,7 +17,6 @@ from leafgrad.tensor.tensor import Tensor
 
 try:
     from safetensors import SafetensorError, deserialize
-    from safetensors.numpy import save
 except ImportError as error:
     raise ImportError(
         f"leafgrad.save and leafgrad.load need safetensors, which cannot be imported ({error}): "
@@ -34,24 +35,85 @@ DTYPES = {
     "F64": dtypes.float64,
 }
 
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
-def encode(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
-    """The file with these tensors, in C order, and strings."""
-    arrays = {name: t.detach().cpu().contiguous().numpy() for name, t in tensors.items()}
-    return save(arrays, dict(metadata))
+LARGEST_HEADER = 100_000_000  # bytes that safetensors reads
+PIECE = 2**24  # bytes read at once from a pipe: what a header claims may be more than ever comes
+
+DIGEST = "leafgrad.sha256"  # in the metadata: SHA-256 of the whole file, with UNKNOWN in its place
+UNKNOWN = "0" * 64
 
 
-def decode(file: BinaryIO) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors on the CPU, and the strings. The file is left where they end. bfloat16 becomes float32, exactly.
+class Encoded(NamedTuple):
+    """A file: its length and header, in which the digest is still unknown, and the tensors' own memory."""
+
+    head: bytes
+    parts: list[memoryview]
+
+    def digest(self) -> str:
+        """The SHA-256 of all bytes, as they are now."""
+        return _digest(self.head, *self.parts)
+
+    def sealed(self, digest: str) -> list[bytes | memoryview]:
+        """The bytes to write, with the digest in its place."""
+        return [_sealed(self.head, UNKNOWN, digest), *self.parts]
+
+
+def encode(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> Encoded:
+    """The file with these tensors, in C order, and strings. The same ones give the same bytes.
+
+    Written here, since the package safetensors copies it, and aborts the process where there is no memory for that.
 
     Raises:
-        ValueError: these are not the bytes of such a file. TypeError: a tensor of a dtype that leafgrad does not have.
+        ValueError: the strings and names are longer than the format allows.
     """
-    raw, metadata = _first(file)
+    ordered = sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0]))  # so that all are aligned
+    header: dict[str, Any] = {"__metadata__": {**metadata, DIGEST: UNKNOWN}}
+    parts, end = [], 0
+    for name, t in ordered:
+        array = t.detach().cpu().contiguous().numpy()
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        parts.append(memoryview(little.reshape(-1).view("uint8")))
+        begin, end = end, end + array.nbytes
+        header[name] = {"dtype": NAMES[t.dtype], "shape": list(t.shape), "data_offsets": [begin, end]}
+    raw = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    raw += b" " * (-len(raw) % 8)
+    if len(raw) > LARGEST_HEADER:
+        raise ValueError(
+            f"save: obj: expected at most {LARGEST_HEADER} bytes of names, numbers and strings, got {len(raw)}; "
+            "make tensors of long lists"
+        )
+    return Encoded(len(raw).to_bytes(8, "little") + raw, parts)
+
+
+def decode(file: BinaryIO, sealed_by: str) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors on the CPU, and the strings. The file is left where they end. bfloat16 becomes float32, exactly.
+
+    Args:
+        file: need not be seekable.
+        sealed_by: the string which comes with a digest: a file has both or neither.
+
+    Raises:
+        ValueError: these are not the bytes of such a file, or not those that were written.
+        TypeError: a tensor of a dtype that leafgrad does not have. MemoryError: there is none for the file.
+    """
+    head, size, metadata = _head(file)
+    if (sealed_by in metadata) != (DIGEST in metadata):
+        raise ValueError(
+            f"it has one only of {sealed_by!r} and {DIGEST!r}, which belong together: it was changed, or written "
+            "before files had digests (safetensors.numpy.load_file reads its tensors, unchecked)"
+        )
     try:
+        raw = b"".join([head, *_read(file, size, "the tensors")])
+        if DIGEST in metadata:
+            unsealed = _sealed(head, metadata[DIGEST], UNKNOWN)
+            if _digest(unsealed, memoryview(raw)[len(head) :]) != metadata[DIGEST]:
+                raise ValueError("its bytes are not those that were written, by their SHA-256; restore it from a copy")
         found = sorted(deserialize(raw), key=itemgetter(0))  # their order depends on the package's version
     except SafetensorError as error:
         raise ValueError(str(error)) from error
+    except MemoryError as error:
+        raise MemoryError(f"no memory for the file's {len(head) + size:,} bytes") from error
     converted = [name for name, entry in found if entry["dtype"] == "BF16"]
     if converted:
         messages.warn(
@@ -61,20 +123,64 @@ def decode(file: BinaryIO) -> tuple[dict[str, Tensor], dict[str, str]]:
     return {name: _tensor(name, **entry) for name, entry in found}, metadata
 
 
-def _first(file: BinaryIO) -> tuple[bytes, dict[str, str]]:
-    """The bytes up to where, by its header, the file ends that begins here; and the strings in the header."""
-    start = file.tell()
-    raw = file.read()
-    data = 8 + int.from_bytes(raw[:8], "little")
+def _sealed(head: bytes, old: str, new: str) -> bytes:
+    """The header with another digest."""
+    return head.replace(f'"{DIGEST}":"{old}"'.encode(), f'"{DIGEST}":"{new}"'.encode())
+
+
+def _digest(*parts: bytes | memoryview) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _head(file: BinaryIO) -> tuple[bytes, int, dict[str, str]]:
+    """Of the file that begins here: the length and the header, how many bytes tensors have, and the strings."""
+    length = b"".join(_read(file, 8, "the length of the header"))
+    size = int.from_bytes(length, "little")
+    if size > LARGEST_HEADER:
+        raise ValueError(f"it claims a header of {size} bytes, but no more than {LARGEST_HEADER} are allowed")
+    header = b"".join(_read(file, size, "the header"))
     try:
-        header = json.loads(raw[8:data])
-        metadata = header.pop("__metadata__", None) or {}
-        end = data + max([entry["data_offsets"][1] for entry in header.values()], default=0)
-        first = raw[:end]
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        return raw, {}  # deserialize says what is wrong
-    file.seek(start + len(first))
-    return first, metadata
+        entries = json.loads(header)
+        metadata = entries.pop("__metadata__", None) or {}
+        size = max([entry["data_offsets"][1] for entry in entries.values()], default=0)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise ValueError(f"its header is no JSON object of tensors: {error!r:.200}") from error
+    if type(size) is not int or size < 0 or not isinstance(metadata, dict):
+        raise ValueError("its header has no offsets of tensors that are whole numbers, or no metadata of strings")
+    return length + header, size, metadata
+
+
+def _read(file: BinaryIO, size: int, what: str) -> list[bytes]:
+    """So many bytes, in the pieces in which they come."""
+    left = _left(file)
+    if left is not None and size > left:
+        raise ValueError(f"it ends too early: {what} would take {size} bytes, of which {left} are there")
+    pieces, missing = [], size
+    while missing:
+        piece = file.read(min(missing, PIECE if left is None else missing))
+        if not isinstance(piece, bytes):
+            raise TypeError(
+                f"load: f: expected a file opened in binary mode, got {type(piece).__name__} from its read()"
+            )
+        if not piece:
+            raise ValueError(f"it ends too early: {what} would take {size} bytes, of which {size - missing} came")
+        pieces.append(piece)
+        missing -= len(piece)
+    return pieces
+
+
+def _left(file: BinaryIO) -> int | None:
+    """How many bytes are left in a file that can be asked."""
+    try:
+        here = file.tell()
+        end = file.seek(0, os.SEEK_END)
+        file.seek(here)
+    except (AttributeError, OSError):  # a pipe
+        return None
+    return end - here if isinstance(end, int) else None
 
 
 def _tensor(name: str, dtype: str, shape: list[int], data: Any) -> Tensor:

@@ -185,10 +185,12 @@ class DataLoader(Generic[T]):
             return self._batches(iter(self.index_sampler))
         if not self.persistent_workers:
             return WorkersIterator(self, seed)
-        if self._iterator is None or self._iterator.stopped:
-            self._iterator = WorkersIterator(self, seed)
+        if self._iterator is not None and self._iterator.running:
+            self._iterator.restart(self)
         else:
-            self._iterator.restart()
+            if self._iterator is not None:
+                self._iterator.stop()
+            self._iterator = WorkersIterator(self, seed)
         return self._iterator
 
     def _batches(self, order: Iterator[Any]) -> Iterator[Any]:

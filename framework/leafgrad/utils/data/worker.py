@@ -9,11 +9,11 @@ from __future__ import annotations
 import pickle
 import queue
 import random
+import signal
 import sys
 import threading
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
@@ -75,7 +75,9 @@ class Job:
         random.seed(self.info.seed)
         manual_seed(self.info.seed)
         if numpy := sys.modules.get("numpy"):  # datasets draw from its global generator too
-            numpy.random.seed(list(random.Random(self.info.seed).randbytes(16)))
+            numpy.random.set_bit_generator(
+                numpy.random.MT19937(self.info.seed)
+            )  # the old one's lock may be held for ever
         if self.init is not None:
             self.init(self.info.id)
 
@@ -129,8 +131,11 @@ def work(job: Job, tasks: Connection, results: Connection) -> None:
     done: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_take, args=(tasks, todo), daemon=True).start()
     threading.Thread(target=_put, args=(results, done), daemon=True).start()
-    with suppress(KeyboardInterrupt):  # the main process got it too, and says so
+    try:
         _serve(job, todo, done)
+    except KeyboardInterrupt:  # end as one who was interrupted, without words: after Ctrl-C the main process has them
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGINT)
 
 
 def _take(tasks: Connection, todo: queue.SimpleQueue[Any]) -> None:

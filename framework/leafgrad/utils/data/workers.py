@@ -13,6 +13,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -30,11 +31,21 @@ class Worker:
         self.results, their_results = context.Pipe(duplex=False)
         MAIN_ENDS.update((self.tasks, self.results))
         self.process = context.Process(target=work, args=(job, their_tasks, their_results), daemon=True)
-        self.process.start()
-        their_tasks.close()
-        their_results.close()
+        try:
+            self.process.start()
+        except BaseException:
+            self.close_pipes()
+            raise
+        finally:
+            their_tasks.close()
+            their_results.close()
         self.active = True  # its copy of a stream has not ended
         self.unanswered = 0
+
+    def close_pipes(self) -> None:
+        """Which tells the process to end."""
+        self.tasks.close()
+        self.results.close()
 
     def ask(self, indices: Any) -> None:
         """Give it a task."""
@@ -78,33 +89,56 @@ class WorkersIterator:
     """One pass over a DataLoader with workers; with ``persistent_workers`` one after the other."""
 
     def __init__(self, loader: Any, base_seed: int) -> None:
-        self._loader = loader
         self._workers: list[Worker] = []
-        self._stop = weakref.finalize(self, stop, self._workers, os.getpid())
+        self._asked: deque[Worker] = deque()  # who has the tasks without a batch yet, in their order
+        self._owner = os.getpid()
+        self._stop = weakref.finalize(self, stop, self._workers, self._owner)
         context = loader.multiprocessing_context or multiprocessing.get_context()
-        for i in range(loader.num_workers):
-            info = WorkerInfo(i, loader.num_workers, base_seed + i, loader.dataset)
-            batched = loader.batch_sampler is not None
-            job = Job(info, batched, loader.collate_fn, loader.drop_last, loader.worker_init_fn)
-            self._workers.append(Worker(job, context))
-        self._begin()
+        with self._or_stop():
+            for i in range(loader.num_workers):
+                info = WorkerInfo(i, loader.num_workers, base_seed + i, loader.dataset)
+                batched = loader.batch_sampler is not None
+                job = Job(info, batched, loader.collate_fn, loader.drop_last, loader.worker_init_fn)
+                self._workers.append(Worker(job, context))
+            self._begin(loader)
 
     @property
-    def stopped(self) -> bool:
-        """Whether the processes have ended."""
-        return not self._stop.alive
+    def running(self) -> bool:
+        """Whether all processes are there, and this one's."""
+        return (
+            self._stop.alive
+            and os.getpid() == self._owner
+            and all(worker.process.is_alive() for worker in self._workers)
+        )
 
-    def restart(self) -> None:
+    def restart(self, loader: Any) -> None:
         """Begin a new pass with the same processes."""
-        for worker in self._workers:
-            worker.restart()
-        self._begin()
+        with self._or_stop():
+            for worker in self._workers:
+                worker.restart()
+            self._begin(loader)
 
-    def _begin(self) -> None:
-        self._indices = iter(self._loader.index_sampler)
+    def stop(self) -> None:
+        """End the processes, if they have not ended yet."""
+        self._asked.clear()
+        self._stop()
+
+    @contextmanager
+    def _or_stop(self) -> Iterator[None]:
+        """After a dead worker, a timeout or Ctrl-C there is no way on: no process stays, nor any pipe."""
+        try:
+            yield
+        except BaseException:
+            self.stop()
+            raise
+
+    def _begin(self, loader: Any) -> None:
+        # The loader itself, which may keep this iterator, is not kept: both end as soon as nobody needs them.
+        self._timeout, self._in_order, self._persistent = loader.timeout, loader.in_order, loader.persistent_workers
+        self._indices = iter(loader.index_sampler)
         self._turn = 0
-        self._asked: deque[Worker] = deque()  # who has the tasks without a batch yet, in their order
-        for _ in range(self._loader.prefetch_factor * len(self._workers)):
+        self._asked.clear()
+        for _ in range(loader.prefetch_factor * len(self._workers)):
             self._ask()
 
     def _ask(self) -> None:
@@ -125,29 +159,24 @@ class WorkersIterator:
 
     def __next__(self) -> Any:
         while self._asked:
-            try:
+            with self._or_stop():
                 worker = self._next_worker()
                 answer = worker.answer()
-            except BaseException:  # a dead worker, a timeout, Ctrl-C: there is no way on from here
-                self._asked.clear()
-                self._stop()
-                raise
-            if isinstance(answer, str) and answer == ENDED:
-                worker.active = False
+                worker.active = not (isinstance(answer, str) and answer == ENDED)
                 self._ask()
+            if not worker.active:
                 continue
-            self._ask()
             if isinstance(answer, Failure):
                 raise answer.error()
             return answer
-        if not self._loader.persistent_workers:
+        if not self._persistent:
             self._stop()
         raise StopIteration
 
     def _next_worker(self) -> Worker:
         """Whose batch comes next: that of the oldest task or, without ``in_order``, the first that is ready."""
-        first, timeout = self._asked[0], self._loader.timeout or None
-        waiting = [first] if self._loader.in_order else list(dict.fromkeys(self._asked))
+        first, timeout = self._asked[0], self._timeout or None
+        waiting = [first] if self._in_order else list(dict.fromkeys(self._asked))
         signals = {end: worker for worker in waiting for end in (worker.results, worker.process.sentinel)}
         ready = wait(list(signals), timeout)
         if not ready:
@@ -162,8 +191,7 @@ def stop(workers: list[Worker], owner: int) -> None:
     if os.getpid() != owner:  # a worker's copy of the iterator
         return
     for worker in workers:  # closed pipes tell the worker
-        worker.tasks.close()
-        worker.results.close()
+        worker.close_pipes()
     deadline = time.monotonic() + PATIENCE
     for worker in workers:
         worker.process.join(max(0.0, deadline - time.monotonic()))
@@ -173,3 +201,4 @@ def stop(workers: list[Worker], owner: int) -> None:
         if worker.process.is_alive():
             worker.process.kill()
             worker.process.join()
+        worker.process.close()

@@ -1,0 +1,150 @@
+"""Files that appear whole or not at all, and are on the disk when they do."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, BinaryIO
+
+if sys.platform != "win32":
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)  # pipes, devices, folders of some file systems
+
+
+@contextmanager
+def replacing(path: str) -> Iterator[BinaryIO]:
+    """A file to write, which takes the place of ``path`` at the end, and is deleted if that is not reached.
+
+    The new file has the mode and, where that is allowed, the owner of the old one. Of a symbolic link the target is
+    replaced. A pipe, device or other thing that is no regular file is itself opened for writing.
+
+    Raises:
+        RuntimeError: there is no such folder. OSError: what the system says.
+    """
+    try:
+        old = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        old = None
+    if old is not None and not stat.S_ISREG(old.st_mode):
+        with open(path, "wb") as file, flushed(file):
+            yield file
+        return
+    folder, name = os.path.split(os.path.realpath(path))
+    target = os.path.join(folder, name)
+    if not os.path.isdir(folder):
+        raise RuntimeError(f"save: {path}: Parent directory {folder} does not exist; make it first")
+    _clear(folder, name)
+    temporary, descriptor = _temporary(folder, name, 0o666 if old is None else stat.S_IMODE(old.st_mode))
+    try:
+        with open(descriptor, "wb") as file:
+            if old is not None:
+                _resemble(descriptor, old)
+            with flushed(file):
+                yield file
+            if sys.platform == "win32":  # nor replaced
+                file.close()
+            os.replace(temporary, target)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+    _sync_folder(folder)
+
+
+def write(file: Any, data: bytes | memoryview) -> None:
+    """All of ``data``, however little of it a raw file takes at once."""
+    rest = memoryview(data)
+    while len(rest):
+        count = file.write(rest)
+        if count is None and not isinstance(file, io.RawIOBase):
+            return  # many file objects do not say that they took everything
+        if not count:
+            raise BlockingIOError(errno.EAGAIN, f"save: f: expected a file that takes all bytes, {len(rest)} are left")
+        rest = rest[count:]
+
+
+@contextmanager
+def flushed(file: Any) -> Iterator[Any]:
+    """A file object; at the end what was written to it is on the disk, if it has anything to do with one."""
+    yield file
+    if hasattr(file, "flush"):
+        file.flush()
+    try:
+        descriptor = file.fileno()
+    except (AttributeError, OSError):
+        return
+    _sync(descriptor)
+
+
+def seekable(file: Any) -> bool:
+    """Whether one can go back in a file."""
+    try:
+        return bool(file.seekable())
+    except AttributeError:
+        return hasattr(file, "seek")
+
+
+def _sync(descriptor: int) -> None:
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in CANNOT_SYNC:
+            raise
+
+
+def _sync_folder(folder: str) -> None:
+    """Make the names in a folder durable, where folders can be opened."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return
+    try:
+        _sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _temporary(folder: str, name: str, mode: int) -> tuple[str, int]:
+    """A new file beside the one to be replaced, and its descriptor. It is locked for as long as it is being written."""
+    while True:
+        path = os.path.join(folder, f".{name}.{os.urandom(8).hex()}")
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+        with suppress(OSError):  # some network file systems have no locks: there nothing counts as a left-over
+            _lock(descriptor, wait=True)
+        if os.fstat(descriptor).st_nlink:  # nobody took it for a left-over before it was locked
+            return path, descriptor
+        os.close(descriptor)
+
+
+def _clear(folder: str, name: str) -> None:
+    """Delete what processes left behind that were killed while they replaced this file: what none of them locks."""
+    left_over = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{16}}")
+    with suppress(PermissionError):  # one may write into a folder that one may not read
+        for found in filter(left_over.fullmatch, os.listdir(folder)):
+            with suppress(OSError):  # locked, or somebody else's
+                descriptor = os.open(os.path.join(folder, found), os.O_RDONLY)
+                try:
+                    _lock(descriptor, wait=False)
+                    os.unlink(os.path.join(folder, found))
+                finally:
+                    os.close(descriptor)
+
+
+def _lock(descriptor: int, wait: bool) -> None:
+    if sys.platform != "win32":  # where files that are open cannot be deleted anyway
+        flock(descriptor, LOCK_EX if wait else LOCK_EX | LOCK_NB)
+
+
+def _resemble(descriptor: int, old: os.stat_result) -> None:
+    if sys.platform != "win32":
+        new = os.fstat(descriptor)
+        if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+            with suppress(PermissionError):
+                os.fchown(descriptor, old.st_uid, old.st_gid)
+        os.fchmod(descriptor, stat.S_IMODE(old.st_mode))

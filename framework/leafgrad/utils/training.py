@@ -1,0 +1,175 @@
+"""A loop of training steps that can be interrupted, killed, and continued."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Self
+
+from tqdm import tqdm
+
+from leafgrad import devices
+from leafgrad.tensor.random import generator_of
+from leafgrad.tensor.tensor import Tensor
+from leafgrad.utils.checkpoints import Checkpoints
+from leafgrad.utils.interrupts import Interrupts
+
+
+class Training:
+    """Training steps with checkpoints, of which a kill loses those since the last one, and an interrupt none.
+
+        with Training("runs/a", every=100, resume=True, model=model, optimizer=optimizer) as training:
+            for step in training.steps(5000):
+                loss = ...
+                training.note(loss=loss)
+
+    A checkpoint has the parts, the state of the random generators of the CPU and of the parts' devices, and the number
+    of steps done. What else a step depends on belongs into a part, an object with ``state_dict`` and
+    ``load_state_dict``.
+
+    Args:
+        folder: where the checkpoints are; see `Checkpoints`.
+        every: how many steps lie between two checkpoints. There is one at the end, too.
+        keep: how many checkpoints stay.
+        resume: go on from the newest checkpoint that is whole.
+        setup: what must be the same in a run that is resumed, as a seed: numbers and strings.
+        parts: what is trained with: the model, the optimizer, schedules, ...
+
+    Attributes:
+        done: the number of steps that are done.
+
+    Raises:
+        FileNotFoundError: with ``resume``, there is no checkpoint. RuntimeError: none is whole.
+        ValueError: the checkpoint has another ``setup`` or other parts, or ``every`` or ``keep`` is less than 1.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        every: int,
+        keep: int = 2,
+        resume: bool = False,
+        setup: Mapping[str, Any] | None = None,
+        **parts: Any,
+    ) -> None:
+        if every < 1:
+            raise ValueError(f"Training: every: expected at least 1, got {every}")
+        self.checkpoints = Checkpoints(folder, keep)
+        self.every = every
+        self.parts, self.setup = parts, dict(setup or {})
+        self.done = 0
+        self._noted: dict[str, float] = {}
+        self._interrupts = Interrupts()
+        if resume:
+            self._load(self._found())
+
+    def __enter__(self) -> Self:
+        """From now on Ctrl-C, SIGTERM and SIGHUP wait for the end of a step."""
+        self._interrupts.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._interrupts.__exit__(*error)
+
+    def steps(self, count: int) -> Iterator[int]:
+        """The numbers of the steps that are still to be done, up to ``count``; in between checkpoints are saved.
+
+        Raises:
+            SystemExit: Ctrl-C, SIGTERM or SIGHUP came, and the steps that are done were saved.
+        """
+        with _Bar(total=count, initial=self.done, mininterval=1, miniters=1) as bar:
+            while self.done < count and not self._interrupts.received:
+                yield self.done
+                self.done += 1
+                if self.done % self.every == 0 or self.done == count or self._interrupts.received:
+                    self.checkpoints.save(self._state())
+                bar.set_postfix(self._noted, refresh=False)
+                bar.update()
+        if self._interrupts.received:
+            self._stop(self._interrupts.received, count)
+
+    def note(self, **terms: Any) -> None:
+        """Show the terms of a loss, and stop if one is no number.
+
+        Args:
+            terms: numbers, or tensors with one.
+
+        Raises:
+            FloatingPointError: a term is nan or infinite; the message names it and the step. Checkpoints stay.
+        """
+        self._noted = {name: float(term) for name, term in terms.items()}
+        wrong = [f"{name} is {value}" for name, value in self._noted.items() if not math.isfinite(value)]
+        if wrong:
+            kept = self.checkpoints.paths()
+            raise FloatingPointError(
+                f"step {self.done}: {', '.join(wrong)}; "
+                + (f"an earlier state is in {kept[-1]}" if kept else "no checkpoint was saved yet")
+                + ". Lower the learning rate, or find the operation with leafgrad.autograd.detect_anomaly"
+            )
+
+    def _stop(self, received: Any, count: int) -> None:
+        with suppress(OSError):  # the terminal may be gone
+            print(
+                f"stopped by {received.name} after {self.done} of {count} steps; resume goes on from there "
+                f"({self.checkpoints.folder})",
+                file=sys.stderr,
+            )
+        raise SystemExit(128 + received)
+
+    def _state(self) -> dict[str, Any]:
+        parts = {name: part.state_dict() for name, part in self.parts.items()}
+        tensors = [t for state in parts.values() for t in state.values() if isinstance(t, Tensor)]
+        places = sorted({devices.device("cpu"), *(t.device for t in tensors)}, key=str)
+        return {
+            "parts": parts,
+            "generators": {str(place): generator_of(place.resolve()).get_state() for place in places},
+            "done": self.done,
+            "setup": self.setup,
+        }
+
+    def _found(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.checkpoints.latest()
+        for name, value in self.setup.items():
+            if found["setup"].get(name) != value:
+                raise ValueError(
+                    f"resume: expected {name}={found['setup'].get(name)!r}, as in the checkpoint in "
+                    f"{self.checkpoints.folder}, got {name}={value!r}"
+                )
+        if found["parts"].keys() != self.parts.keys():
+            raise ValueError(
+                f"resume: expected the parts {', '.join(found['parts'])}, as in the checkpoint in "
+                f"{self.checkpoints.folder}, got {', '.join(self.parts)}"
+            )
+        return found
+
+    def _load(self, saved: dict[str, Any]) -> None:
+        for name, part in self.parts.items():
+            part.load_state_dict(saved["parts"][name])
+        for place, state in saved["generators"].items():
+            generator_of(devices.device(place).resolve()).set_state(state)
+        self.done = saved["done"]
+
+
+class _Bar(tqdm):
+    """A progress bar on a terminal that may have gone away.
+
+    Its lock is this process's own, where tqdm's is shared with forked children, one of which may be killed while it
+    holds it; and it has no thread beside it that could hold it when a child is forked.
+    """
+
+    _lock = threading.RLock()
+    monitor_interval = 0
+
+    def update(self, n: float | None = 1) -> bool | None:
+        with suppress(OSError):
+            return super().update(n)
+        return None
+
+    def close(self) -> None:
+        with suppress(OSError):
+            super().close()

@@ -1,0 +1,161 @@
+"""A child process works, whatever other threads of its parent were doing when it was forked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+import leafgrad as lg
+from leafgrad import nn
+from leafgrad.utils.data import DataLoader, TensorDataset
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+
+PATIENCE = 5.0  # seconds
+
+
+def child_of(act):
+    """How a child ended that does something: its exit status, or "hangs"."""
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            act()
+            code = 0
+        finally:
+            os._exit(code)
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            return status
+        time.sleep(0.001)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return "hangs"
+
+
+def use_everything():
+    lg.manual_seed(3)
+    net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
+    optimizer = lg.optim.Adam(net.parameters())
+    net(lg.randn(16, 4)).square().mean().backward()
+    optimizer.step()
+    lg.randperm(10, generator=lg.Generator().manual_seed(1))
+    lg.multinomial(lg.rand(5), 2)
+
+
+def hammers():
+    own = lg.Generator().manual_seed(0)
+
+    def draw():
+        lg.rand(20_000)
+        lg.randn(2000, generator=own)
+
+    def train():
+        net = nn.Linear(8, 8)
+        nn.functional.dropout(net(lg.rand(64, 8))).sum().backward()
+
+    def reseed():
+        own.set_state(own.get_state())
+
+    return [draw, draw, train, reseed]
+
+
+@pytest.mark.times(50, 1000)
+def test_while_other_threads_work(count, tried):
+    use_everything()
+    shared, done = lg.Generator(), threading.Event()
+    acts = [*hammers(), lambda: lg.rand(200_000, generator=shared)]
+
+    def for_ever(act):
+        while not done.is_set():
+            act()
+
+    def in_child():
+        lg.rand(3)
+        lg.rand(3, generator=shared)
+        use_everything()
+
+    threads = [threading.Thread(target=for_ever, args=[act], daemon=True) for act in acts]
+    for thread in threads:
+        thread.start()
+    try:
+        ends = [child_of(in_child) for _ in range(count)]
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert ends == [0] * count
+    tried("a fork while five threads draw and train", count, "the child draws and trains")
+
+
+def test_the_child_draws_what_the_parent_would_have_drawn():
+    lg.manual_seed(5)
+    lg.rand(3)
+    end, start = os.pipe()
+    child_of(lambda: os.write(start, lg.rand(1000).numpy().tobytes()))
+    os.close(start)
+    with open(end, "rb") as file:
+        assert file.read() == lg.rand(1000).numpy().tobytes()
+
+
+LOADED_IN_A_THREAD = """
+    import os, sys, threading, time, types
+    import leafgrad
+    from leafgrad.plugins import lookup
+
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow():
+        begun.set()
+        go_on.wait()
+
+    manager = lookup._MANAGER
+    manager._load_entry_points = lambda load=manager._load_entry_points: (slow(), load())[1]
+    thread = threading.Thread(target=manager.load)
+    thread.start()
+    begun.wait()
+    threading.Timer(0.2, go_on.set).start()
+    child = os.fork()
+    if not child:
+        manager.load()
+        os._exit(0 if manager._loaded else 1)
+    thread.join()
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_while_another_thread_loads_plugins():
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(LOADED_IN_A_THREAD)], timeout=30, check=False)
+    assert done.returncode == 0
+
+
+@pytest.mark.times(3, 40)
+def test_workers_while_other_threads_work(count, tried):
+    import numpy
+
+    done = threading.Event()
+
+    def for_ever():
+        while not done.is_set():
+            numpy.random.mtrand.random_sample(100_000)  # of NumPy's global generator, which a worker seeds too
+            lg.rand(20_000)
+
+    thread = threading.Thread(target=for_ever, daemon=True)
+    thread.start()
+    try:
+        for _ in range(count):
+            loader = DataLoader(TensorDataset(lg.arange(8)), batch_size=2, num_workers=2, timeout=PATIENCE)
+            assert [batch.tolist() for (batch,) in loader] == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    finally:
+        done.set()
+        thread.join()
+    tried("workers of a DataLoader forked while a thread draws", 2 * count, "all batches come")

@@ -1,0 +1,92 @@
+"""Where there is no memory for a result, the error names the operation and the size, and everything goes on."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import leafgrad as lg
+
+pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="asks /proc about memory")
+
+TOO_LARGE = {
+    "zeros": lambda: lg.zeros(20_000, 20_000),
+    "uniform": lambda: lg.rand(20_000, 20_000),
+    "eye": lambda: lg.eye(20_000),
+    "mul": lambda: lg.ones(20_000, 1) * lg.ones(20_000),
+    "matmul": lambda: lg.ones(20_000, 1) @ lg.ones(1, 20_000),
+    "cat": lambda: lg.cat([lg.ones(1).expand(200_000_000)] * 2),
+    "clone": lambda: lg.ones(1).expand(400_000_000).clone(),
+    "exp": lambda: lg.ones(1).expand(400_000_000).exp(),
+    "to_dtype": lambda: lg.ones(1).expand(400_000_000).double(),
+}
+
+
+def attempts():
+    """What is printed in a process with little memory left: the errors."""
+    import resource
+
+    with open("/proc/self/status") as file:
+        used = 1024 * int(re.search(r"VmSize:\s+(\d+)", file.read())[1])
+    resource.setrlimit(resource.RLIMIT_AS, (used + 200_000_000,) * 2)
+    x = lg.ones(1000, 1000, requires_grad=True)
+    for act in TOO_LARGE.values():
+        try:
+            act()
+        except MemoryError as error:
+            print(error)
+        (x * 2).sum().backward()  # all else goes on
+    assert x.grad.sum().item() == 2e6 * len(TOO_LARGE)
+
+
+def test_the_operation_and_the_size_are_named(tried):
+    command = [sys.executable, __file__]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    for name, line in zip(TOO_LARGE, lines, strict=True):
+        assert re.match(rf"{name}\(.*\): Unable to allocate [\d.]+ [MG]iB for an array with shape", line), line
+    tried("a result for which there is no memory", len(lines), "MemoryError that names operation and size")
+
+
+TRAINED = """
+    import re, resource
+    import leafgrad as lg
+    from leafgrad import nn
+
+    net, optimizer = (net := nn.Linear(2000, 2000)), lg.optim.Adam(net.parameters())
+    def step(rows):
+        optimizer.zero_grad()
+        net(lg.ones(1, 2000).expand(rows, 2000)).square().mean().backward()
+        optimizer.step()
+    step(10)
+    used = 1024 * int(re.search(r"VmSize:\\s+(\\d+)", open("/proc/self/status").read())[1])
+    resource.setrlimit(resource.RLIMIT_AS, (used + 150_000_000,) * 2)
+    failed = 0
+    for rows in [40_000, 10, 15_000, 10, 9_000, 10]:
+        before = [p.sum().item() for p in net.parameters()]
+        try:
+            step(rows)
+        except MemoryError as error:
+            failed += 1
+            assert re.search(r"Unable to allocate|Out of memory", str(error)), error
+            assert [p.sum().item() for p in net.parameters()] == before
+    assert failed >= 2, failed
+"""
+
+
+def test_a_step_without_memory_leaves_the_weights():
+    command = [sys.executable, "-c", textwrap.dedent(TRAINED)]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
+if __name__ == "__main__":
+    attempts()
