@@ -190,10 +190,14 @@ def test_compiled_with_packed_sequences():
 def test_lengths_are_no_part_of_a_program():
     layer = nn.GRU(3, 4)
     compiled = lg.compile(layer)
-    packed = sequences.pack_padded_sequence(lg.randn(4, 2, 3), [4, 1])
-    compiled(packed)
+    for lengths in ([4, 1], [4, 1], [3, 2], [2, 2], [4, 1]):
+        packed = sequences.pack_padded_sequence(lg.randn(4, 2, 3), lengths)
+        close(compiled(packed)[0].data, layer(packed)[0].data)
+    assert "open, since tolist()" in compiled.explain()
+    closed = lg.compile(layer, closed=True)
+    closed(packed)
     with pytest.raises(TraceError, match="tolist"):  # pack where the function is compiled
-        compiled(packed)
+        closed(packed)
 
 
 # ---- packed sequences ---------------------------------------------------------------------------------------------

@@ -130,8 +130,8 @@ class Compiled:
         for call in calls:
             if call.guards.match(flags, structure, leaves):
                 if not call.trusted or os.environ.get("LEAFGRAD_COMPILE") == "check":
-                    if not self._lock.acquire(blocking=False):
-                        return self._run(leaves, args, kwargs)
+                    if not self._lock.acquire(blocking=False):  # another thread does so
+                        return self._perform(call, leaves, args, kwargs)
                     try:
                         return self._confirm(call, structure, leaves, args, kwargs)
                     finally:

@@ -63,7 +63,7 @@ def is_plain(value: Any) -> bool:
     """Whether a parameter holds no number that equals another one which is not the same."""
     if isinstance(value, tuple):
         return all(map(is_plain, value))
-    return value is None or type(value) in (int, str) and value not in (0, 1)
+    return value is None or (type(value) in (int, str) and value not in (0, 1))
 
 
 END: Step = (None, (), {}, True, None, (), False)

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from leafgrad import modes
 from leafgrad.backends.place import place
-from leafgrad.compile import memory
+from leafgrad.compile import memory, shapes
+from leafgrad.compile.forwards import keeps_state
 from leafgrad.compile.graph import Equation, Line, Raw, Value, user_line
 from leafgrad.compile.guide import KEPT, Guide
 from leafgrad.compile.outside import Outside
 from leafgrad.compile.recorder import Recorder, is_exposed
 from leafgrad.compile.replay import run
 from leafgrad.compile.symbol import Symbol
+from leafgrad.compile.watch import is_ours
 from leafgrad.errors import CompileError, TraceError
 from leafgrad.ops import carriers
 from leafgrad.ops.node import Node, SymbolBase, Version
@@ -63,6 +65,8 @@ class LazyRecorder(Recorder):
             )
         self.tears.append((what, line))
 
+    fit: ClassVar[set[Any]] = set()
+
     # ---- what needs values ------------------------------------------------------------------------------------
 
     def reveal(self, tensor: Tensor, what: str) -> Any:
@@ -92,9 +96,17 @@ class LazyRecorder(Recorder):
         self.tear("backward() through what was computed outside")
         return self.input("array", array, Raw()).value
 
-    def at_once(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], state: str) -> Any:
-        """An op whose forward has state runs once in each call, in its place."""
-        self.interrupt(f"op {op.name!r}, in whose forward {state}")
+    def unfit(self, op: Any) -> str | None:
+        """Why an op runs by itself: its forward has state, or the shape of what it makes may depend on values."""
+        state = keeps_state(op)
+        if state is not None:
+            return f"in whose forward {state}"
+        known = op.name in shapes.RULES or op.name in shapes.SEVERAL or op.traits & {"elementwise", "reduction"}
+        return None if known or is_ours(op.forward.__code__.co_filename) else "of whose result nothing tells the shape"
+
+    def at_once(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], why: str) -> Any:
+        """The op runs once in each call, in its place."""
+        self.interrupt(f"op {op.name!r}, {why}")
         raw = tuple([self.array_of(a) if isinstance(a, Symbol) else a for a in args])
         flags = modes.FLAGS.set(modes.get() & ~modes.TRACE)
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from leafgrad import backends
 from leafgrad.backends import Generator
@@ -44,7 +44,6 @@ Owner = Argument | Captured
 NUMBERS = (int, float)
 new = object.__new__
 ref = weakref.ref
-STATELESS: set[Any] = set()  # ops whose forwards have been looked at
 
 
 class Recorder:
@@ -55,6 +54,7 @@ class Recorder:
         guides: what earlier calls recorded from the same place on.
     """
 
+    fit: ClassVar[set[Any]] = set()  # ops that have been looked at
     wary = False  # whether arrays that share memory with tensors may be read and written meanwhile
 
     def __init__(self, arguments: Sequence[Tensor], guides: Sequence[Guide] = ()) -> None:
@@ -281,11 +281,11 @@ class Recorder:
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """An op on Symbols, numbers and raw arrays."""
-        if op not in STATELESS:
-            state = keeps_state(op)
-            if state is not None:
-                return self.at_once(op, args, params, state)
-            STATELESS.add(op)
+        if op not in self.fit:
+            why = self.unfit(op)
+            if why is not None:
+                return self.at_once(op, args, params, why)
+            self.fit.add(op)
         operands = [self.operand(op, a) for a in args]
         self.admit_numbers(op, operands)
 
@@ -305,10 +305,14 @@ class Recorder:
         assert isinstance(event, Equation)
         return self.answer(event.outputs, event.several)
 
-    def at_once(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], state: str) -> Any:
+    def unfit(self, op: Any) -> str | None:
+        """Why a program cannot run an op; None if it can."""
+        return keeps_state(op)
+
+    def at_once(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], why: str) -> Any:
         """A TraceError: programs run the forwards of ops as often as they like."""
         raise TraceError(
-            f"op {op.name!r}, at {messages.user_line()}: its forward has state, {state}; a program may run it more "
+            f"op {op.name!r}, at {messages.user_line()}: its forward has state, {why}; a program may run it more "
             "than once, in parts. Make it a function of its arguments"
         )
 

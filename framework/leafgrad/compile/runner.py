@@ -35,4 +35,3 @@ class Runner:
                 return self.program(inputs)
             except Exception as error:
                 raise executor.explain_failure(self.name, self.graph, inputs, error) from error
-

@@ -275,18 +275,24 @@ class Walker:
             self.open(path, f"is of a type that is not known, {kind.__module__}.{kind.__qualname__}")
 
     def op(self, value: Op, path: str, live: frozenset[str]) -> None:
-        """Of an op of the user's, the functions that make it up; programs run its forward."""
-        forward = value.forward
-        if is_ours(forward.__code__.co_filename):
+        """Of an op of the user's its rules, and the numbers that its forward reads; programs run the forward itself."""
+        if is_ours(value.forward.__code__.co_filename):
             return
-        rules = [rule for rule, _ in value.calls.values()]
-        for function in (forward, *rules, *value.kernels.values(), value.batching):
+        for rule in (*[rule for rule, _ in value.calls.values()], value.batching):
+            self.push(rule, f"{path}.{getattr(rule, '__name__', 'rule')}", live)
+        for function in (value.forward, *value.kernels.values()):
             if isinstance(function, types.FunctionType):
-                if function.__code__ not in self.codes:
-                    self.codes[function.__code__] = function.__globals__
-                    self.names.add(function.__code__, function.__globals__)
-                    self.globals(function.__code__, function.__globals__)
                 self.push(function, f"{path}.{function.__name__}", live)
+                self.numbers_of(function)
+
+    def numbers_of(self, forward: types.FunctionType) -> None:
+        code, scope = forward.__code__, forward.__globals__
+        for name in global_names(code) & scope.keys():
+            if type(scope[name]) in SCALARS:
+                self.visit("item", scope, name, name)
+        for name, cell in zip(code.co_freevars, forward.__closure__ or (), strict=True):
+            if cell != types.CellType() and type(cell.cell_contents) in SCALARS:
+                self.visit("cell", cell, None, name)
 
     def kind(self, value: type, path: str, live: frozenset[str]) -> None:
         """A class: what instances and code may read of it, and its methods that were executed."""

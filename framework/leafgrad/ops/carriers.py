@@ -135,6 +135,14 @@ def set_grad(leaf: Any, gradient: Any) -> None:
         leaf.grad = gradient
 
 
+def computed(op: Any, x: Any, **params: Any) -> Any:
+    """An op whose result has a shape that depends on values, on a Tensor: in a trace it is computed now."""
+    if not modes.get() & modes.TRACE or (isinstance(x._data, SymbolBase) and x._data.level):
+        return op(x, **params)
+    result = op(x._array(f"{op.name}()"), **params)
+    return tuple(map(alias, result)) if type(result) is tuple else alias(result)
+
+
 def connect(saved: Any, edge: Any) -> Any:
     """A saved argument as a Tensor whose history is ``edge``, whatever became of the original since."""
     if type(edge) is Node and edge.op.shares:

@@ -62,6 +62,14 @@ class BinaryOp(Op):
         return self
 
 
+def special(op: BinaryOp, input: Any, other: Any, flags: int) -> Any:
+    """In a trace, a vmap, inference mode or anomaly detection."""
+    if isinstance(input, TensorBase) or isinstance(other, TensorBase):
+        return op.apply((input, other), EMPTY)
+    found = TRACER.get().follow(op, (input, other), EMPTY) if flags & MANY == TRACE else None
+    return Op.__call__(op, input, other) if found is None else found
+
+
 def unary(op: UnaryOp) -> Callable[[Any], Any]:
     """The function that calls ``op``."""
     table, plan, differentiable, keeps_dtype = op.table, op.plan, op.differentiable, op.keeps_dtype
@@ -117,13 +125,7 @@ def binary(op: BinaryOp) -> Callable[[Any, Any], Any]:
     def function(input: Any, other: Any) -> Any:
         flags = get_mode()
         if flags > GRAD:
-            if isinstance(input, TensorBase) or isinstance(other, TensorBase):
-                return apply((input, other), EMPTY)
-            if flags & MANY == TRACE:
-                found = TRACER.get().follow(op, (input, other), EMPTY)
-                if found is not None:
-                    return found
-            return Op.__call__(op, input, other)
+            return special(op, input, other, flags)
         ex = ey = None
         if isinstance(input, TensorBase):
             a, ex = input._data, input._node

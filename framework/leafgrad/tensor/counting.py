@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import extremes as ops, index, rounding
+from leafgrad.ops import carriers, extremes as ops, index, rounding
 from leafgrad.tensor.arguments import cast, expect_tensor, integer, number, one_dim, shape as shape_of
 from leafgrad.tensor.creation import zeros
 from leafgrad.tensor.data import tensor
@@ -32,7 +32,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     Raises:
         RuntimeError: not a vector of integers that are at least 0, or sizes differ.
     """
-    expect_tensor(input, "input", "bincount")._refuse_trace("bincount()")
+    expect_tensor(input, "input", "bincount")
     if input.ndim != 1 or input.dtype.category != 1:
         raise RuntimeError(
             f"bincount only supports 1-d non-negative integral inputs, got {input.ndim} dimensions of {input.dtype}"
@@ -76,7 +76,6 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     low, high = (float(number(v, name, "histc")) for v, name in ((min, "min"), (max, "max")))
     x = reshaped(input.detach(), (input.numel(),))
     if low == high and x.shape[0]:
-        x._refuse_trace("histc() without min and max")
         low, high = (float(end.item()) for end in x.aminmax())
     if low == high:
         low, high = low - 1, high + 1
@@ -108,7 +107,7 @@ def unique_consecutive(
     expect_tensor(input, "input", "unique_consecutive")
     x = input if dim is not None else reshaped(input, (input.numel(),))
     d = 0 if dim is None else one_dim(input, dim, "unique_consecutive")
-    starts, inverse, counts = ops.runs(x.detach(), dim=d)
+    starts, inverse, counts = carriers.computed(ops.runs, x.detach(), dim=d)
     values = index.index(x, starts, dims=(d,)) if x.ndim else x
     inverse = reshaped(inverse, tuple(input.shape)) if dim is None else inverse
     extra = ((inverse,) if return_inverse else ()) + ((counts,) if return_counts else ())

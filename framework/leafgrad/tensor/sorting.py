@@ -98,8 +98,7 @@ def argwhere(input: Tensor) -> Tensor:
 
     How many depends on values: the host waits for the device, and a compiled step is cut in two here.
     """
-    data = arguments.expect_tensor(input, "input", "nonzero")._array("nonzero()")
-    out: Tensor = carriers.alias(argwhere_op(data))
+    out: Tensor = carriers.computed(argwhere_op, arguments.expect_tensor(input, "input", "nonzero"))
     return out
 
 

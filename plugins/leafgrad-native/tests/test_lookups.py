@@ -32,7 +32,7 @@ def compiled(step, *given, executor="native"):
 
 
 def program(step):
-    return step._last().runner.program
+    return step._runner().program
 
 
 def lookups(step):
