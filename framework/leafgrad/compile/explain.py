@@ -42,6 +42,8 @@ def opened(name: str, reason: str, last: Any) -> list[str]:
     if isinstance(last, LazyRecorder):
         for i, part in enumerate(last.parts):
             ops = sum(isinstance(e, Equation) for e in part.events)
+            if not ops:
+                continue
             how = "op by op" if part.runner is None else "; ".join(part.runner.program.explain())
             end = f", up to {last.tears[i][0]} at {last.tears[i][1]}" if i < len(last.tears) else ""
             lines.append(f"  part {i + 1}: {ops} equations{end}: {how}")

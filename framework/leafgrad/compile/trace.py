@@ -30,6 +30,7 @@ from leafgrad.compile.graph import (
 )
 from leafgrad.compile.kept import check_kept
 from leafgrad.compile.recorder import Owner, Recorder
+from leafgrad.compile.strict import StrictRecorder
 from leafgrad.compile.symbol import Symbol
 from leafgrad.compile.tree import flatten
 from leafgrad.compile.unclosed import Unclosed
@@ -109,7 +110,7 @@ class Alias:
 
 
 @contextmanager
-def recording(recorder: Recorder) -> Iterator[None]:
+def recording(recorder: Any) -> Iterator[None]:
     """Within it ops are recorded. A mode that the function leaves behind stays, as after any call."""
     token = modes.TRACER.set(recorder)
     before = modes.get()
@@ -130,7 +131,7 @@ def trace_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     if modes.get() & modes.TRACE:
         raise TraceError("a trace is running already in this thread")
     leaves, _ = flatten((args, kwargs))
-    recorder = Recorder([t for t in leaves if isinstance(t, Tensor)])
+    recorder = StrictRecorder([t for t in leaves if isinstance(t, Tensor)])
     before = modes.get(), dtypes.get_default_dtype()
     try:
         with recording(recorder):

@@ -19,6 +19,7 @@ from leafgrad.ops import messages
 Codes = dict[types.CodeType, dict[str, Any]]  # executed code, with its globals
 
 STDLIB = os.path.dirname(os.__file__) + os.sep
+NAMEDTUPLE = STDLIB + "collections"
 OURS = messages.PACKAGE + os.sep
 UNSAFE = tuple(OURS + room + ("" if room.endswith(".py") else os.sep) for room in pure.UNSAFE)
 
@@ -46,6 +47,8 @@ def is_library(file: str) -> bool:
 def source_of(code: types.CodeType, scope: dict[str, Any]) -> str:
     """The file that executed code belongs to; generated code belongs to the module whose globals it has."""
     file = code.co_filename
+    if str(scope.get("__name__")).startswith("namedtuple_"):  # the constructor of a namedtuple
+        return NAMEDTUPLE
     return str(scope.get("__file__") or file) if file.startswith("<") and not is_ours(file) else file
 
 
@@ -90,10 +93,24 @@ class Watch:
         if is_ours(file) and not file.startswith(UNSAFE):
             return
         module = frame.f_globals.get("__name__", "")
-        if module in pure.MODULES or module in pure.ANY_NAME:
+        if source_of(frame.f_code, frame.f_globals) == NAMEDTUPLE or module in pure.MODULES or module in pure.ANY_NAME:
             return
         name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
         self.open.append((f"calls {module}.{name}()", Line(caller.f_code.co_filename, caller.f_lineno)))
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """Within it nothing is noted: ops are run to see what they make."""
+    note = sys.getprofile()
+    if not callable(note):
+        yield
+        return
+    sys.setprofile(None)
+    try:
+        yield
+    finally:
+        sys.setprofile(note)
 
 
 @contextmanager

@@ -246,11 +246,14 @@ class Tensor(Operators, Methods, TensorBase):
         Raises:
             RuntimeError: the tensor has more than one element, or is empty.
         """
-        data = self._array("item()")
+        return self._number("item()")
+
+    def _number(self, what: str) -> Any:
+        """The only element, for ``what``."""
+        data = self._array(what)
         if data.size != 1:
             raise RuntimeError(f"a Tensor with {data.size} elements cannot be converted to Scalar")
-        value: Any = backends.backend_of(data).item(data)
-        return value
+        return backends.backend_of(data).item(data)
 
     def _array(self, what: str) -> Any:
         """The raw array, for ``what`` to read. A trace computes it first; what vmap hides is an error."""
@@ -292,25 +295,26 @@ class Tensor(Operators, Methods, TensorBase):
         return array.copy() if copy else array
 
     def __bool__(self) -> bool:
-        if self._data.size != 1:
+        data = self._array("bool()")
+        if data.size != 1:
             raise RuntimeError(
-                f"Boolean value of Tensor with {'more than one value' if self._data.size else 'no values'} is "
+                f"Boolean value of Tensor with {'more than one value' if data.size else 'no values'} is "
                 "ambiguous; use .any() or .all()"
             )
-        return bool(self.item())
+        return bool(backends.backend_of(data).item(data))
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._number("float()"))
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._number("int()"))
 
     def __index__(self) -> int:
         if self.dtype.is_floating_point or self._data.size != 1:
             raise TypeError(
                 f"only integer tensors of a single element can be converted to an index, got {messages.describe(self)}"
             )
-        return int(self.item())
+        return int(self._number("use as an index"))
 
     def __len__(self) -> int:
         if not self._data.ndim:
