@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 import leafgrad
-from leafgrad import nn
+from leafgrad import nn, optim
+from leafgrad.compile.call import Call
+from leafgrad.compile.effects import complete
 from leafgrad.nn import functional as F
 
 
@@ -364,3 +366,71 @@ def test_results_pass_gradients_on_to_a_graph_from_outside():
     w.grad = None
     g().sum().backward()
     assert w.grad.tolist() == [8, 0]
+
+
+# ---- interrupted ----------------------------------------------------------------------------------------------------
+
+
+def test_all_steps_are_taken_whatever_interrupts_them():
+    for interrupted in range(4):
+        taken, signals = [], [interrupted]
+
+        def step(i, taken=taken, signals=signals):
+            taken.append(i)
+            if signals and signals[0] == i:
+                signals.clear()
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            complete([lambda i=i, step=step: step(i) for i in range(4)])
+        assert sorted(set(taken)) == [0, 1, 2, 3]
+
+
+def test_a_step_that_fails_by_itself_ends_it():
+    taken = []
+
+    def fails():
+        taken.append(1)
+        raise ValueError("always")
+
+    with pytest.raises(ValueError, match="always"):
+        complete([fails, lambda: taken.append(2)])
+    assert taken == [1, 1]
+
+
+def test_an_interrupt_between_the_effects_of_a_step_leaves_none_out(monkeypatch):
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    optimizer = optim.Adam(net.parameters(), lr=0.1)
+
+    @leafgrad.compile
+    def step(x):
+        optimizer.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    x = leafgrad.ones(5, 3)
+    for _ in range(4):
+        step(x)
+    twin = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    twin.load_state_dict(net.state_dict())
+    other = optim.Adam(twin.parameters(), lr=0.1)
+    other.load_state_dict(optimizer.state_dict())
+    apply, count = Call.apply, [0]
+
+    def interrupted(self, *args):
+        apply(self, *args)
+        count[0] += 1
+        if count[0] == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Call, "apply", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        step(x)
+    other.zero_grad()
+    twin(x).square().mean().backward()
+    other.step()
+    for ours, theirs in zip(net.parameters(), twin.parameters(), strict=True):
+        assert leafgrad.allclose(ours, theirs, atol=1e-6)
+        assert leafgrad.allclose(ours.grad, theirs.grad, atol=1e-6)
