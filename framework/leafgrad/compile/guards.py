@@ -6,7 +6,9 @@ Every condition is one expression; all of them together are compiled into one fu
 from __future__ import annotations
 
 import math
+import operator
 import types
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,6 +33,7 @@ class Condition:
         expected: what that was when the function was traced.
         now: what it is for the given leaves.
         of_tensor: whether it looks at a tensor's shape and state, not at a value or object.
+        covered: whether another one, of many places at once, holds only if it does.
     """
 
     test: str
@@ -38,6 +41,7 @@ class Condition:
     expected: str
     now: Callable[[Sequence[Any]], str]
     of_tensor: bool
+    covered: bool
 
 
 @dataclass(frozen=True)
@@ -120,16 +124,21 @@ class Guards:
                 f"{name}._root is {name}._base._data", path, "a view of its base", lambda _: "a view of other memory"
             )
         self.gradients(touched, tensors, leaves, captured, environment)
-        for place in environment.places:
-            self.place(place)
-        self.accepts = compiled(self.conditions, len(leaves), self.scope)
+        self.places(environment.places)
+        self.accepts = compiled([c for c in self.conditions if not c.covered], len(leaves), self.scope)
 
     # ---- the conditions ---------------------------------------------------------------------------------------
 
     def add(
-        self, test: str, path: str, expected: str, now: Callable[[Sequence[Any]], str], of_tensor: bool = True
+        self,
+        test: str,
+        path: str,
+        expected: str,
+        now: Callable[[Sequence[Any]], str],
+        of_tensor: bool = True,
+        covered: bool = False,
     ) -> None:
-        self.conditions.append(Condition(test, path, expected, now, of_tensor))
+        self.conditions.append(Condition(test, path, expected, now, of_tensor, covered))
 
     def name(self, value: Any) -> str:
         """The name of an object in the scope."""
@@ -149,13 +158,23 @@ class Guards:
         self.add(test, self.paths[i], brief(leaf), lambda leaves: brief(leaves[i]), isinstance(leaf, Tensor))
 
     def captured(self, t: Tensor, path: str) -> None:
-        self.add(self.tensor(self.name(t), t), path, facts(t), lambda _: facts(t))
+        at = self.name(t)
+        try:
+            known = self.name(weakref.ref(t._data))
+        except TypeError:
+            array = self.array(t._data)
+        else:  # mostly it is the very array, of which nobody changes more than the elements
+            array = f"(d is {known}() and d.shape == {tuple(t._data.shape)!r} or {self.array(t._data)})"
+        self.add(f"(d := {at}._data) is d and {array} and {self.node(at, t)}", path, facts(t), lambda _: facts(t))
 
     def tensor(self, at: str, t: Tensor) -> str:
         """That a tensor is as ``t`` is now: array class, shape, dtype, device, place in the graph, no hooks."""
-        data, node = t._data, t._node
+        return f"(d := {at}._data) is d and {self.array(t._data)} and {self.node(at, t)}"
+
+    def array(self, data: Any) -> str:
+        """That the array ``d`` has the class, shape, dtype, layout and device of ``data``."""
         parts = [
-            f"type(d := {at}._data) is {self.name(type(data))}",
+            f"type(d) is {self.name(type(data))}",
             f"d.shape == {tuple(data.shape)!r}",
             f"d.dtype == {self.name(data.dtype)}",
         ]
@@ -165,6 +184,11 @@ class Guards:
         if place.type != "cpu":
             self.scope["of"] = devices.of
             parts.append(f"of(d) == {self.name(place)}")
+        return " and ".join(parts)
+
+    def node(self, at: str, t: Tensor) -> str:
+        """That a tensor has a like place in the graph, and the same hooks."""
+        parts, node = [], t._node
         if node is None:
             parts.append(f"{at}._node is None")
         elif type(node) is Leaf:
@@ -260,7 +284,36 @@ class Guards:
             test = f"{{{', '.join(apart)}}}.isdisjoint({known})"
             self.add(test, "gradients", "used as such only", lambda _: "used directly too")
 
-    def place(self, place: Place) -> None:
+    def places(self, places: Sequence[Place]) -> None:
+        """What was read from outside. Whole containers of objects, and dicts that are empty, take one look each."""
+        self.scope["is_"] = operator.is_
+        items: dict[int, list[Place]] = {}
+        for place in places:
+            if place.kind == "item" and type(place.container) in (list, dict) and type(place.value) not in SCALARS:
+                items.setdefault(id(place.container), []).append(place)
+        whole = {key: group for key, group in items.items() if len(group) == len(group[0].container) > 2}
+        empty = [p for p in places if p.kind == "absent" and not p.container]
+        for place in places:
+            covered = (
+                id(place.container) in whole if place.kind == "item" else place.kind == "absent" and not place.container
+            )
+            self.place(place, covered)
+        for group in whole.values():
+            held = group[0].container
+            values = f"{self.name(held)}.values()" if type(held) is dict else self.name(held)
+            expected = tuple(held.values() if type(held) is dict else held)
+            self.add(
+                f"all(map(is_, {values}, {self.name(expected)}))",
+                group[0].path,
+                "as it was",
+                lambda _: "another",
+                False,
+            )
+        if empty:
+            dicts = tuple(p.container for p in empty)
+            self.add(f"not any({self.name(dicts)})", "attributes of tensors", "none", lambda _: "some", False)
+
+    def place(self, place: Place, covered: bool) -> None:
         at = self.name(place.container)
         match place.kind:
             case "item":
@@ -288,7 +341,7 @@ class Guards:
                 test = f"[{'*' if names else '*map(id, '}{at}{'' if names else ')'}] == {self.name(list(place.value))}"
             case _:
                 test = f"{at} == {self.name(place.value)}"
-        self.add(test, place.path, brief(place.value), lambda _: brief(now(place)), of_tensor=False)
+        self.add(test, place.path, brief(place.value), lambda _: brief(now(place)), False, covered)
 
     def key(self, key: Any) -> str:
         return repr(key) if type(key) in (str, int) else self.name(key)

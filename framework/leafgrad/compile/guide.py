@@ -7,11 +7,11 @@ and all calls that follow one guide share them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leafgrad.compile.graph import Equation, Given, Graph, Line, Source, Value
+from leafgrad.compile.graph import Argument, Equation, Given, Graph, Line, Source, Value, Write
 from leafgrad.compile.locks import Lock
 from leafgrad.compile.replay import ReplayProgram
 from leafgrad.compile.runner import Runner
@@ -94,28 +94,38 @@ class Guide:
         self.results: dict[Value, int] = {}
         self.lock = Lock()
 
-    def run(self, wanted: list[Value], inputs: Sequence[Any], executor: str | None) -> list[Any]:
-        """The arrays of ``wanted``. What came once is run op by op; what comes again is worth a program."""
+    def run(
+        self, wanted: list[Value], written: dict[Value, Value], inputs: Sequence[Any], executor: str | None
+    ) -> dict[Value, Any]:
+        """The arrays of ``wanted``. What came once is run op by op; what comes again is worth a program.
+
+        Args:
+            written: inputs that stand for memory which is to be overwritten, with the values that come there.
+        """
         if not wanted:
-            return []
+            return {}
         with self.lock:
             self.seen += 1
-            if self.seen > 1 and not all(v in self.results for v in wanted):
-                self.results = {v: i for i, v in enumerate(dict.fromkeys([*self.results, *wanted]))}
-                self.runner = Runner(self.graph(list(self.results)), executor)
+            if self.seen > 1 and not self.results.keys() >= set(wanted):
+                graph = self.graph(dict.fromkeys([*self.results, *wanted]), written)
+                order = [*graph.results, *(e.value for e in graph.effects if e.value is not None)]
+                self.results = {v: i for i, v in enumerate(order)}
+                self.runner = Runner(graph, executor)
             runner, results = self.runner, self.results
         if runner is None:
-            return ReplayProgram(self.graph(wanted))(inputs)
+            return dict(zip(wanted, ReplayProgram(self.graph(wanted, {}))(inputs), strict=True))
         arrays = runner(inputs)
-        return [arrays[results[v]] for v in wanted]
+        return {v: arrays[results[v]] for v in wanted}
 
-    def graph(self, results: list[Value]) -> Graph:
+    def graph(self, results: Iterable[Value], written: dict[Value, Value]) -> Graph:
         """The part as a program that makes ``results``."""
         inputs: dict[Value, Source] = {}
         for e in self.events:
             if isinstance(e, Input):
-                inputs[e.value] = Given(len(inputs))
-        return Graph(inputs, tuple(e for e in self.events if isinstance(e, Equation)), tuple(results))
+                inputs[e.value] = Argument(len(inputs)) if e.kind in ("tensor", "array") else Given(len(inputs))
+        effects = tuple(Write(inputs[at], value) for at, value in written.items() if value in self.made)
+        others = [v for v in results if v not in {e.value for e in effects}]
+        return Graph(inputs, tuple(e for e in self.events if isinstance(e, Equation)), tuple(others), effects)
 
 
 def same(a: Any, b: Any) -> bool:

@@ -181,13 +181,13 @@ class LazyRecorder(Recorder):
             wanted = list(dict.fromkeys([s.value for s in alive if s.value in guide.made]))
             writes = [o for o in self.outside.values() if not isinstance(o.inner, View) and o.written]
             try:
-                arrays = guide.run(wanted, self.arrays, self.executor)
+                written = {o.base.value: o.inner._data.value for o in writes if o.base is not None}
+                found = self.known | guide.run(wanted, written, self.arrays, self.executor)
             except CompileError:
                 raise
             except Exception:
                 self.run_up_to_error()
                 raise
-            found = self.known | dict(zip(wanted, arrays, strict=True))
             for o in writes:
                 o.tensor._data[...] = found[o.inner._data.value]
                 o.count()
