@@ -87,6 +87,7 @@ class Guide:
         self.copies = copies
         self.steps = [step_of(e, weak) for e in self.events] + [END]
         self.made = {v for e in self.events if isinstance(e, Equation) for v in e.outputs}
+        self.draws = any("random" in e.op.traits for e in self.events if isinstance(e, Equation))
         self.next: list[Guide] = []
         self.seen = 0
         self.calls: list[Any] = []
@@ -102,11 +103,11 @@ class Guide:
         Args:
             written: inputs that stand for memory which is to be overwritten, with the values that come there.
         """
-        if not wanted:
+        if not wanted and not self.draws:
             return {}
         with self.lock:
             self.seen += 1
-            if self.seen > 1 and not self.results.keys() >= set(wanted):
+            if self.seen > 1 and (self.runner is None or not self.results.keys() >= set(wanted)):
                 graph = self.graph(dict.fromkeys([*self.results, *wanted]), written)
                 order = [*graph.results, *(e.value for e in graph.effects if e.value is not None)]
                 self.results = {v: i for i, v in enumerate(order)}

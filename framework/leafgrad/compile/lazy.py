@@ -94,7 +94,7 @@ class LazyRecorder(Recorder):
     def foreign(self, op: Any, array: Any) -> Value:
         """An array of a graph from outside, or of an earlier part."""
         self.tear("backward() through what was computed outside")
-        return self.input("array", array, Raw()).value
+        return self.input("array", array.copy() if self.wary and is_exposed(array) else array, Raw()).value
 
     def unfit(self, op: Any) -> str | None:
         """Why an op runs by itself: its forward has state, or the shape of what it makes may depend on values."""
@@ -234,11 +234,15 @@ class LazyRecorder(Recorder):
         """Let symbols that somebody holds stand for arrays, which become inputs where they are used again."""
         self.parts.append(guide)
         self.writes.clear()
+        added: list[Symbol] = []
         for o in self.outside.values():
             if o.base is not None and not isinstance(o.inner, View):
-                o.inner._data = Symbol(self, like(o.inner._data.value))
-                o.base = o.inner._data
+                if self.wary and is_exposed(o.tensor._data):  # to be read anew at each use
+                    o.inner._data, o.base = o.tensor._data, None
+                    continue
+                o.inner._data = o.base = Symbol(self, like(o.inner._data.value))
                 self.waiting[o.base.value] = o.tensor._data, False
+                added.append(o.base)
         for s in alive:
             if s.value in found:
                 array, s.value = found[s.value], like(s.value)
@@ -249,7 +253,7 @@ class LazyRecorder(Recorder):
                 t._root = None
         self.level = guide.next
         self.begin(self.level)
-        self.symbols = [weakref.ref(s) for s in alive]
+        self.symbols = [weakref.ref(s) for s in (*alive, *added)]
 
     # ---- the end of the call ----------------------------------------------------------------------------------
 

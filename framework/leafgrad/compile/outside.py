@@ -26,6 +26,7 @@ class Outside:
         node: the node that it had.
         base: the Symbol of what is in its memory; None until something computes with it.
         counted: how many writes of ``inner`` its version has counted.
+        snapshot: a copy of the array that the program reads, where others may write the memory meanwhile.
     """
 
     tensor: Tensor
@@ -34,11 +35,16 @@ class Outside:
     node: Any
     base: Symbol | None = None
     counted: int = 0
+    snapshot: Any = None
 
     @property
     def written(self) -> bool:
         """Whether the memory of the tensor is to be overwritten."""
         return self.base is not None and self.inner._data is not self.base
+
+    def changed(self) -> bool:
+        """Whether others have written the memory since it was copied."""
+        return self.snapshot is not None and bool(self.snapshot.tobytes() != self.tensor._data.tobytes())
 
     def count(self) -> None:
         """Let the version of the tensor know what was written."""

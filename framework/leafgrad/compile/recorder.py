@@ -110,13 +110,16 @@ class Recorder(Course):
         if isinstance(inner, View):
             return self.lift_view(inner)
         data = inner._data
-        if isinstance(data, SymbolBase):
+        if isinstance(data, SymbolBase) and not self.wary:
             return data
-        found = self.inner[id(inner)]
+        found = self.inner.get(id(inner))
+        if isinstance(data, SymbolBase) and (found is None or found.written or not found.changed()):
+            return data
+        assert found is not None
         self.meet(found)
         array = found.tensor._data
         if self.wary and is_exposed(array):
-            array = array.copy()  # somebody may write it before the program reads it
+            found.snapshot = array = array.copy()  # somebody may write it before the program reads it
         inner._data = symbol = self.input("tensor", array, found.source)
         found.base = symbol
         return symbol
@@ -150,6 +153,8 @@ class Recorder(Course):
                 if data.__class__ is not Symbol:
                     found = outside.get(id(a))
                     if found is None:
+                        return None
+                    if found.snapshot is not None:
                         return None
                     a = found.inner
                     data = a._data
