@@ -124,7 +124,9 @@ class Guide:
         for e in self.events:
             if isinstance(e, Input):
                 inputs[e.value] = Argument(len(inputs)) if e.kind in ("tensor", "array") else Given(len(inputs))
-        effects = tuple(Write(inputs[at], value) for at, value in written.items() if value in self.made)
+        effects = tuple(
+            Write(inputs[at], value) for at, value in written.items() if at in inputs and value in self.made
+        )
         others = [v for v in results if v not in {e.value for e in effects}]
         return Graph(inputs, tuple(e for e in self.events if isinstance(e, Equation)), tuple(others), effects)
 
