@@ -500,3 +500,20 @@ def test_hooks_of_tensors_run_in_the_program():
     assert [gradient() for _ in range(2)] == [[6, 6]] * 2
     handle.remove()
     assert gradient() == [3, 3]
+
+
+def test_a_result_whose_graph_was_overwritten():
+    w = leafgrad.ones(3, requires_grad=True)
+
+    def f(x):
+        y = (w * x).tanh()
+        y[:2].mul_(2)
+        return y
+
+    compiled = leafgrad.compile(f)
+    for _ in range(4):
+        x = leafgrad.ones(3)
+        assert compiled(x).tolist() == f(x).tolist()
+        for run in (f, compiled):
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                run(x).sum().backward()

@@ -189,7 +189,8 @@ class LazyRecorder(Recorder):
                 self.run_up_to_error()
                 raise
             for o in writes:
-                o.tensor._data[...] = found[o.inner._data.value]
+                value = o.inner._data.value
+                o.tensor._data[...] = found[value] if value in found else self.waiting[value][0]
                 o.count()
             self.next_part(guide, alive, found)
         finally:
@@ -207,7 +208,7 @@ class LazyRecorder(Recorder):
                 error.add_note(f"in the compiled step at {e.line}")
                 last = {id(o): (o, value) for at, o, value in self.writes if at <= i}
                 for o, value in last.values():
-                    o.tensor._data[...] = known[value]
+                    o.tensor._data[...] = known[value] if value in known else self.waiting[value][0]
                 raise
             known.update(zip(e.outputs, result if e.several else (result,), strict=True))
 

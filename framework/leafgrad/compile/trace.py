@@ -34,7 +34,7 @@ from leafgrad.compile.strict import StrictRecorder
 from leafgrad.compile.symbol import Symbol
 from leafgrad.compile.tree import flatten
 from leafgrad.compile.unclosed import Unclosed
-from leafgrad.errors import FreedGraphError, MissingGradientError, TraceError
+from leafgrad.errors import MissingGradientError, TraceError
 from leafgrad.ops import messages
 from leafgrad.ops.node import Leaf
 from leafgrad.tensor.tensor import Tensor
@@ -271,7 +271,7 @@ def differentiate(recorder: Recorder, traced: Traced, outputs: dict[int, Tensor]
     def attempt(chosen: list[int]) -> Exception | None:
         try:
             trace_backward(recorder, traced, [outputs[i] for i in chosen], forward)
-        except (FreedGraphError, MissingGradientError, TraceError) as error:
+        except (RuntimeError, MissingGradientError, TraceError) as error:
             return error.with_traceback(None)
         finally:
             del recorder.fresh[forward:]
