@@ -112,6 +112,7 @@ class Course:
         made = new(Symbol)
         made.tracer = self
         made.value = out
+        made.shape = out.shape
         made.weak = weak
         self.symbols.append(ref(made))
         return made

@@ -20,16 +20,13 @@ class Symbol(Operators, SymbolBase):
     ``weak`` symbols stand for Python numbers and give way to tensors in type promotion.
     """
 
-    __slots__ = ("__weakref__", "tracer", "value", "weak")
+    __slots__ = ("__weakref__", "shape", "tracer", "value", "weak")
 
     def __init__(self, tracer: Any, value: Value, weak: bool = False) -> None:
         self.tracer = tracer
         self.value = value
+        self.shape = value.shape
         self.weak = weak
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.value.shape
 
     @property
     def ndim(self) -> int:

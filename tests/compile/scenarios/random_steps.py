@@ -81,7 +81,7 @@ VALUES = [
     "y = y * math.tanh(y.sum().item())",
     "y = y + 1 if y.sum() > 0.1 else y - 1",
     "y = y + y[y > 0.05].sum()",
-    "y = y * (1 + int(y.argmax()))",
+    "y = y * (1 + int(x.argmax()))",
     "y = y + float(y.detach().numpy().max())",
 ]
 DERIVATIVES = [
