@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
@@ -45,11 +44,18 @@ class Generator:
 
     def __init__(self, device: Any = "cpu") -> None:
         self._place = devices.device(device).resolve()
+        self._made: backends.Generator | None = None
 
-    @cached_property
+    @property
     def _stream(self) -> backends.Generator:
-        """The backend's generator, made at its first use: NumPy's random module takes its time to import."""
-        return backends.by_device_type(self._place[0]).generator(self._place[1])
+        """The backend's generator, made at its first use: NumPy's random module takes its time to import.
+
+        Without a lock, which a forked child might find taken for ever: of two threads the first one's is kept.
+        """
+        if self._made is None:
+            made = backends.by_device_type(self._place[0]).generator(self._place[1])
+            self._made = self._made or made
+        return self._made
 
     @property
     def device(self) -> devices.device:
