@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import random
 import time
 import types
+import weakref
 
 import pytest
 
@@ -115,3 +117,21 @@ def test_closed_works_as_a_decorator_and_with_methods():
     model = Model()
     for model.k in (1.0, 1.0, 2.0, 3.0):
         assert model.step(leafgrad.ones(1)).item() == model.k
+
+
+def test_an_open_step_keeps_nothing_of_its_calls():
+    seen = []
+
+    def step(x):
+        seen.append(len(seen))
+        return (x * 2).sum()
+
+    compiled = leafgrad.compile(step)
+    for _ in range(8):
+        x = leafgrad.ones(1000)
+        kept = weakref.ref(x), weakref.ref(x._data)
+        y = compiled(x)
+        assert y.item() == 2000
+        del x
+        gc.collect()
+        assert [ref() for ref in kept] == [None, None]

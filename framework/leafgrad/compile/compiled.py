@@ -17,7 +17,7 @@ from leafgrad.compile.closing import Attempt, name_inputs, read_by, roots
 from leafgrad.compile.graph import Graph
 from leafgrad.compile.guards import Miss
 from leafgrad.compile.guide import Guide
-from leafgrad.compile.lazy import LazyRecorder
+from leafgrad.compile.lazy import LazyRecorder, Parts
 from leafgrad.compile.locks import Lock
 from leafgrad.compile.log import log
 from leafgrad.compile.paths import paths_of
@@ -85,7 +85,7 @@ class Compiled:
     _calls: list[Call]
     _failures: int  # calls in a row that could not be closed
     _guides: list[Guide]
-    _last: LazyRecorder | Call | None  # what ran last
+    _last: Parts | Call | None  # what ran last
     _lock: Lock
     _misses: list[Miss]
     _reason: str | None  # why the last recorded call was not closed
@@ -237,7 +237,7 @@ class Compiled:
             recorder.finish()
             raise
         recorder.finish()
-        vars(self)["_last"] = recorder
+        vars(self)["_last"] = recorder.course
         return result
 
     def _recorder(self, leaves: list[Any], guides: list[Guide], wary: bool) -> LazyRecorder:
@@ -255,7 +255,7 @@ class Compiled:
                 "argument, take it out of the function, or leave closed=True out, and its Python runs at each call"
             )
         recorder.finish()
-        vars(self)["_last"] = recorder
+        vars(self)["_last"] = recorder.course
         return result
 
     def _gives_up(self) -> bool:

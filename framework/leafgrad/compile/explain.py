@@ -9,7 +9,7 @@ from typing import Any
 from leafgrad.compile.call import Call
 from leafgrad.compile.graph import Equation
 from leafgrad.compile.guards import Guards, Miss, mode_name
-from leafgrad.compile.lazy import LazyRecorder
+from leafgrad.compile.lazy import Parts
 from leafgrad.errors import FreedGraphError
 
 SHOWN = 40  # guards on what is not an argument
@@ -39,7 +39,7 @@ def opened(name: str, reason: str, last: Any) -> list[str]:
         "  its Python runs at each call, and its ops are compared with those of earlier calls; to close it, pass what "
         "changes as an argument (numbers as tensors), or take it out of the function",
     ]
-    if isinstance(last, LazyRecorder):
+    if isinstance(last, Parts):
         for i, part in enumerate(last.parts):
             ops = sum(isinstance(e, Equation) for e in part.events)
             if not ops:

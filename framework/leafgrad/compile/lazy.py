@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from leafgrad import modes
@@ -29,6 +30,14 @@ from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import View, follow
 
 HANDED_OUT = ("numpy()", "__dlpack__()")  # what gives memory away, not only values
+
+
+@dataclass(frozen=True)
+class Parts:
+    """In which parts a call ran, and what ended them or needs Python at each call, and where."""
+
+    parts: list[Guide]
+    tears: list[tuple[str, Line]]
 
 
 class LazyRecorder(Recorder):
@@ -66,6 +75,11 @@ class LazyRecorder(Recorder):
         self.tears.append((what, line))
 
     fit: ClassVar[set[Any]] = set()
+
+    @property
+    def course(self) -> Parts:
+        """What is worth knowing of the call when it is over."""
+        return Parts(self.parts, self.tears)
 
     # ---- what needs values ------------------------------------------------------------------------------------
 
