@@ -511,3 +511,27 @@ def test_all_code_that_runs_in_this_thread_is_noted():
         assert {"run", "numbers", "doubled", "value", "<lambda>"} <= {code.co_name for code in codes}
         assert "elsewhere" not in {code.co_name for code in codes}
         assert all(codes[code] is globals() for code in codes if code.co_filename == __file__)
+
+
+def test_a_function_of_numpys_that_is_named_but_not_called_opens_nothing():
+    @leafgrad.compile
+    def step(x):
+        return (x * np.pi).mean()
+
+    for _ in range(4):
+        step(leafgrad.ones(3))
+    assert "open" not in step.explain()
+    assert "math" not in step.explain()
+
+
+def test_a_function_of_numpys_that_is_called_opens_the_step():
+    values = [1.0, 2.0]
+
+    @leafgrad.compile
+    def step(x):
+        return x * float(np.concatenate([values, values]).sum())
+
+    for i in range(5):
+        values[0] = float(i)
+        assert step(leafgrad.ones(1)).item() == 2 * (i + 2)
+    assert "open, since" in step.explain()

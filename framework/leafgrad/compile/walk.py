@@ -39,6 +39,8 @@ CODE = (
     types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, types.CodeType,
     types.GenericAlias, types.UnionType, FIELD,
 )  # fmt: skip
+# These compute of their arguments alone; the second calls a function in Python first, which is seen.
+OF_NUMPY = ("ufunc", "_ArrayFunctionDispatcher")
 DESCRIPTORS = (property, staticmethod, classmethod, functools.cached_property)
 TABLES = frozenset({"_parameters", "_buffers", "_modules"})  # left out of paths: "net.0.weight"
 HEAP = 1 << 9  # the flag of classes that are made at run time
@@ -271,7 +273,7 @@ class Walker:
         """Something of a library that may be called: no call of it may go unseen."""
         kind = type(value)
         seen = isinstance(value, (types.FunctionType, *CODE, type, Op)) or is_ours(file_of(kind))
-        if not seen and kind.__name__ != "ufunc":
+        if not seen and kind.__name__ not in OF_NUMPY:
             self.open(path, f"is of a type that is not known, {kind.__module__}.{kind.__qualname__}")
 
     def op(self, value: Op, path: str, live: frozenset[str]) -> None:

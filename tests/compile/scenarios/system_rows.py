@@ -211,11 +211,11 @@ def environment_written_by_the_step(w):
 
 @row
 def builtin_replaced(w):
-    original = builtins.max
-    step = w.compile(lambda x: x * max(1.0, 2.0))
-    for f in w.turns(original, min, original):
+    original = builtins.oct  # of which leafgrad makes no use
+    step = w.compile(lambda x: x * len(oct(9)))
+    for f in w.turns(original, str, original):
         with w.patch.context() as patch:
-            patch.setattr(builtins, "max", f)
+            patch.setattr(builtins, "oct", f)
             w.call(step, points())
 
 
