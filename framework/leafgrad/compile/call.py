@@ -65,7 +65,7 @@ class Call:
             self.backward = twin.backward
         elif traced.differentiable:
             self.backward = Backward(traced, lambda graph: Runner(graph, name))
-        guide.calls.append(self)
+        guide.calls.add(self)
         sources = [traced.graph.inputs[v] for v in inputs]
         self.arguments = [self.tensors[s.index] for s in sources if isinstance(s, Argument)]
         self.captured = [s.tensor for s in sources if isinstance(s, Captured)]

@@ -206,7 +206,6 @@ class Compiled:
                 ) from error
             return self._left_open(str(error), attempt, recorder, result)
         recorder.restore_generators()
-        call.guide.calls.remove(again)
         call.trusted = True
         vars(self)["_last"] = call
         return self._perform(call, leaves, args, kwargs)

@@ -17,6 +17,11 @@ new = object.__new__
 ref = weakref.ref
 
 
+def same_operand(a: Operand, b: Operand) -> bool:
+    """Whether two operands are one value, or the same number."""
+    return a is b if isinstance(a, Value) else same(a, b)
+
+
 class Course:
     """Follows a guide, and leaves one.
 
@@ -148,17 +153,23 @@ class Course:
     # ---- numbers that change from call to call ----------------------------------------------------------------
 
     def admit_numbers(self, op: Any, operands: list[Operand]) -> None:
-        """Numbers that the guide takes as inputs."""
-        guide = self.guide
-        while guide is not None and self.at < len(guide.events):
-            event = guide.events[self.at]
-            if type(event) is not Input or event.kind != "number" or event.operand >= len(operands):
-                return
-            number = operands[event.operand]
-            if type(number) not in NUMBERS:
-                return
-            operands[event.operand] = self.number(number, event.operand, event.value.dtype)
-            guide = self.guide
+        """Numbers that the guide takes as inputs of this very op on these very values."""
+        if self.guide is None:
+            return
+        events, end = self.guide.events, self.at
+        while end < len(events) and isinstance(event := events[end], Input) and event.kind == "number":
+            end += 1
+        numbers = [event for event in events[self.at : end] if isinstance(event, Input)]
+        known = events[end] if numbers and end < len(events) else None
+        if not isinstance(known, Equation) or known.op is not op or len(known.inputs) != len(operands):
+            return
+        lifted = {event.operand for event in numbers}
+        if all(
+            type(a) in NUMBERS if i in lifted else same_operand(a, b)
+            for i, (a, b) in enumerate(zip(operands, known.inputs, strict=True))
+        ):
+            for event in numbers:
+                operands[event.operand] = self.number(operands[event.operand], event.operand, event.value.dtype)
 
     def number(self, number: Any, operand: int, dtype: str) -> Value:
         array = backends.by_device_type("cpu").asarray(float(number), dtype, 0)

@@ -7,6 +7,7 @@ and all calls that follow one guide share them.
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,10 +61,10 @@ def step_of(event: Event, weak: set[Value]) -> Step:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a parameter holds no number that equals another one which is not the same."""
+    """Whether ``==`` tells a parameter from all that are not the same: 2 equals 2.0, and 1 equals True."""
     if isinstance(value, tuple):
         return all(map(is_plain, value))
-    return value is None or (type(value) in (int, str) and value not in (0, 1))
+    return value is None or type(value) is str
 
 
 END: Step = (None, (), {}, True, None, (), False)
@@ -90,7 +91,7 @@ class Guide:
         self.draws = any("random" in e.op.traits for e in self.events if isinstance(e, Equation))
         self.next: list[Guide] = []
         self.seen = 0
-        self.calls: list[Any] = []
+        self.calls: weakref.WeakSet[Any] = weakref.WeakSet()
         self.runner: Runner | None = None
         self.results: dict[Value, int] = {}
         self.lock = Lock()

@@ -10,11 +10,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from leafgrad import modes
 from leafgrad.backends.place import place
 from leafgrad.compile import memory, shapes
+from leafgrad.compile.effects import complete
 from leafgrad.compile.forwards import keeps_state
 from leafgrad.compile.graph import Equation, Line, Raw, Value, user_line
 from leafgrad.compile.guide import KEPT, Guide
@@ -53,6 +55,8 @@ class LazyRecorder(Recorder):
         tears: what ended a part, or needs Python at each call, and where.
     """
 
+    fit: ClassVar[set[Any]] = set()
+
     def __init__(self, arguments: Sequence[Tensor], guides: list[Guide], executor: str | None, wary: bool) -> None:
         super().__init__(arguments, guides)
         self.wary = wary
@@ -73,8 +77,6 @@ class LazyRecorder(Recorder):
                 "read it outside, branch with leafgrad.where, or leave closed=True out"
             )
         self.tears.append((what, line))
-
-    fit: ClassVar[set[Any]] = set()
 
     @property
     def course(self) -> Parts:
@@ -202,13 +204,15 @@ class LazyRecorder(Recorder):
             except Exception:
                 self.run_up_to_error()
                 raise
-            for o in writes:
-                value = o.inner._data.value
-                o.tensor._data[...] = found[value] if value in found else self.waiting[value][0]
-                o.count()
-            self.next_part(guide, alive, found)
+            steps = [partial(self.overwrite, o, o.inner._data.value, found) for o in writes]
+            complete([*steps, partial(self.next_part, guide, alive, found)])
         finally:
             modes.FLAGS.reset(token)
+
+    def overwrite(self, o: Outside, value: Value, found: dict[Value, Any]) -> None:
+        """Put what was computed into the memory of a tensor from outside."""
+        o.tensor._data[...] = found[value] if value in found else self.waiting[value][0]
+        o.count()
 
     def run_up_to_error(self) -> None:
         """One of the ops fails: write what was written before it, and raise what it raises."""
@@ -221,8 +225,7 @@ class LazyRecorder(Recorder):
             except Exception as error:
                 error.add_note(f"in the compiled step at {e.line}")
                 last = {id(o): (o, value) for at, o, value in self.writes if at <= i}
-                for o, value in last.values():
-                    o.tensor._data[...] = known[value] if value in known else self.waiting[value][0]
+                complete([partial(self.overwrite, o, value, known) for o, value in last.values()])
                 raise
             known.update(zip(e.outputs, result if e.several else (result,), strict=True))
 
@@ -260,8 +263,9 @@ class LazyRecorder(Recorder):
                 added.append(o.base)
         for s in alive:
             if s.value in found:
-                array, s.value = found[s.value], like(s.value)
-                self.waiting[s.value] = array, s.weak
+                value = like(s.value)
+                self.waiting[value] = found[s.value], s.weak
+                s.value = value
         for ref in self.tensors:
             t = ref()
             if isinstance(t, View):
@@ -274,10 +278,19 @@ class LazyRecorder(Recorder):
 
     def finish(self) -> None:
         """Do what is left, and make all tensors that somebody holds ordinary ones."""
-        self.flush()
+        try:
+            self.flush()
+        finally:
+            if not self.events:  # else an op failed, and there is nothing to give
+                complete([self.give_gradients, self.settle])
+
+    def give_gradients(self) -> None:
         for leaf, (_, before, after) in self.grads.items():
             if after is not before:
                 leaf.grad = after
+
+    def settle(self) -> None:
+        """Make all tensors that somebody holds ordinary ones."""
         for o in self.outside.values():
             self.pass_on(o)
         for ref in self.tensors:

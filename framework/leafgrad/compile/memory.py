@@ -7,30 +7,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import backends
-
-
-def owner(array: Any) -> Any:
-    """The array whose memory ``array`` shows: itself, or what it is a view of."""
-    while hasattr(array.base, "dtype"):
-        array = array.base
-    return array
+from leafgrad.ops.carriers import memory_of
 
 
 def overlap(a: Any, b: Any) -> bool:
     """Whether the stretches of memory from first to last element of two arrays meet."""
-    if owner(a) is not owner(b):
+    if memory_of(a) is not memory_of(b):
         return False
     return bool(backends.backend_of(a).xp.may_share_memory(a, b))
 
 
 def separate(arrays: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
     """``arrays``, with copies of those that share memory with an input or an earlier one."""
-    taken = {id(owner(a)) for a in inputs}
+    taken = {id(memory_of(a)) for a in inputs}
     found = []
     for a in arrays:
-        if id(owner(a)) in taken:
+        if id(memory_of(a)) in taken:
             a = a.copy()
-        taken.add(id(owner(a)))
+        taken.add(id(memory_of(a)))
         found.append(a)
     return found
 
@@ -75,11 +69,11 @@ class Apart:
 def enter(owned: Owned, array: Any, written: bool) -> bool:
     """Add an array to those known; False if it meets one of them where either is written."""
     found = free(owned, array, written)
-    owned.setdefault(id(owner(array)), []).append((array, written))
+    owned.setdefault(id(memory_of(array)), []).append((array, written))
     return found
 
 
 def free(owned: Owned, array: Any, written: bool) -> bool:
     """Whether no array of ``owned``, by owner, meets ``array`` where either is written."""
-    group = owned.get(id(owner(array)))
+    group = owned.get(id(memory_of(array)))
     return group is None or not any((written or w) and overlap(array, other) for other, w in group)

@@ -15,7 +15,7 @@ from leafgrad import backends
 from leafgrad.backends import Generator
 from leafgrad.backends.place import place
 from leafgrad.compile import outside, shapes
-from leafgrad.compile.course import Course
+from leafgrad.compile.course import Course, same_operand
 from leafgrad.compile.graph import Argument, Captured, Equation, Grad, Live, Operand, Raw, Source, Value, user_line
 from leafgrad.compile.guide import Event, Guide, Input, same
 from leafgrad.compile.outside import Outside
@@ -222,9 +222,7 @@ class Recorder(Course):
                 made = self.values_of(result if several else (result,))
         if weak:
             self.weak.update(made)
-        return self.append(Equation(op, tuple(operands), params, tuple(made), user_line(), several))
-
-    def append(self, equation: Equation) -> Equation:
+        equation = Equation(op, tuple(operands), params, tuple(made), user_line(), several)
         self.fresh.append(equation)
         return equation
 
@@ -238,7 +236,7 @@ class Recorder(Course):
 
         def fits(e: Event) -> bool:
             if type(e) is Input and e.kind == "constant":
-                return True
+                return "random" not in op.traits
             return type(e) is Equation and e.op is op and e.place == where and same(params, e.params)
 
         event = self.expect(fits)
@@ -252,8 +250,9 @@ class Recorder(Course):
             result = backend.wrap(op.kernels.get(backend.name, op.forward)(backend.xp, **params))
         if event is not None or self.varies(op, params, result):
             return self.input("constant", result, Raw())
-        made = self.append(Equation(op, (), params, tuple(self.values_of((result,))), user_line()))
-        return self.answer(made.outputs, False)
+        made = self.values_of((result,))
+        self.fresh.append(Equation(op, (), params, tuple(made), user_line()))
+        return self.answer(made, False)
 
     # ---- gradients --------------------------------------------------------------------------------------------
 
@@ -339,11 +338,6 @@ class Recorder(Course):
         for generator, state in self.generators.values():
             generator.set_state(state)
         self.generators.clear()
-
-
-def same_operand(a: Operand, b: Operand) -> bool:
-    """Whether two operands are one value, or the same number."""
-    return a is b if isinstance(a, Value) else same(a, b)
 
 
 def is_exposed(array: Any) -> bool:
