@@ -54,6 +54,9 @@ DRAWS = [
     "y = y * next(o.counter) * 0.1",
     "y = nn.functional.dropout(y, 0.5, training=o.flag)",
     "y = y + leafgrad.randn(3, generator=o.generator)",
+    "y = y + (leafgrad.tensor([o.k, 1.0, 2.0]) if random.random() < 0.5 else leafgrad.rand(3))",
+    "y = (y * o.k if random.random() < 0.5 else y.float() * o.k).double()",
+    "y = y * o.k if random.random() < 0.5 else y + (leafgrad.arange(3) * o.k)",
 ]
 EFFECTS = [
     "o.calls += 1",
