@@ -66,6 +66,42 @@ class BatchedCall:
         """The op with other arguments and some parameters changed."""
         return self.op(*args, **{**self.params, **changes})
 
+    # ---- common rules ---------------------------------------------------------------------------------------------
+
+    def elementwise(self) -> Any:
+        """Arguments broadcast, so the batch has only to stand before all of their dimensions."""
+        ndim = self.widest()
+        return self.op(*[self.aligned(i, ndim) for i in range(len(self.args))], **self.params)
+
+    def along(self) -> Any:
+        """An op along dimensions, or that takes them away. Numbers have one dimension for this purpose."""
+        dim, ndim = self.params["dim"], self.widest()
+        if isinstance(dim, tuple):
+            return self.again(*[self.front(i, ndim) for i in range(len(self.args))], dim=tuple([d + 1 for d in dim]))
+        if dim is None:
+            return self.over_all(ndim)
+        out = self.again(*[self.front(i, max(ndim, 1)) for i in range(len(self.args))], dim=dim + 1)
+        if ndim:
+            return out
+        return tuple([flat(o, self.size) for o in out]) if type(out) is tuple else flat(out, self.size)
+
+    def over_all(self, ndim: int) -> Any:
+        """An op over all dimensions as one."""
+        args = [self.front(i, ndim) for i in range(len(self.args))]
+        shape = tuple(args[0].shape[1:])
+        out = self.again(*[reshape(a, shape=(self.size, size(tuple(a.shape[1:])))) for a in args], dim=1)
+        if "along" in self.op.traits:
+            return reshape(out, shape=(self.size, *shape))
+        return reshape(out, shape=(self.size, *(1,) * ndim)) if self.params.get("keepdim", False) else out
+
+    def each_drawn(self) -> Any:
+        """Independent draws for each element, or for each row of the last dimension: so for each sample, too."""
+        return self.op(self.args[0], **self.params)
+
+    def widest(self) -> int:
+        """The number of dimensions that the arguments broadcast to, in one sample."""
+        return max([self.ndim(i) for i in range(len(self.args))])
+
 
 def widened(x: Any, has: int, wants: int | None) -> Any:
     """A batch of samples with ``has`` dimensions as one of samples with ``wants`` dimensions."""
@@ -75,63 +111,14 @@ def widened(x: Any, has: int, wants: int | None) -> Any:
     return reshape(x, shape=(shape[0], *(1,) * (wants - has), *shape[1:]))
 
 
-def run(call: BatchedCall) -> Any:
-    """The raw result, with the batch in front."""
-    op = call.op
-    if op.batching is None:
-        op.batching = derived(op)
-    return op.batching(call)
-
-
-def derived(op: Any) -> Any:
-    """The rule that an op's traits give."""
-    if "elementwise" in op.traits:
-        return elementwise
-    if "random" in op.traits and len(op.signature.arguments) == 1:
-        return each_drawn
-    if "reduction" in op.traits and "dim" in op.signature.parameters:
-        return reduction
-    return sample_by_sample
-
-
-def elementwise(call: BatchedCall) -> Any:
-    """Arguments broadcast, so the batch has only to stand before all of their dimensions."""
-    ndim = max([call.ndim(i) for i in range(len(call.args))])
-    return call.op(*[call.aligned(i, ndim) for i in range(len(call.args))], **call.params)
-
-
-def reduction(call: BatchedCall) -> Any:
-    """The same over dimensions one further back."""
-    dim = call.parameter("dim")
-    ndim = max([call.ndim(i) for i in range(len(call.args))])
-    if dim is None or isinstance(dim, int):
-        return along(call, dim, ndim)
-    args = [call.front(i, ndim) for i in range(len(call.args))]
-    return call.again(*args, dim=tuple([d + 1 for d in dim]))
-
-
-def each_drawn(call: BatchedCall) -> Any:
-    """Independent draws for each element, or for each row of the last dimension: so for each sample, too."""
-    return call.op(call.args[0], **call.params)
-
-
-def along(call: BatchedCall, dim: int | None, ndim: int) -> Any:
-    """An op along one dimension; None stands for all of them as one. Numbers have one dimension for this purpose."""
-    args = [call.front(i, max(ndim, 1)) for i in range(len(call.args))]
-    kept = call.params.get("keepdim", False)
-    if dim is None:
-        args = [reshape(a, shape=(call.size, size(tuple(a.shape[1:])))) for a in args]
-        out = call.again(*args, dim=1)
-        return reshape(out, shape=(call.size, *(1,) * ndim)) if kept else out
-    out = call.again(*args, dim=dim + 1)
-    if ndim:
-        return out
-    return tuple([flat(o, call.size) for o in out]) if type(out) is tuple else flat(out, call.size)
-
-
 def flat(x: Any, n: int) -> Any:
     """The dimension that a number was given taken off again."""
     return reshape(x, shape=(n,))
+
+
+def run(call: BatchedCall) -> Any:
+    """The raw result, with the batch in front."""
+    return (call.op.batching or sample_by_sample)(call)
 
 
 def size(shape: Shape) -> int:

@@ -9,23 +9,11 @@ from collections.abc import Callable
 from typing import Any, Final, overload
 
 from leafgrad.ops import messages
+from leafgrad.ops.declarations import Forward
 from leafgrad.ops.fast import BinaryOp, UnaryOp
-from leafgrad.ops.op import Forward, Op
+from leafgrad.ops.op import Op
 from leafgrad.ops.signature import Signature
-
-TRAITS: Final = {
-    "elementwise": "each element of the result depends on the same element of the broadcast arguments",
-    "linear": "linear in all arguments together, with no other dependence on them",
-    "bilinear": "linear in each of two arguments, the other held fixed",
-    "reduction": "sums or picks along dimensions",
-    "view": "the result shares memory with the first argument wherever the array library lets it",
-    "random": "draws from the device's generator; runs once per call, in order",
-    "nondifferentiable": "the result never requires grad",
-    "comparison": "elementwise, with a boolean result",
-    "float": "integer arguments become the default floating dtype first",
-    "promote": "arguments of different dtype are brought to one, as elementwise ops do",
-    "any_dtype": "arguments of different dtypes are taken as they are",
-}
+from leafgrad.ops.traits import TRAITS
 
 C_FUNCTIONS: Final = frozenset(
     "abs acos acosh asin asinh atan atan2 atanh ceil cos cosh erf erfc exp exp2 expm1 floor hypot log log10 log1p log2 "
@@ -37,11 +25,13 @@ C_FUNCTIONS: Final = frozenset(
 @overload
 def op(forward: Forward, /) -> Op: ...
 @overload
-def op(*traits: str, name: str | None = None, c: str | None = None) -> Callable[[Forward], Op]: ...
-def op(*arguments: Any, name: str | None = None, c: str | None = None) -> Any:
+def op(
+    *traits: str, name: str | None = None, c: str | None = None, ufunc: str | None = None
+) -> Callable[[Forward], Op]: ...
+def op(*arguments: Any, name: str | None = None, c: str | None = None, ufunc: str | None = None) -> Any:
     """Make an op of a forward function ``f(xp, x, y, *, parameter=...)``.
 
-    Use it bare, or with traits: ``@op("elementwise", "float")``. ``leafgrad.ops.define.TRAITS`` explains each.
+    Use it bare, or with traits: ``@op("elementwise", "float")``. ``leafgrad.ops.traits.TRAITS`` explains each.
     A plugin's ops are hidden from nobody: returned by its ``leafgrad_ops`` hook they belong to the registry.
 
     Args:
@@ -49,20 +39,22 @@ def op(*arguments: Any, name: str | None = None, c: str | None = None) -> Any:
         c: what an elementwise op computes of one element, as a C expression of its arguments and parameters, for
             executors that generate code: ``c="exp(-x * x)"``. Numbers take the dtype of the result; the functions
             are those of ``leafgrad.ops.define.C_FUNCTIONS``.
+        ufunc: the one ufunc of the array namespace that the forward calls, ``"tanh"`` or ``"true_divide"``, for
+            executors that have it write into memory of theirs.
 
     Raises:
         OpDefinitionError: the first parameter is not ``xp``, a name is taken by vjp rules, the op's by one of
             leafgrad's, an unknown trait, a C expression of an op that is not elementwise, or one with unknown names.
     """
     if len(arguments) == 1 and callable(arguments[0]):
-        return _make(arguments[0], name, frozenset(), c)
+        return _make(arguments[0], name, frozenset(), c, ufunc)
     if not all(isinstance(trait, str) for trait in arguments):
         raise messages.definition(name or "op", f"expected a function or names of traits, got {arguments!r}")
     traits = frozenset(arguments)
-    return lambda forward: _make(forward, name, traits, c)
+    return lambda forward: _make(forward, name, traits, c, ufunc)
 
 
-def _make(forward: Forward, name: str | None, traits: frozenset[Any], c: str | None) -> Op:
+def _make(forward: Forward, name: str | None, traits: frozenset[Any], c: str | None, ufunc: str | None) -> Op:
     if not inspect.isfunction(forward):
         raise messages.definition(str(forward), f"expected a function f(xp, ...), got {type(forward).__name__}")
     name = name or forward.__name__.rstrip("_")
@@ -85,6 +77,7 @@ def _make(forward: Forward, name: str | None, traits: frozenset[Any], c: str | N
         kind = UnaryOp if count == 1 else BinaryOp
     made = kind(forward, name, traits, signature)
     made.c = c if c is None else _checked(c, made)
+    made.ufunc = ufunc
     if own:
         _own.add(name)
     return made

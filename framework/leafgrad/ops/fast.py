@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from leafgrad import backends, modes
 from leafgrad.modes import BATCH, GRAD, TRACE, TRACER
 from leafgrad.ops import carriers
+from leafgrad.ops.declarations import Forward
 from leafgrad.ops.node import EMPTY, SEQ, Node, TensorBase, Version
-from leafgrad.ops.op import Forward, Op
+from leafgrad.ops.op import Op
 from leafgrad.ops.signature import Signature
 
 BACKENDS = backends.BACKENDS
@@ -55,7 +56,7 @@ class BinaryOp(Op):
     def __call__(self, *args: Any, **params: Any) -> Any:
         return self.function(*args, **params)
 
-    def vjp(self, **rules: Callable[..., Any]) -> Op:
+    def vjp(self, **rules: Callable[..., Any]) -> Self:
         super().vjp(**rules)
         needs = ((True, False), (False, True), (True, True))
         self.pair_plans[:] = [(*(keep or (False, False)), out, shapes) for keep, out, shapes in map(self.plan, needs)]

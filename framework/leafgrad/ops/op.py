@@ -9,21 +9,22 @@ from typing import Any
 from leafgrad import backends, modes
 from leafgrad.errors import MissingGradientError
 from leafgrad.modes import ANOMALY, BATCH, GRAD, INFERENCE, TRACE, TRACER
-from leafgrad.ops import carriers, messages, promotion
+from leafgrad.ops import carriers, describe, messages, promotion
+from leafgrad.ops.declarations import Declarations, Forward
 from leafgrad.ops.node import FREED, SEQ, GraphNode, Node, Output, SymbolBase, TensorBase, Version
 from leafgrad.ops.pull import Call, compile_pull, compile_rule
-from leafgrad.ops.signature import Signature, read_rule
+from leafgrad.ops.signature import Signature
+from leafgrad.ops.traits import dims_of, expand, normalized
 
 BACKENDS = backends.BACKENDS
 MANY = TRACE | BATCH
 get_mode = modes.get
 new = object.__new__
 
-Forward = Callable[..., Any]
 Pulled = Sequence[tuple[GraphNode, Any]]
 
 
-class Op:
+class Op(Declarations):
     """An operation: one forward over an array namespace, one vjp rule per differentiable argument.
 
     Calling it with raw arrays computes; with Tensors it computes and records a node; with Symbols it records an
@@ -34,89 +35,27 @@ class Op:
         signature: arguments, parameters and their defaults.
         traits: what passes and forward mode may assume (``"elementwise"``, ``"linear"``, ...).
         c: what it computes of one element, as a C expression of its arguments and parameters; None if unknown.
+        ufunc: the one function of the array namespace that its forward calls; None if it does something else.
         function: of ops on the short path (``ops/fast.py``): the plain function that calls the op.
         reflected: the same with the two arguments exchanged.
-        batching: how it runs under vmap, where its traits do not say so.
+        dims: the parameter that names dimensions to be normalised, ``"dim"``; None if there is none.
     """
 
-    c: str | None = None
     function: Any
     reflected: Any
-    batching: Callable[[Any], Any] | None = None
     shares = False  # whether it only hands an argument over to a batch, once; other uses of that go past it
 
     def __init__(self, forward: Forward, name: str, traits: frozenset[str], signature: Signature) -> None:
-        self.forward = forward
-        self.name = name
-        self.traits = traits
-        self.signature = signature
+        super().__init__(forward, name, traits, signature)
         self.label = "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward0"
-        self.__doc__ = forward.__doc__
-        self.kernels: dict[str, Forward] = {}
-        self.table: dict[type, tuple[Forward, Any]] = {}
-        self.calls: dict[str, Call] = {}
-        self.arity = 0 if self.signature.variadic else len(self.signature.arguments)
+        self.arity = 0 if signature.variadic else len(signature.arguments)
         self.differentiable = "nondifferentiable" not in traits
-        self.uses: tuple[frozenset[str], ...] = (frozenset(),) * len(self.signature.arguments)
-        self.plans: dict[tuple[bool, ...], tuple[tuple[bool, ...], bool, bool]] = {}
         self.keeps_dtype = not traits & {"comparison", "any_dtype"}
         self.mixes_dtypes = "any_dtype" in traits
         self.converts_integers = "float" in traits and not self.mixes_dtypes
-
-    # ---- definition -------------------------------------------------------------------------------------------
-
-    def vjp(self, **rules: Callable[..., Any]) -> Op:
-        """Give the gradient rules, one per differentiable argument.
-
-        A rule's parameters are its save-list: ``g`` (gradient of the output), ``out``, any argument by name, an
-        argument's shape as ``<name>_shape``, and, keyword-only, parameters of the op. A rule returns the gradient
-        of its argument, before un-broadcasting, or None for zero. Rules are written with ops and operators.
-
-        Raises:
-            OpDefinitionError: unknown argument or rule parameter, or the op has rules already.
-        """
-        uses = list(self.uses)
-        for argument, rule in rules.items():
-            i = self.signature.index(argument)
-            if uses[i]:
-                raise messages.definition(self.name, f"argument {argument!r} already has a vjp rule")
-            uses[i], call = read_rule(rule, argument, self.signature)
-            self.calls[argument] = rule, call
-        self.uses = tuple(uses)
-        self.plans.clear()
-        for made in ("rules", "pull"):
-            vars(self).pop(made, None)
-        return self
-
-    def kernel(self, backend: str) -> Callable[[Forward], Forward]:
-        """Replace the forward on one backend: ``@gelu.kernel("cupy")``. Same arguments, same result.
-
-        Raises:
-            OpDefinitionError: the kernel's parameters differ from the forward's, or the backend has one already.
-        """
-
-        def register(forward: Forward) -> Forward:
-            if backend in self.kernels:
-                raise messages.definition(self.name, f"already has a kernel for backend {backend!r}")
-            self.signature.check_kernel(forward, backend)
-            self.kernels[backend] = forward
-            self.table.clear()
-            return forward
-
-        return register
-
-    def batched(self, rule: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Say how the op runs on a batch, under vmap: ``@my_op.batched``, of a function ``rule(call)``.
-
-        ``call`` is a ``leafgrad.func.BatchedCall``; the rule returns the raw result with the batch as dimension 0.
-
-        Raises:
-            OpDefinitionError: the op has a rule already.
-        """
-        if self.batching is not None:
-            raise messages.definition(self.name, "already has a batching rule")
-        self.batching = rule
-        return rule
+        self.parameters = signature.parameters.keys()
+        self.dims = dims_of(traits, signature)
+        expand(self)
 
     def call(self, argument: str) -> Call:
         """The rule of an argument, and what to call it with. Where there is none, a rule that says so."""
@@ -129,9 +68,16 @@ class Op:
     def __repr__(self) -> str:
         return messages.describe_op(self)
 
+    def __str__(self) -> str:
+        return describe.description(self)
+
     # ---- dispatch ---------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **params: Any) -> Any:
+        if params.keys() != self.parameters:
+            params = self.signature.bind(params)
+        if self.dims is not None:
+            params = normalized(self, args, params)
         if len(args) == 1 and type(args[0]) in self.table:
             return self.run(args[0], args, params)
         for a in args:

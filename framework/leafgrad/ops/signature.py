@@ -92,6 +92,17 @@ class Signature:
         """Which named argument the i-th array of a call belongs to."""
         return min(i, len(self.arguments) - 1)
 
+    def bind(self, params: dict[str, Any]) -> dict[str, Any]:
+        """``params`` with the defaults of those that are missing. Raises TypeError."""
+        for name in params:
+            if name not in self.parameters:
+                raise TypeError(f"{self.name}: unexpected parameter {name!r}; expected {self.name}({self})")
+        found = {**self.parameters, **params}
+        for name, value in found.items():
+            if value is REQUIRED:
+                raise TypeError(f"{self.name}: missing the parameter {name!r}; expected {self.name}({self})")
+        return found
+
     def check_kernel(self, forward: Callable[..., Any], backend: str) -> None:
         """An OpDefinitionError unless ``forward`` takes the same arguments and parameters."""
         theirs = Signature(forward, self.name)

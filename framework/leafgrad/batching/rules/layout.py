@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from leafgrad.batching.call import BatchedCall, along, size
+from leafgrad.batching.call import BatchedCall, size
 from leafgrad.errors import TraceError
 from leafgrad.ops import convert, cumulative, flat, linalg, matrix_exp, reduce, shape
 from leafgrad.tensor import inplace, view
@@ -91,15 +91,11 @@ def _cat(call: BatchedCall) -> Any:
 # ---- along one dimension ------------------------------------------------------------------------------------------
 
 
-def one_dim(call: BatchedCall) -> Any:
-    return along(call, call.params["dim"], call.ndim(0))
-
-
 for op in (
     reduce.softmax, reduce.log_softmax, cumulative.shift, cumulative.cumsum, cumulative.cumprod, cumulative.recurrence,
     cumulative.cummax, cumulative.cummin, cumulative.logcumsumexp,
 ):  # fmt: skip
-    op.batched(one_dim)
+    op.batched(BatchedCall.along)
 
 
 # ---- many arrays as one vector ------------------------------------------------------------------------------------

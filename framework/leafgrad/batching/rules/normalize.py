@@ -1,7 +1,7 @@
 """Normalisation, over dimensions one further back."""
 
-from leafgrad.batching.call import reduction
+from leafgrad.batching.call import BatchedCall
 from leafgrad.ops.normalize import standardize, standardize_slope
 
-standardize.batched(reduction)
-standardize_slope.batched(reduction)
+standardize.batched(BatchedCall.along)
+standardize_slope.batched(BatchedCall.along)

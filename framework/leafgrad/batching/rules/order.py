@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from leafgrad.batching.call import BatchedCall, along, size
+from leafgrad.batching.call import BatchedCall, size
 from leafgrad.ops import extremes, index, reduce, sort
 from leafgrad.ops.shape import reshape
 
-
-def one_dim(call: BatchedCall) -> Any:
-    return along(call, call.params["dim"], call.ndim(0))
-
-
 for op in (sort.argsort, extremes.argmedian, extremes.argmode):
-    op.batched(one_dim)
+    op.batched(BatchedCall.along)
 
 
 def _rows(call: BatchedCall) -> Any:

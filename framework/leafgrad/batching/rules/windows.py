@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad.batching.batched import moved
-from leafgrad.batching.call import BatchedCall, along
+from leafgrad.batching.call import BatchedCall
 from leafgrad.ops import attention, convolution, ranges, windows
 from leafgrad.ops.shape import permute, reshape
 
@@ -25,9 +25,7 @@ for op in (
     op.batched(each)
 
 
-@ranges.range_sum.batched
-def _range_sum(call: BatchedCall) -> Any:
-    return along(call, call.params["dim"], call.ndim(0))
+ranges.range_sum.batched(BatchedCall.along)
 
 
 # ---- attention ----------------------------------------------------------------------------------------------------

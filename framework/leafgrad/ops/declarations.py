@@ -1,0 +1,191 @@
+"""What may be declared of an op beside its forward, each in one place: next to it.
+
+Every declaration is optional. Traits are shorthands for the commonest; what is declared goes before what a trait says.
+Rules of the compiler and of executors are given what they work with, so that an op imports none of it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
+
+from leafgrad.ops import messages
+from leafgrad.ops.pull import Call
+from leafgrad.ops.signature import Signature, declared, read_rule
+
+Forward = Callable[..., Any]
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+
+
+def spoken(what: str) -> str:
+    """The name of a declaration in a sentence."""
+    kind, _, of = what.partition(" ")
+    match kind:
+        case "vjp":
+            return f"a vjp rule for argument {of!r}"
+        case "kernel":
+            return f"a kernel for backend {of!r}"
+        case "lower":
+            return f"a lower rule for executor {of!r}"
+    return f"a {'batching' if kind == 'batched' else kind} rule"
+
+
+class Declarations:
+    """Base of Op: its name, its forward, and its rules.
+
+    Attributes:
+        shaping: the shape of its result, from those of its arguments.
+        chunking: how a batch flows through it in a compiled step.
+        batching: how it runs under vmap.
+        rewriting: what the compiler may put in its place, in turn.
+        lowering: for each executor, how it is generated.
+        methods: the names under which it is a function and a method of Tensor.
+        origins: for each declaration, ``module:line`` of where it was made.
+    """
+
+    def __init__(self, forward: Forward, name: str, traits: frozenset[str], signature: Signature) -> None:
+        self.forward = forward
+        self.name = name
+        self.traits = traits
+        self.signature = signature
+        self.__doc__ = forward.__doc__
+        self.c: str | None = None
+        self.ufunc: str | None = None
+        self.kernels: dict[str, Forward] = {}
+        self.table: dict[type, tuple[Forward, Any]] = {}
+        self.calls: dict[str, Call] = {}
+        self.uses: tuple[frozenset[str], ...] = (frozenset(),) * len(signature.arguments)
+        self.plans: dict[tuple[bool, ...], tuple[tuple[bool, ...], bool, bool]] = {}
+        self.shaping: Callable[..., Any] | None = None
+        self.chunking: Callable[[Any], Any] | None = None
+        self.batching: Callable[[Any], Any] | None = None
+        self.rewriting: tuple[Callable[[Any, Any], Any], ...] = ()
+        self.lowering: dict[str, Callable[..., Any]] = {}
+        self.methods: tuple[str, ...] = ()
+        self.origins: dict[str, str] = {}
+
+    def vjp(self, **rules: Callable[..., Any]) -> Self:
+        """Give the gradient rules, one per differentiable argument.
+
+        A rule's parameters are its save-list: ``g`` (gradient of the output), ``out``, any argument by name, an
+        argument's shape as ``<name>_shape``, and, keyword-only, parameters of the op. A rule returns the gradient
+        of its argument, before un-broadcasting, or None for zero. Rules are written with ops and operators.
+
+        Raises:
+            OpDefinitionError: unknown argument or rule parameter, or the op has rules already.
+        """
+        uses = list(self.uses)
+        for argument, rule in rules.items():
+            i = self.signature.index(argument)
+            self.declare(f"vjp {argument}", rule)
+            uses[i], call = read_rule(rule, argument, self.signature)
+            self.calls[argument] = rule, call
+        self.uses = tuple(uses)
+        self.plans.clear()
+        for made in ("rules", "pull"):
+            vars(self).pop(made, None)
+        return self
+
+    def kernel(self, backend: str) -> Callable[[Rule], Rule]:
+        """Replace the forward on one backend: ``@gelu.kernel("cupy")``. Same arguments, same result.
+
+        Raises:
+            OpDefinitionError: the kernel's parameters differ from the forward's, or the backend has one already.
+        """
+
+        def register(forward: Rule) -> Rule:
+            self.declare(f"kernel {backend}", forward)
+            self.signature.check_kernel(forward, backend)
+            self.kernels[backend] = forward
+            self.table.clear()
+            return forward
+
+        return register
+
+    def shape(self, rule: Rule) -> Rule:
+        """Say what the op makes, so that it is traced without being run: ``smooth.shape(lambda x, *, dim: ...)``.
+
+        The rule's positional parameters are the op's arguments, in order, each with ``shape``, ``ndim`` and ``dtype``
+        (a name, None for a number; a missing argument is None); the keyword-only ones are parameters of the op. It
+        returns the shape of the result, of the first argument's dtype, or ``x.like(shape, dtype)``; for several
+        results, a list of such. ``None``, a ValueError or an IndexError mean that the op itself must tell.
+
+        Raises:
+            OpDefinitionError: a parameter that the op lacks, or the op has a rule already.
+        """
+        self.declare("shape", rule)
+        positional, parameters, star, _ = declared(rule)
+        for name in parameters:
+            if name not in self.signature.parameters:
+                known = ", ".join(self.signature.parameters) or "none"
+                raise messages.definition(self.name, f"shape rule: unknown parameter {name!r}; the op has: {known}")
+        if not star and len(positional) != len(self.signature.arguments):
+            raise messages.definition(
+                self.name, f"shape rule: expected the arguments ({', '.join(self.signature.arguments)})"
+            )
+        self.shaping = rule
+        return rule
+
+    def chunk(self, rule: Rule) -> Rule:
+        """Say how the rows of a batch flow through the op: ``@smooth.chunk``, of a function ``rule(call)``.
+
+        ``call`` is a ``leafgrad.compile.axes.ChunkCall``; the rule returns what one of its methods gives, or None if
+        the op needs all rows at once.
+
+        Raises:
+            OpDefinitionError: the op has a rule already.
+        """
+        self.declare("chunk", rule)
+        self.chunking = rule
+        return rule
+
+    def batched(self, rule: Rule) -> Rule:
+        """Say how the op runs on a batch, under vmap: ``@my_op.batched``, of a function ``rule(call)``.
+
+        ``call`` is a ``leafgrad.func.BatchedCall``; the rule returns the raw result with the batch as dimension 0.
+
+        Raises:
+            OpDefinitionError: the op has a rule already.
+        """
+        self.declare("batched", rule)
+        self.batching = rule
+        return rule
+
+    def rewrite(self, rule: Rule) -> Rule:
+        """Let the compiler put something simpler in the op's place: ``@smooth.rewrite``, of ``rule(graph, equation)``.
+
+        ``graph`` is a ``leafgrad.compile.passes.rewrite.Rewriter``: ``graph.emit(op, *inputs, **params)`` makes an
+        equation. The rule returns the value to use instead, or None. Several rules are tried in order.
+        """
+        self.declare(f"rewrite {len(self.rewriting) + 1}", rule)
+        self.rewriting += (rule,)
+        return rule
+
+    def lower(self, executor: str, rule: Rule | None = None) -> Any:
+        """Say how an executor generates the op: ``smooth.lower("native", rule)``, or as a decorator.
+
+        What the rule is given, and returns, is the executor's to say: see its documentation.
+
+        Raises:
+            OpDefinitionError: the op has a rule for this executor already.
+        """
+
+        def register(rule: Rule) -> Rule:
+            self.declare(f"lower {executor}", rule)
+            self.lowering[executor] = rule
+            return rule
+
+        return register if rule is None else register(rule)
+
+    def declare(self, what: str, rule: Any) -> None:
+        """Note where a declaration is made; an OpDefinitionError if it is no function, or made already."""
+        if not callable(rule):
+            raise messages.definition(self.name, f"{what}: expected a function, got {rule!r}")
+        origin = self.origins.get(what, "trait")
+        if not origin.startswith("trait"):
+            raise messages.definition(self.name, f"already has {spoken(what)}, from {origin}")
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
+            frame = frame.f_back
+        self.origins[what] = f"{frame.f_globals.get('__name__', '?')}:{frame.f_lineno}"

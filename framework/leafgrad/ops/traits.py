@@ -1,0 +1,100 @@
+"""Traits: what may be said of an op in a word, and the declarations that each stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from leafgrad.ops.abstract import Abstract, Shape, broadcast
+from leafgrad.ops.declarations import Declarations
+from leafgrad.ops.signature import Signature
+
+TRAITS: Final = {
+    "elementwise": "each element of the result depends on the same element of the broadcast arguments",
+    "linear": "linear in all arguments together, with no other dependence on them",
+    "bilinear": "linear in each of two arguments, the other held fixed",
+    "reduction": "of the broadcast arguments the dimensions dim go, or keep size 1 if keepdim; the others are a batch",
+    "along": "works along dim and keeps the shape of the broadcast arguments; the other dimensions are a batch",
+    "view": "the result shares memory with the first argument wherever the array library lets it",
+    "random": "draws from the device's generator; runs once per call, in order",
+    "nondifferentiable": "the result never requires grad",
+    "comparison": "elementwise, with a boolean result",
+    "float": "integer arguments become the default floating dtype first",
+    "promote": "arguments of different dtype are brought to one, as elementwise ops do",
+    "any_dtype": "arguments of different dtypes are taken as they are",
+}
+
+
+def dims_of(traits: frozenset[str], signature: Signature) -> str | None:
+    """The parameter that names the dimensions that a reduction takes away, or that an op works along."""
+    return "dim" if traits & {"reduction", "along"} and "dim" in signature.parameters else None
+
+
+def expand(op: Declarations) -> None:
+    """Make the declarations that the op's traits stand for; what is declared of the op itself replaces them."""
+    traits = op.traits
+    if "elementwise" in traits:
+        fill(op, "elementwise", _meet, lambda call: call.aligned(), lambda call: call.elementwise())
+    elif "random" in traits and len(op.signature.arguments) == 1:
+        op.batching, op.origins["batched"] = lambda call: call.each_drawn(), "trait random"
+    elif dims_of(traits, op.signature) and "reduction" in traits:
+        fill(op, "reduction", _reduced, lambda call: call.reduced(), lambda call: call.along())
+    elif dims_of(traits, op.signature):
+        fill(op, "along", _meet, lambda call: call.along(), lambda call: call.along())
+
+
+def fill(
+    op: Declarations, trait: str, shape: Callable[..., Any], chunk: Callable[[Any], Any], batched: Callable[[Any], Any]
+) -> None:
+    op.shaping, op.chunking, op.batching = shape, chunk, batched
+    op.origins.update(dict.fromkeys(("shape", "chunk", "batched"), f"trait {trait}"))
+
+
+def _meet(*arguments: Abstract | None) -> Shape:
+    return broadcast([a.shape for a in arguments if a is not None])
+
+
+def _reduced(*arguments: Abstract | None, dim: Any, keepdim: bool = False) -> Shape:
+    shape = _meet(*arguments)
+    gone = dims(dim, len(shape))
+    return tuple([1 if i in gone else n for i, n in enumerate(shape) if keepdim or i not in gone])
+
+
+def dims(dim: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
+    """The dimensions that a normalised ``dim`` names: one, some, or all for None."""
+    return tuple(range(ndim)) if dim is None else dim if isinstance(dim, tuple) else (dim,)
+
+
+def normalized(op: Declarations, args: Iterable[Any], params: dict[str, Any]) -> dict[str, Any]:
+    """``params`` with each of ``dim`` counted from the front, and several in ascending order.
+
+    Raises:
+        IndexError: out of range. RuntimeError: named twice. TypeError: no int, tuple of ints, or None.
+    """
+    dim = params["dim"]
+    if dim is None:
+        return params
+    ndim = max([len(getattr(a, "_data", a).shape) for a in args if hasattr(a, "shape")], default=0)
+    if type(dim) is int:
+        return params if 0 <= dim < ndim else {**params, "dim": counted(op, dim, ndim)}
+    if type(dim) is tuple and (not dim or (len(dim) == 1 and type(dim[0]) is int and 0 <= dim[0] < ndim)):
+        return params
+    if not isinstance(dim, (tuple, list)):
+        return {**params, "dim": counted(op, dim, ndim)}
+    found = tuple(sorted([counted(op, d, ndim) for d in dim]))
+    for d in found:
+        if found.count(d) > 1:
+            raise RuntimeError(f"{op.name}: dim {d} appears multiple times in the list of dims")
+    return {**params, "dim": found}
+
+
+def counted(op: Declarations, dim: Any, ndim: int) -> int:
+    """One dimension, counted from the front."""
+    if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+        raise TypeError(f"{op.name}: dim: expected an int, a tuple of ints or None, got {type(dim).__name__}")
+    d, n = dim.__index__(), max(ndim, 1)
+    if not -n <= d < n:
+        raise IndexError(
+            f"{op.name}: dim: Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})"
+        )
+    return d % n
