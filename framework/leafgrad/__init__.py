@@ -57,6 +57,7 @@ from leafgrad.tensor.interop import *
 from leafgrad.tensor.joining import *
 from leafgrad.tensor.matmul import *
 from leafgrad.tensor.matrices import *
+from leafgrad.tensor.methods import DECLARED as _DECLARED
 from leafgrad.tensor.namespace import *
 from leafgrad.tensor.notebook import *
 from leafgrad.tensor.pointwise import *
@@ -97,7 +98,9 @@ else:
         if name == "vmap":
             globals()[name] = found = _import_module("leafgrad.func").vmap
             return found
+        if name in _DECLARED:
+            return _DECLARED[name]
         raise AttributeError(f"module 'leafgrad' has no attribute {name!r}", name=name)
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_LATER, *_OF_NN, "vmap"})
+        return sorted({*globals(), *_LATER, *_OF_NN, *_DECLARED, "vmap"})

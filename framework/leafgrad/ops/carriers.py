@@ -15,6 +15,7 @@ _view: Callable[..., Any]
 _detach: Callable[..., Any]
 _spread: Callable[..., Any]
 _draw: Callable[..., Any]
+_attach: Callable[[str, Callable[..., Any]], None]
 _independent: Callable[..., Any]
 
 # The version of every tensor made under inference_mode: it is never written, only recognised.
@@ -25,6 +26,17 @@ def adopt(tensor: type[TensorBase], view: Callable[..., Any], detach: Callable[.
     """Make ``tensor`` the class of all results, ``view(op, base, params, out)`` and ``detach`` the makers of views."""
     global TENSOR, _view, _detach
     TENSOR, _view, _detach = tensor, view, detach
+
+
+def adopt_methods(attach: Callable[[str, Callable[..., Any]], None]) -> None:
+    """Make ``attach(name, function)`` what gives Tensor and the public namespaces a function of an op."""
+    global _attach
+    _attach = attach
+
+
+def attach(name: str, function: Callable[..., Any]) -> None:
+    """Make a function a method of Tensor and a public function. Raises TypeError where the name is taken."""
+    _attach(name, function)
 
 
 def adopt_batches(spread: Callable[..., Any], draw: Callable[..., Any], independent: Callable[..., Any]) -> None:

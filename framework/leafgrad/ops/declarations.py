@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
-from leafgrad.ops import messages
+from leafgrad.ops import carriers, messages
 from leafgrad.ops.pull import Call
 from leafgrad.ops.signature import Signature, declared, read_rule
 
@@ -114,7 +114,7 @@ class Declarations:
         Raises:
             OpDefinitionError: a parameter that the op lacks, or the op has a rule already.
         """
-        self.declare("shape", rule)
+        self.check("shape", rule)
         positional, parameters, star, _ = declared(rule)
         for name in parameters:
             if name not in self.signature.parameters:
@@ -124,6 +124,7 @@ class Declarations:
             raise messages.definition(
                 self.name, f"shape rule: expected the arguments ({', '.join(self.signature.arguments)})"
             )
+        self.declare("shape", rule)
         self.shaping = rule
         return rule
 
@@ -178,13 +179,58 @@ class Declarations:
 
         return register if rule is None else register(rule)
 
-    def declare(self, what: str, rule: Any) -> None:
-        """Note where a declaration is made; an OpDefinitionError if it is no function, or made already."""
+    def method(self, name: str) -> Self:
+        """Make the op a method of Tensor, a function of ``leafgrad``, and one of the array API's namespace.
+
+        There, parameters may be given by position, behind the arrays: ``x.smooth(-1)``.
+
+        Raises:
+            OpDefinitionError: a name that is no identifier, or that Tensor or leafgrad has already.
+        """
+        if not (isinstance(name, str) and name.isidentifier()):
+            raise messages.definition(self.name, f"method: expected an identifier, got {name!r}")
+        try:
+            carriers.attach(name, self.by_position(name))
+        except TypeError as error:
+            raise messages.definition(self.name, str(error)) from None
+        self.declare(f"method {name}", self)
+        self.methods += (name,)
+        return self
+
+    def by_position(self, name: str) -> Callable[..., Any]:
+        """The op as a function whose parameters, too, may be given by position."""
+        arrays, parameters = len(self.signature.arguments), tuple(self.signature.parameters)
+
+        def function(*args: Any, **params: Any) -> Any:
+            extra = () if self.signature.variadic else args[arrays:]
+            if len(extra) > len(parameters):
+                raise TypeError(f"{name}: expected {name}({self.signature}), got {len(args)} arguments")
+            for parameter, value in zip(parameters, extra, strict=False):
+                if parameter in params:
+                    raise TypeError(f"{name}: got several values for {parameter!r}")
+                params[parameter] = value
+            return self(*args[: len(args) - len(extra)], **params)
+
+        function.__name__ = function.__qualname__ = name
+        function.__doc__, function.__module__ = self.__doc__, self.forward.__module__
+        vars(function)["__signature__"] = self.signature.public()
+        return function
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Run the op."""
+        raise NotImplementedError
+
+    def check(self, what: str, rule: Any) -> None:
+        """An OpDefinitionError if a declaration is no function, or made already."""
         if not callable(rule):
             raise messages.definition(self.name, f"{what}: expected a function, got {rule!r}")
         origin = self.origins.get(what, "trait")
         if not origin.startswith("trait"):
             raise messages.definition(self.name, f"already has {spoken(what)}, from {origin}")
+
+    def declare(self, what: str, rule: Any) -> None:
+        """Check a declaration, and note where it is made."""
+        self.check(what, rule)
         frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
             frame = frame.f_back

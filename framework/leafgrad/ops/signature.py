@@ -80,6 +80,21 @@ class Signature:
             names.append("*")
         return ", ".join(names + keyword)
 
+    def public(self) -> inspect.Signature:
+        """How it is called where parameters may be given by position."""
+        kind = inspect.Parameter
+        last = len(self.arguments) - 1
+        found = [
+            kind(a, kind.VAR_POSITIONAL)
+            if self.variadic and i == last
+            else kind(a, kind.POSITIONAL_OR_KEYWORD, default=kind.empty if i < self.required else None)
+            for i, a in enumerate(self.arguments)
+        ]
+        optional = [p.default is not kind.empty for p in found] + [d is not REQUIRED for d in self.parameters.values()]
+        keyword = self.variadic or optional != sorted(optional)  # Python has no required argument after one that is not
+        place = kind.KEYWORD_ONLY if keyword else kind.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([*found, *(kind(p, place, default=d) for p, d in self.parameters.items())])
+
     def index(self, argument: str) -> int:
         """The position of an argument, by name."""
         if argument not in self.arguments:

@@ -55,6 +55,7 @@ from leafgrad.tensor.creation import (
 from leafgrad.tensor.derived import conj as conj, imag as imag, positive as positive, real as real
 from leafgrad.tensor.interop import from_dlpack as from_dlpack
 from leafgrad.tensor.matmul import matmul as matmul
+from leafgrad.tensor.methods import DECLARED
 from leafgrad.tensor.pointwise import (
     abs as abs,
     acos as acos,
@@ -433,3 +434,10 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Seq
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The dot product along a dimension."""
     return (x1 * x2).sum(axis)
+
+
+def __getattr__(name: str) -> object:
+    """The functions that plugins' ops declare."""
+    if name in DECLARED:
+        return DECLARED[name]
+    raise AttributeError(f"module 'leafgrad.tensor.array_api' has no attribute {name!r}", name=name)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
 
+from leafgrad.ops import carriers
 from leafgrad.tensor.public import public
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -15,6 +17,19 @@ class Methods:
     """Base of Tensor that holds the functions marked with ``@method``."""
 
     __slots__ = ()
+
+
+# The functions of ops that plugins made methods: what `leafgrad` and the array API's namespace have besides their own.
+DECLARED: dict[str, Callable[..., Any]] = {}
+
+
+def declare(name: str, function: Callable[..., Any]) -> None:
+    """Make the function of an op a method of Tensor, and a function of the public namespaces."""
+    package = sys.modules["leafgrad"]
+    if hasattr(package, name) or hasattr(package.Tensor, name):
+        raise TypeError(f"leafgrad has {name!r} already; choose another name")
+    setattr(Methods, name, function)
+    DECLARED[name] = function
 
 
 def method(function: F) -> F:
@@ -32,3 +47,6 @@ def attach(name: str, function: Callable[..., Any] | property) -> None:
             function.__name__ = function.__qualname__ = name
         function = public(function, bound=True)
     setattr(Methods, name, function)
+
+
+carriers.adopt_methods(declare)

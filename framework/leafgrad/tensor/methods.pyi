@@ -14,7 +14,9 @@ from leafgrad.tensor.random import Generator
 from leafgrad.tensor.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
+DECLARED: dict[str, Callable[..., Any]]
 
+def declare(name: str, function: Callable[..., Any]) -> None: ...
 def method(function: F) -> F: ...
 def attach(name: str, function: Callable[..., Any] | property) -> None: ...
 

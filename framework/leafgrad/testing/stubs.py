@@ -24,7 +24,9 @@ WIDTH: Final = 120
 HEADER: Final = '"""What functions give to Tensor. Written by `python -m leafgrad.testing.stubs`; do not edit."""\n'
 REST: Final = """
 F = TypeVar("F", bound=Callable[..., Any])
+DECLARED: dict[str, Callable[..., Any]]
 
+def declare(name: str, function: Callable[..., Any]) -> None: ...
 def method(function: F) -> F: ...
 def attach(name: str, function: Callable[..., Any] | property) -> None: ...
 

@@ -1,0 +1,137 @@
+"""What is declared of an op beside its forward: parameters, methods, and what print tells."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import leafgrad
+from leafgrad.errors import OpDefinitionError
+from leafgrad.tensor.methods import DECLARED, Methods
+
+
+@leafgrad.op("reduction", "float")
+def smoothmax(xp, x, *, dim, keepdim=True):
+    """log(sum(exp(x))) along ``dim``."""
+    return xp.log(xp.exp(x).sum(axis=dim, keepdims=keepdim))
+
+
+@leafgrad.op("reduction")
+def inner(xp, x, y, *, dim, keepdim=False):
+    return (x * y).sum(axis=dim, keepdims=keepdim)
+
+
+@leafgrad.op("along")
+def running(xp, x, *, dim, reverse=False):
+    return xp.cumsum(x, axis=dim)
+
+
+@pytest.fixture
+def named():
+    """A method of Tensor for the time of a test."""
+    smoothmax.method("smoothmax")
+    yield "smoothmax"
+    del DECLARED["smoothmax"]
+    delattr(Methods, "smoothmax")
+    smoothmax.methods = ()
+    del smoothmax.origins["method smoothmax"]
+
+
+def reference(x, dim, keepdim=True):
+    return np.log(np.exp(x).sum(axis=dim, keepdims=keepdim))
+
+
+@pytest.mark.parametrize("dim", [0, -1, (0, -1), (-1, 0), [1], None, np.int64(1)])
+@pytest.mark.parametrize("given", [{}, {"keepdim": False}])
+def test_dims_are_counted_from_the_front_and_defaults_are_filled(dim, given):
+    x = leafgrad.randn(3, 4)
+    asked = tuple(dim) if isinstance(dim, list) else dim
+    expected = reference(x.numpy(), asked, **given)
+    np.testing.assert_allclose(smoothmax(x, dim=dim, **given).numpy(), expected, rtol=1e-6)
+
+    def function(x):
+        return smoothmax(x, dim=dim, **given) * 2
+
+    step = leafgrad.compile(function)
+    for _ in range(4):
+        np.testing.assert_allclose(step(x).numpy(), 2 * expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dim", [0, -1, (0, 1), (-1,), None])
+def test_vmap_of_a_reduction_with_any_dim(dim):
+    x, y = leafgrad.randn(5, 3, 4), leafgrad.randn(3, 4)
+    got = leafgrad.func.vmap(lambda a: smoothmax(a, dim=dim))(x)
+    np.testing.assert_allclose(got.numpy(), [reference(a, dim) for a in x.numpy()], rtol=1e-6)
+    both = leafgrad.func.vmap(lambda a: inner(a, y, dim=dim))(x)
+    np.testing.assert_allclose(both.numpy(), [(a * y.numpy()).sum(dim) for a in x.numpy()], rtol=1e-5)
+    swapped = leafgrad.func.vmap(lambda a: inner(y, a, dim=dim), in_dims=2)(x.movedim(0, 2))
+    np.testing.assert_allclose(swapped.numpy(), both.numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_vmap_along(dim):
+    x = leafgrad.randn(5, 3, 4)
+    got = leafgrad.func.vmap(lambda a: running(a, dim=dim))(x)
+    np.testing.assert_allclose(got.numpy(), [np.cumsum(a, dim) for a in x.numpy()], rtol=1e-5)
+
+
+def test_wrong_parameters_are_named():
+    x = leafgrad.ones(3, 4)
+    for given, error, words in (
+        ({"dim": 2}, IndexError, r"smoothmax: dim: Dimension out of range \(expected .* \[-2, 1\], but got 2\)"),
+        ({"dim": (0, -2)}, RuntimeError, "smoothmax: dim 0 appears multiple times"),
+        ({"dim": 1.0}, TypeError, "smoothmax: dim: expected an int, a tuple of ints or None, got float"),
+        ({"dim": True}, TypeError, "got bool"),
+        ({}, TypeError, r"smoothmax: missing the parameter 'dim'; expected smoothmax\(x, \*, dim, keepdim=True\)"),
+        ({"dim": 0, "axis": 1}, TypeError, "smoothmax: unexpected parameter 'axis'"),
+    ):
+        with pytest.raises(error, match=words):
+            smoothmax(x, **given)
+        with pytest.raises(error, match=words):
+            leafgrad.trace(lambda x, given=given: smoothmax(x, **given), x)
+
+
+def test_a_method_is_a_function_of_every_namespace(named):
+    x = leafgrad.randn(3, 4)
+    expected = reference(x.numpy(), -1, keepdim=False)
+    functions = (leafgrad.smoothmax, x.__array_namespace__().smoothmax, leafgrad.Tensor.smoothmax)
+    for got in (x.smoothmax(-1, False), x.smoothmax(dim=-1, keepdim=False), *(f(x, -1, False) for f in functions)):
+        np.testing.assert_allclose(got.numpy(), expected, rtol=1e-6)
+    assert str(inspect.signature(leafgrad.smoothmax)) == "(x, dim, keepdim=True)"
+    assert "smoothmax" in dir(leafgrad)
+    assert leafgrad.smoothmax.__doc__ == smoothmax.__doc__
+    with pytest.raises(TypeError, match="smoothmax: got several values for 'dim'"):
+        x.smoothmax(0, dim=1)
+    with pytest.raises(TypeError, match=r"smoothmax: expected .*, got 4 arguments"):
+        x.smoothmax(0, True, 1)
+
+
+@pytest.mark.parametrize("name", ["exp", "backward", "nn", "no name", ""])
+def test_a_method_does_not_take_a_name_that_is_taken(name):
+    with pytest.raises(OpDefinitionError, match="op 'smoothmax': "):
+        smoothmax.method(name)
+    assert smoothmax.methods == ()
+
+
+def test_print_tells_what_there_is_and_what_is_not():
+    text = str(smoothmax)
+    assert text.startswith("smoothmax(x, *, dim, keepdim=True): log(sum(exp(x))) along ``dim``.")
+    rows = {line.split("  ")[1]: line for line in text.splitlines()[1:]}
+    assert "none: an error where it is needed" in rows["vjp x"]
+    assert "trait reduction" in rows["chunk"]
+    assert "leafgrad.ops.reduce:" in str(leafgrad.ops.reduce.sum)
+
+
+def test_a_declaration_is_made_once():
+    rule = running.shape(lambda x, *, dim: x.shape)
+    assert running.shaping is rule
+    with pytest.raises(OpDefinitionError, match=r"already has a shape rule, from .*test_declarations:\d+"):
+        running.shape(rule)
+    with pytest.raises(OpDefinitionError, match="shape rule: unknown parameter 'axis'; the op has: dim, keepdim"):
+        inner.shape(lambda x, y, *, axis: x.shape)
+    with pytest.raises(OpDefinitionError, match=r"shape rule: expected the arguments \(x, y\)"):
+        inner.shape(lambda x: x.shape)
+    with pytest.raises(OpDefinitionError, match="lower native: expected a function, got 'exp"):
+        inner.lower("native", "exp(x)")
