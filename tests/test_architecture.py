@@ -30,6 +30,7 @@ ROOMS = {
     "autograd": "errors dtypes modes plugins backends devices ops tensor batching",
     "func": "errors dtypes modes ops tensor batching autograd",
     "linalg": "errors tensor",
+    "rules": "backends ops",
     "special": "ops tensor",
     "random": "tensor",
     "distributions": "errors dtypes modes devices ops tensor autograd",

@@ -81,11 +81,18 @@ bool, float, int = bool_, float_, int_
 _publish(globals())
 
 if _TYPE_CHECKING:
-    from leafgrad import compat as compat, distributions as distributions, func as func, nn as nn, optim as optim
+    from leafgrad import (
+        compat as compat,
+        distributions as distributions,
+        func as func,
+        nn as nn,
+        optim as optim,
+        rules as rules,
+    )
     from leafgrad.func import vmap as vmap
     from leafgrad.nn.functional import cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance
 else:
-    _LATER = ("compat", "distributions", "func", "nn", "optim")
+    _LATER = ("compat", "distributions", "func", "nn", "optim", "rules")
     _OF_NN = ("cosine_similarity", "pairwise_distance")
 
     def __getattr__(name: str) -> object:

@@ -17,7 +17,7 @@ from leafgrad.ops import carriers, messages
 from leafgrad.ops.convert import clone
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.shape import expand, permute
-from leafgrad.tensor.operators import Operators
+from leafgrad.tensor.operators import SymbolOperators
 
 NUMBERS: Final = itertools.count(1)
 
@@ -44,7 +44,7 @@ class Batch:
         return f"<batch {self.level} of {self.size}>"
 
 
-class Batched(Operators, SymbolBase):
+class Batched(SymbolOperators, SymbolBase):
     """An array, Symbol or Batched whose first dimension is the batch; shape and ndim are those of one sample."""
 
     __slots__ = ("__weakref__", "array", "batch")

@@ -11,10 +11,10 @@ from leafgrad.compile.graph import Value
 from leafgrad.errors import TraceError
 from leafgrad.ops import messages
 from leafgrad.ops.node import SymbolBase
-from leafgrad.tensor.operators import Operators
+from leafgrad.tensor.operators import SymbolOperators
 
 
-class Symbol(Operators, SymbolBase):
+class Symbol(SymbolOperators, SymbolBase):
     """A value of the program being recorded, by the recorder ``tracer``.
 
     ``weak`` symbols stand for Python numbers and give way to tensors in type promotion.

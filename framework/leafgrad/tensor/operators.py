@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from leafgrad.ops import compare, elementwise as ew, rounding
+from leafgrad.ops import carriers, compare, elementwise as ew, rounding
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.node import SymbolBase, TensorBase
 
@@ -69,3 +69,12 @@ class Operators:
 
     def __pos__(self) -> Any:
         return self
+
+
+class SymbolOperators(Operators):
+    """The same, and indexing, for what stands for an array: rules may use it as they use arrays."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        return carriers.alias(self)[key]._data
