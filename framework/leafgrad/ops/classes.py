@@ -44,6 +44,8 @@ pick.vjp(
     x=lambda g, target, x_shape, *, dim, ignore: place(g, target, shape=x_shape, dim=dim, ignore=ignore),
 )  # fmt: skip
 place.vjp(v=lambda g, target, *, dim, ignore: pick(g, target, dim=dim, ignore=ignore))
+pick.lower("native", lambda c, e: c.pick(e.params["dim"], e.params["ignore"]))
+place.lower("native", lambda c, e: c.place(e.params["dim"], e.params["ignore"]))
 
 
 # ---- the mean cross-entropy, whole --------------------------------------------------------------------------------

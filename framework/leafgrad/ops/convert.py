@@ -16,6 +16,7 @@ def to_dtype(xp: Any, x: Any, *, dtype: str, source: str) -> Any:
 
 
 to_dtype.vjp(x=lambda g, *, dtype, source: to_dtype(g, dtype=source, source=dtype))
+to_dtype.lower("native", lambda c, e: c.elementwise("x", kind=e.values[0].dtype))
 
 
 @op("linear", "any_dtype")
@@ -28,7 +29,7 @@ def to_device(xp: Any, x: Any, *, device: tuple[str, int], source: tuple[str, in
 to_device.vjp(x=lambda g, *, device, source: to_device(g, device=source, source=device))
 
 
-@op("linear", "any_dtype", "elementwise")
+@op("linear", "any_dtype", "elementwise", c="x")
 def clone(xp: Any, x: Any) -> Any:
     """A copy of ``x`` in memory of its own. (...) -> (...)"""
     return x.copy()
@@ -41,6 +42,9 @@ clone.vjp(x=lambda g: g)
 def new_full(xp: Any, x: Any, *, shape: tuple[int, ...], value: float, dtype: str | None = None) -> Any:
     """A new array of ``shape`` filled with ``value``, on the device of ``x`` and, by default, of its dtype."""
     return xp.full(shape, value, dtype=dtype or x.dtype)
+
+
+new_full.lower("native", lambda c, e: c.elementwise("value", arrays=False))
 
 
 to_dtype.label = to_device.label = "ToCopyBackward0"  # PyTorch's name

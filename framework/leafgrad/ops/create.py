@@ -77,3 +77,9 @@ def triangle(xp: Any, *, rows: int, columns: int, offset: int, lower: bool, dtyp
     last = xp.arange(rows, dtype="int64").reshape(rows, 1) + offset
     column = xp.arange(columns, dtype="int64")
     return xp.stack(xp.nonzero(column <= last if lower else column >= last)).astype(dtype)
+
+
+zeros.lower("native", lambda c, e: c.filled(0))
+full.lower("native", lambda c, e: c.filled(e.params["value"]))
+for _op in (constant, arange, linspace, logspace, eye, triangle):
+    _op.lower("native", lambda c, e: c.constant())

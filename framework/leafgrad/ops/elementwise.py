@@ -106,6 +106,14 @@ def _pow_y(g: Any, out: Any, x: Any, y: Any) -> Any:
 pow.vjp(x=_pow_x, y=_pow_y)
 
 
+@pow.lower("native")
+def _power(c: Any, e: Any) -> Any:
+    """Small whole powers and roots as NumPy's own shortcuts have them."""
+    y = e.inputs[1]
+    common = {1: "x", 2: "x * x", 3: "x * x * x", 4: "(x * x) * (x * x)", 0.5: "sqrt(x)", -1: "1 / x"}
+    return c.elementwise(common.get(y, "pow(x, y)") if isinstance(y, (int, float)) else "pow(x, y)")
+
+
 @op("elementwise", c="x * x")
 def square(xp: Any, x: Any) -> Any:
     """x times x; of bools int64, as other powers of them are. (...) -> (...)"""

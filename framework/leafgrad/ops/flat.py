@@ -33,3 +33,5 @@ def offsets(shapes: tuple[Shape, ...]) -> list[int]:
 
 pack.vjp(xs=lambda g, xs_shape, index: unpack(g, shapes=tuple(map(tuple, xs_shape)))[index])
 unpack.vjp(x=lambda g: pack(*g))
+pack.lower("native", lambda c, e: c.join())
+unpack.lower("native", lambda c, e: c.view(lambda x, axis: x.divided(e.params["shapes"])))

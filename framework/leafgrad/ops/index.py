@@ -101,6 +101,8 @@ def index_sum(xp: Any, x: Any, *at: Any, shape: Shape, dims: tuple[int, ...]) ->
 
 index.vjp(x=lambda g, x_shape, at, *, dims: index_sum(g, *at, shape=x_shape, dims=dims))
 index_sum.vjp(x=lambda g, at, *, dims: index(g, *at, dims=dims))
+index.lower("native", lambda c, e: c.lookup("read", e.params["dims"], at=1))
+index_sum.lower("native", lambda c, e: c.lookup("add", e.params["dims"], at=1))
 
 
 @op("any_dtype")
@@ -114,6 +116,7 @@ def index_put(xp: Any, x: Any, v: Any, *at: Any, dims: tuple[int, ...]) -> Any:
 index_put.vjp(
     x=lambda g, at, *, dims: index_put(g, 0, *at, dims=dims), v=lambda g, at, *, dims: index(g, *at, dims=dims)
 )
+index_put.lower("native", lambda c, e: c.lookup("write", e.params["dims"], at=2))
 
 
 # ---- along one dimension ------------------------------------------------------------------------------------------
@@ -135,6 +138,8 @@ def gather_sum(xp: Any, x: Any, at: Any, *, shape: Shape, dim: int) -> Any:
 
 gather.vjp(x=lambda g, x_shape, at, *, dim: gather_sum(g, at, shape=x_shape, dim=dim))
 gather_sum.vjp(x=lambda g, at, *, dim: gather(g, at, dim=dim))
+gather.lower("native", lambda c, e: c.lookup("read", (e.params["dim"],), at=1, along=True))
+gather_sum.lower("native", lambda c, e: c.lookup("add", (e.params["dim"],), at=1, along=True))
 
 
 @op("any_dtype")
@@ -147,6 +152,7 @@ def scatter(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
 
 
 scatter.vjp(x=lambda g, at, *, dim: scatter(g, at, 0, dim=dim), v=lambda g, at, *, dim: gather(g, at, dim=dim))
+scatter.lower("native", lambda c, e: c.lookup("write", (e.params["dim"],), at=1, along=True))
 
 
 @op("any_dtype")
@@ -177,6 +183,11 @@ scatter_best.vjp(
         _ones_where(g, v == gather(out, at, dim=dim)) * gather(_share(g, out, x, at, v, dim), at, dim=dim)
     ),
 )
+
+
+@scatter_best.lower("native")
+def _extreme(c: Any, e: Any) -> Any:
+    return c.lookup("maximum" if e.params["largest"] else "minimum", (e.params["dim"],), at=1, along=True)
 
 
 @op("any_dtype")

@@ -68,6 +68,9 @@ def coins(xp: Any, *, generator: Generator, shape: Shape, dtype: str, p: float) 
     return generator.bernoulli(p, shape, dtype)
 
 
+coins.lower("native", lambda c, e: c.draw())
+
+
 @op("random", "any_dtype")
 def bernoulli(xp: Any, p: Any, *, generator: Generator) -> Any:
     """Ones with the probabilities p, zeros otherwise, of p's dtype. (...) -> (...)"""

@@ -61,6 +61,7 @@ def _sum(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
 
 
 sum.vjp(x=lambda g, x_shape, *, dim: spread(g, x_shape, dim))
+sum.lower("native", lambda c, e: c.reduction("sum", e.params["dim"]))
 
 
 @op("linear", "reduction")
@@ -72,6 +73,7 @@ def mean(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
 
 
 mean.vjp(x=lambda g, x_shape, *, dim: spread(g / count(x_shape, dim), x_shape, dim))
+mean.lower("native", lambda c, e: c.reduction("sum", e.params["dim"], mean=True))
 
 
 @op("reduction")
@@ -102,6 +104,7 @@ def _prod_x(g: Any, x: Any, x_shape: Dims, *, dim: Dims) -> Any:
 
 
 prod.vjp(x=_prod_x)
+prod.lower("native", lambda c, e: c.reduction("prod", e.params["dim"]))
 
 
 # ---- spread -------------------------------------------------------------------------------------------------------
@@ -201,6 +204,7 @@ def _logsumexp_x(g: Any, out: Any, x: Any, x_shape: Dims, *, dim: Dims) -> Any:
 
 
 logsumexp.vjp(x=_logsumexp_x)
+logsumexp.lower("native", lambda c, e: c.normalized("logsumexp", e.params["dim"]))
 
 
 @op
@@ -222,6 +226,7 @@ def _along(x: Any, dim: int) -> Any:
 
 
 softmax.vjp(x=lambda g, out, *, dim: out * (g - _along(g * out, dim)))
+softmax.lower("native", lambda c, e: c.normalized("softmax", (e.params["dim"],)))
 
 
 @op
@@ -237,6 +242,7 @@ def log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
 
 
 log_softmax.vjp(x=lambda g, out, *, dim: g - exp(out) * _along(g, dim))
+log_softmax.lower("native", lambda c, e: c.normalized("log_softmax", (e.params["dim"],)))
 
 
 # ---- largest and smallest -----------------------------------------------------------------------------------------
@@ -263,6 +269,8 @@ def share(g: Any, out: Any, x: Any, x_shape: Dims, *, dim: Dims) -> Any:
 
 amax.vjp(x=share)
 amin.vjp(x=share)
+amax.lower("native", lambda c, e: c.reduction("maximum", e.params["dim"]))
+amin.lower("native", lambda c, e: c.reduction("minimum", e.params["dim"]))
 
 
 # ---- logic --------------------------------------------------------------------------------------------------------

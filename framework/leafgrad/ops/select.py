@@ -114,6 +114,13 @@ def _clamp_high(g: Any, x: Any, low: Any, high: Any) -> Any:
 clamp.vjp(x=_clamp_x, low=_clamp_low, high=_clamp_high)
 
 
+@clamp.lower("native")
+def _clamped(c: Any, e: Any) -> Any:
+    low, high = (*e.inputs, None, None)[1:3]
+    text = "x" if low is None else "maximum(x, low)"
+    return c.elementwise(text if high is None else f"minimum({text}, high)")
+
+
 @op("elementwise")
 def nan_to_num(xp: Any, x: Any, *, nan: float, posinf: float | None, neginf: float | None) -> Any:
     """x with nan and infinities replaced; None stands for the largest (smallest) finite number."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any
 
+from leafgrad.ops.abstract import reduced
 from leafgrad.ops.define import op
 
 Shape = tuple[int, ...]
@@ -22,6 +23,7 @@ def reshape(xp: Any, x: Any, *, shape: Shape) -> Any:
 
 
 reshape.vjp(x=lambda g, x_shape: reshape(g, shape=x_shape))
+reshape.lower("native", lambda c, e: c.view(lambda x, axis: x.reshape(e.out.shape, axis)))
 
 
 @op("linear", "view")
@@ -31,6 +33,7 @@ def permute(xp: Any, x: Any, *, dims: tuple[int, ...]) -> Any:
 
 
 permute.vjp(x=lambda g, *, dims: permute(g, dims=tuple(sorted(range(len(dims)), key=dims.__getitem__))))
+permute.lower("native", lambda c, e: c.view(lambda x, axis: x.permute(e.params["dims"])))
 
 
 @op("linear", "view")
@@ -41,6 +44,7 @@ def expand(xp: Any, x: Any, *, shape: Shape) -> Any:
 
 
 expand.vjp(x=lambda g: g)
+expand.lower("native", lambda c, e: c.view(lambda x, axis: x.expand(e.out.shape)))
 
 
 @op("linear")
@@ -52,6 +56,7 @@ def sum_to(xp: Any, x: Any, *, shape: Shape) -> Any:
 
 
 sum_to.vjp(x=lambda g, x_shape: expand(g, shape=x_shape))
+sum_to.lower("native", lambda c, e: c.reduction("sum", reduced(e.values[0].shape, e.out.shape)))
 
 
 # ---- diagonals and triangles --------------------------------------------------------------------------------------
@@ -117,6 +122,7 @@ def roll(xp: Any, x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> 
 
 flip.vjp(x=lambda g, *, dims: flip(g, dims=dims))
 roll.vjp(x=lambda g, *, shifts, dims: roll(g, shifts=tuple(-s for s in shifts), dims=dims))
+flip.lower("native", lambda c, e: c.view(lambda x, axis: x.flip(e.params["dims"])))
 
 
 # ---- joining and parts --------------------------------------------------------------------------------------------
@@ -147,6 +153,8 @@ def unpart(xp: Any, x: Any, *, at: Index, shape: Shape) -> Any:
 
 part.vjp(x=lambda g, x_shape, *, at: unpart(g, at=at, shape=x_shape))
 unpart.vjp(x=lambda g, *, at: part(g, at=at))
+part.lower("native", lambda c, e: c.view(lambda x, axis: x.part(e.params["at"])))
+unpart.lower("native", lambda c, e: c.placed(e.params["at"]))
 
 
 @op
@@ -158,6 +166,7 @@ def pad(xp: Any, x: Any, *, at: Index, shape: Shape, value: float) -> Any:
 
 
 pad.vjp(x=lambda g, *, at: part(g, at=at))
+pad.lower("native", lambda c, e: c.placed(e.params["at"], e.params["value"]))
 
 
 @op("linear", "promote")
@@ -185,3 +194,4 @@ def _cat_rule(g: Any, xs_shape: tuple[Shape, ...], index: int, *, dim: int) -> A
 
 
 cat.vjp(xs=_cat_rule)
+cat.lower("native", lambda c, e: c.join(e.params["dim"]))

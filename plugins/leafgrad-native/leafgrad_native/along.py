@@ -3,49 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from leafgrad_native import expressions
 from leafgrad_native.expressions import C_TYPES, literal
 from leafgrad_native.forms import Form
-from leafgrad_native.kernels import Normalize, Reduce, Select
+from leafgrad_native.kernels import Lines, Normalize, Reduce, Select
+from leafgrad_native.products import short
 from leafgrad_native.strides import linear
 from leafgrad_native.writer import SIMD, Writer
 
-SUMS = ("sum", "sum_to", "mean")
-COLUMNS, ROWS = (
-    64,
-    64,
-)  # a sum over rows takes so many columns at once, and adds up so many rows before it adds to the total
-START = {"sum": 0.0, "sum_to": 0.0, "mean": 0.0, "prod": 1.0, "amax": -math.inf, "amin": math.inf}
+COLUMNS = ROWS = 64  # a sum over rows takes so many columns at once, and adds up so many rows at first
+START = {"sum": 0.0, "prod": 1.0, "maximum": -math.inf, "minimum": math.inf}
 
 
-def _call(name: str) -> Callable[[str, str, str], str]:
-    return lambda total, x, kind: f"lg_{name}_{'f32' if kind == 'float32' else 'f64'}({total}, {x})"
-
-
-def _plus(total: str, x: str, kind: str) -> str:
-    return f"{total} + {x}"
-
-
-COMBINE: dict[str, Callable[[str, str, str], str]] = {
-    "sum": _plus,
-    "sum_to": _plus,
-    "mean": _plus,
-    "prod": lambda total, x, kind: f"{total} * {x}",
-    "amax": _call("maximum"),
-    "amin": _call("minimum"),
-}
+def combine(kind: str, total: str, x: str, dtype: str) -> str:
+    """One more element of a reduction."""
+    if kind in ("sum", "prod"):
+        return f"{total} {'+' if kind == 'sum' else '*'} {x}"
+    return f"lg_{kind}_{short(dtype)}({total}, {x})"
 
 
 def reduce(w: Writer, reduce: Reduce) -> None:
     """Sums, products and extremes over dimensions."""
     (x,), out, dims = reduce.sources, reduce.target, reduce.dims
-    name = reduce.maker.name
     kept = [k for k in range(len(x.shape)) if k not in dims]
     outer = [k for k in kept if k != x.axis and x.shape[k] != 1]
     inner = [k for k in dims if k != x.axis and x.shape[k] != 1]
     targets = [s for s, n in zip(out.strides, out.shape, strict=True) if n != 1 and s is not None]
-    if name in SUMS and x.axis is None and inner and outer and max(inner) < max(outer):
+    if reduce.kind == "sum" and x.axis is None and inner and outer and max(inner) < max(outer):
         columns(w, reduce, x, outer, inner)
         return
     if reduce.total and not inner and len(outer) <= 1:
@@ -61,17 +47,16 @@ def reduce(w: Writer, reduce: Reduce) -> None:
     steps = [int(x.strides[k] or 0) for k in (*outer, *inner)]
     variables = [*outs, *(f"i{a}" for a in range(len(inner)))]
     kind = x.root.dtype
-    combine = COMBINE[name]
     if x.axis is not None and not reduce.total:
         w.points()
-        w.add(f"{where} = {literal(START[name], kind)};")
+        w.add(f"{where} = {literal(START[reduce.kind], kind)};")
         w.close()
         for a, k in enumerate(inner):
             w.loop(f"i{a}", x.shape[k])
         w.points()
-        w.add(f"{where} = {combine(where, w.at(x, steps, variables), kind)};")
+        w.add(f"{where} = {combine(reduce.kind, where, w.at(x, steps, variables), kind)};")
         w.close(1 + len(inner))
-        if name == "mean":
+        if reduce.mean:
             w.points()
             w.add(f"{where} /= {math.prod(x.shape[k] for k in dims)};")
             w.close()
@@ -107,7 +92,7 @@ def columns(w: Writer, reduce: Reduce, x: Form, outer: Sequence[int], inner: Seq
     w.add(SIMD)
     w.add(f"for (long k = 0; k < {COLUMNS}; k++) total[k] += s[k];")
     w.close(len(inner))
-    mean = f" / {math.prod(x.shape[k] for k in reduce.dims)}" if reduce.maker.name == "mean" else ""
+    mean = f" / {math.prod(x.shape[k] for k in reduce.dims)}" if reduce.mean else ""
     w.add(f"for (long {last} = c; {last} < end; {last}++) {w.at(out, targets, outs)} = total[{last} - c]{mean};")
     w.close(len(outer))
 
@@ -122,11 +107,10 @@ def scalar(
     counts: Sequence[int],
 ) -> None:
     """One element of the result: over the valid points of a chunk, or over dimensions of a whole array."""
-    name, kind = reduce.maker.name, x.root.dtype
+    kind = x.root.dtype
     t = C_TYPES[kind]
     inner = variables[len(variables) - len(counts) :]
-    w.add(f"{t} total = {literal(START[name], kind)};")
-    sums = name in SUMS
+    w.add(f"{t} total = {literal(START[reduce.kind], kind)};")
     if reduce.total:
         for v, n in zip(inner, counts, strict=True):
             w.loop(v, n)
@@ -140,7 +124,7 @@ def scalar(
     for v, n in zip(inner[:-1], counts[:-1], strict=True):
         w.loop(v, n)
     place = w.at(x, steps, variables)
-    if counts and sums:  # partial sums of limited length keep the digits of long ones
+    if counts and reduce.kind == "sum":  # partial sums of limited length keep the digits of long ones
         v, n = inner[-1], counts[-1]
         w.open(f"for (long b = 0; b < {n}; b += 1024) {{")
         w.add(f"{t} s = 0;")
@@ -151,19 +135,19 @@ def scalar(
         w.close()
     elif counts:
         w.loop(inner[-1], counts[-1])
-        w.add(f"total = {COMBINE[name]('total', place, kind)};")
+        w.add(f"total = {combine(reduce.kind, 'total', place, kind)};")
         w.close()
     else:
-        w.add(f"total = {COMBINE[name]('total', place, kind)};")
+        w.add(f"total = {combine(reduce.kind, 'total', place, kind)};")
     w.close(max(0, len(counts) - 1))
-    mean = f" / {math.prod(x.shape[k] for k in reduce.dims)}" if name == "mean" else ""
+    mean = f" / {math.prod(x.shape[k] for k in reduce.dims)}" if reduce.mean else ""
     w.add(f"{where} = total{mean};")
 
 
 def normalize(w: Writer, normalize: Normalize) -> None:
     """softmax, log_softmax and logsumexp: the largest element, the sum of exponentials, the results."""
     (x,), out = normalize.sources, normalize.target
-    name, dims = normalize.maker.name, normalize.dims
+    name, dims = normalize.kind, normalize.dims
     kind = x.root.dtype
     t, suffix = C_TYPES[kind], "_f32" if kind == "float32" else "_f64"
     batched = x.axis is not None
@@ -206,14 +190,42 @@ def normalize(w: Writer, normalize: Normalize) -> None:
     w.close(len(kept))
 
 
+def lines(w: Writer, lines: Lines) -> None:
+    """The statements of an op's author for each line, in which arguments and result are macros of an index."""
+    shape, out, dim = lines.sources[0].shape, lines.target, lines.dim
+    axis = next((x.axis for x in (*lines.sources, out) if x.axis is not None), None)
+    outer = [k for k in range(len(shape)) if k not in (dim, axis)]
+    variables = [*(f"o{a}" for a in range(len(outer))), "(i)"]
+    for name, k in zip(variables, outer, strict=False):
+        w.loop(name, shape[k])
+    if axis is not None:
+        w.open("for (long p = 0; p < m; p++) {")
+    gone = len(out.shape) < len(shape)
+    strides = [*out.strides[:dim], 0, *out.strides[dim:]] if gone else list(out.strides)
+    w.add(f"#define real {C_TYPES[out.root.dtype]}")
+    arguments = lines.maker.op.signature.arguments
+    macros = {**dict(zip(arguments, lines.sources, strict=True)), "out": out}
+    for name, form in macros.items():
+        steps = strides if form is out else form.strides
+        place = w.at(form, [int(steps[k] or 0) for k in (*outer, dim)], variables)
+        w.add(f"#define {name}(i) {place}")
+    w.open(f"{{ const long n = {shape[dim]}; (void)n;")
+    for line in expressions.statements(lines.maker, lines.code).splitlines():
+        w.add(line.strip())
+    w.close()
+    for name in ("real", *macros):
+        w.add(f"#undef {name}")
+    w.close(len(outer) + (axis is not None))
+
+
 def select(w: Writer, select: Select) -> None:
-    """pick reads, and place writes, the class that the target names; a target out of range fails the program."""
+    """Reads or writes the class that the target names; a target out of range fails the program."""
     x, target = select.sources
     out, dim = select.target, select.dim
-    picks = select.maker.name == "pick"
+    picks = select.reads
     scores, single = (x, out) if picks else (out, x)
     classes = scores.shape[dim]
-    ignore = select.maker.params["ignore"]
+    ignore = select.ignore
     step = scores.strides[dim]
     assert step is not None
     if not picks:

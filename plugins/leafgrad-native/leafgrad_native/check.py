@@ -117,8 +117,10 @@ class Checked:
         self.state = f", refused: {name} was {apart:.3g} off, so NumPy runs it"
         wrong = self.wrong_body(graph, inputs)
         if wrong is not None:
+            whose = "native" in wrong.op.lowering
+            what = f"rule for native, from {wrong.op.origins['lower native']}," if whose else f"c={wrong.op.c!r}"
             text = (
-                f"op {wrong.name!r}, from {wrong.line}: its c={wrong.op.c!r} computes something else than its forward, "
+                f"op {wrong.name!r}, from {wrong.line}: its {what} computes something else than its forward, "
                 f"so NumPy runs these {len(self.phase.equations)} equations: mend one of the two"
             )
         else:
@@ -129,12 +131,13 @@ class Checked:
         warnings.warn(text, RuntimeWarning, stacklevel=2)
 
     def wrong_body(self, graph: Graph, inputs: list[Any]) -> Equation | None:
-        """The first equation whose C body is not leafgrad's and computes, on its own, something else than NumPy."""
+        """The first equation whose C is not leafgrad's and computes, on its own, something else than NumPy."""
         at = dict(zip(graph.inputs, inputs, strict=True))
         for equation in graph.equations:
             made = run(equation, at)
             at.update(zip(equation.outputs, made if equation.several else (made,), strict=True))
-            if equation.op.c is None or (equation.op.forward.__module__ or "").startswith("leafgrad."):
+            op = equation.op
+            if (op.c is None and "native" not in op.lowering) or (op.forward.__module__ or "").startswith("leafgrad."):
                 continue
             sources: dict[Value, Source] = {v: Given(k) for k, v in enumerate(dict.fromkeys(equation.values))}
             alone = Graph(sources, (equation,), equation.outputs)

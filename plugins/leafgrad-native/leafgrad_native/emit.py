@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from leafgrad_native import along, draws, lookups, multiply
 from leafgrad_native.expressions import C_TYPES
-from leafgrad_native.kernels import Copy, Draw, Kernel, Load, Lookup, Nest, Normalize, Product, Reduce, Select, Store
+from leafgrad_native.kernels import (
+    Copy,
+    Draw,
+    Kernel,
+    Lines,
+    Load,
+    Lookup,
+    Nest,
+    Normalize,
+    Product,
+    Reduce,
+    Select,
+    Store,
+)
 from leafgrad_native.writer import Writer
 
 
@@ -37,7 +50,7 @@ def write(w: Writer, kernel: Kernel) -> None:
     w.add(f"if ((code = {call})) return code;" if kernel.may_fail else f"{call};")
 
 
-def body(w: Writer, kernel: Draw | Nest | Load | Store | Copy | Reduce | Normalize | Select | Lookup) -> None:
+def body(w: Writer, kernel: Draw | Nest | Load | Store | Copy | Reduce | Normalize | Lines | Select | Lookup) -> None:
     """What the function of a kernel does."""
     match kernel:
         case Draw():
@@ -54,6 +67,8 @@ def body(w: Writer, kernel: Draw | Nest | Load | Store | Copy | Reduce | Normali
             along.reduce(w, kernel)
         case Normalize():
             along.normalize(w, kernel)
+        case Lines():
+            along.lines(w, kernel)
         case Select():
             along.select(w, kernel)
         case Lookup():

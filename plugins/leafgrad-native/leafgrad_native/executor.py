@@ -18,10 +18,11 @@ from leafgrad.compile.executor import Program
 from leafgrad.compile.graph import Equation, Graph, Value
 from leafgrad.compile.numpy_executor import NumpyProgram
 from leafgrad.compile.replay import run
-from leafgrad_native import arrays, blas, build, lowering, pool
+from leafgrad_native import arrays, blas, build, pool
 from leafgrad_native.check import Checked
 from leafgrad_native.compiler import CompilationFailed
 from leafgrad_native.forms import Form, Root
+from leafgrad_native.patterns import pattern
 from leafgrad_native.program import CPhase, OpPhase, Plan
 from leafgrad_native.target import core_cache
 
@@ -261,7 +262,7 @@ class NativeExecutor:
     def gains(self, graph: Graph) -> bool:
         """Whether C can run nearly all of a graph that is long enough to be worth a compiler's time."""
         work = {e: sum(max(1, math.prod(v.shape)) for v in e.outputs) for e in graph.equations}
-        foreign = sum(size for e, size in work.items() if not lowering.fits(e))
+        foreign = sum(size for e, size in work.items() if pattern(e) is None)
         return len(graph) >= SHORTEST and foreign * MOST_FOREIGN <= sum(work.values())
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from leafgrad.compile.graph import Equation, Operand, Value
+from leafgrad.compile.graph import Equation, Value
+from leafgrad.ops.define import C_FUNCTIONS
 
 C_TYPES = {
     "float32": "float", "float64": "double", "bool": "uint8_t", "uint8": "uint8_t",
@@ -17,53 +19,51 @@ FLOATS = ("float32", "float64")
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*|(?<![\w.])\d+\.?\d*(?:e[+-]?\d+)?")
 
 
-def body(equation: Equation) -> str | None:
-    """The C expression of the equation's op; None if it has none."""
-    match equation.name:
-        case "clone" | "to_dtype":
-            return "x"
-        case "new_full":
-            return "value"
-        case "pow":
-            return power(equation.inputs[1])
-        case "clamp":
-            low, high = (*equation.inputs, None, None)[1:3]
-            text = "x" if low is None else "maximum(x, low)"
-            return text if high is None else f"minimum({text}, high)"
-    return equation.op.c
+@dataclass(frozen=True)
+class Body:
+    """What is computed of one element.
+
+    Attributes:
+        text: a C expression of the op's arguments and parameters.
+        kind: the dtype in which it is evaluated; None: as arithmetic between the arguments' dtypes is.
+        arrays: whether it reads its arrays.
+    """
+
+    text: str
+    kind: str | None = None
+    arrays: bool = True
+
+    @property
+    def turns(self) -> bool:
+        """Whether it calls sin, cos or tan."""
+        return turns(self.text)
+
+    @property
+    def light(self) -> bool:
+        """Whether it is so little arithmetic that computing it again costs less than storing it."""
+        return self.arrays and self.kind is None and re.fullmatch(r"[\w\s.+*-]+", self.text) is not None
 
 
-def turns(equation: Equation) -> bool:
-    """Whether the body calls sin, cos or tan, which C computes only of angles that are not too large."""
-    return bool(re.search(r"\b(sin|cos|tan)\(", body(equation) or ""))
+def turns(text: str) -> bool:
+    """Whether C calls sin, cos or tan, which it computes only of angles that are not too large."""
+    return bool(re.search(r"\b(sin|cos|tan)\(", text))
 
 
-def power(y: Operand) -> str:
-    """Small whole powers and roots as NumPy's own shortcuts have them."""
-    common = {1: "x", 2: "x * x", 3: "x * x * x", 4: "(x * x) * (x * x)", 0.5: "sqrt(x)", -1: "1 / x"}
-    return common.get(y, "pow(x, y)") if isinstance(y, (int, float)) else "pow(x, y)"
-
-
-def fits(equation: Equation) -> bool:
+def fits(equation: Equation, body: Body) -> bool:
     """Whether the equation can be computed element by element in C."""
-    text = body(equation)
-    if text is None or len(equation.outputs) != 1 or "random" in equation.op.traits:
-        return False
-    if any(v.dtype not in C_TYPES for v in (*equation.values, equation.out)):
+    if len(equation.outputs) != 1:
         return False
     if any(v is not None and not isinstance(v, (Value, bool, int, float)) for v in equation.inputs):
         return False
-    kind = compute_type(equation)
+    kind = body.kind or compute_type(equation)
     if kind is None:
         return False
-    return kind in FLOATS or equation.name in ("to_dtype", "new_full") or not re.search(r"[a-z]\(|/", text)
+    return kind in FLOATS or not re.search(r"[a-z]\(|/", body.text)
 
 
 def compute_type(equation: Equation) -> str | None:
-    """The dtype in which the body is evaluated, which its functions and numbers take; None: NumPy's is not C's."""
+    """The dtype in which arithmetic is done, which functions and numbers take; None: NumPy's is not C's."""
     out = equation.out.dtype
-    if equation.name in ("to_dtype", "clone"):
-        return equation.values[0].dtype
     if out in FLOATS:
         return max([out, *(v.dtype for v in equation.values if v.dtype in FLOATS)])
     if out != "bool":
@@ -77,23 +77,49 @@ def compute_type(equation: Equation) -> str | None:
     return "int64" if exact else None  # numbers need not fit the dtype that they are compared with
 
 
-def render(equation: Equation, reads: Sequence[str | None]) -> str:
+def render(equation: Equation, body: Body, reads: Sequence[str | None]) -> str:
     """The body with ``reads`` for its arrays (None for a number), cast to the dtype of the output."""
-    kind = compute_type(equation)
-    text = body(equation)
+    kind = body.kind or compute_type(equation)
     assert kind is not None
-    assert text is not None
-    names: dict[str, str] = {}
-    arguments = equation.op.signature.arguments
-    for i, (given, read) in enumerate(zip(equation.inputs, reads, strict=True)):
+    names = numbers(equation, kind)
+    for name, read in zip(equation.op.signature.arguments, reads, strict=False):
         if read is not None:
-            names[arguments[i]] = f"(({C_TYPES[kind]}){read})"
-        elif not isinstance(given, Value):
-            names[arguments[i]] = literal(given, kind)
+            names[name] = f"(({C_TYPES[kind]}){read})"
+    expression = worded(body.text, names, kind)
+    out = equation.out.dtype
+    if out == "bool":
+        return f"({expression}) != 0"
+    return f"({C_TYPES[out]})({expression})"
+
+
+def numbers(equation: Equation, kind: str) -> dict[str, str]:
+    """The numbers that an equation's arguments and parameters are, as C."""
+    names: dict[str, str] = {}
+    for name, given in zip(equation.op.signature.arguments, equation.inputs, strict=False):
+        if not isinstance(given, Value):
+            names[name] = literal(given, kind)
     defaults = {k: v for k, v in equation.op.signature.parameters.items() if not isinstance(v, type)}
     for parameter, value in (defaults | equation.params).items():
         if value is None or isinstance(value, (bool, int, float)):
             names.setdefault(parameter, literal(value, kind))
+    return names
+
+
+def statements(equation: Equation, code: str) -> str:
+    """Statements of an op's author with the numbers that parameters are, and the runtime's functions."""
+    kind = equation.out.dtype
+    names = numbers(equation, kind)
+    suffix = {"float32": "_f32", "float64": "_f64"}[kind]
+
+    def word(match: re.Match[str]) -> str:
+        found = match[0]
+        return f"lg_{found}{suffix}" if found in C_FUNCTIONS else names.get(found, found)
+
+    return re.sub(r"(?<![\w.])[A-Za-z_]\w*", word, code)
+
+
+def worded(text: str, names: dict[str, str], kind: str) -> str:
+    """``text`` with these names replaced, numbers of dtype ``kind``, and functions by those of the runtime."""
     suffix = {"float32": "_f32", "float64": "_f64"}.get(kind, "")
 
     def word(match: re.Match[str]) -> str:
@@ -104,11 +130,7 @@ def render(equation: Equation, reads: Sequence[str | None]) -> str:
             return names[found]
         return f"lg_{'near_' if found in ('sin', 'cos', 'tan') else ''}{found}{suffix}"
 
-    expression = _WORD.sub(word, text)
-    out = equation.out.dtype
-    if out == "bool":
-        return f"({expression}) != 0"
-    return f"({C_TYPES[out]})({expression})"
+    return _WORD.sub(word, text)
 
 
 def literal(value: Any, kind: str) -> str:

@@ -61,6 +61,87 @@ class Form:
         """Whether this is all of the root's memory, in order."""
         return self.offset == 0 and self.contiguous and math.prod(self.shape) == math.prod(self.root.shape)
 
+    # ---- views ----------------------------------------------------------------------------------------------
+
+    def permute(self, dims: Sequence[int]) -> Form:
+        """The dimensions in another order."""
+        return Form(self.root, tuple(self.shape[d] for d in dims), tuple(self.strides[d] for d in dims), self.offset)
+
+    def expand(self, shape: Shape) -> Form:
+        """Broadcast; where the batch is one long, it stays None."""
+        missing = len(shape) - len(self.shape)
+        strides = [
+            0 if m != n else s for m, n, s in zip(self.shape, shape[missing:], self.strides, strict=True)
+        ]  # fmt: skip
+        return Form(self.root, shape, (*[0] * missing, *strides), self.offset)
+
+    def part(self, at: Sequence[int | tuple[int, int, int] | None]) -> Form | None:
+        """What a basic index chooses. None: it cuts the batch."""
+        shape: list[int] = []
+        strides: list[Stride] = []
+        offset, source = self.offset, 0
+        for entry in at:
+            if entry is None:
+                shape.append(1)
+                strides.append(0)
+                continue
+            n, s = self.shape[source], self.strides[source]
+            source += 1
+            if isinstance(entry, tuple):
+                start, stop, step = entry
+                if s is None:
+                    if entry != (0, n, 1):
+                        return None
+                else:
+                    offset += start * s
+                    s *= step
+                shape.append(max(0, -(-(stop - start) // step)))
+                strides.append(s)
+            elif s is None:
+                return None
+            else:
+                offset += entry * s
+        return Form(self.root, (*shape, *self.shape[source:]), (*strides, *self.strides[source:]), offset)
+
+    def flip(self, dims: Sequence[int]) -> Form | None:
+        """Backwards along ``dims``. None: the batch is among them."""
+        strides, offset = list(self.strides), self.offset
+        for d in dims:
+            s = strides[d]
+            if s is None:
+                return None
+            offset += s * (self.shape[d] - 1)
+            strides[d] = -s
+        return Form(self.root, self.shape, tuple(strides), offset)
+
+    def reshape(self, shape: Shape, axis: int | None) -> Form | None:
+        """In another shape whose batch is ``axis``. None: its elements do not lie so."""
+        old = [
+            (n, s) for i, (n, s) in enumerate(zip(self.shape, self.strides, strict=True)) if i != self.axis and n != 1
+        ]
+        new = [n for i, n in enumerate(shape) if i != axis]
+        strides = _restride(old, new)
+        if strides is None:
+            return None
+        found: list[Stride] = list(strides)
+        if axis is not None:
+            found.insert(axis, None)
+        return Form(self.root, shape, tuple(found), self.offset)
+
+    def divided(self, shapes: Sequence[Shape]) -> list[Form] | None:
+        """The parts of a vector, one after the other, in ``shapes``. None: its elements do not lie so."""
+        parts: list[Form] = []
+        start = 0
+        for shape in shapes:
+            size = math.prod(shape)
+            cut = self.part(((start, start + size, 1),))
+            shaped = None if cut is None else cut.reshape(shape, None)
+            if shaped is None:
+                return None
+            parts.append(shaped)
+            start += size
+        return parts
+
 
 def row_major(shape: Shape, axis: int | None) -> tuple[Stride, ...]:
     """The strides of an array in order."""
@@ -80,76 +161,6 @@ def full(root: Root) -> Form:
 def of(value: Value, axis: int | None = None) -> Form:
     """A new root for a value, all of it."""
     return full(Root(value.shape, value.dtype, axis))
-
-
-# ---- views --------------------------------------------------------------------------------------------------------
-
-
-def permute(x: Form, dims: Sequence[int]) -> Form:
-    return Form(x.root, tuple(x.shape[d] for d in dims), tuple(x.strides[d] for d in dims), x.offset)
-
-
-def expand(x: Form, shape: Shape) -> Form:
-    """``x`` broadcast; where the batch is one long, it stays None."""
-    missing = len(shape) - len(x.shape)
-    strides = [
-        0 if m != n else s for m, n, s in zip(x.shape, shape[missing:], x.strides, strict=True)
-    ]  # fmt: skip
-    return Form(x.root, shape, (*[0] * missing, *strides), x.offset)
-
-
-def part(x: Form, at: Sequence[int | tuple[int, int, int] | None]) -> Form | None:
-    """What a basic index chooses. None: it cuts the batch."""
-    shape: list[int] = []
-    strides: list[Stride] = []
-    offset, source = x.offset, 0
-    for entry in at:
-        if entry is None:
-            shape.append(1)
-            strides.append(0)
-            continue
-        n, s = x.shape[source], x.strides[source]
-        source += 1
-        if isinstance(entry, tuple):
-            start, stop, step = entry
-            if s is None:
-                if entry != (0, n, 1):
-                    return None
-            else:
-                offset += start * s
-                s *= step
-            shape.append(max(0, -(-(stop - start) // step)))
-            strides.append(s)
-        elif s is None:
-            return None
-        else:
-            offset += entry * s
-    return Form(x.root, (*shape, *x.shape[source:]), (*strides, *x.strides[source:]), offset)
-
-
-def flip(x: Form, dims: Sequence[int]) -> Form | None:
-    """``x`` backwards along ``dims``. None: the batch is among them."""
-    strides, offset = list(x.strides), x.offset
-    for d in dims:
-        s = strides[d]
-        if s is None:
-            return None
-        offset += s * (x.shape[d] - 1)
-        strides[d] = -s
-    return Form(x.root, x.shape, tuple(strides), offset)
-
-
-def reshape(x: Form, shape: Shape, axis: int | None) -> Form | None:
-    """``x`` in another shape whose batch is ``axis``. None: its elements do not lie so."""
-    old = [(n, s) for i, (n, s) in enumerate(zip(x.shape, x.strides, strict=True)) if i != x.axis and n != 1]
-    new = [n for i, n in enumerate(shape) if i != axis]
-    strides = _restride(old, new)
-    if strides is None:
-        return None
-    found: list[Stride] = list(strides)
-    if axis is not None:
-        found.insert(axis, None)
-    return Form(x.root, shape, tuple(found), x.offset)
 
 
 def _restride(old: Sequence[tuple[int, Stride]], new: Sequence[int]) -> list[int] | None:

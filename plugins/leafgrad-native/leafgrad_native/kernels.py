@@ -15,6 +15,7 @@ class Nest:
     """Elementwise equations over one shape, computed together in one loop over its elements.
 
     Attributes:
+        bodies: what each equation computes of an element.
         reads: the array inputs from elsewhere, by equation and position.
         writes: the forms of the results.
         again: cheap values of other nests, computed here once more.
@@ -24,6 +25,7 @@ class Nest:
     shape: Shape
     axis: int | None
     equations: list[Equation] = field(default_factory=list)
+    bodies: dict[Equation, expressions.Body] = field(default_factory=dict)
     reads: dict[tuple[Equation, int], Form] = field(default_factory=dict)
     writes: dict[Value, Form] = field(default_factory=dict)
     again: set[Value] = field(default_factory=set)
@@ -32,7 +34,7 @@ class Nest:
     @property
     def may_fail(self) -> bool:
         """Whether an angle may be too large for C's sines."""
-        return any(expressions.turns(e) for e in self.equations)
+        return any(body.turns for body in self.bodies.values())
 
     @property
     def inputs(self) -> Iterable[Form]:
@@ -89,13 +91,15 @@ class Store(One):
 
 @dataclass
 class Reduce(One):
-    """``sum``, ``prod``, ``amax`` or ``amin`` of the source over ``dims``.
+    """``"sum"``, ``"prod"``, ``"maximum"`` or ``"minimum"`` of the source over ``dims``, or the mean of a sum.
 
     With ``total``, the batch is among them: the sum is added to an accumulator.
     """
 
-    dims: tuple[int, ...] = ()
-    total: bool = False
+    dims: tuple[int, ...]
+    total: bool
+    kind: str
+    mean: bool
 
 
 @dataclass
@@ -107,16 +111,27 @@ class Product(One):
 
 @dataclass
 class Normalize(One):
-    """``softmax``, ``log_softmax`` or ``logsumexp`` along ``dims``."""
+    """``"softmax"``, ``"log_softmax"`` or ``"logsumexp"`` over ``dims``."""
 
-    dims: tuple[int, ...] = ()
+    dims: tuple[int, ...]
+    kind: str
+
+
+@dataclass
+class Lines(One):
+    """C statements for each line along ``dim``."""
+
+    code: str
+    dim: int
 
 
 @dataclass
 class Select(One):
-    """``pick`` or ``place``: one class of many, read or written, along ``dim``."""
+    """One class of many along ``dim``, read or written, except where the target is ``ignore``."""
 
-    dim: int = 0
+    dim: int
+    ignore: int
+    reads: bool
 
 
 @dataclass
@@ -136,12 +151,14 @@ class Lookup(One):
     """Elements of ``table`` that index arrays name, read into ``line`` or written from it.
 
     Attributes:
+        kind: ``"read"``, ``"add"``, ``"write"``, ``"maximum"`` or ``"minimum"``.
         table: seen in the shape of the line, with strides of 0 where index arrays say where.
         line: the other side; a number that is written everywhere.
         indices: one for each chosen dimension of the table.
         start: of a table that is written, what it holds before; None for zeros.
     """
 
+    kind: str
     table: Form
     line: Form | Operand
     indices: tuple[Index, ...]
@@ -153,7 +170,7 @@ class Draw(One):
     """Random zeros and ones."""
 
 
-Kernel = Draw | Nest | Copy | Load | Store | Reduce | Product | Normalize | Select | Lookup
+Kernel = Draw | Nest | Copy | Load | Store | Reduce | Product | Normalize | Lines | Select | Lookup
 
 
 def roots(forms: Iterable[Form]) -> list[Root]:

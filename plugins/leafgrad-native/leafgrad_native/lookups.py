@@ -7,11 +7,11 @@ arrays, and has one of its own along the others. Negative indices count from the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from leafgrad.compile.graph import Equation, Operand, Value
-from leafgrad_native import forms
 from leafgrad_native.expressions import FLOATS, literal
 from leafgrad_native.forms import Form
 from leafgrad_native.kernels import Index, Lookup
@@ -19,57 +19,57 @@ from leafgrad_native.products import short
 from leafgrad_native.strides import collapsed
 from leafgrad_native.writer import SIMD, Writer
 
-READS = ("index", "gather")
-SUMS = ("index_sum", "gather_sum")
-PUTS = ("index_put", "scatter", "scatter_best")
-OPS = (*READS, *SUMS, *PUTS)
-ALONG = ("gather", "gather_sum", "scatter", "scatter_best")  # one index array, as long as the line in all dimensions
+
+@dataclass(frozen=True)
+class How:
+    """Which arguments of an op are index arrays, and what is done with the elements that they name.
+
+    Attributes:
+        kind, dims, along: as ``patterns.lookup`` explains.
+        at: the position of the first index array.
+    """
+
+    kind: str
+    dims: tuple[int, ...]
+    at: int
+    along: bool
+
+    def divided(self, inputs: Sequence[Operand]) -> tuple[list[Operand], list[Operand]]:
+        """The inputs that are no index arrays, and those that are."""
+        stop = self.at + 1 if self.along else len(inputs)
+        return [*inputs[: self.at], *inputs[stop:]], list(inputs[self.at : stop])
 
 
-def fits(equation: Equation) -> bool:
+def fits(equation: Equation, how: How) -> bool:
     """Whether the loop computes what the op does: not for sums of bools, and extremes of integers."""
     kind = equation.out.dtype
-    if any(v.dtype != kind for v in sides(equation) if isinstance(v, Value)):
+    sides, arrays = how.divided(equation.inputs)
+    if any(v.dtype != kind for v in sides if isinstance(v, Value)):
         return False
-    if any(v.dtype in (*FLOATS, "bool") for v in index_arrays(equation)):
+    if any(not isinstance(v, Value) or v.dtype in (*FLOATS, "bool") for v in arrays):
         return False
-    return kind in FLOATS or (equation.name != "scatter_best" and not (kind == "bool" and equation.name in SUMS))
+    return kind in FLOATS or not (how.kind in ("maximum", "minimum") or (kind == "bool" and how.kind == "add"))
 
 
-def sides(equation: Equation) -> list[Operand]:
-    """The inputs that are no index arrays."""
-    inputs = equation.inputs
-    if equation.name in ALONG:
-        return [inputs[0], *inputs[2:]]
-    return list(inputs[: 2 if equation.name == "index_put" else 1])
-
-
-def index_arrays(equation: Equation) -> list[Value]:
-    """The inputs that are."""
-    inputs = equation.inputs
-    chosen = inputs[1:2] if equation.name in ALONG else inputs[2 if equation.name == "index_put" else 1 :]
-    return [v for v in chosen if isinstance(v, Value)]
-
-
-def lookup(equation: Equation, given: dict[Value, Form], out: Form) -> Lookup:
+def lookup(equation: Equation, how: How, given: dict[Value, Form], out: Form) -> Lookup:
     """The kernel of an equation whose inputs lie as ``given`` says."""
-    name, params = equation.name, equation.params
-    x, *rest = [given[v] if isinstance(v, Value) else v for v in sides(equation)]
+    sides, at = how.divided(equation.inputs)
+    x, *rest = [given[v] if isinstance(v, Value) else v for v in sides]
     assert isinstance(x, Form)
-    table = x if name in READS else out
-    line = out if name in READS else x if name in SUMS else rest[0]
-    arrays = [given[v] for v in index_arrays(equation)]
-    dims = (params["dim"],) if name in ALONG else params["dims"]
-    seen, spread = (along if name in ALONG else chosen)(table, arrays, dims)
+    table = x if how.kind == "read" else out
+    line = out if how.kind == "read" else x if how.kind == "add" else rest[0]
+    arrays = [given[v] for v in at if isinstance(v, Value)]
+    seen, spread = (along if how.along else chosen)(table, arrays, how.dims)
     indices = []
-    for d, form in zip(dims, spread, strict=True):
+    for d, form in zip(how.dims, spread, strict=True):
         step = table.strides[d]
         assert step is not None
         indices.append(Index(form, table.shape[d], step))
     if isinstance(line, Form):
-        line = forms.expand(line, seen.shape)
+        line = line.expand(seen.shape)
     sources = tuple(given[v] for v in equation.values)
-    return Lookup(equation, sources, out, seen, line, tuple(indices), x if name in PUTS else None)
+    start = None if how.kind in ("read", "add") else x
+    return Lookup(equation, sources, out, how.kind, seen, line, tuple(indices), start)
 
 
 def along(table: Form, arrays: Sequence[Form], dims: Sequence[int]) -> tuple[Form, list[Form]]:
@@ -91,7 +91,7 @@ def chosen(table: Form, arrays: Sequence[Form], dims: Sequence[int]) -> tuple[Fo
     for a in arrays:
         tail = len(after)
         form = Form(a.root, (*a.shape, *[1] * tail), (*a.strides, *[0] * tail), a.offset)
-        spread.append(forms.expand(form, shape))
+        spread.append(form.expand(shape))
     return Form(table.root, shape, strides, table.offset), spread
 
 
@@ -103,7 +103,7 @@ def write(w: Writer, lookup: Lookup) -> None:
     check(w, lookup)
     if lookup.start is not None:
         w.elements(lookup.target.shape, lookup.target.axis, [lookup.start, lookup.target], lambda x, o: f"{o} = {x};")
-    elif lookup.maker.name in SUMS:
+    elif lookup.kind == "add":
         w.fill(lookup.target, 0.0)
     elements(w, lookup)
     w.add("return 0;")
@@ -130,7 +130,7 @@ def elements(w: Writer, lookup: Lookup) -> None:
     variables = [f"i{k}" for k in range(len(dims))]
     depth = max((k + 1 for i in indices for k, s in enumerate(step[i.form]) if s), default=0)
     varies = depth == len(dims) if axis is None else any(i.form.axis is not None for i in indices)
-    simd = lookup.maker.name in READS or not varies  # else the innermost loop may write to one place several times
+    simd = lookup.kind == "read" or not varies  # else the innermost loop may write to one place several times
     places = [f"t{a}" for a in range(len(indices))]
 
     def find(batched: bool) -> None:
@@ -162,13 +162,12 @@ def elements(w: Writer, lookup: Lookup) -> None:
 
 def statement(lookup: Lookup, place: str, other: str, kind: str) -> str:
     """What happens to one element of the table and one of the line."""
-    match lookup.maker.name:
-        case "index" | "gather":
+    match lookup.kind:
+        case "read":
             return f"{other} = {place};"
-        case "index_sum" | "gather_sum":
+        case "add":
             return f"{place} += {other};"
-        case "scatter_best":
-            name = "maximum" if lookup.maker.params["largest"] else "minimum"
-            return f"{place} = lg_{name}_{short(kind)}({place}, {other});"
-        case _:
+        case "write":
             return f"{place} = {other};"
+        case _:
+            return f"{place} = lg_{lookup.kind}_{short(kind)}({place}, {other});"

@@ -2,63 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from leafgrad.compile.graph import Equation, Value
 from leafgrad.compile.schedule import Loop
-from leafgrad_native import expressions, forms, joins, lookups
+from leafgrad_native import expressions, forms, joins
 from leafgrad_native.forms import Form, Root
-from leafgrad_native.kernels import Copy, Draw, Kernel, Load, Nest, Normalize, Product, Reduce, Select, Store, roots
+from leafgrad_native.kernels import Copy, Kernel, Load, Nest, Store, roots
+from leafgrad_native.patterns import Elementwise, Join, Pattern
 
-LIGHT = ("add", "sub", "mul", "neg", "square")  # computed again rather than stored, from one array
 LARGEST_NEST = 48  # equations in one loop; beyond it, compilers spend their time on registers
-VIEWS = ("reshape", "permute", "expand", "slice", "flip")
-REDUCTIONS = ("sum", "sum_to", "mean", "prod", "amax", "amin")
-OTHERS = ("cat", "pack", "unpack", "unslice", "pad", "matmul", "softmax", "log_softmax", "logsumexp", "pick", "place")
-CONSTANTS = ("constant", "arange", "linspace", "logspace", "eye", "triangle")  # made once, with the program
-# What fills all of a root, or sees another's.
-FIXED = (*VIEWS, "unpack", "unslice", "pad", "full", "zeros", "coins", *CONSTANTS)
-FLOATS = expressions.FLOATS
-
-
-def fits(equation: Equation) -> bool:
-    """Whether the equation can be lowered to C."""
-    values = [*equation.values, *equation.outputs]
-    if not values or any(v.dtype not in expressions.C_TYPES or 0 in v.shape for v in values):
-        return False
-    if any(v.place[0] != "cpu" for v in values) or goes_beyond(equation):
-        return False
-    name = equation.name
-    if name in ("full", "zeros", *CONSTANTS):
-        return True
-    if name == "coins":
-        return equation.out.dtype in FLOATS
-    if name in VIEWS or name in ("unpack", "unslice"):
-        return True
-    if name in joins.OPS:
-        return len({v.dtype for v in values}) == 1 and all(isinstance(v, Value) for v in equation.inputs)
-    if name == "pad":
-        return isinstance(equation.params.get("value", 0), (int, float))
-    if name in ("pick", "place"):
-        return values[1].dtype == "int64"
-    if name in lookups.OPS:
-        return lookups.fits(equation)
-    if name in REDUCTIONS or name in OTHERS:
-        return all(v.dtype == values[0].dtype for v in values) and values[0].dtype in FLOATS
-    return ("elementwise" in equation.op.traits or name in ("to_dtype", "new_full")) and expressions.fits(equation)
-
-
-def goes_beyond(equation: Equation) -> bool:
-    """Whether it runs along dimension 0 of an array without dimensions: what that means, the op alone knows."""
-    dim = equation.params.get("dim", equation.params.get("dims", ()))
-    return bool(equation.values) and not equation.values[0].ndim and dim not in ((), None)
 
 
 class Lowering:
     """Turns the equations of one stage into kernels.
 
     Args:
+        patterns: how each equation is lowered.
         whole: the forms of all whole values so far; a stage on whole arrays adds its own.
         loop: the loop whose chunks the kernels work on; None for a stage on whole arrays.
 
@@ -67,7 +27,10 @@ class Lowering:
         sums: of a loop, the accumulator of each sum over the batch.
     """
 
-    def __init__(self, whole: dict[Value, Form], loop: Loop | None = None) -> None:
+    def __init__(
+        self, patterns: Mapping[Equation, Pattern | None], whole: dict[Value, Form], loop: Loop | None = None
+    ) -> None:
+        self.patterns = patterns
         self.whole = whole
         self.loop = loop
         self.made: dict[Value, Form] = whole if loop is None else {}
@@ -77,7 +40,7 @@ class Lowering:
         self.time: dict[Value, float] = {}  # after which kernel a value exists; a view a little later
         self.youngest: dict[tuple[forms.Shape, int | None], tuple[int, Nest]] = {}
         self.sums: dict[Value, Root] = {}
-        self.light: dict[Value, Equation] = {}
+        self.light: dict[Value, tuple[Equation, expressions.Body]] = {}
         self.placed: dict[Value, Form] = {}
 
     def run(self, equations: Sequence[Equation], kept: set[Value]) -> None:
@@ -85,8 +48,9 @@ class Lowering:
         self.light = self.cheap(equations, kept)
         self.placed = self.places(equations, kept)
         for equation in equations:
-            if equation.outputs[0] not in self.light:
-                self.lower(equation)
+            pattern = self.patterns[equation]
+            if equation.outputs[0] not in self.light and pattern is not None:
+                pattern.lower(self, equation)
         if self.loop is not None:
             for v in self.loop.stored:
                 self.kernels.append(Store(self.maker(v), (self.made[v],), self.whole[v]))
@@ -105,10 +69,12 @@ class Lowering:
             value = join.inputs[i]
             assert isinstance(value, Value)
             if value in made:
-                return made[value].name not in FIXED and value not in kept and value not in sums
+                pattern = self.patterns[made[value]]
+                return pattern is not None and not pattern.fixed and value not in kept and value not in sums
             return self.loop is not None and self.loop.reads.get((join, i)) == self.axis(join.out)
 
-        return joins.places(equations, self.axis, free)
+        found = {e: p.dim for e in equations if isinstance(p := self.patterns[e], Join)}
+        return joins.places(found, self.axis, free)
 
     def maker(self, value: Value) -> Equation:
         assert self.loop is not None
@@ -149,103 +115,68 @@ class Lowering:
         self.time.update(dict.fromkeys(values, len(self.kernels)))
         self.kernels.append(kernel)
 
-    # ---- equations --------------------------------------------------------------------------------------------
+    # ---- for patterns -----------------------------------------------------------------------------------------
 
-    def lower(self, equation: Equation) -> None:
-        name = equation.name
-        if name in VIEWS or name == "unpack":
-            self.view(equation)
-        elif name in joins.OPS:
-            self.join(equation)
-        elif name in ("unslice", "pad"):
-            out = self.new(equation.out)
-            target = forms.part(out, equation.params["at"])
-            assert target is not None
-            fill = equation.params.get("value", 0) if name == "pad" else 0
-            self.add(Copy(equation, self.operands(equation), target, fill), equation.out)
-        elif name in ("full", "zeros"):
-            out = self.new(equation.out)
-            self.add(Copy(equation, (), out, equation.params.get("value", 0)), equation.out)
-        elif name in CONSTANTS:
-            self.made[equation.out] = forms.of(equation.out)
-        elif name == "coins":
-            self.add(Draw(equation, (), self.new(equation.out)), equation.out)
-        elif name in REDUCTIONS:
-            self.reduce(equation)
-        elif name == "matmul":
-            self.product(equation)
-        elif name in ("softmax", "log_softmax", "logsumexp"):
-            dim = equation.params["dim"]
-            dims = dim if isinstance(dim, tuple) else (dim,)
-            self.add(Normalize(equation, self.operands(equation), self.new(equation.out), dims), equation.out)
-        elif name in ("pick", "place"):
-            self.add(
-                Select(equation, self.operands(equation), self.new(equation.out), equation.params["dim"]), equation.out
-            )
-        elif name in lookups.OPS:
-            found = {v: self.operand(equation, i) for i, v in enumerate(equation.inputs) if isinstance(v, Value)}
-            self.add(lookups.lookup(equation, found, self.new(equation.out)), equation.out)
-        else:
-            self.elementwise(equation)
-
-    def elementwise(self, equation: Equation) -> None:
+    def elementwise(self, equation: Equation, body: expressions.Body) -> None:
         """Into the youngest nest over this shape that exists after all that the equation reads, or a new one."""
         out = equation.out
         key = out.shape, self.axis(out)
         at, nest = self.youngest.get(key, (-1, None))
-        inputs = self.sources([v for v in equation.values if equation.name != "new_full"])
+        inputs = self.sources(equation.values if body.arrays else ())
         ready = max((self.time.get(v, -1) for v in inputs), default=-1)
         if nest is None or ready > at or len(nest.equations) >= LARGEST_NEST or not self.meets(nest, inputs):
             at, nest = len(self.kernels), Nest(out.shape, self.axis(out))
             self.youngest[key] = at, nest
             self.kernels.append(nest)
-        self.put(nest, equation)
+        self.put(nest, equation, body)
         nest.writes[out] = self.new(out)
         self.time[out] = at
 
-    def put(self, nest: Nest, equation: Equation) -> None:
+    def put(self, nest: Nest, equation: Equation, body: expressions.Body) -> None:
         """Into a nest, after what it reads: arrays, results of the nest, and cheap values, which are computed again."""
         for i, v in enumerate(equation.inputs):
-            if not isinstance(v, Value) or v in nest.writes or v in nest.again or equation.name == "new_full":
+            if not isinstance(v, Value) or v in nest.writes or v in nest.again or not body.arrays:
                 continue
             if v in self.light:
-                self.put(nest, self.light[v])
+                self.put(nest, *self.light[v])
                 nest.again.add(v)
             else:
                 nest.reads[equation, i] = self.operand(equation, i)
         nest.equations.append(equation)
+        nest.bodies[equation] = body
 
-    def cheap(self, equations: Sequence[Equation], kept: set[Value]) -> dict[Value, Equation]:
+    def cheap(self, equations: Sequence[Equation], kept: set[Value]) -> dict[Value, tuple[Equation, expressions.Body]]:
         """Values that only loops over their own shape read, and that follow from one array by little arithmetic."""
         readers: dict[Value, list[Equation]] = {}
         for e in equations:
             for v in e.values:
                 readers.setdefault(v, []).append(e)
         stored = kept | set(self.loop.stored if self.loop is not None else ())
-        found: dict[Value, Equation] = {}
+        found: dict[Value, tuple[Equation, expressions.Body]] = {}
         for e in equations:
-            out = e.out
+            out, pattern = e.outputs[0], self.patterns[e]
             arrays = {v for v in e.values if v.shape == out.shape}
             if (
-                e.name in LIGHT
+                isinstance(pattern, Elementwise)
+                and pattern.body.light
                 and out not in stored
                 and len(arrays) == 1
                 and len(list(e.values)) - sum(v in arrays for v in e.values) == 0
                 and all(self.joins(r) and r.out.shape == out.shape for r in readers.get(out, ()))
             ):
-                found[out] = e
+                found[out] = e, pattern.body
         return found
 
     def joins(self, equation: Equation) -> bool:
-        """Whether the equation is computed in a nest."""
-        name = equation.name
-        return name not in (*VIEWS, *REDUCTIONS, *OTHERS, *lookups.OPS, *CONSTANTS, "full", "zeros", "new_full")
+        """Whether the equation is computed in a nest, from its arrays."""
+        pattern = self.patterns[equation]
+        return isinstance(pattern, Elementwise) and pattern.body.arrays
 
     def sources(self, values: Sequence[Value]) -> list[Value]:
         """The arrays from which ``values`` are computed, through cheap ones."""
         found: list[Value] = []
         for v in values:
-            found += self.sources(list(self.light[v].values)) if v in self.light else [v]
+            found += self.sources(self.light[v][0].values) if v in self.light else [v]
         return found
 
     def meets(self, nest: Nest, inputs: Sequence[Value]) -> bool:
@@ -253,75 +184,13 @@ class Lowering:
         mine = {v for e in nest.equations for v in (*e.values, *e.outputs)}
         return any(v in mine for v in inputs)
 
-    def view(self, equation: Equation) -> None:
-        (x,) = self.operands(equation)
-        (value,) = equation.values
-        found = self.seen(equation, x)
-        self.time.update(dict.fromkeys(equation.outputs, self.time.get(value, -1) + 0.5))
-        if found is not None:
-            self.made.update(zip(equation.outputs, found, strict=True))
-            return
-        ordered = forms.full(Root(x.shape, x.root.dtype, x.axis))  # elements that do not lie in order: in order first
-        self.add(Copy(equation, (x,), ordered), *equation.outputs)
-        found = self.seen(equation, ordered)
-        assert found is not None
-        self.made.update(zip(equation.outputs, found, strict=True))
-
-    def seen(self, equation: Equation, x: Form) -> list[Form] | None:
-        """What the outputs of an op on layouts are, as views of ``x``; None if they are none."""
-        params = equation.params
-        found: Form | None
-        match equation.name:
-            case "permute":
-                found = forms.permute(x, params["dims"])
-            case "expand":
-                found = forms.expand(x, equation.out.shape)
-            case "slice":
-                found = forms.part(x, params["at"])
-            case "flip":
-                found = forms.flip(x, params["dims"])
-            case "unpack":
-                parts, start = [], 0
-                for v in equation.outputs:
-                    size = math.prod(v.shape)
-                    cut = forms.part(x, ((start, start + size, 1),))
-                    shaped = None if cut is None else forms.reshape(cut, v.shape, None)
-                    if shaped is None:
-                        return None
-                    parts.append(shaped)
-                    start += size
-                return parts
-            case _:
-                found = forms.reshape(x, equation.out.shape, self.axis(equation.out))
-        return None if found is None else [found]
-
-    def join(self, equation: Equation) -> None:
+    def join(self, equation: Equation, dim: int | None) -> None:
         """Copies of the parts that were not made in their place."""
         out = self.new(equation.out)
         self.time[equation.out] = max(self.time.get(v, -1) for v in equation.values) + 0.5
-        for x, target in zip(self.operands(equation), joins.parts(equation, out), strict=True):
+        for x, target in zip(self.operands(equation), joins.parts(equation, dim, out), strict=True):
             if x != target:
                 self.add(Copy(equation, (x,), target), equation.out)
-
-    def reduce(self, equation: Equation) -> None:
-        (x,) = self.operands(equation)
-        out = equation.out
-        if equation.name == "sum_to":
-            extra = len(x.shape) - len(out.shape)
-            dims = tuple(range(extra)) + tuple(
-                i + extra for i, n in enumerate(out.shape) if n == 1 and x.shape[i + extra] != 1
-            )
-        else:
-            dims = tuple(equation.params["dim"])
-        total = x.axis is not None and x.axis in dims
-        target = self.accumulator(out) if total else self.new(out)
-        self.add(Reduce(equation, (x,), target, dims, total), out)
-
-    def product(self, equation: Equation) -> None:
-        a, b = self.operands(equation)
-        total = a.axis is not None and a.axis == len(a.shape) - 1 and len(a.shape) > 1
-        target = self.accumulator(equation.out) if total else self.new(equation.out)
-        self.add(Product(equation, (a, b), target, total), equation.out)
 
     def accumulator(self, value: Value) -> Form:
         form = forms.of(value)

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 
 from leafgrad.compile.graph import Equation, Graph, Value, expression
 from leafgrad.compile.schedule import Loop, Schedule, schedule
-from leafgrad_native import emit, forms, lowering, memory
+from leafgrad_native import emit, forms, memory
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.forms import Form, Root
 from leafgrad_native.kernels import Copy, Kernel, roots
 from leafgrad_native.lowering import Lowering
 from leafgrad_native.parts import divided
+from leafgrad_native.patterns import Constant, Random, pattern
 from leafgrad_native.products import Products
 from leafgrad_native.writer import Functions, Note, Writer
 
@@ -74,6 +75,7 @@ class Plan:
         cache: bytes of a core's cache that a chunk may fill.
 
     Attributes:
+        patterns: how each equation becomes C; None for those that their ops run.
         constants: the equations whose results are made with the program.
         draws: the equations whose random numbers C draws.
         schedule: the stages.
@@ -88,9 +90,10 @@ class Plan:
         self.graph = graph
         self.cache = cache
         self.names = graph.named()
-        self.constants = [e for e in graph.equations if e.name in lowering.CONSTANTS and lowering.fits(e)]
-        self.draws = [e for e in graph.equations if e.name == "coins" and lowering.fits(e)]
-        self.schedule: Schedule = schedule(graph, lowering.fits, self.draws.__contains__)
+        self.patterns = {e: pattern(e) for e in graph.equations}
+        self.constants = [e for e, p in self.patterns.items() if isinstance(p, Constant)]
+        self.draws = [e for e, p in self.patterns.items() if isinstance(p, Random)]
+        self.schedule: Schedule = schedule(graph, lambda e: self.patterns[e] is not None, self.draws.__contains__)
         self.whole: dict[Value, Form] = {v: forms.of(v) for v in graph.inputs}
         self.phases: list[Phase] = []
         self.segments: list[Segment] = []
@@ -116,7 +119,7 @@ class Plan:
                     self.whole[v] = forms.of(v)
                 self.segment(stage.equations, stage)
                 continue
-            for native, equations in runs(stage.equations):
+            for native, equations in self.runs(stage.equations):
                 if native:
                     self.segment(equations, None)
                     continue
@@ -124,9 +127,30 @@ class Plan:
                     self.whole.update({v: forms.of(v) for v in e.outputs})
                     self.phases.append(OpPhase(e))
 
+    def runs(self, equations: Sequence[Equation]) -> Iterable[tuple[bool, list[Equation]]]:
+        """The equations of a stage in turns of those that C runs and those that their ops run, in few turns."""
+        made = {v: e for e in equations for v in e.outputs}
+        left = list(equations)
+        done: set[Equation] = set()
+        native = True
+        while left:
+            turn: list[Equation] = []
+            rest: list[Equation] = []
+            for e in left:
+                ready = all(made[v] in done for v in e.values if v in made)
+                order = "random" not in e.op.traits or not any("random" in r.op.traits for r in rest)
+                if ready and order and (self.patterns[e] is not None) == native:
+                    turn.append(e)
+                    done.add(e)
+                else:
+                    rest.append(e)
+            if turn:
+                yield native, turn
+            left, native = rest, not native
+
     def segment(self, equations: Sequence[Equation], loop: Loop | None) -> Segment:
         """Lower a stage, as a part of the last C phase if there is one."""
-        found = Lowering(self.whole, loop)
+        found = Lowering(self.patterns, self.whole, loop)
         inside: dict[Value, int] = {}
         for e in equations:
             for v in set(e.values):
@@ -351,28 +375,6 @@ class Plan:
                 "      } }",
             ]
         return lines
-
-
-def runs(equations: Sequence[Equation]) -> Iterable[tuple[bool, list[Equation]]]:
-    """The equations of a stage in turns of those that C runs and those that their ops run, in few turns."""
-    made = {v: e for e in equations for v in e.outputs}
-    left = list(equations)
-    done: set[Equation] = set()
-    native = True
-    while left:
-        turn: list[Equation] = []
-        rest: list[Equation] = []
-        for e in left:
-            ready = all(made[v] in done for v in e.values if v in made)
-            order = "random" not in e.op.traits or not any("random" in r.op.traits for r in rest)
-            if ready and order and lowering.fits(e) == native:
-                turn.append(e)
-                done.add(e)
-            else:
-                rest.append(e)
-        if turn:
-            yield native, turn
-        left, native = rest, not native
 
 
 def itemsize(dtype: str) -> int:

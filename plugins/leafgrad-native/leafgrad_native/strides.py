@@ -12,7 +12,7 @@ Strides = tuple[Stride, ...]
 
 def spread(form: Form, shape: forms.Shape) -> Strides:
     """The strides of ``form`` broadcast to ``shape``."""
-    return forms.expand(form, shape).strides
+    return form.expand(shape).strides
 
 
 def still(form: Form, strides: Sequence[int], inner: int | None, batched: bool) -> bool:

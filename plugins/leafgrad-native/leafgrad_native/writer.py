@@ -163,7 +163,7 @@ class Writer:
                 for i, v in enumerate(equation.inputs)
             ]
             registers[equation.out] = f"v{k}"
-            text = expressions.render(equation, reads_)
+            text = expressions.render(equation, nest.bodies[equation], reads_)
             self.add(f"const {C_TYPES[equation.out.dtype]} v{k} = {text};")
             if equation.out in writes:
                 self.add(f"{self.at(nest.writes[equation.out], step[equation.out], variables)} = v{k};")

@@ -71,7 +71,7 @@ def test_a_wrong_body_is_refused_by_the_name_of_its_op():
 
 
 def test_wrong_code_of_ours_is_written_down(monkeypatch):
-    monkeypatch.setattr(expressions, "body", lambda e, body=expressions.body: f"{body(e)} + 1")
+    monkeypatch.setattr(expressions, "worded", lambda *given, worded=expressions.worded: f"{worded(*given)} + 1")
     x = leafgrad.randn(50, dtype=leafgrad.float64)
     c = compiled(lambda x: leafgrad.exp(x) * 2, x)
     with pytest.warns(RuntimeWarning, match=r"differently from NumPy \(by [\d.]+\).*Please file (\S+)") as caught:
@@ -84,7 +84,7 @@ def test_wrong_code_of_ours_is_written_down(monkeypatch):
         text = file.read()
     os.unlink(report)
     assert "= exp(x)" in text
-    assert "+ ((double)1.0)" in text
+    assert " + 1)" in text
 
 
 def test_rounding_does_not_explain_what_is_wrong_elsewhere():

@@ -1,0 +1,117 @@
+"""Ops of authors that say by a rule how they become C."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leafgrad
+from leafgrad.ops.reduce import sum as total
+from leafgrad_native.compiler import NoCompiler, compiler
+
+try:
+    compiler()
+except NoCompiler:
+    pytest.skip("no C compiler", allow_module_level=True)
+
+
+@leafgrad.op("along", "float")
+def row_softmax(xp, x, *, dim, sharpness=1.0):
+    y = xp.exp(sharpness * (x - x.max(axis=dim, keepdims=True)))
+    return y / y.sum(axis=dim, keepdims=True)
+
+
+row_softmax.vjp(x=lambda g, out, *, dim, sharpness: sharpness * out * (g - total(g * out, dim=dim, keepdim=True)))
+
+
+@row_softmax.lower("native")
+def _(c, equation):
+    return c.along(
+        """
+        real top = x(0), total = 0;
+        for (long i = 1; i < n; i++) top = maximum(top, x(i));
+        for (long i = 0; i < n; i++) total += out(i) = exp(sharpness * (x(i) - top));
+        for (long i = 0; i < n; i++) out(i) /= total;
+        """,
+        equation.params["dim"],
+    )
+
+
+@leafgrad.op("reduction", "float")
+def weighted(xp, x, y, *, dim, keepdim=True):
+    return (x * y).sum(axis=dim, keepdims=keepdim)
+
+
+weighted.lower(
+    "native",
+    lambda c, e: c.along("real s = 0; for (long i = 0; i < n; i++) s += x(i) * y(i); out(0) = s;", e.params["dim"]),
+)
+
+
+def lowered(step):
+    """The ops that the last program runs as C."""
+    plan = step._runner().program.plan
+    return {e.name for e, pattern in plan.patterns.items() if pattern is not None}
+
+
+def compiled(function, *arguments):
+    step = leafgrad.compile(function, executor="native")
+    for _ in range(3):
+        found = step(*arguments)
+    return step, found
+
+
+@pytest.mark.parametrize("dtype", [leafgrad.float32, leafgrad.float64])
+@pytest.mark.parametrize("shape", [(5, 7), (300, 6), (3, 4, 5), (9,)])
+@pytest.mark.parametrize("dim", [0, -1])
+def test_lines_of_an_array(shape, dim, dtype):
+    x = leafgrad.randn(*shape, dtype=dtype, generator=leafgrad.Generator().manual_seed(0))
+
+    def function(x):
+        return row_softmax(x * 2, dim=dim, sharpness=0.5) + 1
+
+    step, found = compiled(function, x)
+    assert "row_softmax" in lowered(step)
+    np.testing.assert_allclose(found.numpy(), function(x).numpy(), rtol=1e-5 if dtype is leafgrad.float32 else 1e-13)
+
+
+@pytest.mark.parametrize("keepdim", [True, False])
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_lines_of_transposed_and_broadcast_arrays(dim, keepdim):
+    generator = leafgrad.Generator().manual_seed(1)
+    x, y = leafgrad.randn(6, 4, generator=generator), leafgrad.randn(4, 1, generator=generator)
+
+    def function(x, y):
+        return weighted(x.T * 1.5, y.expand(4, 6), dim=dim, keepdim=keepdim)
+
+    step, found = compiled(function, x, y)
+    assert "weighted" in lowered(step)
+    np.testing.assert_allclose(found.numpy(), function(x, y).numpy(), rtol=1e-5)
+
+
+def test_gradients_and_per_sample_calls_run_as_c():
+    x = leafgrad.randn(200, 5, generator=leafgrad.Generator().manual_seed(2)).requires_grad_()
+
+    def function(x):
+        y = leafgrad.func.vmap(lambda row: row_softmax(row, dim=-1))(x)
+        return leafgrad.autograd.grad((y * y).sum(), x)[0]
+
+    step, found = compiled(function, x)
+    assert "row_softmax" in lowered(step)
+    np.testing.assert_allclose(found.numpy(), function(x).detach().numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_a_wrong_rule_is_refused_by_name(monkeypatch):
+    monkeypatch.setenv("LEAFGRAD_NATIVE_CHECK", "1")
+
+    @leafgrad.op("along", "float", name="wrong_lines")
+    def wrong(xp, x, *, dim):
+        return x - x.max(axis=dim, keepdims=True)
+
+    wrong.lower("native", lambda c, e: c.along("for (long i = 0; i < n; i++) out(i) = x(i);", e.params["dim"]))
+    x = leafgrad.arange(12.0).reshape(3, 4)
+    with pytest.warns(
+        RuntimeWarning, match="op 'wrong_lines', .*: its rule for native, from .*test_patterns.*computes"
+    ):
+        step, found = compiled(lambda x: wrong(x + 1, dim=1) * 2, x)
+    np.testing.assert_allclose(found.numpy()[0], [-6, -4, -2, 0])
