@@ -72,7 +72,7 @@ class Compiled:
         closed: whether a call that needs the function's Python is an error.
     """
 
-    _live = frozenset(
+    live_state = frozenset(
         {"_calls", "_failures", "_guides", "_last", "_lock", "_misses", "_reason", "_retraces", "_watch", "_wary"}
     )
 

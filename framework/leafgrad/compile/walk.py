@@ -126,7 +126,7 @@ class Walker:
     def run(self) -> None:
         while self.queue:
             value, path, live = self.queue.popleft()
-            self.expand(value, path, live | getattr(type(value), "_live", frozenset()))
+            self.expand(value, path, live | self.live_state(type(value)))
 
     def expand(self, value: Any, path: str, live: frozenset[str]) -> None:
         kind = type(value)
@@ -213,6 +213,11 @@ class Walker:
         """A function in C that something else may call, so that no call of it is seen."""
         if isinstance(value, types.BuiltinFunctionType) and not pure.is_pure(value):
             self.open(path, f"holds {pure.named(value)}")
+
+    def live_state(self, kind: type) -> frozenset[str]:
+        """The numbers that a class says it reads anew; none of a user's, if user code may read some unnamed."""
+        found: frozenset[str] = getattr(kind, "live_state", frozenset())
+        return frozenset() if self.names.picks and not is_library(file_of(kind)) else found
 
     def is_live(self, name: str, live: frozenset[str], value: Any) -> bool:
         """Whether programs read this number anew at each call; not if the user's own code may read it."""
@@ -378,7 +383,7 @@ class Walker:
         for base in kind.__mro__:
             if is_ours(file_of(base)):
                 for name, held in list(vars(base).items()):
-                    plain = not hasattr(held, "__get__") and not name.startswith("__") and name != "_live"
+                    plain = not hasattr(held, "__get__") and not name.startswith("__") and name != "live_state"
                     if plain and (names is None or name in names):
                         self.visit("item", vars(base), name, f"{base.__name__}.{name}", live)
 
@@ -396,7 +401,7 @@ class Walker:
 
     def own(self, value: Any, own: dict[str, Any], path: str, live: frozenset[str], names: set[str] | None) -> None:
         for name in list(own):
-            if name == "_live" or name.startswith("_compiled_") or (names is not None and name not in names):
+            if name == "live_state" or name.startswith("_compiled_") or (names is not None and name not in names):
                 continue
             if not self.is_live(name, live, own[name]):
                 where = f"{path}.{name}" if path else name

@@ -29,7 +29,7 @@ class Adadelta(Optimizer):
     """
 
     slots = ("square_avg", "acc_delta")
-    _live = Optimizer._live | {"rho"}
+    live_state = Optimizer.live_state | {"rho"}
 
     def __init__(
         self,

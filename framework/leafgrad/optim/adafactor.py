@@ -35,7 +35,7 @@ class Adafactor(Optimizer):
     """
 
     slots = ("variance",)
-    _live = Optimizer._live | {"beta2_decay", "d"}
+    live_state = Optimizer.live_state | {"beta2_decay", "d"}
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ class Adagrad(Optimizer):
     """
 
     slots = ("sum",)
-    _live = Optimizer._live | {"lr_decay"}
+    live_state = Optimizer.live_state | {"lr_decay"}
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ class ASGD(Optimizer):
 
     slots = ("ax",)
     numbers = ("step", "eta", "mu")
-    _live = Optimizer._live | {"alpha", "lambd", "t0"}
+    live_state = Optimizer.live_state | {"alpha", "lambd", "t0"}
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ class NAdam(Optimizer):
 
     slots = ("exp_avg", "exp_avg_sq")
     numbers = ("step", "mu_product")
-    _live = Optimizer._live | {"momentum_decay"}
+    live_state = Optimizer.live_state | {"momentum_decay"}
 
     def __init__(
         self,

@@ -54,8 +54,9 @@ class Optimizer:
     slots: tuple[str, ...] = ()  # the names of states that have their parameter's shape
     numbers: tuple[str, ...] = ("step",)  # those that are one number for all parameters of a bucket
 
-    # Options that change without changing what a step does: it reads them through ``option``.
-    _live = frozenset({"_steps", "betas", "dampening", "eps", "lr"})
+    # Options that change without changing what a step does: compiled steps read them anew at each call. An optimizer
+    # that adds to them reads them through ``option``.
+    live_state = frozenset({"_steps", "betas", "dampening", "eps", "lr"})
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
@@ -158,7 +159,7 @@ class Optimizer:
 
     def gradient(self, group: Group, bucket: Bucket) -> Tensor:
         """The gradients, flat: turned around by ``maximize``, with the penalty of ``weight_decay`` if it is coupled."""
-        g = -bucket.gradient() if group["maximize"] else bucket.gradient()
+        g = -bucket.gradient() if group.get("maximize") else bucket.gradient()
         if group.get("weight_decay") and not group.get("decoupled_weight_decay"):
             g = g + bucket.values() * option(group, "weight_decay")
         return g

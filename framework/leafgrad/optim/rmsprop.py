@@ -31,7 +31,7 @@ class RMSprop(Optimizer):
     """
 
     slots = ("square_avg", "grad_avg", "momentum_buffer")
-    _live = Optimizer._live | {"alpha"}
+    live_state = Optimizer.live_state | {"alpha"}
 
     def __init__(
         self,

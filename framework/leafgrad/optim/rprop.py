@@ -28,7 +28,7 @@ class Rprop(Optimizer):
     """
 
     slots = ("prev", "step_size")
-    _live = Optimizer._live | {"etas", "step_sizes"}
+    live_state = Optimizer.live_state | {"etas", "step_sizes"}
 
     def __init__(
         self,

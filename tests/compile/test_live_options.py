@@ -1,0 +1,114 @@
+"""Optimizers of users: options read through ``option`` change in a closed step, and no other read of one is frozen."""
+
+from __future__ import annotations
+
+import operator
+
+import pytest
+
+import leafgrad
+from leafgrad import optim
+from leafgrad.optim.optimizer import Optimizer, option
+
+
+class Base(Optimizer):
+    live_state = Optimizer.live_state | {"rho"}
+
+    def __init__(self, params, lr=0.1, rho=1.0):
+        super().__init__(params, {"lr": lr, "rho": rho})
+
+
+class Through(Base):
+    def update(self, group, bucket):
+        bucket.add(self.gradient(group, bucket) * -option(group, "lr") * option(group, "rho"))
+
+
+class Plain(Base):
+    def update(self, group, bucket):
+        bucket.add(self.gradient(group, bucket) * -option(group, "lr") * group["rho"])
+
+
+class Both(Base):
+    def update(self, group, bucket):
+        factor = option(group, "rho") + group["rho"]
+        bucket.add(self.gradient(group, bucket) * -option(group, "lr") * factor)
+
+
+class AllValues(Base):
+    def update(self, group, bucket):
+        factor = sum(v for v in group.values() if isinstance(v, float))
+        bucket.add(self.gradient(group, bucket) * -factor)
+
+
+class ByVariable(Base):
+    def update(self, group, bucket):
+        factor = 1.0
+        for key in group:
+            if key[0] in "lr" and isinstance(group[key], float):
+                factor = factor * group[key]
+        bucket.add(self.gradient(group, bucket) * -factor)
+
+
+class Merged(Base):
+    def update(self, group, bucket):
+        bucket.add(self.gradient(group, bucket) * -helper(**group))
+
+
+def helper(lr, rho, **_):
+    return lr * rho
+
+
+class Getter(Base):
+    def update(self, group, bucket):
+        bucket.add(self.gradient(group, bucket) * -operator.itemgetter("rho")(group))
+
+
+class OtherOption(Base):
+    def update(self, group, bucket):
+        bucket.add(self.gradient(group, bucket) * -mine(group, "rho"))
+
+
+def mine(group, name):
+    return group[name]
+
+
+class Stepped(Base):
+    def step(self, closure=None):
+        with leafgrad.no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.sub_(p.grad * group["lr"] * group["rho"])
+
+
+def losses(kind, key, compiled):
+    p = leafgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    optimizer = kind([p])
+
+    def step():
+        optimizer.zero_grad()
+        (p * p).sum().backward()
+        optimizer.step()
+        return p.sum()
+
+    run = leafgrad.compile(step) if compiled else step
+    found = []
+    for _ in range(10):
+        optimizer.param_groups[0][key] *= 0.9
+        found.append(float(run()))
+    return found, run
+
+
+@pytest.mark.parametrize("key", ["lr", "rho"])
+@pytest.mark.parametrize("kind", [Through, Plain, Both, AllValues, ByVariable, Merged, Getter, OtherOption, Stepped])
+def test_a_changing_option_is_never_frozen(kind, key):
+    expected, _ = losses(kind, key, compiled=False)
+    got, _ = losses(kind, key, compiled=True)
+    assert got == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("key", ["lr", "rho"])
+def test_options_read_live_keep_a_step_closed(key):
+    _, step = losses(Through, key, compiled=True)
+    assert "1 program, traced again 0 times" in step.explain()
+    _, adam = losses(lambda params: optim.Adam(params), "lr", compiled=True)
+    assert "1 program, traced again 0 times" in adam.explain()
