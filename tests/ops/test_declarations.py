@@ -135,3 +135,21 @@ def test_a_declaration_is_made_once():
         inner.shape(lambda x: x.shape)
     with pytest.raises(OpDefinitionError, match="lower native: expected a function, got 'exp"):
         inner.lower("native", "exp(x)")
+
+
+@leafgrad.op("elementwise", "float")
+def kept_square(xp, x):
+    return x * x
+
+
+@leafgrad.op("elementwise", "float")
+def kept_product(xp, x, y):
+    return x * y
+
+
+def test_integers_become_floats_at_each_call():
+    x = leafgrad.tensor([1, 2, 3])
+    for _ in range(3):
+        assert kept_square(x).dtype is leafgrad.float32
+        assert kept_product(x, x).dtype is leafgrad.float32
+        assert kept_product(x, 2).dtype is leafgrad.float32

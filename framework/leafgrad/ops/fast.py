@@ -74,6 +74,7 @@ def special(op: BinaryOp, input: Any, other: Any, flags: int) -> Any:
 def unary(op: UnaryOp) -> Callable[[Any], Any]:
     """The function that calls ``op``."""
     table, plan, differentiable, keeps_dtype = op.table, op.plan, op.differentiable, op.keeps_dtype
+    converts = op.converts_integers
     get_mode, new, apply, step = modes.get, object.__new__, op.apply, SEQ.__next__
 
     def function(input: Any) -> Any:
@@ -89,7 +90,7 @@ def unary(op: UnaryOp) -> Callable[[Any], Any]:
             r = forward(xp, a)
             if type(r) is not kind:
                 r = BACKENDS[kind].wrap(r)
-            if keeps_dtype and r.dtype is not a.dtype:
+            if keeps_dtype and (r.dtype is not a.dtype or (converts and r.dtype.kind != "f")):
                 return apply((input,), EMPTY)
         except Exception:
             return apply((input,), EMPTY)
@@ -121,6 +122,7 @@ def unary(op: UnaryOp) -> Callable[[Any], Any]:
 def binary(op: BinaryOp) -> Callable[[Any, Any], Any]:
     """The function that calls ``op``."""
     table, plans, differentiable, keeps_dtype = op.table, op.pair_plans, op.differentiable, op.keeps_dtype
+    converts = op.converts_integers
     get_mode, new, apply, step = modes.get, object.__new__, op.apply, SEQ.__next__
 
     def function(input: Any, other: Any) -> Any:
@@ -153,7 +155,7 @@ def binary(op: BinaryOp) -> Callable[[Any, Any], Any]:
             r = forward(xp, a, b)
             if type(r) is not kind:
                 r = BACKENDS[kind].wrap(r)
-            if keeps_dtype and r.dtype is not dtype:
+            if keeps_dtype and (r.dtype is not dtype or (converts and r.dtype.kind != "f")):
                 return apply((input, other), EMPTY)
         except Exception:
             return apply((input, other), EMPTY)
