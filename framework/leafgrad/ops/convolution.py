@@ -174,4 +174,25 @@ convolution_weight.vjp(
     x=lambda g, y, *, windows, groups: convolution_spread(y, g, windows=windows, groups=groups),
     y=lambda g, x, *, windows, groups: convolution(x, g, windows=windows, groups=groups),
 )
+
+
+@convolution.shape
+def _convolution_shape(x: Any, weight: Any, bias: Any, *, windows: Windows, groups: int) -> Any:
+    fits = x.shape[1:] == (weight.shape[1] * groups, *windows.length)
+    return (x.shape[0], weight.shape[0], *windows.size) if fits and x.floating else None
+
+
+@convolution_spread.shape
+def _spread_shape(y: Any, weight: Any, bias: Any, *, windows: Windows, groups: int) -> Any:
+    return (y.shape[0], weight.shape[1] * groups, *windows.length) if y.floating else None
+
+
+@convolution_weight.shape
+def _weight_shape(x: Any, y: Any, *, windows: Windows, groups: int) -> Any:
+    return (y.shape[1], x.shape[1] // groups, *windows.kernel) if x.floating else None
+
+
+convolution.chunk(lambda call: call.on(0, 0))
+convolution_spread.chunk(lambda call: call.on(0, 0))
+convolution_weight.chunk(lambda call: call.summed(0, 0))
 convolution.label = convolution_spread.label = "ConvolutionBackward0"  # as PyTorch names their nodes

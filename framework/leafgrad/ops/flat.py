@@ -33,3 +33,5 @@ def offsets(shapes: tuple[Shape, ...]) -> list[int]:
 
 pack.vjp(xs=lambda g, xs_shape, index: unpack(g, shapes=tuple(map(tuple, xs_shape)))[index])
 unpack.vjp(x=lambda g: pack(*g))
+pack.shape(lambda *xs: (sum(math.prod(x.shape) for x in xs),))
+unpack.shape(lambda x, *, shapes: list(shapes))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from leafgrad.compile.graph import Equation, Graph, Line, Operand, Value
-from leafgrad.compile.shapes import result_shape
+from leafgrad.compile.shapes import result_shape, results
 from leafgrad.errors import CompileError
 from leafgrad.ops import elementwise
 from leafgrad.ops.create import full
@@ -62,8 +62,13 @@ class Rewriter:
 
     def emit(self, op: Op, *inputs: Operand, **params: Any) -> Value:
         """The value of ``op(*inputs, **params)``, simplified. At least one input is a Value."""
+        if params.keys() != op.parameters:
+            params = op.signature.bind(params)
         like = next(v for v in inputs if isinstance(v, Value))
-        value = Value(result_shape(op, inputs, params), like.dtype, like.place)
+        if op.keeps_dtype and like.dtype.startswith("float"):
+            value = Value(result_shape(op, inputs, params), like.dtype, like.place)
+        else:
+            (value,) = results(op, inputs, params)
         return self.put(Equation(op, inputs, params, (value,), self.line))[0]
 
     def full(self, shape: Shape, number: float, like: Value) -> Value:
