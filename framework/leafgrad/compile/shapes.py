@@ -40,6 +40,13 @@ def predict(op: Op, inputs: Sequence[Operand], params: dict[str, Any]) -> Value 
     place = values[0].place
     if any(0 in v.shape or v.place != place for v in values):
         raise Unknown(f"{op.name} has inputs without elements, or on several devices")
+    return foretell(op, inputs, params)
+
+
+def foretell(op: Op, inputs: Sequence[Operand], params: dict[str, Any]) -> Value | tuple[Value, ...]:
+    """The same of inputs that may be without elements."""
+    values = [v for v in inputs if isinstance(v, Value)]
+    place = values[0].place
     found = apply(op, inputs, params)
     if is_of_trait(op):
         made = sample(op, inputs, params)

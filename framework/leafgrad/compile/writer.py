@@ -140,8 +140,8 @@ class Writer:
         shape = tuple(0 if i == axis else n for i, n in enumerate(value.shape))
         return self.forms.setdefault((index, shape, axis, turned), f"b{index}_{len(self.forms)}")
 
-    def into(self, equation: Equation) -> str | None:
-        """Where an elementwise result goes: an input that dies here, or a buffer; None: wherever."""
+    def into(self, equation: Equation) -> str:
+        """Where an elementwise result goes: an input that dies here, or a buffer."""
         out = equation.out
         form = out.shape, out.dtype, self.axis(out)
         for v in equation.values:

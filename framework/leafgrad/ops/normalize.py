@@ -88,7 +88,7 @@ def _standardized(graph: Any, x: Any, params: Any) -> Any:
 @standardize.rewrite
 def _in_steps(graph: Any, equation: Any) -> Any:
     """(x - mean) rsqrt(variance + eps): derivatives and running averages share the mean and the variance."""
-    found = _standardized(graph, *equation.values, equation.params)
+    found = _standardized(graph, equation.inputs[0], equation.params)
     return None if found is None else found[0]
 
 
