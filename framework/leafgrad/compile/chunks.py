@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from leafgrad.compile.axes import Carried
@@ -9,6 +10,8 @@ from leafgrad.compile.graph import Equation, Value
 from leafgrad.compile.schedule import Loop
 from leafgrad.compile.scratch import Scratch
 from leafgrad.compile.writer import Raw, Text, Writer
+
+FEW = 64  # rows that a chunk has at least
 
 
 class LoopWriter(Writer):
@@ -71,11 +74,10 @@ class LoopWriter(Writer):
         if not equation.several and self.lowered(equation):
             return
         if found.axis is not None and not equation.several and self.fits_ufunc(equation):
-            target = f"{self.names[out]}_part"
-            if out not in self.loop.stored:
-                target = self.names[out]
-                self.add(f"{target} = {self.into(equation)}")
-            self.add(self.ufunc(equation, target))
+            self.add(self.ufunc(equation, self.target(equation)))
+            return
+        if found.axis == 0 and out.ndim > 2 and self.fits_blocks(equation, math.prod(out.shape[1:]) * FEW):
+            self.add(self.in_blocks(equation, self.target(equation)))
             return
         made = self.expression(equation, found)
         if equation.several:
@@ -86,6 +88,14 @@ class LoopWriter(Writer):
         shared = found.axis is not None and out not in self.loop.stored and "view" in equation.op.traits
         if shared and isinstance(source, Value) and source in self.allocator.at:
             self.allocator.join(out, self.allocator.at[source])
+
+    def target(self, equation: Equation) -> str:
+        """Memory for a result: a part of an array that is stored whole, or a buffer."""
+        name = self.names[equation.out]
+        if equation.out in self.loop.stored:
+            return f"{name}_part"
+        self.add(f"{name} = {self.into(equation)}")
+        return name
 
     def expression(self, equation: Equation, found: Carried) -> str:
         """A call of the op's forward on a chunk."""

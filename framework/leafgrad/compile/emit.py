@@ -9,7 +9,7 @@ from leafgrad.compile.buffers import Allocator
 from leafgrad.compile.chunks import LoopWriter
 from leafgrad.compile.graph import Equation, Graph, kind
 from leafgrad.compile.schedule import Loop, Schedule, Whole
-from leafgrad.compile.scratch import BLOCK, Program, Scratch, itemsize
+from leafgrad.compile.scratch import Program, Scratch
 from leafgrad.compile.writer import Text, Writer, comment
 from leafgrad.ops.abstract import PRECISE
 
@@ -71,8 +71,9 @@ class WholeWriter(Writer):
                 self.assign(equation, self.ufunc(equation, None))
             else:
                 self.add(self.ufunc(equation, target))
-        elif self.fits_blocks(equation):
-            self.in_blocks(equation)
+        elif self.fits_blocks(equation, math.prod(out.shape)):
+            target = self.target(equation, self.into)
+            self.add(self.in_blocks(equation, target or self.names[out]))
         else:
             self.assign(equation, self.call(equation, equation.params))
             if "view" in equation.op.traits and equation.inputs[0] in self.allocator.at:
@@ -129,21 +130,3 @@ class WholeWriter(Writer):
         self.add(f"{self.names[out]} = {shaped}")
         self.fresh.add(out)
         return True
-
-    def fits_blocks(self, equation: Equation) -> bool:
-        """Whether a large result may be made block by block, so that what its op makes on the way stays in cache."""
-        out = equation.out
-        traits = equation.op.traits
-        large = math.prod(out.shape) * itemsize(out.dtype) > 2 * BLOCK
-        return large and "elementwise" in traits and "random" not in traits and not equation.several
-
-    def in_blocks(self, equation: Equation) -> None:
-        out, name = equation.out, self.names[equation.out]
-        if out in self.kept:
-            self.fresh.add(out)
-            self.add(f"{name} = empty({out.shape!r}, {out.dtype!r})")
-        else:
-            self.add(f"{name} = {self.into(equation)}")
-        arrays = "".join(f"{self.text(equation, i)}, " for i in range(len(equation.inputs)))
-        arguments = ["xp", name, self.forward(equation), f"({arrays})", *self.keywords(equation.params)]
-        self.add(f"in_blocks({', '.join(arguments)})")

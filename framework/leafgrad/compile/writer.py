@@ -10,7 +10,7 @@ from leafgrad.compile.agreement import is_checked
 from leafgrad.compile.buffers import Allocator
 from leafgrad.compile.graph import Equation, Graph, Value, expression, kind
 from leafgrad.compile.schedule import Stage
-from leafgrad.compile.scratch import Form, Scratch
+from leafgrad.compile.scratch import BLOCK, Form, Scratch, itemsize
 from leafgrad.errors import CompileError
 
 NAMED = ("maximum", "minimum")  # NumPy wants no third position in these
@@ -219,6 +219,18 @@ class Writer:
         except (TypeError, OverflowError):
             return False
         return bool(made.dtype.name == equation.out.dtype)
+
+    def fits_blocks(self, equation: Equation, elements: int) -> bool:
+        """Whether so large a result may be made block by block, so that what its op makes on the way stays in cache."""
+        traits = equation.op.traits
+        large = elements * itemsize(equation.out.dtype) > 2 * BLOCK
+        return large and "elementwise" in traits and "random" not in traits and not equation.several
+
+    def in_blocks(self, equation: Equation, target: str) -> str:
+        """A call that writes the result of an elementwise op into ``target``."""
+        arrays = "".join(f"{self.text(equation, i)}, " for i in range(len(equation.inputs)))
+        arguments = ["xp", target, self.forward(equation), f"({arrays})", *self.keywords(equation.params)]
+        return f"in_blocks({', '.join(arguments)})"
 
 
 def dtype(value: Value) -> Any:
