@@ -46,8 +46,14 @@ def agree_all(made: Any, op: Op, kinds: Sequence[Kind]) -> Any:
 
 def differs(op: Op, kinds: Sequence[Kind], made: Sequence[Any]) -> CompileError:
     predicted = ", ".join(f"{dtype} {shape}" for shape, dtype in kinds)
-    given = ", ".join(f"{m.dtype} {m.shape}" if hasattr(m, "dtype") else type(m).__name__ for m in made)
+    given = ", ".join(map(named, made))
     return CompileError(
         f"op {op.name!r}, shape rule: predicted {predicted}, the op gave {given}; mend {op.name}.shape(...), "
         f"from {op.origins.get('shape')}, or the forward"
     )
+
+
+def named(made: Any) -> str:
+    if type(made) is tuple:
+        return f"{len(made)} arrays"
+    return f"{made.dtype} {made.shape}" if hasattr(made, "dtype") else type(made).__name__

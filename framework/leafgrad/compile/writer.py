@@ -13,7 +13,6 @@ from leafgrad.compile.schedule import Stage
 from leafgrad.compile.scratch import BLOCK, Form, Scratch, itemsize
 from leafgrad.errors import CompileError
 
-NAMED = ("maximum", "minimum")  # NumPy wants no third position in these
 COLUMN = 56  # where comments begin
 
 
@@ -200,7 +199,9 @@ class Writer:
         self.ufuncs.add(name)
         arguments = [self.text(equation, i) for i in range(len(equation.inputs))]
         if target is not None:
-            arguments.append(f"out={target}" if name in NAMED else target)
+            xp = backends.by_device_type("cpu").xp
+            by_name = getattr(xp, name) in (xp.maximum, xp.minimum)  # NumPy wants no third position in these
+            arguments.append(f"out={target}" if by_name else target)
         return f"{name}({', '.join(arguments)})"
 
     def fits_ufunc(self, equation: Equation) -> bool:
