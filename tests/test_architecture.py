@@ -203,7 +203,56 @@ def plugin_violations(root: Path) -> Iterator[str]:
                     yield f"{where}:{node.lineno}: {dotted} is private: plugins use public names only"
 
 
+def op_names(root: Path) -> set[str]:
+    """The names of the core's ops: of functions that ``@op`` decorates, or what its ``name=`` says."""
+    found = set()
+    for path in python_files(root / "framework" / "leafgrad"):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if "@op" in text else ():
+            for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+                call = decorator if isinstance(decorator, ast.Call) else None
+                if ast.unparse(call.func if call else decorator) == "op":
+                    named = [k.value.value for k in call.keywords if k.arg == "name"] if call else []
+                    found.add(named[0] if named else node.name.rstrip("_"))
+    return found
+
+
+def strings(node: ast.AST) -> set[str]:
+    return {n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+
+
+def is_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "name"
+
+
+def literals(node: ast.AST) -> set[str]:
+    """What a display of strings holds: the keys of a dict, the members of others, the words of ``"a b".split()``."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "split":
+        text = node.func.value
+        return set(text.value.split()) if isinstance(text, ast.Constant) and isinstance(text.value, str) else set()
+    members = [*node.keys] if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+    plain = all(isinstance(m, ast.Constant) and isinstance(m.value, str) for m in members)
+    return {m.value for m in members} if plain else set()
+
+
+def table_violations(root: Path, folders: str = "framework/leafgrad/compile") -> Iterator[str]:
+    """What is to be known of an op stands beside it: no names of ops in comparisons, and no tables of them."""
+    names = op_names(root)
+    for path in [p for folder in folders.split() for p in python_files(root / folder)]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            found: set[str] = set()
+            if isinstance(node, ast.Compare) and any(map(is_name, [node.left, *node.comparators])):
+                found = strings(node) & names
+            elif isinstance(node, ast.Match) and is_name(node.subject):
+                found = {s for case in node.cases for s in strings(case.pattern)} & names
+            elif (members := literals(node)) and members <= names and len(members) > 1:
+                found = members
+            for name in sorted(found)[:1]:
+                yield f"{path.relative_to(root)}:{node.lineno}: {name!r} is the name of an op: declare it beside the op"
+
+
 RULES = [
+    table_violations,
     room_violations,
     foreign_violations,
     cycle_violations,
@@ -231,6 +280,8 @@ BUILTIN = "framework/leafgrad/plugins/builtin.py"
 CUPY = "framework/leafgrad/backends/cupy.py"
 NUMPY = "framework/leafgrad/backends/numpy.py"
 PLUGIN = "plugins/leafgrad-x/leafgrad_x.py"
+PASS = "framework/leafgrad/compile/pass.py"
+OPS = {"framework/leafgrad/ops/some.py": "@op\ndef tanh(): ...\n@op('float', name='where')\ndef choose(): ..."}
 
 
 @pytest.fixture
@@ -261,6 +312,11 @@ def tree(tmp_path):
         (length_violations, NN, "x = 1\n" * 451, ":451: more than 450 lines"),
         (suppression_violations, NN, "x = 1  #" + " noqa: E501", ":1: '# "),
         (suppression_violations, NN, "\nx = 1  #" + " type: ignore[x]", ":2: '# "),
+        (table_violations, PASS, 'def f(e):\n    return e.name == "tanh"', ":2: 'tanh' is the name of an op"),
+        (table_violations, PASS, 'def f(e):\n    return e.op.name in ("where", "x")', ":2: 'where' is the name"),
+        (table_violations, PASS, 'match e.name:\n    case "tanh" | "y":\n        pass', ":1: 'tanh' is the name"),
+        (table_violations, PASS, 'RULES = {"tanh": f, "where": g}', ":1: 'tanh' is the name"),
+        (table_violations, PASS, 'LIGHT = set("where tanh".split())', ":1: 'tanh' is the name"),
         (plugin_violations, PLUGIN, "from leafgrad.ops import _x", ":1: leafgrad.ops._x is private"),
         (plugin_violations, PLUGIN, "import leafgrad._x.y", ":1: leafgrad._x.y is private"),
         (plugin_violations, PLUGIN, "import leafgrad as lg\nlg.ops._x", ":2: lg.ops._x is private"),
@@ -268,7 +324,7 @@ def tree(tmp_path):
     ],
 )
 def test_a_violation_is_reported(tree, rule, file, text, expected):
-    violations = list(rule(tree({file: text})))
+    violations = list(rule(tree({file: text, **OPS})))
     assert len(violations) == 1, violations
     assert violations[0].startswith(file + expected)
 
@@ -289,8 +345,9 @@ def test_a_cycle_through_a_function_is_reported(tree):
         (room_violations, NN, "if TYPE_CHECKING:\n    import leafgrad.compile"),
         (room_violations, BUILTIN, "import leafgrad.compile"),
         (foreign_violations, CUPY, "import cupy, numpy, functools"),
+        (table_violations, PASS, 'def f(e):\n    return e.kind == "tanh", e.op is tanh, e.name == "mine", ("tanh", 3)'),
         (plugin_violations, PLUGIN, "def f(self, t):\n    return self._x, t.__class__, t._version"),
     ],
 )
 def test_what_is_allowed_passes(tree, rule, file, text):
-    assert list(rule(tree({file: text}))) == []
+    assert list(rule(tree({file: text, **OPS}))) == []

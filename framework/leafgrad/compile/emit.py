@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from leafgrad.compile.buffers import Allocator
 from leafgrad.compile.chunks import LoopWriter
-from leafgrad.compile.graph import Equation, Graph, Value, kind
+from leafgrad.compile.graph import Equation, Graph, kind
 from leafgrad.compile.schedule import Loop, Schedule, Whole
-from leafgrad.compile.scratch import BLOCK, Program, Scratch, itemsize
-from leafgrad.compile.writer import UFUNCS, Text, Writer, comment, summed_dims
+from leafgrad.compile.scratch import Program, Scratch
+from leafgrad.compile.writer import Text, Writer, comment
+from leafgrad.ops.abstract import PRECISE
 
 SMALL = 1024  # elements below which a fresh array is as good as a buffer
 
@@ -33,7 +35,7 @@ def emit(graph: Graph, schedule: Schedule) -> Program:
         head += [comment("    ", f"{names[v]} is {text.spoken[v]}: {kind(v)}") for v in graph.inputs]
         head.append(f"    {''.join(f'{names[v]}, ' for v in graph.inputs)}= inputs")
     source = "\n".join([*head, *lines, f"    return [{', '.join(results)}]", ""])
-    return Program(source, text.space, scratch, set(UFUNCS.values()))
+    return Program(source, text.space, scratch, text.ufuncs)
 
 
 class WholeWriter(Writer):
@@ -54,88 +56,77 @@ class WholeWriter(Writer):
         return head + self.lines
 
     def write(self, equation: Equation) -> None:
+        out = equation.out
         if equation.several:
             left = "".join(f"{self.names[v]}, " for v in equation.outputs)
             self.add(f"{left}= {self.call(equation, equation.params)}")
             for v in equation.outputs:
                 if not v.ndim:
-                    self.assign(v, self.names[v])
+                    self.add(f"{self.names[v]} = asarray({self.names[v]})")
+        elif self.lowered(equation):
             return
-        if not equation.inputs:
-            self.assign(equation.out, self.call(equation, equation.params))
-            return
-        out = equation.out
-        name = self.names[out]
-        if out in self.kept and (self.fits_ufunc(equation) or equation.name == "matmul") and out.ndim:
-            self.add(f"{name} = empty({out.shape!r}, {out.dtype!r})")
-            self.fresh.add(out)
-            self.compute(equation, name)
-        elif math.prod(out.shape) >= SMALL and (self.fits_ufunc(equation) or self.plain_matmul(equation)):
-            target = self.into(equation) if equation.name != "matmul" else self.buffer(out, None)
-            self.add(f"{name} = {target}")
-            self.compute(equation, name)
-        elif self.fits_ufunc(equation):
-            arguments = ", ".join(self.text(equation, i) for i in range(len(equation.inputs)))
-            self.assign(out, f"{UFUNCS[equation.name]}({arguments})")
-        elif equation.name in ("sum", "sum_to") and (product := self.sum_as_product(equation)) is not None:
-            self.add(f"{name} = {product}")
-            self.fresh.add(out)
-        elif self.fits_blocks(equation):
-            self.in_blocks(equation)
+        elif equation.inputs and self.fits_ufunc(equation):
+            target = self.target(equation, self.into)
+            if target is None:
+                self.assign(equation, self.ufunc(equation, None))
+            else:
+                self.add(self.ufunc(equation, target))
+        elif self.fits_blocks(equation, math.prod(out.shape)):
+            target = self.target(equation, self.into)
+            self.add(self.in_blocks(equation, target or self.names[out]))
         else:
-            self.assign(out, self.call(equation, equation.params))
+            self.assign(equation, self.call(equation, equation.params))
             if "view" in equation.op.traits and equation.inputs[0] in self.allocator.at:
                 self.allocator.join(out, self.allocator.at[equation.inputs[0]])
 
-    def assign(self, value: Value, made: str) -> None:
+    def assign(self, equation: Equation, made: str) -> None:
         """Keep what an expression makes; NumPy's functions give scalars where arrays of no dimensions are due."""
-        self.add(f"{self.names[value]} = {made if value.ndim else f'asarray({made})'}")
+        self.add(f"{self.names[equation.out]} = {made if equation.out.ndim else f'asarray({made})'}")
 
-    def plain_matmul(self, equation: Equation) -> bool:
-        return equation.name == "matmul" and equation.out.ndim >= 2
-
-    def sum_as_product(self, equation: Equation) -> str | None:
-        """A sum over the first or the last dimensions as a product with ones, which is several times faster."""
-        (value,), dims, ndim = equation.values, summed_dims(equation), len(equation.values[0].shape)
-        if value.dtype not in ("float32", "float64") or value.dtype != equation.out.dtype:
+    def target(self, equation: Equation, buffer: Callable[[Equation], str]) -> str | None:
+        """Memory for a result: its own if it stays, a buffer if it is large; None: a new array is as good."""
+        out, name = equation.out, self.names[equation.out]
+        if out in self.kept and out.ndim:
+            self.add(f"{name} = empty({out.shape!r}, {out.dtype!r})")
+            self.fresh.add(out)
+        elif math.prod(out.shape) >= SMALL:
+            self.add(f"{name} = {buffer(equation)}")
+        else:
             return None
+        return name
+
+    def product(self, equation: Equation) -> bool:
+        """A matrix product into a given array; one large product, not many small ones."""
+        out = equation.out
+        if out.ndim < 2 and out not in self.kept:
+            return False
+        target = self.target(equation, lambda e: self.buffer(e.out, None))
+        if target is None:
+            return False
+        a, b = self.text(equation, 0), self.text(equation, 1)
+        x, y = equation.values
+        if x.ndim > 2 and y.ndim == 2:
+            a = f"{a}.reshape({math.prod(x.shape[:-1])}, {x.shape[-1]})"
+            target = f"{target}.reshape({math.prod(x.shape[:-1])}, {y.shape[-1]})"
+        self.add(f"matmul({a}, {b}, {target})")
+        return True
+
+    def total(self, equation: Equation, dims: tuple[int, ...]) -> bool:
+        """A sum over the first or the last dimensions as a product with ones, which is several times faster."""
+        (value,), out, ndim = equation.values, equation.out, len(equation.values[0].shape)
+        if value.dtype not in PRECISE or value.dtype != out.dtype:
+            return False
         a, count = self.text(equation, 0), math.prod(value.shape[d] for d in dims)
         rest = math.prod(value.shape) // max(count, 1)
         if min(rest, count) < 2:
-            return None
+            return False
         if dims == tuple(range(ndim - len(dims), ndim)):
             product = f"matmul({a}.reshape({rest}, {count}), {self.one(value.dtype, count)})"
         elif dims == tuple(range(len(dims))):
             product = f"matmul({self.one(value.dtype, count)}, {a}.reshape({count}, {rest}))"
         else:
-            return None
-        return product if equation.out.shape == (rest,) else f"{product}.reshape({equation.out.shape!r})"
-
-    def fits_blocks(self, equation: Equation) -> bool:
-        """Whether a large result may be made block by block, so that what its op makes on the way stays in cache."""
-        out = equation.out
-        traits = equation.op.traits
-        large = math.prod(out.shape) * itemsize(out.dtype) > 2 * BLOCK
-        return large and "elementwise" in traits and "random" not in traits and not equation.several
-
-    def in_blocks(self, equation: Equation) -> None:
-        out, name = equation.out, self.names[equation.out]
-        if out in self.kept:
-            self.fresh.add(out)
-            self.add(f"{name} = empty({out.shape!r}, {out.dtype!r})")
-        else:
-            self.add(f"{name} = {self.into(equation)}")
-        arrays = "".join(f"{self.text(equation, i)}, " for i in range(len(equation.inputs)))
-        arguments = ["xp", name, self.forward(equation), f"({arrays})", *self.keywords(equation.params)]
-        self.add(f"in_blocks({', '.join(arguments)})")
-
-    def compute(self, equation: Equation, target: str) -> None:
-        if equation.name != "matmul":
-            self.ufunc(equation, target)
-            return
-        a, b = self.text(equation, 0), self.text(equation, 1)
-        x, y = equation.values
-        if x.ndim > 2 and y.ndim == 2:  # one large product, not many small ones
-            a = f"{a}.reshape({math.prod(x.shape[:-1])}, {x.shape[-1]})"
-            target = f"{target}.reshape({math.prod(x.shape[:-1])}, {y.shape[-1]})"
-        self.add(f"matmul({a}, {b}, {target})")
+            return False
+        shaped = product if out.shape == (rest,) else f"{product}.reshape({out.shape!r})"
+        self.add(f"{self.names[out]} = {shaped}")
+        self.fresh.add(out)
+        return True

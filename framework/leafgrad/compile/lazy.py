@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from leafgrad import modes
 from leafgrad.backends.place import place
-from leafgrad.compile import memory, shapes
+from leafgrad.compile import memory
 from leafgrad.compile.effects import complete
 from leafgrad.compile.forwards import keeps_state
 from leafgrad.compile.graph import Equation, Line, Raw, Value, user_line
@@ -117,8 +117,11 @@ class LazyRecorder(Recorder):
         state = keeps_state(op)
         if state is not None:
             return f"in whose forward {state}"
-        known = op.name in shapes.RULES or op.name in shapes.SEVERAL or op.traits & {"elementwise", "reduction"}
-        return None if known or is_ours(op.forward.__code__.co_filename) else "of whose result nothing tells the shape"
+        return (
+            None
+            if op.shaping is not None or is_ours(op.forward.__code__.co_filename)
+            else "of whose result nothing tells the shape"
+        )
 
     def at_once(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], why: str) -> Any:
         """The op runs once in each call, in its place."""

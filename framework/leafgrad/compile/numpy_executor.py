@@ -20,6 +20,7 @@ from leafgrad.compile.emit import emit
 from leafgrad.compile.graph import Graph
 from leafgrad.compile.schedule import Loop, Schedule, schedule
 from leafgrad.compile.scratch import Program
+from leafgrad.ops.matmul import matmul
 
 CACHE_BYTES = 8 << 20  # what the buffers of a chunk should fit into: a core's share of the last-level cache
 WIDE = 32  # from this width of a layer on, a product repacks a chunk that is longer than one block of BLAS
@@ -122,7 +123,7 @@ class NumpyProgram:
 def has_wide_product(loop: Loop) -> bool:
     """Whether some matrix product in a chunk has more than a narrow layer's weights."""
     for equation in loop.equations:
-        if equation.name == "matmul":
+        if equation.op is matmul:
             matrices = [v.shape for v in (*equation.values, equation.out) if loop.length not in v.shape]
             if any(len(shape) == 2 and min(shape) >= WIDE for shape in matrices):
                 return True

@@ -209,20 +209,19 @@ class Recorder(Course):
 
     def record(self, op: Any, operands: list[Operand], params: dict[str, Any]) -> Equation:
         """A new equation; the op itself is run only if nothing else tells what it makes."""
-        weak = op.name != "to_dtype" and "elementwise" in op.traits
-        weak = weak and all(v in self.weak for v in operands if isinstance(v, Value))
+        weak = "elementwise" in op.traits and all(v in self.weak for v in operands if isinstance(v, Value))
         self.remember_generators(params)
-        several = op.name in shapes.SEVERAL
         with unwatched():
             try:
-                made = shapes.results(op, operands, params)
+                made = shapes.predict(op, operands, params)
             except shapes.Unknown:
                 result = op.compute(tuple([self.array(v) if isinstance(v, Value) else v for v in operands]), params)
-                several = type(result) is tuple
-                made = self.values_of(result if several else (result,))
+                made = tuple(self.values_of(result)) if type(result) is tuple else self.values_of((result,))[0]
+        several = isinstance(made, tuple)
+        outputs = made if isinstance(made, tuple) else (made,)
         if weak:
-            self.weak.update(made)
-        equation = Equation(op, tuple(operands), params, tuple(made), user_line(), several)
+            self.weak.update(outputs)
+        equation = Equation(op, tuple(operands), params, outputs, user_line(), several)
         self.fresh.append(equation)
         return equation
 

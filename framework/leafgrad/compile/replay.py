@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from leafgrad import backends
+from leafgrad.compile.agreement import check, is_checked
 from leafgrad.compile.graph import Equation, Graph, Value
 from leafgrad.compile.memory import separate
 
@@ -67,7 +68,10 @@ def run(equation: Equation, at: dict[Value, Any]) -> Any:
     with nullcontext() if device == "cpu" else backend.device_scope(index):
         if equation.inputs:
             args = tuple([at[v] if isinstance(v, Value) else v for v in equation.inputs])
-            return op.compute(args, equation.params)
+            made = op.compute(args, equation.params)
+            if is_checked(op):
+                check(equation, made)
+            return made
         return backend.wrap(op.kernels.get(backend.name, op.forward)(backend.xp, **equation.params))
 
 

@@ -158,7 +158,8 @@ class Scheduler:
     def waits(self, equation: Equation) -> bool:
         """Whether it is for those who read the result to say where it is made."""
         values, traits = equation.values, equation.op.traits
-        follows = bool(values) and "elementwise" in traits and "random" not in traits and self.fits(equation)
+        follows = bool(values) and not equation.several and "elementwise" in traits and "random" not in traits
+        follows = follows and self.fits(equation)
         return self.counted(equation) or (
             follows and all(v in self.waiting and v.shape == equation.out.shape for v in values)
         )
@@ -207,11 +208,11 @@ class Scheduler:
                 loop.reads[(equation, i)] = axis
         loop.equations.append(equation)
         loop.carried[equation] = found
-        (out,) = equation.outputs
         if found.axis is None:
-            loop.summed.append(out)
-            self.rank[out] = loop.rank + 1
-        else:
+            loop.summed.append(equation.out)
+            self.rank[equation.out] = loop.rank + 1
+            return
+        for out in equation.outputs:
             loop.axis[out] = found.axis
             self.home[out] = loop
 
@@ -245,7 +246,7 @@ class Scheduler:
                 self.make(v, loop)
         axes = [0 if isinstance(v, Value) and self.home.get(v) is loop else None for v in equation.inputs]
         slices = {i: 0 for i, v in enumerate(equation.inputs) if isinstance(v, Value) and axes[i] is None}
-        self.enter(loop, equation, Carried(0, slices, shape_parameter=not equation.inputs), axes)
+        self.enter(loop, equation, Carried(0, slices, resized=not equation.inputs), axes)
 
     def whole(self, equation: Equation) -> None:
         rank = max(self.rank.get(equation.outputs[0], 0), self.late.get(equation, 0))

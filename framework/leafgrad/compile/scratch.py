@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from leafgrad.compile.agreement import agree, agree_all
 from leafgrad.compile.buffers import Buffer
 from leafgrad.ops.define import quiet
 
@@ -80,7 +81,7 @@ class Program:
         linecache.cache[file] = len(self.source), None, self.source.splitlines(True), file
         space: dict[str, Any] = {u: getattr(xp, u) for u in self.ufuncs}
         space.update(xp=xp, matmul=xp.matmul, empty=xp.empty, zeros=xp.zeros, copyto=xp.copyto, reduce=xp.add.reduce)
-        space.update(asarray=xp.asarray, in_blocks=in_blocks)
+        space.update(asarray=xp.asarray, in_blocks=in_blocks, agree=agree, agree_all=agree_all)
         quiet(MODULE)
         scope = space | self.names | {"__name__": MODULE}
         exec(compile(self.source, file, "exec"), scope)

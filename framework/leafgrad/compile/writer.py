@@ -6,21 +6,13 @@ import math
 from typing import Any
 
 from leafgrad import backends
+from leafgrad.compile.agreement import is_checked
 from leafgrad.compile.buffers import Allocator
 from leafgrad.compile.graph import Equation, Graph, Value, expression, kind
 from leafgrad.compile.schedule import Stage
-from leafgrad.compile.scratch import Form, Scratch
+from leafgrad.compile.scratch import BLOCK, Form, Scratch, itemsize
+from leafgrad.errors import CompileError
 
-# Ops whose forward is one ufunc of the array namespace, which can write into a given array.
-UFUNCS = {
-    "add": "add", "sub": "subtract", "mul": "multiply", "div": "true_divide", "neg": "negative",
-    "abs": "absolute", "sqrt": "sqrt", "square": "square", "exp": "exp", "expm1": "expm1", "log": "log",
-    "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh",
-    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "maximum": "maximum", "minimum": "minimum",
-    "floor": "floor", "ceil": "ceil", "reciprocal": "reciprocal", "exp2": "exp2", "log2": "log2",
-    "log10": "log10", "atan2": "arctan2", "hypot": "hypot", "eq": "equal", "ne": "not_equal", "lt": "less",
-    "le": "less_equal", "gt": "greater", "ge": "greater_equal",
-}  # fmt: skip
 COLUMN = 56  # where comments begin
 
 
@@ -31,6 +23,7 @@ class Text:
         names: the variable of each value: numbered, so that no two values have the same, whatever they are called.
         spoken: what comments call them.
         space: what the source refers to, by name.
+        ufuncs: the functions of the array namespace that are called by name.
         fresh: values whose variables are memory of their own.
     """
 
@@ -40,11 +33,16 @@ class Text:
         self.names = {v: f"v{i}" for i, v in enumerate(values)}
         self.spoken = graph.named()
         self.space: dict[str, Any] = {}
+        self.ufuncs: set[str] = set()
         self.fresh: set[Value] = set()
 
 
 class Writer:
-    """Writes the lines of one stage."""
+    """Writes the lines of one stage. It is what rules by ``op.lower("numpy", rule)`` are given, with an equation.
+
+    A rule returns the source of an expression for the result, in terms of ``text(equation, i)``, of ``constant(value)``
+    and of the array namespace ``xp``; what one of the methods for this returns; or None: the forward is called.
+    """
 
     indent = "    "
 
@@ -54,6 +52,7 @@ class Writer:
         self.names = text.names
         self.spoken = text.spoken
         self.space = text.space
+        self.ufuncs = text.ufuncs
         self.fresh = text.fresh
         self.lines: list[str] = []
         self.forms: dict[Form, str] = {}
@@ -84,6 +83,46 @@ class Writer:
         v = equation.inputs[i]
         return self.local(equation, i, v) if isinstance(v, Value) else self.constant(v)
 
+    def lowered(self, equation: Equation) -> bool:
+        """Write the equation as its op's rule for this executor says; whether there is one that does."""
+        rule = equation.op.lowering.get("numpy")
+        made = None if rule is None else rule(self, equation)
+        if isinstance(made, str):
+            self.assign(equation, made)
+        return bool(made)
+
+    # ---- what rules may return: source of an expression, True if lines are written already, or None to leave it ---
+
+    def product(self, equation: Equation) -> str | bool | None:
+        """A matrix product."""
+        return None
+
+    def total(self, equation: Equation, dims: tuple[int, ...]) -> str | bool | None:
+        """The sum of the one input over ``dims``, in the shape of the result."""
+        return None
+
+    def permuted(self, equation: Equation) -> str | bool | None:
+        """The one input with its dimensions as ``dims`` says."""
+        return None
+
+    def part(self, equation: Equation) -> str | bool | None:
+        """The part of the one input that the basic index ``at`` chooses."""
+        return None
+
+    def placed(self, equation: Equation, fill: float) -> str | bool | None:
+        """An array full of ``fill``, but for the one input where the basic index ``at`` chooses."""
+        return None
+
+    def joined(self, equation: Equation) -> str | bool | None:
+        """The inputs one after the other along ``dim``."""
+        return None
+
+    # ---- names --------------------------------------------------------------------------------------------------
+
+    def assign(self, equation: Equation, made: str) -> None:
+        """Keep what an expression makes as the result of an equation."""
+        raise NotImplementedError
+
     def local(self, equation: Equation, i: int, value: Value) -> str:
         return self.names[value]
 
@@ -100,8 +139,8 @@ class Writer:
         shape = tuple(0 if i == axis else n for i, n in enumerate(value.shape))
         return self.forms.setdefault((index, shape, axis, turned), f"b{index}_{len(self.forms)}")
 
-    def into(self, equation: Equation) -> str | None:
-        """Where an elementwise result goes: an input that dies here, or a buffer; None: wherever."""
+    def into(self, equation: Equation) -> str:
+        """Where an elementwise result goes: an input that dies here, or a buffer."""
         out = equation.out
         form = out.shape, out.dtype, self.axis(out)
         for v in equation.values:
@@ -115,10 +154,20 @@ class Writer:
         """The name of a vector of ones; of length 0: as long as the chunk."""
         return self.ones.setdefault((dtype, length), f"ones_{dtype}_{length or 'rows'}")
 
-    def call(self, equation: Equation, params: dict[str, Any]) -> str:
-        """A call of the op's own forward."""
+    def call(self, equation: Equation, params: dict[str, Any], rows: int | None = None) -> str:
+        """A call of the op's own forward; results have the batch on axis ``rows``, if not None."""
         arguments = ["xp", *(self.text(equation, i) for i in range(len(equation.inputs)))]
-        return f"{self.forward(equation)}({', '.join(arguments + self.keywords(params))})"
+        made = f"{self.forward(equation)}({', '.join(arguments + self.keywords(params))})"
+        if not is_checked(equation.op):
+            return made
+        kinds = [f"{self.shape(v, rows)}, {self.constant(dtype(v))}" for v in equation.outputs]
+        what = f"[{', '.join(f'({k})' for k in kinds)}]" if equation.several else kinds[0]
+        return f"agree{'_all' * equation.several}({made}, {self.constant(equation.op)}, {what})"
+
+    def shape(self, value: Value, rows: int | None) -> str:
+        """The source of a shape, that of a chunk's if the batch is on axis ``rows``."""
+        sizes = ["hi - lo" if i == rows else str(n) for i, n in enumerate(value.shape)]
+        return f"({''.join(f'{n}, ' for n in sizes)})"
 
     def forward(self, equation: Equation) -> str:
         """The name of the op's own forward."""
@@ -143,27 +192,51 @@ class Writer:
         self.space[name] = value
         return name
 
-    def ufunc(self, equation: Equation, target: str) -> None:
+    def ufunc(self, equation: Equation, target: str | None) -> str:
+        """A call of the ufunc that the op's forward is; into ``target``, unless None."""
+        name = equation.op.ufunc
+        assert name is not None
+        self.ufuncs.add(name)
         arguments = [self.text(equation, i) for i in range(len(equation.inputs))]
-        if equation.name in ("maximum", "minimum"):  # NumPy wants no third position in these
-            target = f"out={target}"
-        self.add(f"{UFUNCS[equation.name]}({', '.join([*arguments, target])})")
+        if target is not None:
+            xp = backends.by_device_type("cpu").xp
+            by_name = getattr(xp, name) in (xp.maximum, xp.minimum)  # NumPy wants no third position in these
+            arguments.append(f"out={target}" if by_name else target)
+        return f"{name}({', '.join(arguments)})"
 
     def fits_ufunc(self, equation: Equation) -> bool:
         """Whether the ufunc, given the inputs as they are, makes just the output's dtype."""
-        if equation.name not in UFUNCS:
+        name = equation.op.ufunc
+        if name is None:
             return False
         dtypes = {v.dtype for v in equation.values}
         if len(dtypes) != 1 or equation.out.dtype not in {*dtypes, "bool"}:
             return False
         xp = backends.by_device_type("cpu").xp
+        if not hasattr(xp, name):
+            raise CompileError(f"op {equation.name!r}: expected ufunc= to name a function of NumPy, got {name!r}")
         try:
-            made = getattr(xp, UFUNCS[equation.name])(
-                *[xp.empty(0, v.dtype) if isinstance(v, Value) else v for v in equation.inputs]
-            )
+            made = getattr(xp, name)(*[xp.empty(0, v.dtype) if isinstance(v, Value) else v for v in equation.inputs])
         except (TypeError, OverflowError):
             return False
         return bool(made.dtype.name == equation.out.dtype)
+
+    def fits_blocks(self, equation: Equation, elements: int) -> bool:
+        """Whether so large a result may be made block by block, so that what its op makes on the way stays in cache."""
+        traits = equation.op.traits
+        large = elements * itemsize(equation.out.dtype) > 2 * BLOCK
+        return large and "elementwise" in traits and "random" not in traits and not equation.several
+
+    def in_blocks(self, equation: Equation, target: str) -> str:
+        """A call that writes the result of an elementwise op into ``target``."""
+        arrays = "".join(f"{self.text(equation, i)}, " for i in range(len(equation.inputs)))
+        arguments = ["xp", target, self.forward(equation), f"({arrays})", *self.keywords(equation.params)]
+        return f"in_blocks({', '.join(arguments)})"
+
+
+def dtype(value: Value) -> Any:
+    """The array library's own, which compares quickly."""
+    return backends.by_device_type("cpu").xp.dtype(value.dtype)
 
 
 class Raw:
@@ -181,13 +254,3 @@ def spelled(value: Any) -> bool:
 def comment(code: str, text: str) -> str:
     """A line of source with a comment, which nothing in the text ends."""
     return f"{code}# {''.join(c if c.isprintable() else ' ' for c in text)}"
-
-
-def summed_dims(equation: Equation) -> tuple[int, ...]:
-    """The dimensions that ``sum`` or ``sum_to`` adds up."""
-    (value,) = equation.values
-    if equation.name == "sum":
-        return tuple(equation.params["dim"])
-    shape = equation.params["shape"]
-    extra = value.ndim - len(shape)
-    return tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and value.shape[i + extra] != 1)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 Shape = tuple[int, ...]
+PRECISE: Final = ("float32", "float64")  # dtypes in which sums are taken as they are; float16 is added up in float32
 
 
 class Abstract(NamedTuple):
@@ -17,6 +18,10 @@ class Abstract(NamedTuple):
     @property
     def ndim(self) -> int:
         return len(self.shape)
+
+    @property
+    def floating(self) -> bool:
+        return self.dtype is not None and self.dtype.startswith("float")
 
     def like(self, shape: Iterable[int], dtype: str | None = None) -> Abstract:
         """An array of another shape, and of this one's dtype unless another is given."""

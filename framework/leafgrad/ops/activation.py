@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 from leafgrad.ops.define import op
+from leafgrad.ops.elementwise import add, mul
 from leafgrad.ops.exponential import exp, sigmoid
-from leafgrad.ops.select import clamp, gate, where
+from leafgrad.ops.select import clamp, gate, maximum, where
 from leafgrad.ops.special import erf, erf_of
 from leafgrad.ops.trigonometric import tanh
 
@@ -23,6 +24,7 @@ def relu(xp: Any, x: Any) -> Any:
 
 
 relu.vjp(x=lambda g, out: gate(g, out, low=0))
+relu.rewrite(lambda graph, equation: graph.emit(maximum, equation.inputs[0], 0))  # which is one ufunc
 
 
 @op("elementwise", "float", c="x > 0 ? x : x * negative_slope")
@@ -137,6 +139,15 @@ def _gelu_x(g: Any, x: Any) -> Any:
 
 
 gelu.vjp(x=_gelu_x)
+
+
+@gelu.rewrite
+def _gelu_in_steps(graph: Any, equation: Any) -> Any:
+    """x (1 + erf(x / sqrt(2))) / 2: its derivative needs the same erf."""
+    (x,) = equation.values
+    inner = graph.emit(erf, graph.emit(mul, x, math.sqrt(0.5)))
+    return graph.emit(mul, x, graph.emit(mul, graph.emit(add, inner, 1), 0.5))
+
 
 _A = math.sqrt(2 / math.pi)
 _B = 0.044715

@@ -122,3 +122,15 @@ def attention_gradients(
         dq[b, i] = d @ blocks.k[b, j]
         dk[b, j] += d.swapaxes(1, 2) @ blocks.q[b, i]
     return dq.reshape(q.shape), dk.reshape(k.shape), dv.reshape(v.shape)
+
+
+@attention.shape
+def _attention_shapes(q: Any, k: Any, v: Any, mask: Any) -> Any:
+    a, b, c = q.shape, k.shape, v.shape
+    fits = a[:-2] == b[:-2] == c[:-2] and a[-1] == b[-1] and b[-2] == c[-2]
+    return [(*a[:-1], c[-1]), (*a[:-1], 1)] if fits and q.floating else None
+
+
+attention.chunk(lambda call: call.aligned(whole=(-2, -1)))
+attention_gradients.shape(lambda go, q, k, v, result, norm, mask: [q, k, v])
+attention_gradients.chunk(lambda call: call.aligned(whole=(-2, -1)))

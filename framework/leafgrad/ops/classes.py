@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from leafgrad.ops.abstract import PRECISE
+from leafgrad.ops.compare import ne
+from leafgrad.ops.convert import to_dtype
 from leafgrad.ops.define import op
+from leafgrad.ops.elementwise import div, mul, neg, sub
+from leafgrad.ops.exponential import exp
 from leafgrad.ops.reduce import log_softmax, softmax, sum
+from leafgrad.ops.shape import reshape
 
 POSITIVE = (1 << 62) - 1
 
@@ -46,6 +52,33 @@ pick.vjp(
 place.vjp(v=lambda g, target, *, dim, ignore: pick(g, target, dim=dim, ignore=ignore))
 pick.lower("native", lambda c, e: c.pick(e.params["dim"], e.params["ignore"]))
 place.lower("native", lambda c, e: c.place(e.params["dim"], e.params["ignore"]))
+place.shape(lambda v, target, *, shape: shape if v.dtype != "bool" else None)
+
+
+def _classless(x: Any, dim: int) -> tuple[int, ...]:
+    """The shape of the targets of scores x."""
+    return (*x.shape[:dim], *x.shape[dim + 1 :])
+
+
+@pick.shape
+def _pick_shape(x: Any, target: Any, *, dim: int) -> Any:
+    return target.shape if x.dtype != "bool" and _classless(x, dim) == target.shape else None
+
+
+@pick.chunk
+def _pick_rows(call: Any) -> Any:
+    """The targets' batch is that of the scores, which have a dimension of classes more."""
+    dim, (scores, targets) = call.params["dim"], call.axes
+    if scores == dim:
+        return None
+    at = targets if scores is None else scores - (scores > dim)
+    return call.on(at, at + (at >= dim), at)
+
+
+@place.chunk
+def _place_rows(call: Any) -> Any:
+    axis = next(a for a in call.axes if a is not None)
+    return call.on(axis + (axis >= call.params["dim"]), axis, axis, resized=True)
 
 
 # ---- the mean cross-entropy, whole --------------------------------------------------------------------------------
@@ -86,3 +119,52 @@ def _softmax_rule(g: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
 
 cross_entropy.vjp(x=lambda g, x, target, *, dim, ignore: g * cross_entropy_slope(x, target, dim=dim, ignore=ignore))
 cross_entropy_slope.vjp(x=_softmax_rule)
+
+
+@cross_entropy.shape
+def _loss_shape(x: Any, target: Any, *, dim: int) -> Any:
+    return () if x.floating and _classless(x, dim) == target.shape else None
+
+
+@shares.shape
+def _shares_shape(x: Any, target: Any, *, dim: int) -> Any:
+    return (*x.shape[:dim], 1, *x.shape[dim + 1 :]) if x.floating and _classless(x, dim) == target.shape else None
+
+
+@cross_entropy_slope.shape
+def _slope_shape(x: Any, target: Any, *, dim: int) -> Any:
+    return x.shape if x.floating and _classless(x, dim) == target.shape else None
+
+
+def _counted(graph: Any, equation: Any) -> tuple[Any, Any]:
+    """1 for each target that is not ignored, else 0; and their sum."""
+    x, target = equation.values
+    flags = graph.emit(ne, target, equation.params["ignore"])
+    kept = graph.emit(to_dtype, flags, dtype=x.dtype, source="bool")
+    return kept, graph.emit(sum, kept, dim=tuple(range(kept.ndim)))
+
+
+@cross_entropy.rewrite
+def _loss_in_steps(graph: Any, equation: Any) -> Any:
+    """The mean of what `pick` takes from the logarithms, negative: steps that share the softmax, and run in chunks."""
+    (x, target), params = equation.values, equation.params
+    if x.dtype not in PRECISE or 0 in x.shape:
+        return None
+    picked = graph.emit(pick, graph.emit(log_softmax, x, dim=params["dim"]), target, **params)
+    total = graph.emit(sum, picked, dim=tuple(range(picked.ndim)))
+    return graph.emit(neg, graph.emit(div, total, _counted(graph, equation)[1]))
+
+
+@cross_entropy_slope.rewrite
+def _slope_in_steps(graph: Any, equation: Any) -> Any:
+    """Probabilities less one at the targets, over the count."""
+    (x, target), params = equation.values, equation.params
+    if x.dtype not in PRECISE or 0 in x.shape:
+        return None
+    dim = params["dim"]
+    at = graph.emit(place, graph.full(target.shape, 1.0, x), target, shape=x.shape, **params)
+    kept, count = _counted(graph, equation)
+    rows = tuple([1 if d == dim else n for d, n in enumerate(x.shape)])
+    share = graph.emit(reshape, graph.emit(div, kept, count), shape=rows)
+    probabilities = graph.emit(exp, graph.emit(log_softmax, x, dim=dim))
+    return graph.emit(mul, graph.emit(sub, probabilities, at), share)

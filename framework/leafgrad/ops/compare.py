@@ -9,37 +9,37 @@ from leafgrad.ops.define import op
 # ---- comparisons --------------------------------------------------------------------------------------------------
 
 
-@op("comparison", c="x == y")
+@op("comparison", c="x == y", ufunc="equal")
 def eq(xp: Any, x: Any, y: Any) -> Any:
     """Whether x equals y. (...), (...) -> (...) bool"""
     return x == y
 
 
-@op("comparison", c="x != y")
+@op("comparison", c="x != y", ufunc="not_equal")
 def ne(xp: Any, x: Any, y: Any) -> Any:
     """Whether x differs from y. (...), (...) -> (...) bool"""
     return x != y
 
 
-@op("comparison", c="x < y")
+@op("comparison", c="x < y", ufunc="less")
 def lt(xp: Any, x: Any, y: Any) -> Any:
     """Whether x is below y. (...), (...) -> (...) bool"""
     return x < y
 
 
-@op("comparison", c="x <= y")
+@op("comparison", c="x <= y", ufunc="less_equal")
 def le(xp: Any, x: Any, y: Any) -> Any:
     """Whether x is y or below. (...), (...) -> (...) bool"""
     return x <= y
 
 
-@op("comparison", c="x > y")
+@op("comparison", c="x > y", ufunc="greater")
 def gt(xp: Any, x: Any, y: Any) -> Any:
     """Whether x is above y. (...), (...) -> (...) bool"""
     return x > y
 
 
-@op("comparison", c="x >= y")
+@op("comparison", c="x >= y", ufunc="greater_equal")
 def ge(xp: Any, x: Any, y: Any) -> Any:
     """Whether x is y or above. (...), (...) -> (...) bool"""
     return x >= y

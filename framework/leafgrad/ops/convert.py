@@ -17,6 +17,8 @@ def to_dtype(xp: Any, x: Any, *, dtype: str, source: str) -> Any:
 
 to_dtype.vjp(x=lambda g, *, dtype, source: to_dtype(g, dtype=source, source=dtype))
 to_dtype.lower("native", lambda c, e: c.elementwise("x", kind=e.values[0].dtype))
+to_dtype.shape(lambda x, *, dtype: x.like(x.shape, dtype))
+to_dtype.chunk(lambda call: call.kept())
 
 
 @op("linear", "any_dtype")
@@ -45,6 +47,13 @@ def new_full(xp: Any, x: Any, *, shape: tuple[int, ...], value: float, dtype: st
 
 
 new_full.lower("native", lambda c, e: c.elementwise("value", arrays=False))
+new_full.shape(lambda x, *, shape, dtype: x.like(shape, dtype))
+
+
+@new_full.chunk
+def _new_full_rows(call: Any) -> Any:
+    (axis,), shape = call.axes, call.params["shape"]
+    return call.on(axis, axis, resized=True) if shape[axis : axis + 1] == (call.length,) else None
 
 
 to_dtype.label = to_device.label = "ToCopyBackward0"  # PyTorch's name

@@ -21,6 +21,7 @@ from leafgrad.ops.reduce import sum
 from leafgrad.ops.windows import Windows, taps
 
 BLOCK = 1 << 18  # elements of a block
+NARROW = 1 << 12  # elements of an image up to which a chunk of many of them fits the cache
 RUN = 16  # images side by side, unless one has wide rows of its own
 
 Band = tuple[int, int, Windows]
@@ -174,4 +175,30 @@ convolution_weight.vjp(
     x=lambda g, y, *, windows, groups: convolution_spread(y, g, windows=windows, groups=groups),
     y=lambda g, x, *, windows, groups: convolution(x, g, windows=windows, groups=groups),
 )
+
+
+@convolution.shape
+def _convolution_shape(x: Any, weight: Any, bias: Any, *, windows: Windows, groups: int) -> Any:
+    fits = x.shape[1:] == (weight.shape[1] * groups, *windows.length)
+    return (x.shape[0], weight.shape[0], *windows.size) if fits and x.floating else None
+
+
+@convolution_spread.shape
+def _spread_shape(y: Any, weight: Any, bias: Any, *, windows: Windows, groups: int) -> Any:
+    return (y.shape[0], weight.shape[1] * groups, *windows.length) if y.floating else None
+
+
+@convolution_weight.shape
+def _weight_shape(x: Any, y: Any, *, windows: Windows, groups: int) -> Any:
+    return (y.shape[1], x.shape[1] // groups, *windows.kernel) if x.floating else None
+
+
+def _narrow(call: Any) -> bool:
+    """Whether images are so small that many fit the cache; large ones are taken in blocks by the ops themselves."""
+    return all(math.prod(x.shape[1:]) <= NARROW for x in (*call.inputs[:2], call.out))
+
+
+convolution.chunk(lambda call: call.on(0, 0) if _narrow(call) else None)
+convolution_spread.chunk(lambda call: call.on(0, 0) if _narrow(call) else None)
+convolution_weight.chunk(lambda call: call.summed(0, 0) if _narrow(call) else None)
 convolution.label = convolution_spread.label = "ConvolutionBackward0"  # as PyTorch names their nodes

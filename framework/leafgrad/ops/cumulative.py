@@ -24,6 +24,8 @@ def shift(xp: Any, x: Any, *, dim: int, by: int, fill: float = 0) -> Any:
 
 
 shift.vjp(x=lambda g, *, dim, by: shift(g, dim=dim, by=-by))
+shift.shape(lambda x: x.shape)
+shift.chunk(lambda call: call.along())
 
 
 @op("linear")
@@ -33,6 +35,8 @@ def cumsum(xp: Any, x: Any, *, dim: int, reverse: bool = False) -> Any:
 
 
 cumsum.vjp(x=lambda g, *, dim, reverse: cumsum(g, dim=dim, reverse=not reverse))
+cumsum.shape(lambda x: x.shape if x.floating else None)
+cumsum.chunk(lambda call: call.along())
 
 
 @op
@@ -77,6 +81,8 @@ def _recurrence_a(g: Any, out: Any, a: Any, *, dim: int, reverse: bool) -> Any:
 
 
 recurrence.vjp(a=_recurrence_a, b=_recurrence_b)
+recurrence.shape(lambda a, b: b.shape if a.shape == b.shape else None)
+recurrence.chunk(lambda call: call.along())
 
 
 def _cumprod_x(g: Any, out: Any, x: Any, *, dim: int, reverse: bool) -> Any:
@@ -89,6 +95,8 @@ def _cumprod_x(g: Any, out: Any, x: Any, *, dim: int, reverse: bool) -> Any:
 
 
 cumprod.vjp(x=_cumprod_x)
+cumprod.shape(lambda x: x.shape if x.floating else None)
+cumprod.chunk(lambda call: call.along())
 
 
 @op("float")
@@ -121,6 +129,8 @@ def _logcumsumexp_x(g: Any, out: Any, x: Any, *, dim: int) -> Any:
 
 
 logcumsumexp.vjp(x=_logcumsumexp_x)
+logcumsumexp.shape(lambda x: x.shape if x.floating else None)
+logcumsumexp.chunk(lambda call: call.along())
 
 
 def running_best(xp: Any, better: Any, x: Any, dim: int) -> tuple[Any, Any]:
@@ -148,6 +158,11 @@ def cummax(xp: Any, x: Any, *, dim: int) -> Any:
 def cummin(xp: Any, x: Any, *, dim: int) -> Any:
     """Index of the smallest element up to each along ``dim``, the last of equal ones; nan counts as smallest."""
     return _best_place(xp, lambda new, old: (new <= old) | (new != new), x, dim)
+
+
+for _op in (cummax, cummin):
+    _op.shape(lambda x: x.like(x.shape, "int64"))
+    _op.chunk(lambda call: call.along())
 
 
 def _best_place(xp: Any, better: Any, x: Any, dim: int) -> Any:

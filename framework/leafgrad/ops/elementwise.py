@@ -15,7 +15,7 @@ NUMBERS = (bool, int, float)
 # ---- sums, products, quotients ------------------------------------------------------------------------------------
 
 
-@op("elementwise", "linear", c="x + y")
+@op("elementwise", "linear", c="x + y", ufunc="add")
 def add(xp: Any, x: Any, y: Any) -> Any:
     """Sum of x and y, broadcast. (...), (...) -> (...)"""
     return x + y
@@ -24,7 +24,7 @@ def add(xp: Any, x: Any, y: Any) -> Any:
 add.vjp(x=lambda g: g, y=lambda g: g)
 
 
-@op("elementwise", "linear", c="x - y")
+@op("elementwise", "linear", c="x - y", ufunc="subtract")
 def sub(xp: Any, x: Any, y: Any) -> Any:
     """Difference of x and y, broadcast. (...), (...) -> (...)"""
     return x - y
@@ -33,7 +33,7 @@ def sub(xp: Any, x: Any, y: Any) -> Any:
 sub.vjp(x=lambda g: g, y=lambda g: -g)
 
 
-@op("elementwise", "bilinear", c="x * y")
+@op("elementwise", "bilinear", c="x * y", ufunc="multiply")
 def mul(xp: Any, x: Any, y: Any) -> Any:
     """Product of x and y, broadcast. (...), (...) -> (...)"""
     return x * y
@@ -42,7 +42,7 @@ def mul(xp: Any, x: Any, y: Any) -> Any:
 mul.vjp(x=lambda g, y: g * y, y=lambda g, x: g * x)
 
 
-@op("elementwise", "float", c="x / y")
+@op("elementwise", "float", c="x / y", ufunc="true_divide")
 def div(xp: Any, x: Any, y: Any) -> Any:
     """Quotient of x and y, broadcast; integers divide as floats. (...), (...) -> (...)"""
     return x / y
@@ -51,7 +51,7 @@ def div(xp: Any, x: Any, y: Any) -> Any:
 div.vjp(x=lambda g, y: g / y, y=lambda g, out, y: -g * out / y)
 
 
-@op("elementwise", "linear", c="-x")
+@op("elementwise", "linear", c="-x", ufunc="negative")
 def neg(xp: Any, x: Any) -> Any:
     """Minus x. (...) -> (...)"""
     return -x
@@ -60,7 +60,7 @@ def neg(xp: Any, x: Any) -> Any:
 neg.vjp(x=lambda g: -g)
 
 
-@op("elementwise", "float", c="1 / x")
+@op("elementwise", "float", c="1 / x", ufunc="reciprocal")
 def reciprocal(xp: Any, x: Any) -> Any:
     """One over x. (...) -> (...)"""
     return 1 / x
@@ -115,6 +115,7 @@ def _power(c: Any, e: Any) -> Any:
 
 
 @op("elementwise", c="x * x")
+@op("elementwise", c="x * x", ufunc="square")
 def square(xp: Any, x: Any) -> Any:
     """x times x; of bools int64, as other powers of them are. (...) -> (...)"""
     return x.astype("int64") if x.dtype.kind == "b" else x * x
@@ -123,7 +124,7 @@ def square(xp: Any, x: Any) -> Any:
 square.vjp(x=lambda g, x: _pow_x(g, x, 2))
 
 
-@op("elementwise", "float", c="sqrt(x)")
+@op("elementwise", "float", c="sqrt(x)", ufunc="sqrt")
 def sqrt(xp: Any, x: Any) -> Any:
     """Square root; nan for negative x. (...) -> (...)"""
     return xp.sqrt(x)
@@ -141,7 +142,7 @@ def rsqrt(xp: Any, x: Any) -> Any:
 rsqrt.vjp(x=lambda g, out: g * (-0.5 * (out * out * out)))
 
 
-@op("elementwise", "float", c="hypot(x, y)")
+@op("elementwise", "float", c="hypot(x, y)", ufunc="hypot")
 def hypot(xp: Any, x: Any, y: Any) -> Any:
     """Length of the vector (x, y), without overflow in between. (...), (...) -> (...)"""
     return xp.hypot(x, y)
@@ -177,7 +178,7 @@ def sign(xp: Any, x: Any) -> Any:
 sign.vjp(x=zero)
 
 
-@op("elementwise", c="abs(x)")
+@op("elementwise", c="abs(x)", ufunc="absolute")
 def abs(xp: Any, x: Any) -> Any:
     """Absolute value. Its derivative at 0 is taken as 0. (...) -> (...)"""
     return xp.abs(x)

@@ -51,6 +51,10 @@ def argmedian(xp: Any, x: Any, *, dim: int, skips_nan: bool = False) -> Any:
     return xp.where(spoilt.any(axis=dim, keepdims=True), first, middle)
 
 
+argmedian.shape(lambda x, *, dim: x.like(kept(x.shape, (dim,)), "int64"))
+argmedian.chunk(lambda call: call.along())
+
+
 @op("reduction")
 def median(xp: Any, x: Any) -> Any:
     """The lower median of all elements, nan if there is one. Equal ones share the gradient."""
@@ -110,6 +114,10 @@ def argmode(xp: Any, x: Any, *, dim: int) -> Any:
     best = xp.argmax(place - start, dim).reshape(kept(x.shape, (dim,)))
     last = xp.where(_same(ranked, xp.take_along_axis(ranked, best, dim)), order, -1)
     return last.max(axis=dim, keepdims=True)
+
+
+argmode.shape(lambda x, *, dim: x.like(kept(x.shape, (dim,)), "int64"))
+argmode.chunk(lambda call: call.along())
 
 
 def _same(x: Any, y: Any) -> Any:

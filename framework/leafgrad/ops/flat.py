@@ -35,3 +35,5 @@ pack.vjp(xs=lambda g, xs_shape, index: unpack(g, shapes=tuple(map(tuple, xs_shap
 unpack.vjp(x=lambda g: pack(*g))
 pack.lower("native", lambda c, e: c.join())
 unpack.lower("native", lambda c, e: c.view(lambda x, axis: x.divided(e.params["shapes"])))
+pack.shape(lambda *xs: (sum(math.prod(x.shape) for x in xs),))
+unpack.shape(lambda x, *, shapes: list(shapes))

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from leafgrad.ops.abstract import broadcast
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 from leafgrad.ops.select import where
@@ -105,6 +106,44 @@ index.lower("native", lambda c, e: c.lookup("read", e.params["dims"], at=1))
 index_sum.lower("native", lambda c, e: c.lookup("add", e.params["dims"], at=1))
 
 
+def _parted(ndim: int, at: Sequence[Any], dims: tuple[int, ...]) -> tuple[list[int], int, list[int]]:
+    """The dimensions that stand before those of the arrays in the result, how many these are, and those behind."""
+    kept = [d for d in range(ndim) if d not in dims]
+    first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
+    return kept[:first], max(a.ndim for a in at), kept[first:]
+
+
+@index.shape
+def _index_shape(x: Any, *at: Any, dims: tuple[int, ...]) -> Any:
+    before, _, after = _parted(x.ndim, at, dims)
+    return (*[x.shape[d] for d in before], *broadcast(a.shape for a in at), *[x.shape[d] for d in after])
+
+
+@index.chunk
+def _index_rows(call: Any) -> Any:
+    """The batch runs along the index arrays, or along a dimension that they do not choose."""
+    (x, *at), (axis, *rest), dims = call.inputs, call.axes, call.params["dims"]
+    before, width, after = _parted(x.ndim, at, dims)
+    if axis is None:
+        found = call.broadcast(first=1)
+        return found and call.on(len(before) + found[0], None, *found[1])
+    if axis in dims or rest.count(None) < len(rest):
+        return None
+    return call.on((*before, *[None] * width, *after).index(axis), axis)
+
+
+@index_sum.chunk
+def _index_sum_rows(call: Any) -> Any:
+    """Its transpose. What is summed over the batch is summed whole, in the order of the elements."""
+    axis = call.axes[0]
+    before, width, after = _parted(call.out.ndim, call.inputs[1:], call.params["dims"])
+    to = None if axis is None else (*before, *[None] * width, *after)[axis]
+    return None if to is None else call.on(to, axis, resized=True)
+
+
+index_sum.shape(lambda x, *at, shape: shape)
+
+
 @op("any_dtype")
 def index_put(xp: Any, x: Any, v: Any, *at: Any, dims: tuple[int, ...]) -> Any:
     """x with v (an array that broadcasts, or a number) written where ``index`` would read."""
@@ -117,6 +156,7 @@ index_put.vjp(
     x=lambda g, at, *, dims: index_put(g, 0, *at, dims=dims), v=lambda g, at, *, dims: index(g, *at, dims=dims)
 )
 index_put.lower("native", lambda c, e: c.lookup("write", e.params["dims"], at=2))
+index_put.shape(lambda x, v, *at: x.shape)
 
 
 # ---- along one dimension ------------------------------------------------------------------------------------------
@@ -142,6 +182,20 @@ gather.lower("native", lambda c, e: c.lookup("read", (e.params["dim"],), at=1, a
 gather_sum.lower("native", lambda c, e: c.lookup("add", (e.params["dim"],), at=1, along=True))
 
 
+def _by_rows(call: Any, resized: bool = False) -> Any:
+    """Each row of the batch has index arrays of its own, and all have as many rows."""
+    axis = next(a for a in call.axes if a is not None)
+    if axis == call.params["dim"] or call.out.shape[axis] != call.length:
+        return None
+    return call.on(axis, *[axis] * len(call.inputs), resized=resized)
+
+
+gather.shape(lambda x, at: x.like(at.shape) if x.ndim == at.ndim else None)
+gather.chunk(_by_rows)
+gather_sum.shape(lambda x, at, *, shape: shape)
+gather_sum.chunk(lambda call: _by_rows(call, resized=True))
+
+
 @op("any_dtype")
 def scatter(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
     """x with v (of at's shape, or a number) written where ``gather`` would read."""
@@ -153,6 +207,8 @@ def scatter(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
 
 scatter.vjp(x=lambda g, at, *, dim: scatter(g, at, 0, dim=dim), v=lambda g, at, *, dim: gather(g, at, dim=dim))
 scatter.lower("native", lambda c, e: c.lookup("write", (e.params["dim"],), at=1, along=True))
+scatter.shape(lambda x, at, v: x.shape)
+scatter.chunk(_by_rows)
 
 
 @op("any_dtype")
@@ -183,6 +239,8 @@ scatter_best.vjp(
         _ones_where(g, v == gather(out, at, dim=dim)) * gather(_share(g, out, x, at, v, dim), at, dim=dim)
     ),
 )
+scatter_best.shape(lambda x, at, v: x.shape)
+scatter_best.chunk(_by_rows)
 
 
 @scatter_best.lower("native")
@@ -234,6 +292,8 @@ def _product_v(g: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
 
 
 scatter_product.vjp(x=_product_x, v=_product_v)
+scatter_product.shape(lambda x, at, v: x.shape)
+scatter_product.chunk(_by_rows)
 
 
 # ---- where something holds ----------------------------------------------------------------------------------------

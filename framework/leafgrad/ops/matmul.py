@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from leafgrad.ops.abstract import broadcast
 from leafgrad.ops.define import op
+from leafgrad.ops.elementwise import add
 from leafgrad.ops.shape import permute, reshape
 
 
@@ -91,6 +93,29 @@ def _right(g: Any, x: Any, y_shape: tuple[int, ...]) -> Any:
 
 matmul.vjp(x=_left, y=_right)
 matmul.lower("native", lambda c, e: c.product())
+matmul.lower("numpy", lambda writer, equation: writer.product(equation))
+
+
+@matmul.shape
+def _product_shape(x: Any, y: Any) -> Any:
+    a, b = x.shape, y.shape
+    if not x.floating or not (a and b) or a[-1] != b[-2 if len(b) > 1 else 0]:
+        return None
+    return (*broadcast((a[:-2], b[:-2])), *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
+
+
+@matmul.chunk
+def _product_rows(call: Any) -> Any:
+    (a, b), (i, j), ndim = call.inputs, call.axes, call.out.ndim
+    if a.ndim < 2 or b.ndim < 2:
+        return None
+    if i == a.ndim - 1 or j == b.ndim - 2:  # the batch is contracted
+        return call.summed(1, 0) if a.ndim == b.ndim == 2 else None
+    if i == a.ndim - 2 and j is None:
+        return call.on(ndim - 2, i)
+    if j == b.ndim - 1 and i is None:
+        return call.on(ndim - 1, None, j)
+    return call.aligned(whole=(-2, -1))
 
 
 @op
@@ -115,6 +140,27 @@ linear.vjp(
     weight=lambda g, x: swap(rows(g)) @ rows(x),
     bias=lambda g: g,
 )
+
+
+@linear.shape
+def _linear_shape(x: Any, weight: Any, bias: Any) -> Any:
+    fits = (
+        weight.ndim == 2 and x.shape[-1:] == weight.shape[1:] and (bias is None or bias.shape in ((), weight.shape[:1]))
+    )
+    return (*x.shape[:-1], weight.shape[0]) if fits and x.floating else None
+
+
+@linear.chunk
+def _linear_rows(call: Any) -> Any:
+    return None if call.axes[0] == call.inputs[0].ndim - 1 else call.kept()
+
+
+@linear.rewrite
+def _linear_in_steps(graph: Any, equation: Any) -> Any:
+    """x w^T + b."""
+    x, weight, *bias = equation.inputs
+    product = graph.emit(matmul, x, graph.emit(permute, weight, dims=(1, 0)))
+    return graph.emit(add, product, bias[0]) if bias and bias[0] is not None else product
 
 
 @op("bilinear")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from leafgrad.ops.abstract import PRECISE
 from leafgrad.ops.define import op
-from leafgrad.ops.elementwise import rsqrt
-from leafgrad.ops.reduce import Dims, count, dot, mean, sum
+from leafgrad.ops.elementwise import add, mul, rsqrt, sub
+from leafgrad.ops.reduce import Dims, averaged, count, dot, mean, sum
 
 
 def _parts(xp: Any, x: Any, dim: Dims, eps: float, centered: bool) -> tuple[Any, Any]:
@@ -64,6 +65,43 @@ standardize.vjp(x=lambda g, x, *, dim, eps, centered: standardize_slope(g, x, di
 standardize_slope.vjp(
     h=lambda g, x, *, dim, eps, centered: standardize_slope(g, x, dim=dim, eps=eps, centered=centered), x=_slope_x
 )
+standardize.shape(lambda x: x.shape if x.floating else None)
+standardize.chunk(lambda call: call.along())
+standardize_slope.shape(lambda h, x: h.shape if h.floating and h.shape == x.shape else None)
+standardize_slope.chunk(lambda call: call.along())
+
+
+def _centered(graph: Any, x: Any, params: Any) -> Any:
+    return graph.emit(sub, x, averaged(graph, x, params["dim"])) if params["centered"] else x
+
+
+def _standardized(graph: Any, x: Any, params: Any) -> Any:
+    """The standardized x and what it was scaled by; None in float16, whose sums overflow, and without elements."""
+    if x.dtype not in PRECISE or 0 in x.shape:
+        return None
+    c = _centered(graph, x, params)
+    variance = averaged(graph, graph.emit(mul, c, c), params["dim"])
+    scale = graph.emit(rsqrt, graph.emit(add, variance, params["eps"]))
+    return graph.emit(mul, c, scale), scale
+
+
+@standardize.rewrite
+def _in_steps(graph: Any, equation: Any) -> Any:
+    """(x - mean) rsqrt(variance + eps): derivatives and running averages share the mean and the variance."""
+    found = _standardized(graph, equation.inputs[0], equation.params)
+    return None if found is None else found[0]
+
+
+@standardize_slope.rewrite
+def _slope_in_steps(graph: Any, equation: Any) -> Any:
+    """(h - mean(h) - y mean(h y)) rsqrt(variance + eps)."""
+    (h, x), params = equation.values, equation.params
+    found = _standardized(graph, x, params)
+    if found is None:
+        return None
+    y, scale = found
+    along = graph.emit(mul, y, averaged(graph, graph.emit(mul, h, y), params["dim"]))
+    return graph.emit(mul, graph.emit(sub, _centered(graph, h, params), along), scale)
 
 
 @op("elementwise", c="x * weight + bias")
@@ -74,3 +112,9 @@ def affine(xp: Any, x: Any, weight: Any, bias: Any) -> Any:
 
 
 affine.vjp(x=lambda g, weight: g * weight, weight=lambda g, x: g * x, bias=lambda g: g)
+
+
+@affine.rewrite
+def _affine_in_steps(graph: Any, equation: Any) -> Any:
+    x, weight, bias = equation.inputs
+    return graph.emit(add, graph.emit(mul, x, weight), bias)

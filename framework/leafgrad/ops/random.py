@@ -78,6 +78,7 @@ def bernoulli(xp: Any, p: Any, *, generator: Generator) -> Any:
 
 
 bernoulli.vjp(p=lambda g: None)
+bernoulli.shape(lambda p: p.shape)
 
 
 @op("random", "nondifferentiable")

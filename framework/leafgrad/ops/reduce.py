@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from leafgrad.ops.abstract import PRECISE
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.cumulative import cumprod, shift
 from leafgrad.ops.define import op
-from leafgrad.ops.elementwise import abs, pow, sign
-from leafgrad.ops.exponential import exp
+from leafgrad.ops.elementwise import abs, div, mul, pow, sign, sub
+from leafgrad.ops.exponential import exp, log
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import expand, permute, reshape
 
@@ -62,6 +63,8 @@ def _sum(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
 
 sum.vjp(x=lambda g, x_shape, *, dim: spread(g, x_shape, dim))
 sum.lower("native", lambda c, e: c.reduction("sum", e.params["dim"]))
+sum.chunk(lambda call: call.reduced(additive=True))
+sum.lower("numpy", lambda writer, equation: writer.total(equation, equation.params["dim"]))
 
 
 @op("linear", "reduction")
@@ -76,6 +79,19 @@ mean.vjp(x=lambda g, x_shape, *, dim: spread(g / count(x_shape, dim), x_shape, d
 mean.lower("native", lambda c, e: c.reduction("sum", e.params["dim"], mean=True))
 
 
+@mean.rewrite
+def _mean_in_steps(graph: Any, equation: Any) -> Any:
+    """A sum over a count; not in float16, whose sums overflow."""
+    (x,), params = equation.values, equation.params
+    n = count(x.shape, params["dim"])
+    return graph.emit(div, graph.emit(sum, x, **params), float(n)) if n and x.dtype in PRECISE else None
+
+
+def averaged(graph: Any, x: Any, dim: Dims) -> Any:
+    """The mean of a value of a graph over ``dim``, kept, for rewrite rules."""
+    return graph.emit(div, graph.emit(sum, x, dim=dim, keepdim=True), float(count(x.shape, dim)))
+
+
 @op("reduction")
 def nansum(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
     """Sum over ``dim`` of what is not nan."""
@@ -83,6 +99,7 @@ def nansum(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
 
 
 nansum.vjp(x=lambda g, x, x_shape, *, dim: where(x == x, spread(g, x_shape, dim), 0))
+nansum.chunk(lambda call: call.reduced(additive=True))
 
 
 @op("reduction")
@@ -137,6 +154,18 @@ def _var_x(g: Any, x: Any, x_shape: Dims, *, dim: Dims, correction: float) -> An
 
 
 var.vjp(x=_var_x)
+
+
+@var.rewrite
+def _var_in_steps(graph: Any, equation: Any) -> Any:
+    """The sum of squares of x less its mean, over a count."""
+    (x,), params = equation.values, equation.params
+    left = count(x.shape, params["dim"]) - params["correction"]
+    if x.dtype not in PRECISE or left <= 0 or 0 in x.shape:
+        return None
+    c = graph.emit(sub, x, averaged(graph, x, params["dim"]))
+    total = graph.emit(sum, graph.emit(mul, c, c), dim=params["dim"], keepdim=params["keepdim"])
+    return graph.emit(div, total, float(left))
 
 
 @op("reduction")
@@ -227,6 +256,26 @@ def _along(x: Any, dim: int) -> Any:
 
 softmax.vjp(x=lambda g, out, *, dim: out * (g - _along(g * out, dim)))
 softmax.lower("native", lambda c, e: c.normalized("softmax", (e.params["dim"],)))
+softmax.shape(lambda x: x.shape if x.floating else None)
+softmax.chunk(lambda call: call.along())
+
+
+def _shifted(graph: Any, equation: Any) -> Any:
+    """The argument of a softmax less its largest value; None where the op does something else."""
+    (x,), dim = equation.values, equation.params["dim"]
+    if x.dtype not in PRECISE or 0 in x.shape or not x.ndim:
+        return None
+    return graph.emit(sub, x, graph.emit(amax, x, dim=(dim,), keepdim=True))
+
+
+@softmax.rewrite
+def _softmax_in_steps(graph: Any, equation: Any) -> Any:
+    """exp(x - max(x)) over its sum: steps that write into buffers."""
+    y = _shifted(graph, equation)
+    if y is None:
+        return None
+    y = graph.emit(exp, y)
+    return graph.emit(div, y, graph.emit(sum, y, dim=(equation.params["dim"],), keepdim=True))
 
 
 @op
@@ -243,6 +292,18 @@ def log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
 
 log_softmax.vjp(x=lambda g, out, *, dim: g - exp(out) * _along(g, dim))
 log_softmax.lower("native", lambda c, e: c.normalized("log_softmax", (e.params["dim"],)))
+log_softmax.shape(lambda x: x.shape if x.floating else None)
+log_softmax.chunk(lambda call: call.along())
+
+
+@log_softmax.rewrite
+def _log_softmax_in_steps(graph: Any, equation: Any) -> Any:
+    """x - max(x), less the logarithm of the sum of its exponentials."""
+    y = _shifted(graph, equation)
+    if y is None:
+        return None
+    total = graph.emit(sum, graph.emit(exp, y), dim=(equation.params["dim"],), keepdim=True)
+    return graph.emit(sub, y, graph.emit(log, total))
 
 
 # ---- largest and smallest -----------------------------------------------------------------------------------------
@@ -292,3 +353,6 @@ def all(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
 def count_nonzero(xp: Any, x: Any, *, dim: Dims) -> Any:
     """How many elements over ``dim`` are nonzero. int64"""
     return (x != 0).sum(axis=dim, dtype="int64")
+
+
+count_nonzero.chunk(lambda call: call.reduced(additive=True))

@@ -13,7 +13,7 @@ def _rounded(rounding: Any, x: Any) -> Any:
     return rounding(x) if x.dtype.kind == "f" else x.copy()
 
 
-@op("elementwise", c="floor(x)")
+@op("elementwise", c="floor(x)", ufunc="floor")
 def floor(xp: Any, x: Any) -> Any:
     """The largest integer that is not above x. (...) -> (...)"""
     return _rounded(xp.floor, x)
@@ -22,7 +22,7 @@ def floor(xp: Any, x: Any) -> Any:
 floor.vjp(x=zero)
 
 
-@op("elementwise", c="ceil(x)")
+@op("elementwise", c="ceil(x)", ufunc="ceil")
 def ceil(xp: Any, x: Any) -> Any:
     """The smallest integer that is not below x. (...) -> (...)"""
     return _rounded(xp.ceil, x)

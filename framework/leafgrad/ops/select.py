@@ -41,7 +41,7 @@ def gate(xp: Any, x: Any, y: Any, *, low: float, high: float | None = None, leak
 gate.vjp(x=lambda g, y, *, low, high, leak: gate(g, y, low=low, high=high, leak=leak), y=zero)
 
 
-@op("elementwise", c="maximum(x, y)")
+@op("elementwise", c="maximum(x, y)", ufunc="maximum")
 def maximum(xp: Any, x: Any, y: Any) -> Any:
     """The larger of x and y; nan if either is. Where they are equal each gets half the gradient, at nan all of it."""
     return xp.maximum(x, y)
@@ -53,7 +53,7 @@ maximum.vjp(
 )
 
 
-@op("elementwise", c="minimum(x, y)")
+@op("elementwise", c="minimum(x, y)", ufunc="minimum")
 def minimum(xp: Any, x: Any, y: Any) -> Any:
     """The smaller of x and y; nan if either is. Where they are equal each gets half the gradient, at nan all of it."""
     return xp.minimum(x, y)

@@ -5,10 +5,12 @@ What is not a view is a copy: only ops with the trait "view" return memory of th
 
 from __future__ import annotations
 
+import math
 from itertools import accumulate
 from typing import Any
 
 from leafgrad.ops.abstract import reduced
+from leafgrad.ops.abstract import broadcast, reduced
 from leafgrad.ops.define import op
 
 Shape = tuple[int, ...]
@@ -26,6 +28,21 @@ reshape.vjp(x=lambda g, x_shape: reshape(g, shape=x_shape))
 reshape.lower("native", lambda c, e: c.view(lambda x, axis: x.reshape(e.out.shape, axis)))
 
 
+@reshape.shape
+def _reshaped(x: Any, *, shape: Shape) -> Any:
+    return shape if math.prod(shape) == math.prod(x.shape) else None
+
+
+@reshape.chunk
+def _reshaped_rows(call: Any) -> Any:
+    (x,), (axis,), shape = call.inputs, call.axes, call.out.shape
+    before = math.prod(x.shape[:axis])
+    for k, n in enumerate(shape):
+        if n == call.length and math.prod(shape[:k]) == before:
+            return call.on(k, axis, resized=True)
+    return None
+
+
 @op("linear", "view")
 def permute(xp: Any, x: Any, *, dims: tuple[int, ...]) -> Any:
     """x with its dimensions in the order ``dims`` (non-negative, each once)."""
@@ -34,6 +51,9 @@ def permute(xp: Any, x: Any, *, dims: tuple[int, ...]) -> Any:
 
 permute.vjp(x=lambda g, *, dims: permute(g, dims=tuple(sorted(range(len(dims)), key=dims.__getitem__))))
 permute.lower("native", lambda c, e: c.view(lambda x, axis: x.permute(e.params["dims"])))
+permute.shape(lambda x, *, dims: tuple([x.shape[d] for d in dims]))
+permute.chunk(lambda call: call.on(call.params["dims"].index(call.axes[0]), call.axes[0]))
+permute.lower("numpy", lambda writer, equation: writer.permuted(equation))
 
 
 @op("linear", "view")
@@ -45,18 +65,28 @@ def expand(xp: Any, x: Any, *, shape: Shape) -> Any:
 
 expand.vjp(x=lambda g: g)
 expand.lower("native", lambda c, e: c.view(lambda x, axis: x.expand(e.out.shape)))
+expand.shape(lambda x, *, shape: shape if broadcast((x.shape, shape)) == tuple(shape) else None)
+expand.chunk(lambda call: call.on(call.axes[0] + call.out.ndim - call.inputs[0].ndim, call.axes[0], resized=True))
 
 
 @op("linear")
 def sum_to(xp: Any, x: Any, *, shape: Shape) -> Any:
     """x summed over the dimensions in which it was broadcast from ``shape``; the transpose of expand."""
-    extra = x.ndim - len(shape)
-    axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and x.shape[i + extra] != 1)
-    return x.sum(axis=axes).reshape(shape)
+    return x.sum(axis=reduced(x.shape, shape)).reshape(shape)
 
 
 sum_to.vjp(x=lambda g, x_shape: expand(g, shape=x_shape))
 sum_to.lower("native", lambda c, e: c.reduction("sum", reduced(e.values[0].shape, e.out.shape)))
+sum_to.shape(lambda x, *, shape: shape if x.floating else None)
+sum_to.lower("numpy", lambda writer, e: writer.total(e, reduced(e.inputs[0].shape, e.params["shape"])))
+
+
+@sum_to.chunk
+def _sum_to_rows(call: Any) -> Any:
+    (x,), (axis,), shape = call.inputs, call.axes, call.params["shape"]
+    if axis in reduced(x.shape, shape):
+        return call.summed(axis)
+    return call.on(axis - x.ndim + len(shape), axis, resized=True)
 
 
 # ---- diagonals and triangles --------------------------------------------------------------------------------------
@@ -89,6 +119,28 @@ diagonal.vjp(x=lambda g, x_shape, *, offset, dims: undiagonal(g, shape=x_shape, 
 undiagonal.vjp(x=lambda g, *, offset, dims: diagonal(g, offset=offset, dims=dims))
 
 
+@diagonal.shape
+def _diagonal_shape(x: Any, *, offset: int, dims: tuple[int, int]) -> Any:
+    rows, columns = (x.shape[d] for d in dims)
+    n = min(rows - max(-offset, 0), columns - max(offset, 0))
+    return (*[size for d, size in enumerate(x.shape) if d not in dims], max(n, 0))
+
+
+@diagonal.chunk
+def _diagonal_rows(call: Any) -> Any:
+    rest = [d for d in range(call.inputs[0].ndim) if d not in call.params["dims"]]
+    return call.on(rest.index(call.axes[0]), call.axes[0]) if call.axes[0] in rest else None
+
+
+@undiagonal.chunk
+def _undiagonal_rows(call: Any) -> Any:
+    rest = [d for d in range(call.out.ndim) if d not in call.params["dims"]]
+    return call.on(rest[call.axes[0]], call.axes[0], resized=True) if call.axes[0] < len(rest) else None
+
+
+undiagonal.shape(lambda x, *, shape: shape)
+
+
 @op("linear")
 def tril(xp: Any, x: Any, *, diagonal: int) -> Any:
     """x with zeros above a diagonal of its last two dimensions. (..., m, n) -> (..., m, n)"""
@@ -103,6 +155,9 @@ def triu(xp: Any, x: Any, *, diagonal: int) -> Any:
 
 tril.vjp(x=lambda g, *, diagonal: tril(g, diagonal=diagonal))
 triu.vjp(x=lambda g, *, diagonal: triu(g, diagonal=diagonal))
+for _op in (tril, triu):
+    _op.shape(lambda x: x.shape)
+    _op.chunk(lambda call: call.aligned(whole=(-2, -1)))
 
 
 # ---- moving elements ----------------------------------------------------------------------------------------------
@@ -123,6 +178,9 @@ def roll(xp: Any, x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> 
 flip.vjp(x=lambda g, *, dims: flip(g, dims=dims))
 roll.vjp(x=lambda g, *, shifts, dims: roll(g, shifts=tuple(-s for s in shifts), dims=dims))
 flip.lower("native", lambda c, e: c.view(lambda x, axis: x.flip(e.params["dims"])))
+for _op in (flip, roll):
+    _op.shape(lambda x: x.shape)
+    _op.chunk(lambda call: call.aligned(whole=call.params["dims"]))
 
 
 # ---- joining and parts --------------------------------------------------------------------------------------------
@@ -155,6 +213,53 @@ part.vjp(x=lambda g, x_shape, *, at: unpart(g, at=at, shape=x_shape))
 unpart.vjp(x=lambda g, *, at: part(g, at=at))
 part.lower("native", lambda c, e: c.view(lambda x, axis: x.part(e.params["at"])))
 unpart.lower("native", lambda c, e: c.placed(e.params["at"]))
+part.lower("numpy", lambda writer, equation: writer.part(equation))
+unpart.lower("numpy", lambda writer, equation: writer.placed(equation, 0))
+unpart.shape(lambda x, *, shape: shape)
+
+
+@part.shape
+def _part_shape(x: Any, *, at: Index) -> Any:
+    left, found = [*x.shape], []
+    for entry in at:
+        if entry is None:
+            found.append(1)
+        elif isinstance(entry, tuple):
+            found.append(len(range(left.pop(0))[slice(*entry)]))
+        elif not -(n := left.pop(0)) <= entry < n:
+            return None
+    return (*found, *left)
+
+
+@part.chunk
+def _part_rows(call: Any) -> Any:
+    """A basic index that takes the whole batch."""
+    (axis,), source, target = call.axes, 0, 0  # dimensions of x and of the result that the index has passed
+    for entry in call.params["at"]:
+        if entry is None:
+            target += 1
+            continue
+        if source == axis:
+            return call.on(target, axis) if entry == (0, call.length, 1) else None
+        source += 1
+        target += isinstance(entry, tuple)
+    return call.on(target + axis - source, axis)
+
+
+def _unpart_rows(call: Any) -> Any:
+    """The same, transposed."""
+    (axis,), source, target = call.axes, 0, 0  # dimensions of x and of the result
+    for entry in call.params["at"]:
+        if source == axis and entry is None:
+            return None
+        if source == axis and isinstance(entry, tuple):
+            return call.on(target, axis, resized=True) if entry == (0, call.length, 1) else None
+        source += entry is None or isinstance(entry, tuple)
+        target += entry is not None
+    return call.on(target + axis - source, axis, resized=True)
+
+
+unpart.chunk(_unpart_rows)
 
 
 @op
@@ -167,6 +272,9 @@ def pad(xp: Any, x: Any, *, at: Index, shape: Shape, value: float) -> Any:
 
 pad.vjp(x=lambda g, *, at: part(g, at=at))
 pad.lower("native", lambda c, e: c.placed(e.params["at"], e.params["value"]))
+pad.shape(lambda x, *, shape: shape)
+pad.chunk(_unpart_rows)
+pad.lower("numpy", lambda writer, equation: writer.placed(equation, equation.params["value"]))
 
 
 @op("linear", "promote")
@@ -195,3 +303,20 @@ def _cat_rule(g: Any, xs_shape: tuple[Shape, ...], index: int, *, dim: int) -> A
 
 cat.vjp(xs=_cat_rule)
 cat.lower("native", lambda c, e: c.join(e.params["dim"]))
+
+
+@cat.shape
+def _cat_shape(*xs: Any, dim: int) -> Any:
+    first = xs[0].shape
+    if any((*x.shape[:dim], *x.shape[dim + 1 :]) != (*first[:dim], *first[dim + 1 :]) for x in xs):
+        return None
+    return (*first[:dim], sum(x.shape[dim] for x in xs), *first[dim + 1 :])
+
+
+@cat.chunk
+def _cat_rows(call: Any) -> Any:
+    axis = next(a for a in call.axes if a is not None)
+    return None if axis == call.params["dim"] else call.on(axis, *[axis] * len(call.inputs))
+
+
+cat.lower("numpy", lambda writer, equation: writer.joined(equation))

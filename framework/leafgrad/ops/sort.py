@@ -15,6 +15,10 @@ def argsort(xp: Any, x: Any, *, dim: int, descending: bool) -> Any:
     return (x.shape[dim] - 1) - xp.flip(xp.argsort(xp.flip(x, dim), dim, "stable"), dim)
 
 
+argsort.shape(lambda x: x.like(x.shape, "int64"))
+argsort.chunk(lambda call: call.along())
+
+
 @op("nondifferentiable", "promote")
 def searchsorted(xp: Any, edges: Any, x: Any, *, right: bool) -> Any:
     """How many of the ascending ``edges`` are below x (with ``right``: not above x). (n,), (...) -> (...), int64

@@ -9,13 +9,13 @@ from leafgrad.ops.elementwise import rsqrt
 from leafgrad.ops.select import where
 
 
-@op("elementwise", "float", c="sin(x)")
+@op("elementwise", "float", c="sin(x)", ufunc="sin")
 def sin(xp: Any, x: Any) -> Any:
     """Sine. (...) -> (...)"""
     return xp.sin(x)
 
 
-@op("elementwise", "float", c="cos(x)")
+@op("elementwise", "float", c="cos(x)", ufunc="cos")
 def cos(xp: Any, x: Any) -> Any:
     """Cosine. (...) -> (...)"""
     return xp.cos(x)
@@ -25,7 +25,7 @@ sin.vjp(x=lambda g, x: g * cos(x))
 cos.vjp(x=lambda g, x: g * -sin(x))
 
 
-@op("elementwise", "float", c="tan(x)")
+@op("elementwise", "float", c="tan(x)", ufunc="tan")
 def tan(xp: Any, x: Any) -> Any:
     """Tangent. (...) -> (...)"""
     return xp.tan(x)
@@ -34,7 +34,7 @@ def tan(xp: Any, x: Any) -> Any:
 tan.vjp(x=lambda g, out: g * (1 + out * out))
 
 
-@op("elementwise", "float", c="asin(x)")
+@op("elementwise", "float", c="asin(x)", ufunc="arcsin")
 def asin(xp: Any, x: Any) -> Any:
     """Arcsine, in [-pi/2, pi/2]; nan beyond [-1, 1]. (...) -> (...)"""
     return xp.arcsin(x)
@@ -43,7 +43,7 @@ def asin(xp: Any, x: Any) -> Any:
 asin.vjp(x=lambda g, x: g * rsqrt(1 - x * x))
 
 
-@op("elementwise", "float", c="acos(x)")
+@op("elementwise", "float", c="acos(x)", ufunc="arccos")
 def acos(xp: Any, x: Any) -> Any:
     """Arccosine, in [0, pi]; nan beyond [-1, 1]. (...) -> (...)"""
     return xp.arccos(x)
@@ -52,7 +52,7 @@ def acos(xp: Any, x: Any) -> Any:
 acos.vjp(x=lambda g, x: g * -rsqrt(1 - x * x))
 
 
-@op("elementwise", "float", c="atan(x)")
+@op("elementwise", "float", c="atan(x)", ufunc="arctan")
 def atan(xp: Any, x: Any) -> Any:
     """Arctangent, in (-pi/2, pi/2). (...) -> (...)"""
     return xp.arctan(x)
@@ -61,7 +61,7 @@ def atan(xp: Any, x: Any) -> Any:
 atan.vjp(x=lambda g, x: g / (1 + x * x))
 
 
-@op("elementwise", "float", c="atan2(x, y)")
+@op("elementwise", "float", c="atan2(x, y)", ufunc="arctan2")
 def atan2(xp: Any, x: Any, y: Any) -> Any:
     """Angle of the point with ordinate x and abscissa y, in [-pi, pi]. (...), (...) -> (...)"""
     return xp.arctan2(x, y)
@@ -75,13 +75,13 @@ def _per_radius(g: Any, x: Any, y: Any) -> Any:
 atan2.vjp(x=lambda g, x, y: _per_radius(g * y, x, y), y=lambda g, x, y: _per_radius(-g * x, x, y))
 
 
-@op("elementwise", "float", c="sinh(x)")
+@op("elementwise", "float", c="sinh(x)", ufunc="sinh")
 def sinh(xp: Any, x: Any) -> Any:
     """Hyperbolic sine. (...) -> (...)"""
     return xp.sinh(x)
 
 
-@op("elementwise", "float", c="cosh(x)")
+@op("elementwise", "float", c="cosh(x)", ufunc="cosh")
 def cosh(xp: Any, x: Any) -> Any:
     """Hyperbolic cosine. (...) -> (...)"""
     return xp.cosh(x)
@@ -91,7 +91,7 @@ sinh.vjp(x=lambda g, x: g * cosh(x))
 cosh.vjp(x=lambda g, x: g * sinh(x))
 
 
-@op("elementwise", "float", c="tanh(x)")
+@op("elementwise", "float", c="tanh(x)", ufunc="tanh")
 def tanh(xp: Any, x: Any) -> Any:
     """Hyperbolic tangent. (...) -> (...)"""
     return xp.tanh(x)

@@ -118,6 +118,23 @@ def unframed(xp: Any, frame: Any, windows: Windows) -> Any:
 
 unfold.vjp(x=lambda g, *, windows: fold(g, windows=windows))
 fold.vjp(x=lambda g, *, windows: unfold(g, windows=windows))
+unfold.shape(lambda x, *, windows: (*_leading(x, windows.length), *windows.kernel, *windows.size))
+unfold.chunk(lambda call: call.aligned(whole=_last(call, 1)))
+fold.shape(lambda x, *, windows: (*_leading(x, windows.kernel + windows.size), *windows.length))
+fold.chunk(lambda call: call.aligned(whole=_last(call, 2)))
+
+
+def _leading(x: Any, last: Sizes) -> Sizes:
+    """The dimensions of x before the last ones, which must be these. Raises ValueError."""
+    shape: Sizes = x.shape
+    if shape[-len(last) :] != last:
+        raise ValueError(f"expected the last dimensions {last}, got {shape}")
+    return shape[: -len(last)]
+
+
+def _last(call: Any, times: int) -> range:
+    """The dimensions that windows slide over, counted from the back."""
+    return range(-times * len(call.params["windows"].size), 0)
 
 
 # ---- the largest of each window -------------------------------------------------------------------------------------
@@ -203,4 +220,10 @@ def _flat(xp: Any, at: Any, windows: Windows) -> Any:
 window_max.vjp(x=lambda g, x, *, windows: window_place(g, window_argmax(x, windows=windows), windows=windows))
 window_pick.vjp(x=lambda g, at, *, windows: window_place(g, at, windows=windows), at=zero)
 window_place.vjp(v=lambda g, at, *, windows: window_pick(g, at, windows=windows), at=zero)
+window_max.shape(lambda x, *, windows: (*_leading(x, windows.length), *windows.size))
+window_argmax.shape(lambda x, *, windows: x.like((*_leading(x, windows.length), *windows.size), "int64"))
+window_pick.shape(lambda x, at, *, windows: (*_leading(x, windows.length), *windows.size))
+window_place.shape(lambda v, at, *, windows: (*_leading(v, windows.size), *windows.length))
+for _op in (window_max, window_argmax, window_pick, window_place):
+    _op.chunk(lambda call: call.aligned(whole=_last(call, 1)))
 window_max.label = "MaxPoolBackward0"

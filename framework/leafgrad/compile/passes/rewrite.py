@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from leafgrad.compile.graph import Equation, Graph, Line, Operand, Value
-from leafgrad.compile.shapes import result_shape
+from leafgrad.compile.shapes import foretell, result_shape
 from leafgrad.errors import CompileError
 from leafgrad.ops import elementwise
 from leafgrad.ops.create import full
@@ -62,8 +62,17 @@ class Rewriter:
 
     def emit(self, op: Op, *inputs: Operand, **params: Any) -> Value:
         """The value of ``op(*inputs, **params)``, simplified. At least one input is a Value."""
-        like = next(v for v in inputs if isinstance(v, Value))
-        value = Value(result_shape(op, inputs, params), like.dtype, like.place)
+        if params.keys() != op.parameters:
+            params = op.signature.bind(params)
+        like, *others = [v for v in inputs if isinstance(v, Value)]
+        floating = like.dtype.startswith("float") or not op.converts_integers
+        if op.keeps_dtype and floating and all(v.dtype == like.dtype for v in others):
+            value = Value(result_shape(op, inputs, params), like.dtype, like.place)
+        else:
+            found = foretell(op, inputs, params)
+            if isinstance(found, tuple):
+                raise CompileError(f"op {op.name!r} makes several arrays: no rule can put it in the place of another")
+            value = found
         return self.put(Equation(op, inputs, params, (value,), self.line))[0]
 
     def full(self, shape: Shape, number: float, like: Value) -> Value:

@@ -6,6 +6,7 @@ from leafgrad.compile.graph import Equation, Operand, Value
 from leafgrad.compile.passes.rewrite import Rewriter, Rule
 from leafgrad.compile.passes.rules.arithmetic import negated, scaled
 from leafgrad.compile.shapes import broadcast, shape_of
+from leafgrad.ops.abstract import reduced
 from leafgrad.ops.elementwise import mul, neg
 from leafgrad.ops.op import Op
 from leafgrad.ops.reduce import sum as sum_op
@@ -69,13 +70,10 @@ def permute_rule(r: Rewriter, e: Equation) -> Value | None:
 
 def sum_to_rule(r: Rewriter, e: Equation) -> Value | None:
     """sum_to is a sum, after which dimensions of size 1 may be missing or be too many."""
-    (x,), shape = e.inputs, e.out.shape
-    extra = len(shape_of(x)) - len(shape)
-    inner = tuple(i + extra for i, n in enumerate(shape) if n == 1 and shape_of(x)[i + extra] != 1)
-    if not extra:
-        return r.emit(sum_op, x, dim=inner, keepdim=True)
-    total = r.emit(sum_op, x, dim=(*range(extra), *inner), keepdim=False)
-    return r.emit(reshape, total, shape=shape)
+    (x,), shape = e.values, e.out.shape
+    if x.ndim == len(shape):
+        return r.emit(sum_op, x, dim=reduced(x.shape, shape), keepdim=True)
+    return r.emit(reshape, r.emit(sum_op, x, dim=reduced(x.shape, shape), keepdim=False), shape=shape)
 
 
 RULES: dict[Op, tuple[Rule, ...]] = {

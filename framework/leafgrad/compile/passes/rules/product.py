@@ -6,21 +6,11 @@ from leafgrad.compile.graph import Equation, Value
 from leafgrad.compile.passes.rewrite import Rewriter, Rule, size
 from leafgrad.compile.passes.rules.arithmetic import negated, scaled
 from leafgrad.ops.create import full
-from leafgrad.ops.elementwise import add, mul, neg
-from leafgrad.ops.matmul import linear, matmul
+from leafgrad.ops.elementwise import mul, neg
+from leafgrad.ops.matmul import matmul
 from leafgrad.ops.op import Op
 from leafgrad.ops.reduce import sum as sum_op
 from leafgrad.ops.shape import expand, permute
-
-
-def linear_rule(r: Rewriter, e: Equation) -> Value | None:
-    """x w^T + b."""
-    x, w, *rest = e.inputs
-    if not isinstance(w, Value) or w.ndim != 2:
-        return None
-    product = r.emit(matmul, x, r.emit(permute, w, dims=(1, 0)))
-    bias = rest[0] if rest else None
-    return product if bias is None else r.emit(add, product, bias)
 
 
 def matrices(e: Equation) -> tuple[Value, Value] | None:
@@ -199,7 +189,6 @@ def permuted(r: Rewriter, e: Equation) -> Value | None:
 
 
 RULES: dict[Op, tuple[Rule, ...]] = {
-    linear: (linear_rule,),
     matmul: (signs_outward, of_product, of_equal_rows, single_column, scale_to_smallest, scaled_rows),
     mul: (scale_before,),
     permute: (permuted, permuted_rows),

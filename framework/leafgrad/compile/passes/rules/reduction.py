@@ -8,23 +8,14 @@ from leafgrad.compile.graph import Equation, Value
 from leafgrad.compile.passes.rewrite import Rewriter, Rule
 from leafgrad.compile.passes.rules.layout import sign_outward
 from leafgrad.compile.shapes import shape_of
-from leafgrad.ops.elementwise import div, mul
+from leafgrad.ops.abstract import PRECISE
+from leafgrad.ops.elementwise import mul
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.op import Op
-from leafgrad.ops.reduce import mean, sum as sum_op
+from leafgrad.ops.reduce import sum as sum_op
 from leafgrad.ops.shape import expand, permute, reshape
 
 Shape = tuple[int, ...]
-PRECISE = ("float32", "float64")
-
-
-def mean_rule(r: Rewriter, e: Equation) -> Value | None:
-    """A mean is a sum over a count; not in float16, whose sums overflow."""
-    (x,), dim = e.values, e.params["dim"]
-    count = math.prod(x.shape[i] for i in dim)
-    if x.dtype not in PRECISE or not count:
-        return None
-    return r.emit(div, r.emit(sum_op, x, dim=dim, keepdim=e.params.get("keepdim", False)), float(count))
 
 
 def of_nothing(r: Rewriter, e: Equation) -> Value | None:
@@ -113,6 +104,5 @@ def of_matmul(r: Rewriter, e: Equation) -> Value | None:
 
 
 RULES: dict[Op, tuple[Rule, ...]] = {
-    mean: (mean_rule,),
-    sum_op: (of_nothing, sign_outward, of_broadcast, of_sum, of_permuted, of_product, of_matmul),
+    sum_op: (of_nothing, sign_outward, of_broadcast, of_sum, of_permuted, of_product, of_matmul)
 }
