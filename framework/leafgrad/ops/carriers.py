@@ -91,8 +91,8 @@ def make(kind: type, data: Any, node: Any = None) -> Any:
     """A new tensor of a class around a raw array or Symbol."""
     out: Any = object.__new__(kind)
     out._data = data
-    out._leaf = out._version = None
-    out._node = node
+    out._leaf = out._version = out._view = None
+    out._history = node
     if modes.get() & modes.TRACE:
         modes.TRACER.get().made(out)
     return out

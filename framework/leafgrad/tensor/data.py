@@ -231,8 +231,7 @@ def _reduce(self: Tensor) -> tuple[Any, ...]:
     """For pickle and copy: class, elements as a NumPy array, device, requires_grad; then the attributes."""
     data = self._array("pickling")
     host = backends.backend_of(data).to_host(data)
-    cls = type(self) if type(self).__module__ != "leafgrad.tensor.view" else Tensor
-    return _rebuild, (cls, host, str(self.device), self.requires_grad), self.__dict__ or None
+    return _rebuild, (type(self), host, str(self.device), self.requires_grad), self.__dict__ or None
 
 
 def _rebuild(cls: type[Tensor], array: Any, device: str, requires_grad: bool) -> Tensor:

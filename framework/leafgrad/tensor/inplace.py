@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from leafgrad.ops.elementwise import add
 from leafgrad.ops.flat import unpack
 from leafgrad.ops.node import Leaf, SymbolBase, TensorBase, Version, hand_over
 from leafgrad.ops.shape import expand
-from leafgrad.tensor.view import View, write_view
+from leafgrad.tensor.view import write_view
 
 _RAW: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.iadd,
@@ -106,9 +107,9 @@ def version(x: Any) -> Version:
 def check(x: Any, name: str) -> None:
     """A RuntimeError if ``x`` must not be written now."""
     x = carriers.inside(x)
-    base = x._base if isinstance(x, View) else x
+    base = x if x._view is None else x._view.base
     own = isinstance(x._node, Leaf)
-    if modes.get() & GRAD and (own or (isinstance(base._node, Leaf) and x._seen != float("inf"))):
+    if modes.get() & GRAD and (own or (isinstance(base._node, Leaf) and x._view.seen != math.inf)):
         which = "a leaf Variable" if own else "a view of a leaf Variable"
         raise RuntimeError(
             f"{which} that requires grad is being used in an in-place operation ({name}_). Write within "
@@ -150,7 +151,7 @@ def write(x: Any, new: Any) -> Any:
     if isinstance(new._data, SymbolBase):
         new._data.check_target(x._data)
     flags = modes.get()
-    base = x._base if isinstance(x, View) else x
+    base = x if x._view is None else x._view.base
     before = base._node
     if flags & TRACE:
         _write_symbol(x, TRACER.get().lift(new))
@@ -168,10 +169,10 @@ def write(x: Any, new: Any) -> Any:
 def rebase(x: Any, new: Any) -> None:
     """Give ``x``, whose memory has been written already, the history of ``new``."""
     x = carriers.inside(x)
-    base = x._base if isinstance(x, View) else x
+    base = x if x._view is None else x._view.base
     _write_history(x, base, base._node, new, modes.get())
     if x is not base:
-        x._seen = -1  # made anew at the next look
+        x._view.seen = -1  # made anew at the next look
 
 
 def _does_not_fit(x: Any, new: Any) -> RuntimeError:
@@ -184,9 +185,10 @@ def _does_not_fit(x: Any, new: Any) -> RuntimeError:
 def _write_symbol(x: Any, symbol: Any) -> None:
     lift = TRACER.get().lift
     lift(x)
-    if isinstance(x, View):
-        _write_symbol(x._base, write_view(lift(x._base), symbol, steps=x._steps))
-        x._root = x._base._data
+    if x._view is not None:
+        base = x._view.base
+        _write_symbol(base, write_view(lift(base), symbol, steps=x._view.steps))
+        x._view.root = base._data
     x._data = symbol
 
 
@@ -197,10 +199,10 @@ def _write_history(x: Any, base: Any, before: Any, new: Any, flags: int) -> None
             node = overwrite.node((x, new), {}, (x._data, new._data), x._data, (before, new._node), flags)
         x._node = node
         hand_over(x, before, node)
-    elif x._seen != float("inf"):
+    elif x._view.seen != math.inf:
         args = carriers.alias(base._data), new
         raw = base._data, new._data
-        base._node = write_view.node(args, {"steps": x._steps}, raw, base._data, (before, new._node), flags)
+        base._node = write_view.node(args, {"steps": x._view.steps}, raw, base._data, (before, new._node), flags)
         hand_over(base, before, base._node)
     elif new._node is not None:
         raise RuntimeError(

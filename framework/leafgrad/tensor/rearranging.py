@@ -15,7 +15,6 @@ from leafgrad.tensor.data import copied
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.tensor.view import View
 
 __all__ = [
     "diag",
@@ -122,7 +121,7 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
 
 def separate(x: Tensor) -> Tensor:
     """``x``, or a copy if it is a view."""
-    return clone(x) if isinstance(x, View) else x
+    return x if x._view is None else clone(x)
 
 
 def tile(input: Tensor, dims: Any) -> Tensor:

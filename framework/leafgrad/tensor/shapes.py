@@ -15,7 +15,6 @@ from leafgrad.tensor import arguments
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.size import Size
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.tensor.view import View
 
 __all__ = [
     "atleast_1d",
@@ -161,7 +160,7 @@ def view(self: Tensor, *shape: Any) -> Tensor:
         RuntimeError: the shape does not fit, or the strides do not allow it without a copy.
     """
     out = reshaped(self, resolved(self, arguments.shape(shape, "view")))
-    if isinstance(out, View) or (isinstance(out._data, SymbolBase) and out._data.level) or not out.numel():
+    if out._view is not None or (isinstance(out._data, SymbolBase) and out._data.level) or not out.numel():
         return out
     raise RuntimeError(
         "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "

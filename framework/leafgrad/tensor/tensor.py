@@ -231,7 +231,10 @@ class Tensor(Operators, Methods, TensorBase):
         Raises:
             RuntimeError: the tensor is a view.
         """
-        carriers.inside(self)._node = None
+        x = carriers.inside(self)
+        if x._view is not None:
+            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+        x._node = None
         return self
 
     def is_inference(self) -> bool:
@@ -344,9 +347,8 @@ class Tensor(Operators, Methods, TensorBase):
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol; "
                 "detach() it first"
             )
-        kind = Tensor if type(self).__module__ == "leafgrad.tensor.view" else type(self)
         tracing = modes.get() & modes.TRACE
-        out: Tensor = carriers.make(kind, clone(self.detach())._data if tracing else self._data.copy())
+        out: Tensor = carriers.make(type(self), clone(self.detach())._data if tracing else self._data.copy())
         out.__dict__.update(self.__dict__)
         memo[id(self)] = out
         leaf = carriers.inside(self)._leaf
