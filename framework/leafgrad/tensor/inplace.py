@@ -16,7 +16,7 @@ from leafgrad.ops.elementwise import add
 from leafgrad.ops.flat import unpack
 from leafgrad.ops.node import Leaf, SymbolBase, TensorBase, Version, hand_over
 from leafgrad.ops.shape import expand
-from leafgrad.tensor.view import write_view
+from leafgrad.tensor.view import ambiguous, write_view
 
 _RAW: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.iadd,
@@ -104,12 +104,19 @@ def version(x: Any) -> Version:
     return found
 
 
-def check(x: Any, name: str) -> None:
-    """A RuntimeError if ``x`` must not be written now."""
+def check(x: Any, name: str, *, fill: bool = False) -> None:
+    """A RuntimeError if ``x`` must not be written now.
+
+    Args:
+        fill: whether all elements become equal, so that they may lie in one place.
+    """
     x = carriers.inside(x)
-    base = x if x._view is None else x._view.base
+    view = x._view
+    base = x if view is None else view.base
     own = isinstance(x._node, Leaf)
-    if modes.get() & GRAD and (own or (isinstance(base._node, Leaf) and x._view.seen != math.inf)):
+    if view is not None and view.origin and modes.get() & GRAD and base._node is not None:
+        raise ambiguous(view.origin)
+    if modes.get() & GRAD and (own or (isinstance(base._node, Leaf) and view.seen != math.inf)):
         which = "a leaf Variable" if own else "a view of a leaf Variable"
         raise RuntimeError(
             f"{which} that requires grad is being used in an in-place operation ({name}_). Write within "
@@ -119,16 +126,24 @@ def check(x: Any, name: str) -> None:
         raise RuntimeError(
             f"Inplace update to inference tensor outside InferenceMode is not allowed ({name}_); clone() it first"
         )
-    if not isinstance(x._data, SymbolBase) and x._data.base is not None and overlaps(x._data):
+    if not fill and not isinstance(x._data, SymbolBase) and x._data.base is not None and overlaps(x._data):
         raise RuntimeError(
             f"unsupported operation: more than one element of the written-to tensor refers to a single memory location "
-            f"({name}_ of an expanded tensor of size {list(x._data.shape)}). Please clone() the tensor first"
+            f"({name}_ of a tensor of size {list(x._data.shape)}, expanded or unfolded). Please clone() the tensor "
+            "before performing the operation."
         )
 
 
 def overlaps(data: Any) -> bool:
-    """Whether elements share memory, as those of an expanded array do."""
-    return data.size > 0 and any(step == 0 and n > 1 for step, n in zip(data.strides, data.shape, strict=True))
+    """Whether elements may share memory, as those of expanded arrays and of overlapping windows do."""
+    if data.flags.c_contiguous:
+        return False
+    reach = data.itemsize
+    for step, n in sorted([(abs(s), n) for s, n in zip(data.strides, data.shape, strict=True) if n != 1]):
+        if step < reach:
+            return bool(data.size)
+        reach += step * (n - 1)
+    return False
 
 
 def write(x: Any, new: Any) -> Any:
@@ -151,6 +166,8 @@ def write(x: Any, new: Any) -> Any:
     if isinstance(new._data, SymbolBase):
         new._data.check_target(x._data)
     flags = modes.get()
+    if flags & GRAD and new._node is not None:
+        _check_connected(x)
     base = x if x._view is None else x._view.base
     before = base._node
     if flags & TRACE:
@@ -169,6 +186,8 @@ def write(x: Any, new: Any) -> Any:
 def rebase(x: Any, new: Any) -> None:
     """Give ``x``, whose memory has been written already, the history of ``new``."""
     x = carriers.inside(x)
+    if new._node is not None:
+        _check_connected(x)
     base = x if x._view is None else x._view.base
     _write_history(x, base, base._node, new, modes.get())
     if x is not base:
@@ -179,6 +198,18 @@ def _does_not_fit(x: Any, new: Any) -> RuntimeError:
     return RuntimeError(
         f"output with shape {list(x._data.shape)} doesn't match the broadcast shape {list(new._data.shape)}; "
         "use the out-of-place operation"
+    )
+
+
+def _check_connected(x: Any) -> None:
+    """A RuntimeError if the history of what is written into ``x`` would not reach the base of a view."""
+    if x._view is None or (x._view.origin is None and x._view.seen != math.inf):
+        return
+    if x._view.origin is not None:
+        raise ambiguous(x._view.origin)
+    raise RuntimeError(
+        f"{messages.describe(x)}: this view has no history of its base's (by detach or requires_grad_) and is being "
+        "modified in place by something that requires grad; make the view again, or clone() it"
     )
 
 
@@ -204,8 +235,3 @@ def _write_history(x: Any, base: Any, before: Any, new: Any, flags: int) -> None
         raw = base._data, new._data
         base._node = write_view.node(args, {"steps": x._view.steps}, raw, base._data, (before, new._node), flags)
         hand_over(base, before, base._node)
-    elif new._node is not None:
-        raise RuntimeError(
-            f"{messages.describe(x)}: this view was made without recording (no_grad or detach) and is being modified "
-            "in place by something that requires grad; make the view again with recording on, or clone() it"
-        )

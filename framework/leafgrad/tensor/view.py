@@ -7,10 +7,11 @@ is made anew from the base's, by the same steps, when it is next asked for.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.modes import GRAD, TRACE, TRACER
+from leafgrad.modes import GRAD, INFERENCE, TRACE, TRACER
 from leafgrad.ops import carriers
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
@@ -27,18 +28,36 @@ class View:
 
     Attributes:
         base: the tensor whose memory it is; no view itself, unless a leaf of its own.
+        hides: whether nobody else knows the base, since a tensor of its own took another shape in place.
         steps: ops and their parameters.
         root: the data of the base that the tensor's was taken from; a trace replaces the base's data at each write.
         seen: the write of the base up to which the tensor's history is valid; inf: it is never made anew.
+        origin: why it must not be written when that would be recorded: the mode in which it was made, or the function
+            that made it together with others. None if it may.
     """
 
-    __slots__ = ("base", "root", "seen", "steps")
+    __slots__ = ("_base", "hides", "origin", "root", "seen", "steps")
+
+    origin: str | None
+    root: Any
 
     def __init__(self, base: Tensor, steps: tuple[Step, ...], detached: bool) -> None:
-        self.base = base
+        self.origin = None
+        self.hides = False
+        self._base = base
         self.root = base._data
         self.steps = steps
         self.seen = math.inf if detached else base._version.seq
+
+    @property
+    def base(self) -> Any:
+        while self._base._view is not None and self._base._view.hides:  # it has changed its shape since
+            self._base = self._base._view.base
+        return self._base
+
+    @base.setter
+    def base(self, base: Any) -> None:
+        self._base = base
 
     def node(self, tensor: Tensor) -> Any:
         """The node of ``tensor``, which is this view."""
@@ -88,11 +107,48 @@ def of(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
         parent._version = Version()
     steps: tuple[Step, ...] = ((step, params),)
     base = parent
-    detached = not modes.get() & GRAD
+    flags = modes.get()
+    detached = not flags & GRAD
+    origin = None if not detached else "inference" if flags & INFERENCE else "no_grad"
     if parent._view is not None and not is_own_leaf(parent):
         base, steps = parent._view.base, parent._view.steps + steps
         detached = detached or parent._view.seen == math.inf
-    return become(out, base, steps, detached)
+        origin = parent._view.origin or origin
+    become(out, base, steps, detached)
+    out._view.origin = origin
+    return out
+
+
+def together(views: Iterable[Any], function: str) -> tuple[Any, ...]:
+    """``views``, which a function made at once: a write into one of them could not be told apart from its siblings'."""
+    made = tuple(views)
+    for i, x in enumerate(made):
+        if x._view is not None and x._view.origin is None:
+            x._view.origin = f"Output {i} of {function}"
+    return made
+
+
+AMBIGUOUS = {
+    "no_grad": ("no_grad mode", "with grad mode enabled", "no_grad block"),
+    "inference": ("inference mode", "in normal mode", "inference_mode block"),
+}
+
+
+def ambiguous(origin: str) -> RuntimeError:
+    """The error of one who writes, with recording on, into a view of this origin."""
+    if origin not in AMBIGUOUS:
+        return RuntimeError(
+            f"{origin} is a view and is being modified inplace. This view is the output of a function that returns "
+            "multiple views. Such functions do not allow the output views to be modified inplace. You should replace "
+            "the inplace operation by an out-of-place one."
+        )
+    mode, now, block = AMBIGUOUS[origin]
+    return RuntimeError(
+        f"A view was created in {mode} and is being modified inplace {now}. Given that this use case is ambiguous and "
+        "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
+        f"inside the {block} (if you don't want the inplace to be tracked) or both outside (if you want the inplace to "
+        "be tracked)."
+    )
 
 
 def become(x: Any, base: Any, steps: tuple[Step, ...], detached: bool) -> Any:
@@ -111,7 +167,9 @@ def result(base: Any, steps: tuple[Step, ...], detached: bool) -> Any:
 
 def stand_in(x: Any, base: Any) -> Any:
     """A view of ``base`` as ``x`` is one of its own base."""
-    return become(carriers.alias(x._data), base, x._view.steps, False)
+    inner = become(carriers.alias(x._data), base, x._view.steps, False)
+    inner._view.origin = x._view.origin
+    return inner
 
 
 def detach(x: Any) -> Any:
