@@ -120,7 +120,10 @@ class Guards:
         for view in views:
             name, path = self.name(view), environment.tensors.get(id(view), "a captured view")
             self.add(
-                f"{name}._view.root is {name}._view.base._data", path, "a view of its base", lambda _: "a view of other memory"
+                f"{name}._view.root is {name}._view.base._data",
+                path,
+                "a view of its base",
+                lambda _: "a view of other memory",
             )
         self.gradients(touched, tensors, leaves, captured, environment)
         self.places(environment.places)
