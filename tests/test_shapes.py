@@ -162,7 +162,7 @@ def test_copies_do_not_share_memory(device):
     x = leafgrad.ones(1, 1, device=device)
     copies = [
         x.repeat(1, 1), x.repeat(3, 1), x.flip(0), x.roll(0), x.rot90(0), x.tril(), x.triu(), x.diag(), x.tile(1),
-        x.repeat_interleave(1, 0), leafgrad.cat([x]), leafgrad.stack([x]), x.unfold(0, 1, 1), x.flip(()),
+        x.repeat_interleave(1, 0), leafgrad.cat([x]), leafgrad.stack([x]), x.flip(()),
         x.diag_embed(), leafgrad.diag(x),
     ]  # fmt: skip
     for i, y in enumerate(copies):
@@ -236,7 +236,7 @@ ERRORS = [
     (lambda: x.tensor_split(0), RuntimeError, "larger than 0"),
     (lambda: leafgrad.hsplit(x, 3), RuntimeError, "not divisible"),
     (lambda: leafgrad.dsplit(v, 1), RuntimeError, "at least 3"),
-    (lambda: x[0, 0, 0].unbind(), RuntimeError, "no dimensions"),
+    (lambda: x[0, 0, 0].unbind(), IndexError, "no dimensions"),
     (lambda: x.narrow(1, 3, 2), RuntimeError, "exceeds dimension size"),
     (lambda: x.narrow(1, 9, 0), IndexError, "start out of range"),
     (lambda: x.narrow(1, 0, -1), RuntimeError, "non-negative"),

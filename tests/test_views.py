@@ -234,9 +234,13 @@ def test_writing_what_a_rule_needs_is_found(write):
 def test_expanded_tensors_are_not_written():
     x = leafgrad.ones(1)
     with pytest.raises(RuntimeError, match="single memory location"):
-        x.expand(3).fill_(2)
-    x.expand(1, 1).fill_(2)
+        x.expand(3).add_(2)
+    x.expand(1, 1).add_(1)
     assert x.item() == 2
+    x.expand(3).fill_(3)
+    assert x.item() == 3
+    x.expand(3)[1] = 4
+    assert x.item() == 4
 
 
 def test_empty_tensors_are_written(device):

@@ -10,9 +10,16 @@ from leafgrad.autograd.anomaly import (
     is_anomaly_enabled as is_anomaly_enabled,
 )
 from leafgrad.compile import compile as compile, trace as trace
-from leafgrad.devices import device as device
+from leafgrad.devices import (
+    device as device,
+    get_default_device as get_default_device,
+    set_default_device as set_default_device,
+)
 from leafgrad.dtypes import (
     bool_,
+    channels_last as channels_last,
+    channels_last_3d as channels_last_3d,
+    contiguous_format as contiguous_format,
     double as double,
     dtype as dtype,
     finfo as finfo,
@@ -28,10 +35,14 @@ from leafgrad.dtypes import (
     int32 as int32,
     int64 as int64,
     int_,
+    layout as layout,
     long as long,
+    memory_format as memory_format,
+    preserve_format as preserve_format,
     promote_types as promote_types,
     set_default_dtype as set_default_dtype,
     short as short,
+    strided as strided,
     uint8 as uint8,
 )
 from leafgrad.modes import (
@@ -51,24 +62,31 @@ from leafgrad.tensor.data import *
 from leafgrad.tensor.derived import *
 from leafgrad.tensor.einsum import *
 from leafgrad.tensor.extremes import *
+from leafgrad.tensor.formats import *
 from leafgrad.tensor.gathering import *
 from leafgrad.tensor.indexing import *
 from leafgrad.tensor.interop import *
 from leafgrad.tensor.joining import *
+from leafgrad.tensor.kinds import *
 from leafgrad.tensor.matmul import *
 from leafgrad.tensor.matrices import *
 from leafgrad.tensor.methods import DECLARED as _DECLARED
 from leafgrad.tensor.namespace import *
 from leafgrad.tensor.notebook import *
+from leafgrad.tensor.out import take_out as _take_out
+from leafgrad.tensor.placing import *
 from leafgrad.tensor.pointwise import *
 from leafgrad.tensor.printing import *
+from leafgrad.tensor.protocols import *
 from leafgrad.tensor.public import publish as _publish
 from leafgrad.tensor.random import *
 from leafgrad.tensor.rearranging import *
 from leafgrad.tensor.reductions import *
+from leafgrad.tensor.reshaping import *
 from leafgrad.tensor.shapes import *
 from leafgrad.tensor.size import Size as Size
 from leafgrad.tensor.sorting import *
+from leafgrad.tensor.storage import *
 from leafgrad.tensor.tensor import Tensor as Tensor
 from leafgrad.tensor.view import *
 from leafgrad.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
@@ -79,6 +97,7 @@ __version__ = "0.1.0"
 bool, float, int = bool_, float_, int_
 
 _publish(globals())
+_take_out(globals())
 
 if _TYPE_CHECKING:
     from leafgrad import (

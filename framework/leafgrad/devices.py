@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any
 
 from leafgrad import backends
@@ -46,6 +47,14 @@ class device:
             raise RuntimeError(f"device {self}: expected an index below {count}, the number of {self.type} devices")
         return self.type, index
 
+    def __enter__(self) -> device:
+        """Within it, tensors are made on this device unless another one is given."""
+        _DEFAULTS.set((*_DEFAULTS.get(), self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _DEFAULTS.set(_DEFAULTS.get()[:-1])
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
 
@@ -60,6 +69,33 @@ class device:
 
 
 _CPU = device("cpu")
+# The default device of this thread, then those of the contexts that it is in.
+_DEFAULTS: ContextVar[tuple[device, ...]] = ContextVar("leafgrad_default_devices", default=(_CPU,))
+
+
+def given(asked: Any, otherwise: device | None = None) -> device:
+    """The device asked for; if that is None the default one; where none was chosen as such, ``otherwise`` if given."""
+    if asked is not None:
+        return device(asked)
+    default = _DEFAULTS.get()[-1]
+    return default if otherwise is None or default is not _CPU else otherwise
+
+
+def get_default_device() -> device:
+    """Where tensors are made unless a device is given: the CPU at the start."""
+    default = _DEFAULTS.get()[-1]
+    return device(default.type, default.resolve()[1]) if default.type == "cuda" else default
+
+
+def set_default_device(place: Any) -> None:
+    """Make tensors on ``place``, in this thread, unless another device is given; None for the CPU.
+
+    Raises:
+        RuntimeError: there is no such device.
+    """
+    default = _CPU if place is None else device(place)
+    default.resolve()
+    _DEFAULTS.set((default, *_DEFAULTS.get()[1:]))
 
 
 def of(array: Any) -> device:
@@ -69,4 +105,4 @@ def of(array: Any) -> device:
 
 def at(kind: str, index: int) -> device:
     """The device of that type and index, as ``Tensor.device`` gives it."""
-    return _CPU if kind == "cpu" else device(kind, index)
+    return _CPU if kind == "cpu" else device(kind, None if kind == "meta" else index)

@@ -14,21 +14,30 @@ class dtype:
         name: the spelling array libraries understand, e.g. ``"float32"``.
         itemsize: bytes of one element.
         is_floating_point: True for float16, float32 and float64.
+        is_signed: True for those that have negative numbers.
+        is_complex: False.
         rank: position in the promotion order; the category is ``rank // 10`` (bool, integer, float).
     """
 
-    __slots__ = ("is_floating_point", "itemsize", "name", "rank")
+    __slots__ = ("is_floating_point", "is_signed", "itemsize", "name", "rank")
+
+    is_complex = False
 
     def __init__(self, name: str, itemsize: int, rank: int) -> None:
         self.name: Final = name
         self.itemsize: Final = itemsize
         self.rank: Final = rank
         self.is_floating_point: Final = rank >= 20
+        self.is_signed: Final = rank > 10
 
     @property
     def category(self) -> int:
         """0 for bool, 1 for integers, 2 for floating types."""
         return self.rank // 10
+
+    def to_real(self) -> dtype:
+        """Itself: no dtype is complex."""
+        return self
 
     def __repr__(self) -> str:
         return f"{namespace}.{self.name}"
@@ -105,6 +114,38 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     if high is int8 and low is uint8:
         return int16
     return high
+
+
+class layout:
+    """How the elements of a tensor lie in memory: ``leafgrad.strided`` is the only one."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{namespace}.strided"
+
+    def __reduce__(self) -> str:
+        return "strided"
+
+
+class memory_format:
+    """An order of the dimensions in memory, such as ``leafgrad.channels_last``."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name: Final = name
+
+    def __repr__(self) -> str:
+        return f"{namespace}.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+strided = layout()
+contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
+channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
 
 
 class finfo:

@@ -18,6 +18,7 @@ from leafgrad.tensor.linalg import (
 from leafgrad.tensor.matmul import matmul, multi_dot
 from leafgrad.tensor.matrices import linalg_cross as cross, linalg_diagonal as diagonal, vecdot
 from leafgrad.tensor.norms import cond, matrix_norm, matrix_rank, norm, vector_norm
+from leafgrad.tensor.out import take_out
 from leafgrad.tensor.public import publish
 
 __all__ = [
@@ -27,3 +28,4 @@ __all__ = [
 ]  # fmt: skip
 
 publish(globals())
+take_out(globals())

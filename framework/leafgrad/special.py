@@ -7,6 +7,7 @@ import math
 from leafgrad.ops import special as ops
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.derived import logit
+from leafgrad.tensor.out import take_out
 from leafgrad.tensor.pointwise import (
     erf,
     erfc,
@@ -48,3 +49,4 @@ def xlog1py(input: Tensor, other: Tensor) -> Tensor:
 
 
 publish(globals())
+take_out(globals())

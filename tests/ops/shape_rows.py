@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from op_table import Row, uniform
 
-from leafgrad.ops import create, index, poisson, random, shape, sort
+from leafgrad.ops import create, index, poisson, random, shape, sort, strided
 from leafgrad.tensor import inplace, view
 
 CUBE = [((2, 3, 4),)]
@@ -38,7 +38,39 @@ def sum_to(x, shape):
     return x.sum(tuple(axes), keepdims=True).reshape(shape)
 
 
+def strides(x, shape, steps, start):
+    places = start + sum(i * step for i, step in zip(np.indices(shape), steps, strict=True))
+    return x.reshape(-1)[places]
+
+
+def windows(x, dim, size, step):
+    return np.lib.stride_tricks.sliding_window_view(x, size, dim)[(*[slice(None)] * dim, slice(None, None, step))]
+
+
+def transposed(forward, whole):
+    """The transpose of a linear function of arrays of shape ``whole``, from its matrix."""
+
+    def apply(x):
+        columns = [forward(e.reshape(whole)) for e in np.eye(int(np.prod(whole)))]
+        return np.array([(column * x).sum() for column in columns]).reshape(whole)
+
+    return apply
+
+
 SHAPES = [
+    Row(strided.windows, windows, shapes=CUBE, params=[
+        {"dim": 2, "size": 2, "step": 1}, {"dim": 1, "size": 2, "step": 1}, {"dim": 2, "size": 1, "step": 3}]),
+    Row(strided.unwindow,
+        lambda x, shape, dim, size, step: transposed(lambda a: windows(a, dim, size, step), shape)(x),
+        shapes=[((2, 3, 2),)], params=[
+            {"shape": (2, 4), "dim": 1, "size": 2, "step": 1}, {"shape": (2, 8), "dim": 1, "size": 2, "step": 3}]),
+    Row(strided.strided, strides, shapes=CUBE, params=[
+        {"shape": (3, 2), "steps": (1, 1), "start": 4}, {"shape": (), "steps": (), "start": 23},
+        {"shape": (2, 3), "steps": (0, 8), "start": 1}]),
+    Row(strided.unstrided,
+        lambda x, whole, steps, start: transposed(lambda a: strides(a, x.shape, steps, start), whole)(x),
+        shapes=[((3, 2),)], params=[
+            {"whole": (2, 4), "steps": (1, 2), "start": 1}, {"whole": (9,), "steps": (0, 8), "start": 0}]),
     Row(shape.reshape, lambda x, shape: x.reshape(shape), shapes=CUBE, params=[{"shape": (4, 6)}, {"shape": (24,)}]),
     Row(shape.permute, lambda x, dims: x.transpose(dims), shapes=CUBE, params=[{"dims": (2, 0, 1)}]),
     Row(shape.expand, lambda x, shape: np.broadcast_to(x, shape), shapes=[((3, 1),)],
@@ -155,5 +187,6 @@ ELSEWHERE = {
          poisson.poisson],
         "test_random.py",
     ),
+    strided.reinterpret: "tensor/test_storage.py",
 }  # fmt: skip
 ROWS = [*SHAPES, *INDEX, *SORT]

@@ -109,6 +109,17 @@ class Backend(ABC):
         return self.xp.empty(tuple(shape), dtype=dtype)
 
     @abstractmethod
+    def strided(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
+        """The memory of `array` from its first element on, as an array of `shape`: a view, whatever the strides.
+
+        strides: bytes from one element to the next along each dimension; that they stay in memory is not checked.
+        """
+
+    @abstractmethod
+    def address(self, array: Any) -> int:
+        """Where the first element of `array` lies, in bytes."""
+
+    @abstractmethod
     def wrap(self, value: Any) -> Any:
         """`value`, a scalar object of the array library (np.float32) or an array, as an array."""
 

@@ -154,6 +154,15 @@ class CupyBackend(Backend):
             here = value if value.device.id == index else value.copy()  # to the current device
             return here if dtype is None else here.astype(dtype, copy=False)
 
+    def strided(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
+        view = array.view()  # as_strided of CuPy would forget whose memory it is
+        view._set_shape_and_strides(tuple(shape), tuple(strides), True, True)
+        return view
+
+    def address(self, array: Any) -> int:
+        start: int = array.data.ptr
+        return start
+
     def wrap(self, value: Any) -> Any:
         if not isinstance(value, cupy.ndarray):
             raise TypeError(f"expected an array of CuPy's, got a host value, {type(value).__name__}")

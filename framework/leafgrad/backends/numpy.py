@@ -161,6 +161,22 @@ class NumpyBackend(Backend):
         steps = [math.prod(shape[i + 1 :]) * kind.itemsize for i in range(len(shape))]
         return np.lib.stride_tricks.as_strided(np.empty((), kind), tuple(shape), steps)
 
+    def strided(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
+        owner = array  # as_strided of NumPy would put something that is no array between the view and its owner
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        flat = owner.ravel(order="K")
+        if flat.base is not owner or not array.size or 0 in shape:
+            return np.lib.stride_tricks.as_strided(array, tuple(shape), tuple(strides))
+        start = self.address(array) - self.address(flat)
+        view: Any = np.ndarray(tuple(shape), array.dtype, flat, start, tuple(strides))
+        view.flags.writeable = array.flags.writeable
+        return view
+
+    def address(self, array: Any) -> int:
+        start: int = array.__array_interface__["data"][0]
+        return start
+
     def wrap(self, value: Any) -> Any:
         if not isinstance(value, np.ndarray | np.generic):
             raise TypeError(f"expected an array or a scalar of NumPy's, got {type(value).__name__}")

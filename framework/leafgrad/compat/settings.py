@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leafgrad import devices, dtypes
+from leafgrad import dtypes
 
 _precision = "highest"
 _deterministic = False
@@ -41,21 +41,6 @@ def set_num_interop_threads(int: int) -> None:
 def get_num_interop_threads() -> int:
     """1."""
     return 1
-
-
-def set_default_device(device: Any) -> None:
-    """Accepts the CPU, where tensors are made anyway.
-
-    Raises:
-        RuntimeError: another device; pass ``device=`` where tensors are made.
-    """
-    if device is not None and devices.device(device).type != "cpu":
-        raise RuntimeError(f"set_default_device: expected the CPU, got {device}; pass device= where tensors are made")
-
-
-def get_default_device() -> devices.device:
-    """The CPU."""
-    return devices.device("cpu")
 
 
 def set_default_tensor_type(t: Any) -> None:

@@ -20,7 +20,6 @@ from leafgrad.compile.memory import Apart
 from leafgrad.ops import messages
 from leafgrad.ops.node import Leaf, SymbolBase
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.tensor.view import View
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +97,7 @@ class Guards:
         leaves: Sequence[Any],
         paths: Sequence[str],
         captured: Sequence[Tensor],
-        views: Sequence[View],
+        views: Sequence[Tensor],
         touched: Sequence[tuple[Argument | Captured, bool]],
         environment: Environment,
         apart: Apart | None,
@@ -121,7 +120,10 @@ class Guards:
         for view in views:
             name, path = self.name(view), environment.tensors.get(id(view), "a captured view")
             self.add(
-                f"{name}._root is {name}._base._data", path, "a view of its base", lambda _: "a view of other memory"
+                f"{name}._view.root is {name}._view.base._data",
+                path,
+                "a view of its base",
+                lambda _: "a view of other memory",
             )
         self.gradients(touched, tensors, leaves, captured, environment)
         self.places(environment.places)

@@ -13,7 +13,6 @@ from leafgrad.compile.tree import flatten
 from leafgrad.compile.unclosed import Unclosed
 from leafgrad.ops.node import FREED, GraphNode, Node
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.tensor.view import View
 
 
 def check_hooks(recorder: Recorder, result: Any) -> None:
@@ -64,9 +63,9 @@ def held_by_graph(recorder: Recorder, result: Any) -> set[int]:
         if id(t) in held:
             continue
         held.add(id(t))
-        if isinstance(t, View):
-            tensors.append(t._base)
-        waiting = [t._history if isinstance(t, View) else t._node]
+        if t._view is not None:
+            tensors.append(t._view.base)
+        waiting = [t._history]
         while waiting:
             node = waiting.pop()
             if node is None or node in nodes or node.seq < recorder.born:

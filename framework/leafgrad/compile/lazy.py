@@ -29,7 +29,7 @@ from leafgrad.errors import CompileError, TraceError
 from leafgrad.ops import carriers
 from leafgrad.ops.node import Node, SymbolBase, Version
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.tensor.view import View, follow
+from leafgrad.tensor.view import follow, is_own_leaf
 
 HANDED_OUT = ("numpy()", "__dlpack__()")  # what gives memory away, not only values
 
@@ -91,7 +91,7 @@ class LazyRecorder(Recorder):
         self.wary |= what in HANDED_OUT
         inner = self.inside(tensor)
         found = self.inner.get(id(inner))
-        root = inner._base if isinstance(inner, View) else inner
+        root = inner if inner._view is None else inner._view.base
         outer = self.inner.get(id(root))
         waits = (
             outer.written
@@ -167,8 +167,8 @@ class LazyRecorder(Recorder):
 
     def written(self, tensor: Tensor) -> None:
         """Memory that others hold as an array is written at once."""
-        while isinstance(tensor, View):
-            tensor = tensor._base
+        while tensor._view is not None:
+            tensor = tensor._view.base
         found = self.inner.get(id(tensor))
         if found is not None:
             done = self.at if self.guide is not None else len(self.fresh)
@@ -198,7 +198,7 @@ class LazyRecorder(Recorder):
             alive = [s for ref in self.symbols if (s := ref()) is not None]
             guide = self.end_part()
             wanted = list(dict.fromkeys([s.value for s in alive if s.value in guide.made]))
-            writes = [o for o in self.outside.values() if not isinstance(o.inner, View) and o.written]
+            writes = [o for o in self.outside.values() if o.inner._view is None and o.written]
             try:
                 written = {o.base.value: o.inner._data.value for o in writes if o.base is not None}
                 found = self.known | guide.run(wanted, written, self.arrays, self.executor)
@@ -257,7 +257,7 @@ class LazyRecorder(Recorder):
         self.writes.clear()
         added: list[Symbol] = []
         for o in self.outside.values():
-            if o.base is not None and not isinstance(o.inner, View):
+            if o.base is not None and o.inner._view is None:
                 if self.wary and is_exposed(o.tensor._data):  # to be read anew at each use
                     o.inner._data, o.base = o.tensor._data, None
                     continue
@@ -271,8 +271,8 @@ class LazyRecorder(Recorder):
                 s.value = value
         for ref in self.tensors:
             t = ref()
-            if isinstance(t, View):
-                t._root = None
+            if t is not None and t._view is not None:
+                t._view.root = None
         self.level = guide.next
         self.begin(self.level)
         self.symbols = [weakref.ref(s) for s in (*alive, *added)]
@@ -308,12 +308,12 @@ class LazyRecorder(Recorder):
         inner: Any = o.inner
         if t._leaf is None:
             t._leaf = inner._leaf
-        if isinstance(inner, View):
-            if inner.is_own_leaf and t._history is not inner._history:
+        if inner._view is not None:
+            if is_own_leaf(inner) and t._history is not inner._history:
                 t._node = inner._history
         elif inner._node is not o.node:
             t._node = inner._node
-        if not isinstance(inner, View) and inner._version is not t._version:
+        if inner._view is None and inner._version is not t._version:
             if t._version is None:
                 t._version = inner._version
             else:
@@ -325,18 +325,18 @@ class LazyRecorder(Recorder):
         o = self.inner.get(id(t))
         if o is not None:
             t._data = o.tensor._data
-            if isinstance(t, View) and isinstance(o.tensor, View):
-                t._base, t._root, t._version = o.tensor._base, o.tensor._root, o.tensor._version
-        elif isinstance(t, View):
-            held = self.inner.get(id(t._base))
+            if t._view is not None and (theirs := o.tensor._view) is not None:
+                t._view.base, t._view.root, t._version = theirs.base, theirs.root, o.tensor._version
+        elif (view := t._view) is not None:
+            held = self.inner.get(id(view.base))
             if held is not None:
-                t._base = held.tensor
-            elif isinstance(t._base._data, SymbolBase) or isinstance(t._base, View):
-                self.settle_tensor(t._base)
-            if t._base._version is None:
-                t._base._version = Version()
-            t._data = follow(t._base._data, t._steps)
-            t._root, t._version = t._base._data, t._base._version
+                view.base = held.tensor
+            elif isinstance(view.base._data, SymbolBase) or view.base._view is not None:
+                self.settle_tensor(view.base)
+            if view.base._version is None:
+                view.base._version = Version()
+            t._data = follow(view.base._data, view.steps)
+            view.root, t._version = view.base._data, view.base._version
         else:
             t._data = self.settled(t._data)
 
@@ -351,7 +351,7 @@ class LazyRecorder(Recorder):
     def settle_nodes(self) -> None:
         """The same for outputs that nodes keep."""
         tensors = [t for ref in self.tensors if (t := ref()) is not None]
-        waiting: list[Any] = [t._history if isinstance(t, View) else t._node for t in tensors]
+        waiting: list[Any] = [t._history for t in tensors]
         waiting += [o.inner._leaf for o in self.outside.values()]
         seen = set()
         while waiting:

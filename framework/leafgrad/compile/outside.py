@@ -12,7 +12,6 @@ from leafgrad.ops import carriers
 from leafgrad.ops.node import Version
 from leafgrad.tensor import view
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.tensor.view import View
 
 
 @dataclass(slots=True)
@@ -66,14 +65,14 @@ def stand_in(tensor: Tensor) -> Tensor:
     return inner
 
 
-def view_in(tensor: View, base: Tensor) -> View:
+def view_in(tensor: Tensor, base: Tensor) -> Tensor:
     """What stands for a view, whose base ``base`` stands for."""
-    inner = view.stand_in(tensor, base)
+    inner: Tensor = view.stand_in(tensor, base)
     inner._leaf = tensor._leaf
-    if tensor._seen == math.inf:
-        inner._history, inner._seen = tensor._history, math.inf
+    if tensor._view.seen == math.inf:
+        inner._history, inner._view.seen = tensor._history, math.inf
     else:  # made anew from the base's, at the next look
-        inner._history, inner._seen = tensor._node, -1
+        inner._history, inner._view.seen = tensor._node, -1
     return inner
 
 

@@ -27,7 +27,7 @@ from leafgrad.ops import carriers, messages
 from leafgrad.ops.node import SEQ, Leaf, SymbolBase, TensorBase
 from leafgrad.tensor import view
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.tensor.view import View, follow
+from leafgrad.tensor.view import follow
 
 Owner = Argument | Captured
 
@@ -92,13 +92,13 @@ class Recorder(Course):
         index = self.arguments.get(id(tensor))
         of = self.gradients.get(id(tensor))
         source: Source = Argument(index) if index is not None else Grad(of) if of is not None else Captured(tensor)
-        if isinstance(tensor, View) and not (index is not None and id(tensor._base) not in self.outside):
-            if tensor._root is not tensor._base._data:
+        if tensor._view is not None and not (index is not None and id(tensor._view.base) not in self.outside):
+            if tensor._view.root is not tensor._view.base._data:
                 raise TraceError(
                     f"a view of memory that its base no longer has, since base.data was set, at "
                     f"{messages.user_line()}; make the view again"
                 )
-            inner: Tensor = outside.view_in(tensor, self.inside(tensor._base))
+            inner: Tensor = outside.view_in(tensor, self.inside(tensor._view.base))
         else:
             inner = outside.stand_in(tensor)
         self.outside[id(tensor)] = self.inner[id(inner)] = Outside(tensor, inner, source, tensor._node)
@@ -107,7 +107,7 @@ class Recorder(Course):
     def lift(self, tensor: Any) -> Any:
         """The Symbol of a tensor; one from outside becomes an input."""
         inner = self.inside(tensor)
-        if isinstance(inner, View):
+        if inner._view is not None:
             return self.lift_view(inner)
         data = inner._data
         if isinstance(data, SymbolBase) and not self.wary:
@@ -124,11 +124,12 @@ class Recorder(Course):
         found.base = symbol
         return symbol
 
-    def lift_view(self, inner: View) -> Any:
-        root = self.lift(inner._base)
-        if inner._root is not root or not isinstance(inner._data, SymbolBase):
-            inner._data = follow(root, inner._steps)
-            inner._root = root
+    def lift_view(self, inner: Tensor) -> Any:
+        view = inner._view
+        root = self.lift(view.base)
+        if view.root is not root or not isinstance(inner._data, SymbolBase):
+            inner._data = follow(root, view.steps)
+            view.root = root
         return inner._data
 
     def made(self, tensor: Tensor) -> None:
@@ -158,7 +159,7 @@ class Recorder(Course):
                         return None
                     a = found.inner
                     data = a._data
-                if a.__class__ is View and a._root is not a._base._data:
+                if a._view is not None and a._view.root is not a._view.base._data:
                     return None
                 raw.append(data)
             else:
@@ -297,8 +298,8 @@ class Recorder(Course):
     def layout(self, tensor: Any) -> Any:
         """An array with the strides that a tensor has; what is computed lies in order."""
         inner = self.inside(tensor)
-        if isinstance(inner, View):
-            return follow(self.layout(inner._base), inner._steps)
+        if inner._view is not None:
+            return follow(self.layout(inner._view.base), inner._view.steps)
         if id(inner) in self.inner:
             return self.inner[id(inner)].tensor._data
         data = inner._data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -38,7 +39,7 @@ from leafgrad.errors import MissingGradientError, TraceError
 from leafgrad.ops import messages
 from leafgrad.ops.node import Leaf
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.tensor.view import View
+from leafgrad.tensor.view import is_own_leaf
 
 IMMUTABLE = (bool, int, float, complex, str, bytes, type(None))
 
@@ -68,7 +69,7 @@ class Traced:
     outputs: list[Any]
     structure: Any
     touched: list[tuple[Owner, bool]]
-    views: list[View]
+    views: list[Tensor]
     count: int
     backward: Graph | None = None
     saved: list[Value] = field(default_factory=list)
@@ -181,15 +182,15 @@ def finish(recorder: Recorder, result: Any) -> Traced:
                 slots[id(leaf)] = Slot(-1, recorder.outside[id(leaf)].source)
         outputs.append(slots[id(leaf)])
     aliases: dict[int, Alias] = {}
-    bases = Counter(id(t._base) for t in tensors if isinstance(t, View))
+    bases = Counter(id(t._view.base) for t in tensors if t._view is not None)
     bases.update(map(id, tensors))
     for i, t in enumerate(tensors):  # grows
-        if isinstance(t, View):
-            held = recorder.inner.get(id(t._base))
+        if (view := t._view) is not None:
+            held = recorder.inner.get(id(view.base))
             if held is not None:
-                aliases[i] = Alias(held.source, t._steps, t._seen == float("inf"))
-            elif bases[id(t._base)] > 1:  # else nobody can tell it from one that has memory of its own
-                aliases[i] = Alias(place(tensors, t._base), t._steps, t._seen == float("inf"))
+                aliases[i] = Alias(held.source, view.steps, view.seen == math.inf)
+            elif bases[id(view.base)] > 1:  # else nobody can tell it from one that has memory of its own
+                aliases[i] = Alias(place(tensors, view.base), view.steps, view.seen == math.inf)
     values = [recorder.lift(t).value for t in tensors]
     inputs = dict(recorder.sources)
     raw = next((v for v, s in inputs.items() if isinstance(s, Raw)), None)
@@ -197,7 +198,7 @@ def finish(recorder: Recorder, result: Any) -> Traced:
         raise Unclosed("it makes tensors of arrays or values that are not the same at each call")
     graph = Graph(inputs, tuple(recorder.equations), tuple(values), effects)
     touched = [(source, before is None) for source, before, _ in recorder.grads.values() if source is not None]
-    views = [o.tensor for o in recorder.outside.values() if isinstance(o.inner, View) and isinstance(o.tensor, View)]
+    views = [o.tensor for o in recorder.outside.values() if o.inner._view is not None and o.tensor._view is not None]
     traced = Traced(graph, outputs, structure, touched, views, len(values), aliases=aliases)
     recorder.depart()
     recorder.past = ()
@@ -218,8 +219,8 @@ def effects_of(recorder: Recorder) -> list[Effect]:
     """What the call did to tensors from outside."""
     found: list[Effect] = []
     for o in list(recorder.outside.values()):
-        if isinstance(o.inner, View):
-            if o.inner.is_own_leaf and o.inner._node is not o.node:
+        if o.inner._view is not None:
+            if is_own_leaf(o.inner) and o.inner._node is not o.node:
                 raise changed(o.tensor)
             continue
         if o.written:
@@ -250,7 +251,7 @@ def changed(tensor: Tensor) -> Unclosed:
 
 def check_overlap(recorder: Recorder) -> None:
     """Unclosed if memory that is written is also reached through another tensor."""
-    written = [o for o in recorder.outside.values() if not isinstance(o.inner, View) and o.written]
+    written = [o for o in recorder.outside.values() if o.inner._view is None and o.written]
     for o in written:
         ours = o.tensor._data
         for value, source in recorder.sources.items():
@@ -293,7 +294,7 @@ def differentiable_sources(recorder: Recorder) -> dict[Any, Owner]:
     sources: dict[Any, Owner] = {}
     for o in recorder.outside.values():
         inner = o.inner
-        own = not isinstance(inner, View) or inner.is_own_leaf
+        own = inner._view is None or is_own_leaf(inner)
         if own and isinstance(o.source, (Argument, Captured)) and inner._node is not None:
             sources.setdefault(inner._node, o.source)
     return sources

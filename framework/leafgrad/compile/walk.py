@@ -27,7 +27,6 @@ from leafgrad.compile.names import Names, global_names, imported_names
 from leafgrad.compile.watch import Codes, is_library, is_ours, is_python, source_of
 from leafgrad.ops.op import Op
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.tensor.view import View
 
 OPAQUE = (Generator, dtypes.dtype, devices.device)  # known by identity; what is inside cannot matter
 IMMUTABLE = (range, slice, date, time, timedelta, types.EllipsisType, types.NotImplementedType)
@@ -185,8 +184,8 @@ class Walker:
     def tensor(self, value: Tensor, path: str, live: frozenset[str]) -> None:
         self.found.tensors.setdefault(id(value), path)
         self.attributes(value, path, live, self.names.of(type(value)))
-        if isinstance(value, View):
-            self.found.tensors.setdefault(id(value._base), f"{path}._base")
+        if value._view is not None:
+            self.found.tensors.setdefault(id(value._view.base), f"{path}._base")
         if not is_ours(file_of(type(value))):
             self.kind(type(value), path, live)
 

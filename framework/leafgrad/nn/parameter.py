@@ -102,7 +102,7 @@ class UninitializedTensor(Tensor):
         made = empty(shape, device=like.device if device is None else device, dtype=dtype or like.dtype)
         become(self, Parameter if isinstance(self, Parameter) else Buffer)
         self._data, self._version = made._data, made._version
-        self._node = self._leaf = None
+        self._history = self._leaf = self._view = None
         self.requires_grad_(trained)
 
     def convert(self, convert: Any) -> None:

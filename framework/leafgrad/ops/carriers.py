@@ -103,8 +103,8 @@ def make(kind: type, data: Any, node: Any = None) -> Any:
     """A new tensor of a class around a raw array or Symbol."""
     out: Any = object.__new__(kind)
     out._data = data
-    out._leaf = out._version = None
-    out._node = node
+    out._leaf = out._version = out._view = None
+    out._history = node
     if modes.get() & modes.TRACE:
         modes.TRACER.get().made(out)
     return out
@@ -149,7 +149,10 @@ def set_grad(leaf: Any, gradient: Any) -> None:
 
 def computed(op: Any, x: Any, **params: Any) -> Any:
     """An op whose result has a shape that depends on values, on a Tensor: in a trace it is computed now."""
-    if not modes.get() & modes.TRACE or (isinstance(x._data, SymbolBase) and x._data.level):
+    hidden = isinstance(x._data, SymbolBase)
+    if not modes.get() & modes.TRACE or (hidden and x._data.level):
+        if hidden and not x._data.level:
+            raise x._data.withheld(f"{op.name}()")
         return op(x, **params)
     result = op(x._array(f"{op.name}()"), **params)
     return tuple(map(alias, result)) if type(result) is tuple else alias(result)

@@ -96,11 +96,11 @@ def unary(op: UnaryOp) -> Callable[[Any], Any]:
             return apply((input,), EMPTY)
         out = new(carriers.TENSOR)
         out._data = r
-        out._node = out._leaf = out._version = None
-        edge = input._node
+        out._history = out._leaf = out._version = out._view = None
+        edge = input._history if input._view is None else input._node
         if edge is not None and flags and differentiable:
             keep, keep_out, keep_shapes = plan((True,))
-            out._node = node = Node()
+            out._history = node = Node()
             node.op = op
             node.params = EMPTY
             node.edges = (edge,)
@@ -131,11 +131,11 @@ def binary(op: BinaryOp) -> Callable[[Any, Any], Any]:
             return special(op, input, other, flags)
         ex = ey = None
         if isinstance(input, TensorBase):
-            a, ex = input._data, input._node
+            a, ex = input._data, input._history if input._view is None else input._node
             dtype, kind = a.dtype, type(a)
             if isinstance(other, TensorBase):
                 b = other._data
-                ey = other._node
+                ey = other._history if other._view is None else other._node
                 if b.dtype is not dtype:
                     return apply((input, other), EMPTY)
             elif type(other) is float or type(other) is int:
@@ -147,7 +147,7 @@ def binary(op: BinaryOp) -> Callable[[Any, Any], Any]:
             b = other._data
             dtype = b.dtype
             kind = type(b)
-            ey = other._node
+            ey = other._history if other._view is None else other._node
         else:
             return Op.__call__(op, input, other)
         try:
@@ -161,13 +161,13 @@ def binary(op: BinaryOp) -> Callable[[Any, Any], Any]:
             return apply((input, other), EMPTY)
         out = new(carriers.TENSOR)
         out._data = r
-        out._node = out._leaf = out._version = None
+        out._history = out._leaf = out._version = out._view = None
         if (ex is not None or ey is not None) and flags and differentiable:
             outside = other if ey is None else input if ex is None else None
             if isinstance(outside, TensorBase) and outside._version is INFERENCE_VERSION:
                 return apply((input, other), EMPTY)
             keep_x, keep_y, keep_out, keep_shapes = plans[0 if ey is None else 1 if ex is None else 2]
-            out._node = node = Node()
+            out._history = node = Node()
             node.op, node.params, node.edges = op, EMPTY, (ex, ey)
             node.seq, node.shape = step(), r.shape
             node.saved = (input if keep_x else None, other if keep_y else None) if keep_x or keep_y else ()

@@ -34,15 +34,27 @@ class TensorBase:
     """The state of a tensor; ``leafgrad.Tensor`` adds the behaviour.
 
     ``_data`` is a raw array or a Symbol; ``_node`` is None unless the tensor requires grad; ``_leaf`` keeps
-    ``.grad`` and hooks of a leaf; ``_version`` is made at the first view, in-place write or saved output.
+    ``.grad`` and hooks of a leaf; ``_version`` is made at the first view, in-place write or saved output; ``_view`` is
+    None unless the tensor is a view. Then ``_history`` is its node as far as writes of its base have been followed.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_data", "_leaf", "_node", "_version")
+    __slots__ = ("__dict__", "__weakref__", "_data", "_history", "_leaf", "_version", "_view")
 
     _data: Any
-    _node: Any
+    _history: Any
     _leaf: Any
     _version: Any
+    _view: Any
+
+    @property
+    def _node(self) -> Any:
+        return self._history if self._view is None else self._view.node(self)
+
+    @_node.setter
+    def _node(self, node: Any) -> None:
+        self._history = node
+        if self._view is not None:
+            self._view.given(node)
 
 
 class SymbolBase:

@@ -205,13 +205,12 @@ class Op(Declarations):
     def output(self, args: Any, params: Any, data: Any, node: Node | None, index: int | None, flags: int) -> Any:
         out = new(carriers.TENSOR)
         out._data = data
-        out._node = None
-        out._leaf = None
+        out._history = out._leaf = out._view = None
         out._version = carriers.INFERENCE_VERSION if flags & INFERENCE else None
         if flags & TRACE:
             TRACER.get().made(out)
         if node is not None and carriers.is_floating(data):
-            out._node = node if index is None else Output(node, index, data.shape)
+            out._history = node if index is None else Output(node, index, data.shape)
             if node.out is not None:
                 if node.version is None:
                     node.version = Version()

@@ -60,7 +60,12 @@ permute.lower("numpy", lambda writer, equation: writer.permuted(equation))
 def expand(xp: Any, x: Any, *, shape: Shape) -> Any:
     """x broadcast to ``shape``. The engine sums the gradient back."""
     padded = (1,) * (len(shape) - x.ndim) + x.shape
-    return x.reshape(shape) if padded == shape else xp.broadcast_to(x, shape)  # NumPy's broadcasts are read-only
+    if padded == shape:
+        return x.reshape(shape)
+    out = xp.broadcast_to(x, shape)
+    if hasattr(out.flags, "writeable"):  # NumPy's is read-only
+        out.flags.writeable = x.flags.writeable
+    return out
 
 
 expand.vjp(x=lambda g: g)

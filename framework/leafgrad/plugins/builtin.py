@@ -25,10 +25,11 @@ def leafgrad_ops() -> list[Op]:
 
 @hookimpl
 def leafgrad_backends() -> list[BackendSpec]:
-    """NumPy on "cpu", CuPy on "cuda"."""
+    """NumPy on "cpu", CuPy on "cuda", nothing but shapes on "meta"."""
     return [
         BackendSpec("numpy", "cpu", "leafgrad.backends.numpy:NumpyBackend"),
         BackendSpec("cupy", "cuda", "leafgrad.backends.cupy:CupyBackend"),
+        BackendSpec("meta", "meta", "leafgrad.compile.meta:MetaBackend"),
     ]
 
 

@@ -6,22 +6,11 @@ from typing import Any
 
 from leafgrad import dtypes
 from leafgrad.tensor import arguments
+from leafgrad.tensor.kinds import TYPES, TensorType
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["is_floating_point", "is_nonzero", "is_tensor"]
-
-_NAMES = {
-    "FloatTensor": dtypes.float32,
-    "DoubleTensor": dtypes.float64,
-    "HalfTensor": dtypes.float16,
-    "IntTensor": dtypes.int32,
-    "LongTensor": dtypes.int64,
-    "ShortTensor": dtypes.int16,
-    "CharTensor": dtypes.int8,
-    "ByteTensor": dtypes.uint8,
-    "BoolTensor": dtypes.bool_,
-}
 
 
 def is_tensor(obj: Any) -> bool:
@@ -35,6 +24,7 @@ def is_floating_point(input: Tensor) -> bool:
     return input.dtype.is_floating_point
 
 
+@method
 def is_nonzero(input: Tensor) -> bool:
     """Whether the only element is not zero. RuntimeError if there are more, or none."""
     return bool(arguments.expect_tensor(input, "input", "is_nonzero"))
@@ -82,17 +72,19 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
     return self.to(arguments.expect_tensor(other, "other", "type_as"))
 
 
-def _type(self: Tensor, dtype: dtypes.dtype | str | None = None) -> Any:
-    """Converted to ``dtype``, given as such or by name ("leafgrad.FloatTensor"); without it, the name of its own."""
+def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """Converted to ``dtype``, given as such, as FloatTensor or by name; without it, the name of the own type."""
     if dtype is None:
         place = self.device.type
-        name = next(name for name, d in _NAMES.items() if d is self.dtype)
+        name = next(name for name, kind in TYPES.items() if kind.dtype is self.dtype)
         return f"{dtypes.namespace}.{name}" if place == "cpu" else f"{dtypes.namespace}.{place}.{name}"
     if isinstance(dtype, str):
         name = dtype.removeprefix(f"{dtypes.namespace}.")
-        if name not in _NAMES:
-            raise ValueError(f"type: dtype: invalid type: {dtype!r}; expected one of {', '.join(_NAMES)}")
-        return self.to(_NAMES[name])
+        if name not in TYPES:
+            raise ValueError(f"type: dtype: invalid type: {dtype!r}; expected one of {', '.join(TYPES)}")
+        return self.to(TYPES[name].dtype)
+    if isinstance(dtype, TensorType):
+        return self.to(dtype.dtype)
     return self.to(dtypes.check(dtype))
 
 

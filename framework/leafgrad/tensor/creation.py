@@ -35,7 +35,7 @@ DType = dtypes.dtype | None
 
 def new(op: Any, dtype: dtypes.dtype, device: Any, requires_grad: bool, **params: Any) -> Tensor:
     """Run an op of ``ops.create`` on a device."""
-    place = devices.device("cpu" if device is None else device).resolve()
+    place = devices.given(device).resolve()
     out: Tensor = carriers.create(op, place, dtype=dtype.name, **params)
     return out.requires_grad_() if requires_grad else out
 

@@ -8,22 +8,11 @@ from typing import Any
 from leafgrad import backends, devices, dtypes, modes
 from leafgrad.backends.place import place as place_of
 from leafgrad.ops import carriers, create, messages
-from leafgrad.tensor.creation import DType, kind, sizes
+from leafgrad.tensor.creation import DType, kind
 from leafgrad.tensor.methods import attach, method
-from leafgrad.tensor.size import Size
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = [
-    "BoolTensor",
-    "DoubleTensor",
-    "FloatTensor",
-    "HalfTensor",
-    "IntTensor",
-    "LongTensor",
-    "as_tensor",
-    "from_numpy",
-    "tensor",
-]
+__all__ = ["as_tensor", "from_numpy", "tensor"]
 
 COPY = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -46,7 +35,7 @@ def tensor(data: Any, *, dtype: DType = None, device: Any = None, requires_grad:
     """
     if isinstance(data, Tensor):
         messages.warn(COPY)
-        out = data.detach().to(data.device if device is None else device, kind(dtype, data.dtype), copy=True)
+        out = data.detach().to(devices.given(device, data.device), kind(dtype, data.dtype), copy=True)
     else:
         out = copied(data, dtype, device)
     return out.requires_grad_() if requires_grad else out
@@ -58,7 +47,7 @@ def copied(data: Any, dtype: DType, device: Any) -> Tensor:
     target = kind(dtype, found)
     given = type(values) in backends.BACKENDS  # an array, else Python data
     origin = place_of(values) if given else ("cpu", 0)
-    place = origin if device is None else devices.device(device).resolve()
+    place = devices.given(device, devices.at(*origin)).resolve()
     flags = modes.get()
     if flags & modes.TRACE and _has_arrays(values):
         modes.TRACER.get().import_array("leafgrad.tensor(array)")
@@ -123,10 +112,10 @@ def _frozen(values: Any) -> Any:
 def as_tensor(data: Any, dtype: DType = None, device: Any = None) -> Tensor:
     """``data`` as a tensor, sharing memory and history where dtype and device allow; otherwise a copy."""
     if isinstance(data, Tensor):
-        return data.to(data.device if device is None else device, kind(dtype, data.dtype))
+        return data.to(devices.given(device, data.device), kind(dtype, data.dtype))
     if isinstance(data, backends.by_device_type("cpu").array_type):
         shared = from_numpy(data)
-        return shared.to(shared.device if device is None else device, kind(dtype, shared.dtype))
+        return shared.to(devices.given(device, shared.device), kind(dtype, shared.dtype))
     return copied(data, dtype, device)
 
 
@@ -163,67 +152,6 @@ def new_tensor(
     return tensor(data, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad)
 
 
-# ---- constructors of old ------------------------------------------------------------------------------------------
-
-
-def _typed(args: tuple[Any, ...], dtype: dtypes.dtype, device: Any = None) -> Tensor:
-    """Sizes make a tensor of arbitrary elements, one sequence or array makes its tensor, nothing an empty one."""
-    if len(args) == 1 and not isinstance(args[0], (int, Size)):
-        if isinstance(args[0], float):
-            raise TypeError(f"new(): data must be a sequence, got float; write leafgrad.tensor({args[0]})")
-        return copied(args[0], dtype, device)
-    place = devices.device("cpu" if device is None else device).resolve()
-    out: Tensor = carriers.create(create.empty, place, shape=sizes(args or (0,), "new"), dtype=dtype.name)
-    return out
-
-
-def FloatTensor(*args: Any) -> Tensor:
-    """A float32 tensor of a sequence, or of sizes with arbitrary elements."""
-    return _typed(args, dtypes.float32)
-
-
-def DoubleTensor(*args: Any) -> Tensor:
-    """A float64 tensor of a sequence, or of sizes with arbitrary elements."""
-    return _typed(args, dtypes.float64)
-
-
-def HalfTensor(*args: Any) -> Tensor:
-    """A float16 tensor of a sequence, or of sizes with arbitrary elements."""
-    return _typed(args, dtypes.float16)
-
-
-def IntTensor(*args: Any) -> Tensor:
-    """An int32 tensor of a sequence, or of sizes with arbitrary elements."""
-    return _typed(args, dtypes.int32)
-
-
-def LongTensor(*args: Any) -> Tensor:
-    """An int64 tensor of a sequence, or of sizes with arbitrary elements."""
-    return _typed(args, dtypes.int64)
-
-
-def BoolTensor(*args: Any) -> Tensor:
-    """A bool tensor of a sequence, or of sizes with arbitrary elements."""
-    return _typed(args, dtypes.bool_)
-
-
-def _construct(cls: type[Tensor], *args: Any, device: Any = None) -> Tensor:
-    """``Tensor(2, 3)`` has arbitrary elements, ``Tensor([2, 3])`` has these, both in the default dtype.
-
-    ``Tensor(other)`` shares the memory of another tensor.
-    """
-    shares = len(args) == 1 and isinstance(args[0], Tensor)
-    made = args[0].detach() if shares else _typed(args, dtypes.get_default_dtype(), device)
-    if cls is Tensor:
-        return made
-    out: Tensor = carriers.make(cls, made._data)
-    out._version = made._version
-    return out
-
-
-attach("__new__", staticmethod(_construct))
-
-
 # ---- pickles ------------------------------------------------------------------------------------------------------
 
 
@@ -231,8 +159,7 @@ def _reduce(self: Tensor) -> tuple[Any, ...]:
     """For pickle and copy: class, elements as a NumPy array, device, requires_grad; then the attributes."""
     data = self._array("pickling")
     host = backends.backend_of(data).to_host(data)
-    cls = type(self) if type(self).__module__ != "leafgrad.tensor.view" else Tensor
-    return _rebuild, (cls, host, str(self.device), self.requires_grad), self.__dict__ or None
+    return _rebuild, (type(self), host, str(self.device), self.requires_grad), self.__dict__ or None
 
 
 def _rebuild(cls: type[Tensor], array: Any, device: str, requires_grad: bool) -> Tensor:

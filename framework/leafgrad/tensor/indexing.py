@@ -185,7 +185,8 @@ def _part(x: Tensor, at: Index) -> Tensor:
         recorded: Tensor = part(x, at=at)
         return recorded
     chosen = data[array_key(at)]
-    return view.of(part, x, {"at": at}, chosen, None) if view.shares(chosen, data) else carriers.alias(chosen)
+    out: Tensor = carriers.alias(chosen)
+    return view.of(part, x, {"at": at}, out) if view.shares(chosen, data) else out
 
 
 def getitem(self: Tensor, key: Any) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from leafgrad.ops.elementwise import add
 from leafgrad.ops.flat import unpack
 from leafgrad.ops.node import Leaf, SymbolBase, TensorBase, Version, hand_over
 from leafgrad.ops.shape import expand
-from leafgrad.tensor.view import View, write_view
+from leafgrad.tensor.view import ambiguous, write_view
 
 _RAW: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.iadd,
@@ -104,12 +105,19 @@ def version(x: Any) -> Version:
     return found
 
 
-def check(x: Any, name: str) -> None:
-    """A RuntimeError if ``x`` must not be written now."""
+def check(x: Any, name: str, *, fill: bool = False) -> None:
+    """A RuntimeError if ``x`` must not be written now.
+
+    Args:
+        fill: whether all elements become equal, so that they may lie in one place.
+    """
     x = carriers.inside(x)
-    base = x._base if isinstance(x, View) else x
+    view = x._view
+    base = x if view is None else view.base
     own = isinstance(x._node, Leaf)
-    if modes.get() & GRAD and (own or (isinstance(base._node, Leaf) and x._seen != float("inf"))):
+    if view is not None and view.origin and modes.get() & GRAD and base._node is not None:
+        raise ambiguous(view.origin)
+    if modes.get() & GRAD and (own or (isinstance(base._node, Leaf) and view.seen != math.inf)):
         which = "a leaf Variable" if own else "a view of a leaf Variable"
         raise RuntimeError(
             f"{which} that requires grad is being used in an in-place operation ({name}_). Write within "
@@ -119,16 +127,24 @@ def check(x: Any, name: str) -> None:
         raise RuntimeError(
             f"Inplace update to inference tensor outside InferenceMode is not allowed ({name}_); clone() it first"
         )
-    if not isinstance(x._data, SymbolBase) and x._data.base is not None and overlaps(x._data):
+    if not fill and not isinstance(x._data, SymbolBase) and x._data.base is not None and overlaps(x._data):
         raise RuntimeError(
             f"unsupported operation: more than one element of the written-to tensor refers to a single memory location "
-            f"({name}_ of an expanded tensor of size {list(x._data.shape)}). Please clone() the tensor first"
+            f"({name}_ of a tensor of size {list(x._data.shape)}, expanded or unfolded). Please clone() the tensor "
+            "before performing the operation."
         )
 
 
 def overlaps(data: Any) -> bool:
-    """Whether elements share memory, as those of an expanded array do."""
-    return data.size > 0 and any(step == 0 and n > 1 for step, n in zip(data.strides, data.shape, strict=True))
+    """Whether elements may share memory, as those of expanded arrays and of overlapping windows do."""
+    if data.flags.c_contiguous:
+        return False
+    reach = data.itemsize
+    for step, n in sorted([(abs(s), n) for s, n in zip(data.strides, data.shape, strict=True) if n != 1]):
+        if step < reach:
+            return bool(data.size)
+        reach += step * (n - 1)
+    return False
 
 
 def write(x: Any, new: Any) -> Any:
@@ -151,7 +167,9 @@ def write(x: Any, new: Any) -> Any:
     if isinstance(new._data, SymbolBase):
         new._data.check_target(x._data)
     flags = modes.get()
-    base = x._base if isinstance(x, View) else x
+    if flags & GRAD and new._node is not None:
+        _check_connected(x)
+    base = x if x._view is None else x._view.base
     before = base._node
     if flags & TRACE:
         _write_symbol(x, TRACER.get().lift(new))
@@ -169,10 +187,12 @@ def write(x: Any, new: Any) -> Any:
 def rebase(x: Any, new: Any) -> None:
     """Give ``x``, whose memory has been written already, the history of ``new``."""
     x = carriers.inside(x)
-    base = x._base if isinstance(x, View) else x
+    if new._node is not None:
+        _check_connected(x)
+    base = x if x._view is None else x._view.base
     _write_history(x, base, base._node, new, modes.get())
     if x is not base:
-        x._seen = -1  # made anew at the next look
+        x._view.seen = -1  # made anew at the next look
 
 
 def _does_not_fit(x: Any, new: Any) -> RuntimeError:
@@ -182,12 +202,25 @@ def _does_not_fit(x: Any, new: Any) -> RuntimeError:
     )
 
 
+def _check_connected(x: Any) -> None:
+    """A RuntimeError if the history of what is written into ``x`` would not reach the base of a view."""
+    if x._view is None or (x._view.origin is None and x._view.seen != math.inf):
+        return
+    if x._view.origin is not None:
+        raise ambiguous(x._view.origin)
+    raise RuntimeError(
+        f"{messages.describe(x)}: this view has no history of its base's (by detach or requires_grad_) and is being "
+        "modified in place by something that requires grad; make the view again, or clone() it"
+    )
+
+
 def _write_symbol(x: Any, symbol: Any) -> None:
     lift = TRACER.get().lift
     lift(x)
-    if isinstance(x, View):
-        _write_symbol(x._base, write_view(lift(x._base), symbol, steps=x._steps))
-        x._root = x._base._data
+    if x._view is not None:
+        base = x._view.base
+        _write_symbol(base, write_view(lift(base), symbol, steps=x._view.steps))
+        x._view.root = base._data
     x._data = symbol
 
 
@@ -198,13 +231,8 @@ def _write_history(x: Any, base: Any, before: Any, new: Any, flags: int) -> None
             node = overwrite.node((x, new), {}, (x._data, new._data), x._data, (before, new._node), flags)
         x._node = node
         hand_over(x, before, node)
-    elif x._seen != float("inf"):
+    elif x._view.seen != math.inf:
         args = carriers.alias(base._data), new
         raw = base._data, new._data
-        base._node = write_view.node(args, {"steps": x._steps}, raw, base._data, (before, new._node), flags)
+        base._node = write_view.node(args, {"steps": x._view.steps}, raw, base._data, (before, new._node), flags)
         hand_over(base, before, base._node)
-    elif new._node is not None:
-        raise RuntimeError(
-            f"{messages.describe(x)}: this view was made without recording (no_grad or detach) and is being modified "
-            "in place by something that requires grad; make the view again with recording on, or clone() it"
-        )

@@ -12,6 +12,7 @@ from leafgrad.tensor.creation import new_zeros
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.shapes import atleast_1d, atleast_2d, atleast_3d, reshaped
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import together
 
 __all__ = [
     "block_diag",
@@ -30,6 +31,7 @@ __all__ = [
     "row_stack",
     "select",
     "split",
+    "split_with_sizes",
     "stack",
     "tensor_split",
     "unbind",
@@ -234,9 +236,9 @@ def _cut(input: Tensor, d: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along ``dim``, which goes away; views."""
     if not input._data.ndim:
-        raise RuntimeError("unbind: Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError("unbind: Dimension specified as 0 but tensor has no dimensions")
     d = arguments.one_dim(input, dim, "unbind")
-    return tuple(_at(input, d, i) for i in range(input._data.shape[d]))
+    return together([_at(input, d, i) for i in range(input._data.shape[d])], "Unbind")
 
 
 @method
@@ -257,14 +259,19 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
                 f"split expects split_size be non-negative, and positive here, but got split_size={size}"
             )
         count = max(1, -(-n // size)) if size else 1
-        return _cut(tensor, d, [min(i * size, n) for i in range(count + 1)])
+        return together(_cut(tensor, d, [min(i * size, n) for i in range(count + 1)]), "Split")
     sections = arguments.shape((split_size_or_sections,), "split", "split_size_or_sections")
     if sum(sections) != n or (sections and min(sections) < 0):
         raise RuntimeError(
             f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), "
             f"but got split_sizes={list(sections)}"
         )
-    return _cut(tensor, d, [sum(sections[:i]) for i in range(len(sections) + 1)])
+    return together(_cut(tensor, d, [sum(sections[:i]) for i in range(len(sections) + 1)]), "SplitWithSizes")
+
+
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces of these sizes along ``dim``; views."""
+    return split(input, split_sizes, dim)
 
 
 attach("split_with_sizes", split)
@@ -281,8 +288,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     n = input._data.shape[d]
     size = -(-n // chunks)
     if not size:
-        return _cut(input, d, [0] * (chunks + 1))
-    return _cut(input, d, [min(i * size, n) for i in range(-(-n // size) + 1)])
+        return together(_cut(input, d, [0] * (chunks + 1)), "Split")
+    return together(_cut(input, d, [min(i * size, n) for i in range(-(-n // size) + 1)]), "Split")
 
 
 @method

@@ -1,7 +1,7 @@
 """What functions give to Tensor. Written by `python -m leafgrad.testing.stubs`; do not edit."""
 
 import builtins
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from leafgrad.dtypes import dtype
@@ -11,6 +11,7 @@ from leafgrad.tensor.factorizations import QRResult
 from leafgrad.tensor.linalg import SlogdetResult
 from leafgrad.tensor.matrices import SVD
 from leafgrad.tensor.random import Generator
+from leafgrad.tensor.storage import UntypedStorage
 from leafgrad.tensor.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,6 +28,12 @@ class Methods:
     def T(self) -> Tensor: ...
     def __array_namespace__(self, *, api_version: builtins.str | None = None) -> Any:
         """The functions of the Python array API standard that leafgrad has: the module ..."""
+    def __bool__(self) -> builtins.bool:
+        """Whether the only element is not zero."""
+    def __complex__(self) -> builtins.complex:
+        """The only element as a complex number."""
+    def __contains__(self, element: Any) -> builtins.bool:
+        """Whether some element equals a number, or those of a tensor that broadcasts."""
     def __dlpack__(
         self,
         *,
@@ -38,6 +45,10 @@ class Methods:
         """A DLPack capsule that shares this tensor's memory, for the ``from_dlpack`` of another library."""
     def __dlpack_device__(self) -> builtins.tuple[builtins.int, builtins.int]:
         """DLPack's numbers for the type and index of the device: (1, 0) for the CPU, (2, index) for CUDA."""
+    def __float__(self) -> builtins.float:
+        """The only element as a float."""
+    def __format__(self, spec: builtins.str) -> builtins.str:
+        """The only element of a tensor without dimensions, as a number is formatted."""
     def __getitem__(self, key: Any) -> Tensor:
         """A view for ints, slices, None and the ellipsis, a copy as soon as tensors, lists or masks choose elements."""
     def __iadd__(self, other: Any) -> Tensor:
@@ -52,6 +63,10 @@ class Methods:
         """``remainder`` in place; returns the tensor."""
     def __imul__(self, other: Any) -> Tensor:
         """``mul`` in place; returns the tensor."""
+    def __index__(self) -> builtins.int:
+        """The only element of an integer tensor, as an index."""
+    def __int__(self) -> builtins.int:
+        """The only element as an int."""
     def __ior__(self, other: Any) -> Tensor:
         """``bitwise_or`` in place; returns the tensor."""
     def __ipow__(self, other: Any) -> Tensor:
@@ -60,12 +75,18 @@ class Methods:
         """``bitwise_right_shift`` in place; returns the tensor."""
     def __isub__(self, other: Any) -> Tensor:
         """``sub`` in place; returns the tensor."""
+    def __iter__(self) -> Iterator[Tensor]:
+        """The slices along the first dimension."""
     def __itruediv__(self, other: Any) -> Tensor:
         """``div`` in place; returns the tensor."""
     def __ixor__(self, other: Any) -> Tensor:
         """``bitwise_xor`` in place; returns the tensor."""
+    def __len__(self) -> builtins.int:
+        """The size of the first dimension."""
     def __reduce__(self) -> builtins.tuple[Any, ...]:
         """For pickle and copy: class, elements as a NumPy array, device, requires_grad; then the attributes."""
+    def __reversed__(self) -> Tensor:
+        """The slices along the first dimension, last one first."""
     def __setitem__(self, key: Any, value: Any) -> None:
         """Write ``value`` (a number, a tensor or data for one, which broadcasts) to what ``self[key]`` gives."""
     def _repr_html_(self) -> builtins.str:
@@ -114,6 +135,8 @@ class Methods:
         """``beta * input + alpha * outer(vec1, vec2)``. input broadcasts to (n, m); (n), (m) -> (n, m)"""
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         """``addr`` in place; returns the tensor."""
+    def adjoint(self) -> Tensor:
+        """The last two dimensions exchanged: no tensor is complex. (..., m, n) -> (..., n, m)"""
     def all(self, dim: builtins.int | Iterable[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
         """Whether no element over ``dim`` is zero. bool, but uint8 for uint8"""
     def allclose(
@@ -132,6 +155,8 @@ class Methods:
         """``amin`` and ``amax`` over one dimension or all, named ``min`` and ``max``."""
     def any(self, dim: builtins.int | Iterable[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
         """Whether some element over ``dim`` is nonzero. bool, but uint8 for uint8"""
+    def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
+        """Replace each element by ``callable(element)``. Slow: for the CPU, and for what nothing else does."""
     def arccos(self) -> Tensor:
         """Arccosine, in [0, pi]; nan beyond [-1, 1]. (...) -> (...)"""
     def arccos_(self) -> Tensor:
@@ -170,6 +195,16 @@ class Methods:
         """Indices that sort along ``dim``; equal elements stay in order, with or without ``stable``. int64"""
     def argwhere(self) -> Tensor:
         """Indices of the elements that are not zero, in order. (how many, input.ndim), int64"""
+    def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor:
+        """A view of the same memory: element (i, j, …) is i * stride[0] + j * stride[1] + … behind ..."""
+    def as_strided_(self, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor:
+        """Become ``self.as_strided(size, stride, storage_offset)``, in place."""
+    def as_strided_scatter(
+        self, src: Tensor, size: Any, stride: Any, storage_offset: builtins.int | None = None
+    ) -> Tensor:
+        """A copy with ``as_strided(size, stride, storage_offset)`` replaced by ``src``."""
+    def as_subclass(self, cls: builtins.type[Tensor]) -> Tensor:
+        """The same memory and history as an instance of ``cls``, a subclass of Tensor."""
     def asin(self) -> Tensor:
         """Arcsine, in [-pi/2, pi/2]; nan beyond [-1, 1]. (...) -> (...)"""
     def asin_(self) -> Tensor:
@@ -274,8 +309,9 @@ class Methods:
         """``input`` itself, of which every element is real."""
     def conj_physical(self) -> Tensor:
         """``input`` itself, of which every element is real."""
-    def contiguous(self) -> Tensor:
-        """The tensor itself if it is contiguous, else a contiguous copy."""
+    def conj_physical_(self) -> Any: ...
+    def contiguous(self, memory_format: Any = ...) -> Tensor:
+        """The tensor itself if it lies in memory like that, else a copy that does."""
     def copy_(self, src: Tensor, non_blocking: builtins.bool = False) -> Tensor:
         """Write the elements of ``src``, broadcast and converted to this dtype and device; gradients flow to ..."""
     def copysign(self, other: Any) -> Tensor:
@@ -308,6 +344,8 @@ class Methods:
     def cumsum(self, dim: builtins.int, *, dtype: Any = None) -> Tensor:
         """Running sums along ``dim``; integers and bools are added up in int64. (...) -> (...)"""
     def cumsum_(self, dim: Any, *, dtype: Any = None) -> Any: ...
+    def data_ptr(self) -> builtins.int:
+        """The address of the first element, 0 if there is none. Who writes there, writes unseen by autograd."""
     def deg2rad(self) -> Tensor:
         """Degrees to radians. (...) -> (...)"""
     def deg2rad_(self) -> Tensor:
@@ -322,12 +360,18 @@ class Methods:
         """A matrix with all elements of ``input`` on its diagonal."""
     def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
         """The elements [i, i + offset] of two dimensions, as the last dimension of a view."""
+    def diagonal_scatter(
+        self, src: Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1
+    ) -> Tensor:
+        """A copy with a diagonal replaced by ``src``."""
     def diff(
         self, n: builtins.int = 1, dim: builtins.int = -1, prepend: Tensor | None = None, append: Tensor | None = None
     ) -> Tensor:
         """The ``n``-th differences of neighbours along ``dim``; != for bool. (..., m, ...) -> (..., m - n, ...)"""
     def dim(self) -> builtins.int:
         """The number of dimensions."""
+    def dim_order(self) -> builtins.tuple[builtins.int, ...]:
+        """The dimensions as they follow in memory, outermost first."""
     def dist(self, other: Tensor, p: builtins.float = 2) -> Tensor:
         """The p-norm of ``input - other``."""
     def div(self, other: Any, *, rounding_mode: builtins.str | None = None) -> Tensor:
@@ -433,6 +477,8 @@ class Methods:
         """Write how many trials it takes until one succeeds, each with probability ``p``: 1, 2, 3, …"""
     def ger(self, vec2: Tensor) -> Tensor:
         """Every element of one vector times every element of another. (n), (m) -> (n, m)"""
+    def get_device(self) -> builtins.int:
+        """The index of the device, -1 for the CPU."""
     def greater(self, other: Any) -> Tensor:
         """Whether x is above y. (...), (...) -> (...) bool"""
     def greater_(self, other: Any) -> Tensor:
@@ -490,14 +536,52 @@ class Methods:
         """False: there are no complex tensors."""
     def is_conj(self) -> builtins.bool:
         """False: there are no complex tensors."""
-    def is_contiguous(self) -> builtins.bool:
-        """Whether the elements lie in memory in order and without gaps."""
+    def is_contiguous(self, memory_format: Any = ...) -> builtins.bool:
+        """Whether the elements lie in memory in order and without gaps: that of the dimensions, or of a memory ..."""
+    @property
+    def is_cpu(self) -> Any: ...
     def is_floating_point(self) -> builtins.bool:
         """Whether the dtype is float16, float32 or float64."""
+    @property
+    def is_ipu(self) -> Any: ...
+    @property
+    def is_maia(self) -> Any: ...
+    @property
+    def is_meta(self) -> Any: ...
+    @property
+    def is_mkldnn(self) -> Any: ...
+    @property
+    def is_mps(self) -> Any: ...
+    @property
+    def is_mtia(self) -> Any: ...
     def is_neg(self) -> builtins.bool:
         """False: there are no complex tensors."""
+    @property
+    def is_nested(self) -> Any: ...
+    def is_nonzero(self) -> builtins.bool:
+        """Whether the only element is not zero. RuntimeError if there are more, or none."""
+    def is_pinned(self, device: Any = None) -> builtins.bool:
+        """Whether the tensor is in page-locked memory: always False."""
+    @property
+    def is_quantized(self) -> Any: ...
     def is_same_size(self, other: Tensor) -> builtins.bool:
         """Whether two tensors have the same size."""
+    def is_set_to(self, tensor: Tensor) -> builtins.bool:
+        """Whether another tensor has the same memory, offset, shape and strides."""
+    def is_shared(self) -> builtins.bool:
+        """Whether the tensor is in memory that processes share: always False."""
+    def is_signed(self) -> builtins.bool:
+        """Whether the dtype has negative numbers."""
+    @property
+    def is_sparse(self) -> Any: ...
+    @property
+    def is_sparse_csr(self) -> Any: ...
+    @property
+    def is_vulkan(self) -> Any: ...
+    @property
+    def is_xla(self) -> Any: ...
+    @property
+    def is_xpu(self) -> Any: ...
     def isclose(
         self,
         other: Tensor,
@@ -524,8 +608,12 @@ class Methods:
         """Kronecker product: blocks of ``other``, each times one element of ``input``. (n, m), (p, q) -> (n p, m q)"""
     def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False) -> Found:
         """The k-th smallest along ``dim``, counted from 1, and its index."""
+    @property
+    def layout(self) -> Any: ...
     def ldexp(self, other: Tensor) -> Tensor:
         """``input * 2**other``. (...), (...) -> (...), floating"""
+    def ldexp_(self, other: Tensor) -> Tensor:
+        """``ldexp`` in place."""
     def le(self, other: Any) -> Tensor:
         """Whether x is y or below. (...), (...) -> (...) bool"""
     def le_(self, other: Any) -> Tensor:
@@ -590,6 +678,8 @@ class Methods:
         """``logical_xor`` in place; returns the tensor."""
     def logit(self, eps: builtins.float | None = None) -> Tensor:
         """log(x / (1 - x)), the inverse of sigmoid. With ``eps``, x is first clamped to [eps, 1 - eps]. (...) -> ..."""
+    def logit_(self, eps: builtins.float | None = None) -> Tensor:
+        """``logit`` in place."""
     def logsumexp(self, dim: builtins.int | Iterable[builtins.int] | None, keepdim: builtins.bool = False) -> Tensor:
         """log of the sum of exp over ``dim``, without overflow."""
     def long(self) -> Tensor:
@@ -602,6 +692,10 @@ class Methods:
     def mH(self) -> Any: ...
     @property
     def mT(self) -> Tensor: ...
+    def map2_(self, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+        """Replace each element by ``callable(element, of_x, of_y)``."""
+    def map_(self, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+        """Replace each element by ``callable(element, other)``, with that of a tensor that broadcasts."""
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
         """``value`` (a number or a 0-d tensor) where ``mask`` holds, ``input`` elsewhere. The two broadcast."""
     def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
@@ -698,6 +792,8 @@ class Methods:
         """Sum over ``dim`` of what is not nan."""
     def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """``length`` elements of dimension ``dim`` from ``start`` on, as a view."""
+    def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+        """``narrow(dim, start, length)`` as a copy."""
     @property
     def nbytes(self) -> Any: ...
     def ndimension(self) -> builtins.int:
@@ -716,10 +812,21 @@ class Methods:
         """``neg`` in place; returns the tensor."""
     def nelement(self) -> builtins.int:
         """The number of elements."""
+    def new(self, *args: Any, device: Any = None) -> Tensor:
+        """A tensor of a sequence, or of sizes with arbitrary elements, of this tensor's dtype on its device."""
     def new_empty(
         self, *size: Any, dtype: dtype | None = None, device: Any = None, requires_grad: builtins.bool = False
     ) -> Tensor:
         """Arbitrary elements, of shape ``size``, of this tensor's dtype and device unless others are given."""
+    def new_empty_strided(
+        self,
+        size: Any,
+        stride: Any,
+        dtype: dtype | None = None,
+        device: Any = None,
+        requires_grad: builtins.bool = False,
+    ) -> Tensor:
+        """Arbitrary elements with these strides, of this tensor's dtype and device unless others are given."""
     def new_full(
         self,
         size: Any,
@@ -779,6 +886,10 @@ class Methods:
         """``pow`` in place; returns the tensor."""
     def prod(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, dtype: Any = None) -> Tensor:
         """Product over ``dim``, one dimension or all; integers and bools are multiplied in int64."""
+    def put(self, index: Tensor, source: Tensor, accumulate: builtins.bool = False) -> Tensor:
+        """A copy with elements of ``source`` at places of the flattened tensor; they add up if ``accumulate``."""
+    def put_(self, index: Tensor, source: Tensor, accumulate: builtins.bool = False) -> Tensor:
+        """``put`` in place."""
     def qr(self, some: builtins.bool = True) -> QRResult:
         """Q and R with ``input`` = Q R; succeeded by ``linalg.qr``. ``some`` reduces them to min(m, n) columns ..."""
     def quantile(
@@ -828,6 +939,10 @@ class Methods:
     def reshape(self, *shape: Any) -> Any: ...
     def reshape_as(self, other: Tensor) -> Tensor:
         """``self.reshape(other.shape)``"""
+    def resize_(self, *size: Any) -> Tensor:
+        """Take another shape: the elements that follow in memory, or in new memory a copy of those and arbitrary ..."""
+    def resize_as_(self, the_template: Tensor) -> Tensor:
+        """``resize_`` to the shape of another tensor."""
     def resolve_conj(self) -> Tensor:
         """``input`` itself, of which every element is real."""
     def resolve_neg(self) -> Tensor:
@@ -882,10 +997,16 @@ class Methods:
         """``scatter_reduce``, in place."""
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
         """The slice at ``index`` of dimension ``dim``, which goes away; a view."""
+    def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
+        """A copy with ``select(dim, index)`` replaced by ``src``."""
+    def set_(self, source: Tensor) -> Tensor:
+        """Take the memory, shape and strides of ``source``; writes to one are then seen by the other."""
     def sgn(self) -> Tensor:
         """-1, 0 or 1; 0 for nan, which has no sign. (...) -> (...)"""
     def sgn_(self) -> Tensor:
         """``sign`` in place; returns the tensor."""
+    def share_memory_(self) -> Tensor:
+        """Always a RuntimeError: memory is not shared between processes."""
     def short(self) -> Tensor:
         """As int16."""
     def sigmoid(self) -> Tensor:
@@ -912,6 +1033,15 @@ class Methods:
         """``sinh`` in place; returns the tensor."""
     def size(self, dim: builtins.int | None = None) -> Any:
         """The shape, or the size of one dimension."""
+    def slice_scatter(
+        self,
+        src: Tensor,
+        dim: builtins.int = 0,
+        start: builtins.int | None = None,
+        end: builtins.int | None = None,
+        step: builtins.int = 1,
+    ) -> Tensor:
+        """A copy with the slice ``start:end:step`` of dimension ``dim`` replaced by ``src``."""
     def slogdet(self) -> SlogdetResult:
         """Sign and logarithm of the magnitude of the determinant; see ``linalg.slogdet``. (..., n, n) -> (...), ..."""
     def softmax(self, dim: builtins.int, dtype: Any = None) -> Tensor:
@@ -932,6 +1062,8 @@ class Methods:
         """``square`` in place; returns the tensor."""
     def squeeze(self, dim: Dim = None) -> Tensor:
         """Without the dimensions of size 1, or without those among ``dim`` (an int or several)."""
+    def squeeze_(self, dim: Dim = None) -> Tensor:
+        """Become ``self.squeeze(dim)``, in place."""
     def std(
         self,
         dim: builtins.int | Iterable[builtins.int] | None = None,
@@ -941,6 +1073,8 @@ class Methods:
         correction: builtins.float | None = None,
     ) -> Tensor:
         """Standard deviation over ``dim``, the square root of ``var``; arguments as there."""
+    def storage_offset(self) -> builtins.int:
+        """How many elements lie in memory before the first one of this tensor."""
     def stride(self, dim: builtins.int | None = None) -> Any:
         """How many elements to step in memory from one to the next along each dimension, or along one."""
     def sub(self, other: Any, *, alpha: builtins.float = 1) -> Tensor:
@@ -963,10 +1097,16 @@ class Methods:
         """U, S and V with ``input`` = U diag(S) V^T; succeeded by ``linalg.svd``, which gives V transposed."""
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """The same as ``transpose``."""
+    def swapaxes_(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
+        """The same as ``transpose_``."""
     def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """With two dimensions exchanged."""
+    def swapdims_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """Become ``self.transpose(dim0, dim1)``, in place."""
     def t(self) -> Tensor:
         """The transposed matrix; tensors of fewer dimensions as they are. (m, n) -> (n, m)"""
+    def t_(self) -> Tensor:
+        """Become ``self.t()``, in place."""
     def take(self, index: Tensor) -> Tensor:
         """The elements of the flattened ``input`` at ``index``. -> index.shape"""
     def take_along_dim(self, indices: Tensor, dim: builtins.int | None = None) -> Tensor:
@@ -990,6 +1130,8 @@ class Methods:
         """Sum of the diagonal of a matrix. (n, m) -> ()"""
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """With two dimensions exchanged."""
+    def transpose_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """Become ``self.transpose(dim0, dim1)``, in place."""
     def tril(self, diagonal: builtins.int = 0) -> Tensor:
         """The lower triangle of the last two dimensions, zeros elsewhere. (..., m, n) -> (..., m, n)"""
     def tril_(self, diagonal: builtins.int = 0) -> Tensor:
@@ -1006,8 +1148,8 @@ class Methods:
         """x without its decimals. (...) -> (...)"""
     def trunc_(self) -> Tensor:
         """``trunc`` in place; returns the tensor."""
-    def type(self, dtype: dtype | builtins.str | None = None) -> Any:
-        """Converted to ``dtype``, given as such or by name ("leafgrad.FloatTensor"); without it, the name of its ..."""
+    def type(self, dtype: Any = None, non_blocking: builtins.bool = False) -> Any:
+        """Converted to ``dtype``, given as such, as FloatTensor or by name; without it, the name of the own type."""
     def type_as(self, other: Tensor) -> Tensor:
         """As the dtype of ``other``, on its device."""
     def unbind(self, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
@@ -1015,7 +1157,7 @@ class Methods:
     def unflatten(self, dim: builtins.int, sizes: Any) -> Tensor:
         """One dimension made several, of ``sizes``, in which one may be -1."""
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-        """All windows of ``size`` along ``dimension``, ``step`` apart, as a new last dimension; a copy, not a view."""
+        """All windows of ``size`` along ``dimension``, ``step`` apart, as a new last dimension of a view."""
     def uniform_(
         self, a: builtins.float = 0.0, b: builtins.float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
@@ -1037,6 +1179,10 @@ class Methods:
         """The first element, or slice along ``dim``, of each run of equal ones."""
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """With a dimension of size 1 inserted so that it is ``dim`` of the result."""
+    def unsqueeze_(self, dim: builtins.int) -> Tensor:
+        """Become ``self.unsqueeze(dim)``, in place."""
+    def untyped_storage(self) -> UntypedStorage:
+        """The memory of this tensor, which all of its views have in common."""
     def var(
         self,
         dim: builtins.int | Iterable[builtins.int] | None = None,
@@ -1048,8 +1194,8 @@ class Methods:
         """Variance over ``dim``: squared deviations from the mean, summed, over n - ``correction``."""
     def vdot(self, other: Tensor) -> Tensor:
         """Inner product of two vectors; the same as ``dot``, since there are no complex tensors. (n), (n) -> ()"""
-    def view(self, *shape: Any) -> Tensor:
-        """The same memory in another shape, in which one size may be -1."""
+    def view(self, *shape: Any, dtype: Any = None) -> Tensor:
+        """The same memory in another shape, in which one size may be -1, or its bytes as another dtype."""
     def view_as(self, other: Tensor) -> Tensor:
         """``self.view(other.shape)``"""
     def vsplit(self, indices_or_sections: Any) -> builtins.tuple[Tensor, ...]:

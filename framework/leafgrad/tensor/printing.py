@@ -64,7 +64,12 @@ def text(t: Any) -> str:
     kind, shape, options = t.dtype, tuple(t.shape), _options
     suffixes = [] if t.device.type == "cpu" else [f"device='{t.device}'"]
     shown = (dtypes.get_default_dtype(), dtypes.int64, dtypes.bool_)
-    if 0 in shape:
+    if t.is_meta:
+        body = "..."
+        suffixes.append(f"size={shape}")
+        if kind is not dtypes.get_default_dtype():
+            suffixes.append(f"dtype={kind}")
+    elif 0 in shape:
         body = "[]"
         if len(shape) != 1:
             suffixes.append(f"size={shape}")

@@ -16,6 +16,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from leafgrad import dtypes
 from leafgrad.ops.node import TensorBase
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -80,19 +81,33 @@ def public(function: F, *, bound: bool = False, name: str = "") -> F:
 def meant_by(function: types.FunctionType, args: Arguments, kwargs: dict[str, Any]) -> Call | None:
     """A call that ``function`` does not take as one that it does, or None: other names that PyTorch takes too.
 
-    These are NumPy's, and that of ``*size``, which may be given as one keyword: ``zeros(size=(2, 3))``.
+    These are NumPy's, and that of ``*size``, which may be given as one keyword: ``zeros(size=(2, 3))``. Layouts and
+    memory formats that all tensors have are taken everywhere.
     """
     code = function.__code__
     count = code.co_argcount + code.co_kwonlyargcount
     known = code.co_varnames[:count]
-    renamed = {name if name in known else NUMPY_NAMES.get(name, name): value for name, value in kwargs.items()}
+    asked = {name: value for name, value in kwargs.items() if name in known or not _is_so(name, value)}
+    renamed = {name if name in known else NUMPY_NAMES.get(name, name): value for name, value in asked.items()}
     changed = renamed.keys() - kwargs.keys()
-    if not changed <= set(known) or len(renamed) != len(kwargs):
+    if not changed <= set(known) or len(renamed) != len(asked):
         return None
     star = code.co_varnames[count] if code.co_flags & inspect.CO_VARARGS else None
     if star in renamed and len(args) <= code.co_argcount:
         return (*args, renamed.pop(star)), renamed
-    return (args, renamed) if changed else None
+    return (args, renamed) if changed or len(asked) < len(kwargs) else None
+
+
+def _is_so(name: str, value: Any) -> bool:
+    """Whether an argument asks for what is so anyway."""
+    match name:
+        case "layout":
+            return value is None or value is dtypes.strided
+        case "memory_format":
+            return value in (None, dtypes.contiguous_format, dtypes.preserve_format)
+        case "pin_memory":
+            return value in (None, False)
+    return False
 
 
 def deliberate(error: BaseException | None) -> bool:

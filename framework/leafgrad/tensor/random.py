@@ -207,7 +207,7 @@ def stream(generator: Generator | None, place: tuple[str, int], function: str) -
 
 def draw(op: Any, function: str, generator: Any, device: Any, dtype: dtypes.dtype, **params: Any) -> Tensor:
     """Run a random op that takes no arrays."""
-    place = devices.device("cpu" if device is None else device).resolve()
+    place = devices.given(device).resolve()
     out: Tensor = carriers.create(op, place, generator=stream(generator, place, function), dtype=dtype.name, **params)
     return out
 

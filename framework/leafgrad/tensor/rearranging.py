@@ -9,13 +9,12 @@ from typing import Any
 from leafgrad import dtypes
 from leafgrad.ops import index as index_ops, shape as ops
 from leafgrad.ops.convert import clone
+from leafgrad.ops.strided import windows
 from leafgrad.tensor import arguments
-from leafgrad.tensor.creation import arange
 from leafgrad.tensor.data import copied
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.tensor.view import View
 
 __all__ = [
     "diag",
@@ -122,7 +121,7 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
 
 def separate(x: Tensor) -> Tensor:
     """``x``, or a copy if it is a view."""
-    return clone(x) if isinstance(x, View) else x
+    return x if x._view is None else clone(x)
 
 
 def tile(input: Tensor, dims: Any) -> Tensor:
@@ -239,7 +238,7 @@ def _matrix(input: Tensor, function: str) -> Tensor:
 
 @method
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """All windows of ``size`` along ``dimension``, ``step`` apart, as a new last dimension; a copy, not a view."""
+    """All windows of ``size`` along ``dimension``, ``step`` apart, as a new last dimension of a view."""
     d = arguments.one_dim(self, dimension, "unfold", name="dimension")
     source = self if self._data.ndim else reshaped(self, (1,))
     n = source._data.shape[d]
@@ -247,12 +246,8 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
         raise RuntimeError(f"maximum size for tensor at dimension {d} is {n} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
-    count = (n - size) // step + 1
-    first = reshaped(arange(0, count * step, step, device=self.device), (count, 1))
-    at = first + arange(size, device=self.device)
-    windows: Tensor = index_ops.index(source, at, dims=(d,))
-    moved = windows.movedim(d + 1, -1)
-    return moved if self._data.ndim else reshaped(moved, (size,))
+    out: Tensor = windows(source, dim=d, size=size, step=step)
+    return out if self._data.ndim else reshaped(out, (size,))
 
 
 def constant_pad(input: Tensor, pad: tuple[int, ...], value: float) -> Tensor:

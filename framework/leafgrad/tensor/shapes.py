@@ -7,17 +7,17 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from leafgrad import modes
+from leafgrad import dtypes, modes
 from leafgrad.ops import shape as ops
-from leafgrad.ops.convert import clone
 from leafgrad.ops.node import SymbolBase
+from leafgrad.ops.strided import reinterpret
 from leafgrad.tensor import arguments
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.size import Size
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.tensor.view import View
 
 __all__ = [
+    "adjoint",
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
@@ -92,22 +92,9 @@ def stride(input: Tensor, dim: int | None = None) -> Any:
     return steps if dim is None else steps[arguments.one_dim(input, dim, "stride")]
 
 
-@method
-def is_contiguous(input: Tensor) -> bool:
-    """Whether the elements lie in memory in order and without gaps."""
-    data = layout(input)
-    return isinstance(data, SymbolBase) or bool(data.flags.c_contiguous)
-
-
 def layout(input: Tensor) -> Any:
     """The raw data of a tensor, or in a trace an array with its strides."""
     return modes.TRACER.get().layout(input) if modes.get() & modes.TRACE else input._data
-
-
-@method
-def contiguous(input: Tensor) -> Tensor:
-    """The tensor itself if it is contiguous, else a contiguous copy."""
-    return input if input.is_contiguous() else clone(input)
 
 
 # ---- reshape ------------------------------------------------------------------------------------------------------
@@ -154,20 +141,36 @@ attach("reshape", lambda self, *shape: reshaped(self, resolved(self, arguments.s
 
 
 @method
-def view(self: Tensor, *shape: Any) -> Tensor:
-    """The same memory in another shape, in which one size may be -1.
+def view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
+    """The same memory in another shape, in which one size may be -1, or its bytes as another dtype.
 
     Raises:
         RuntimeError: the shape does not fit, or the strides do not allow it without a copy.
     """
+    if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
+        return _as_dtype(self, dtypes.check(shape[0] if dtype is None else dtype))
     out = reshaped(self, resolved(self, arguments.shape(shape, "view")))
-    if isinstance(out, View) or (isinstance(out._data, SymbolBase) and out._data.level) or not out.numel():
+    if out._view is not None or (isinstance(out._data, SymbolBase) and out._data.level) or not out.numel():
         return out
     raise RuntimeError(
         "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
         f"contiguous subspaces): size {list(self.shape)}, stride {self.stride()}, view {list(out.shape)}. "
         "Use .reshape(...) instead."
     )
+
+
+def _as_dtype(x: Tensor, dtype: dtypes.dtype) -> Tensor:
+    old, new = x.dtype.itemsize, dtype.itemsize
+    pair = f"to view {x.dtype} as {dtype} (different element sizes)"
+    if old != new:
+        if not x.ndim:
+            raise RuntimeError(f"self.dim() cannot be 0 {pair}")
+        if new > old and x.shape[-1] * old % new:
+            raise RuntimeError(f"self.size(-1) must be divisible by {new // old} {pair}, but got {x.shape[-1]}")
+        if x.stride(-1) != 1 and x.shape[-1] > 1:
+            raise RuntimeError(f"self.stride(-1) must be 1 {pair}, but got {x.stride(-1)}")
+    out: Tensor = reinterpret(x, dtype=dtype.name)
+    return out
 
 
 @method
@@ -208,6 +211,8 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 @method
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """One dimension made several, of ``sizes``, in which one may be -1."""
+    if not input._data.ndim:
+        raise RuntimeError("unflatten: Dimension specified as 0 but tensor has no dimensions")
     d = arguments.one_dim(input, dim, "unflatten")
     shape, parts = tuple(input._data.shape), arguments.shape((sizes,), "unflatten", "sizes")
     if not parts:
@@ -336,6 +341,12 @@ def _mT(input: Tensor) -> Tensor:
 
 attach("T", property(_reversed, doc="All dimensions in reverse order."))
 attach("mT", property(_mT, doc="The last two dimensions exchanged. (..., m, n) -> (..., n, m)"))
+
+
+@method
+def adjoint(input: Tensor) -> Tensor:
+    """The last two dimensions exchanged: no tensor is complex. (..., m, n) -> (..., n, m)"""
+    return _mT(input)
 
 
 @method

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
-from leafgrad.ops import carriers, messages
+from leafgrad.ops import carriers
 from leafgrad.ops.convert import clone, to_device, to_dtype
 from leafgrad.ops.node import GraphNode, Hooks, Leaf, Output, SymbolBase, TensorBase, Version
 from leafgrad.tensor import printing
 from leafgrad.tensor.handle import RemovableHandle
 from leafgrad.tensor.methods import Methods
 from leafgrad.tensor.operators import Operators
-from leafgrad.tensor.size import Size
+from leafgrad.tensor.size import Size, of_ints
 
 NON_LEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. It won't be populated during "
@@ -31,13 +31,14 @@ class Tensor(Operators, Methods, TensorBase):
     """
 
     __slots__ = ()
+    __module__ = dtypes.namespace
 
     # ---- what it is -------------------------------------------------------------------------------------------
 
     @property
     def shape(self) -> Size:
         """The size of each dimension."""
-        return Size(self._data.shape)
+        return of_ints(Size, self._data.shape)
 
     @property
     def ndim(self) -> int:
@@ -70,10 +71,26 @@ class Tensor(Operators, Methods, TensorBase):
             value = carriers.alias(modes.TRACER.get().replaced(self, value))
         if self._node is not None and not value.dtype.is_floating_point:
             raise RuntimeError(f"data: expected a floating tensor, since this one requires grad, got {value.dtype}")
+        self._history, self._view = self._node, None
         self._data = value._data
         if self._leaf is not None:
             self._leaf.shape, self._leaf.dtype = value._data.shape, value._data.dtype
         _version(self).bump()
+
+    @property
+    def _base(self) -> Tensor | None:
+        """The tensor of which this one is a view, None if it is none."""
+        view = self._view
+        while view is not None and not view.hides:
+            if view.base._view is None or view.base._view.hides:
+                base: Tensor = view.base
+                return base
+            view = view.base._view
+        return None
+
+    def _is_view(self) -> bool:
+        """Whether this tensor is a view of another one."""
+        return self._base is not None
 
     # ---- its place in the graph -------------------------------------------------------------------------------
 
@@ -231,7 +248,10 @@ class Tensor(Operators, Methods, TensorBase):
         Raises:
             RuntimeError: the tensor is a view.
         """
-        carriers.inside(self)._node = None
+        x = carriers.inside(self)
+        if x._is_view():
+            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+        x._view = x._node = None
         return self
 
     def is_inference(self) -> bool:
@@ -294,41 +314,6 @@ class Tensor(Operators, Methods, TensorBase):
             return array.astype(dtype)
         return array.copy() if copy else array
 
-    def __bool__(self) -> bool:
-        data = self._array("bool()")
-        if data.size != 1:
-            raise RuntimeError(
-                f"Boolean value of Tensor with {'more than one value' if data.size else 'no values'} is "
-                "ambiguous; use .any() or .all()"
-            )
-        return bool(backends.backend_of(data).item(data))
-
-    def __float__(self) -> float:
-        return float(self._number("float()"))
-
-    def __int__(self) -> int:
-        return int(self._number("int()"))
-
-    def __index__(self) -> int:
-        if self.dtype.is_floating_point or self._data.size != 1:
-            raise TypeError(
-                f"only integer tensors of a single element can be converted to an index, got {messages.describe(self)}"
-            )
-        return int(self._number("use as an index"))
-
-    def __len__(self) -> int:
-        if not self._data.ndim:
-            raise TypeError("len() of a 0-d tensor")
-        return int(self._data.shape[0])
-
-    def __iter__(self) -> Iterator[Tensor]:
-        if not self._data.ndim:
-            raise TypeError("iteration over a 0-d tensor")
-        return iter([self[i] for i in range(len(self))])
-
-    def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and not self._data.ndim else object.__format__(self, "")
-
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
@@ -344,9 +329,8 @@ class Tensor(Operators, Methods, TensorBase):
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol; "
                 "detach() it first"
             )
-        kind = Tensor if type(self).__module__ == "leafgrad.tensor.view" else type(self)
         tracing = modes.get() & modes.TRACE
-        out: Tensor = carriers.make(kind, clone(self.detach())._data if tracing else self._data.copy())
+        out: Tensor = carriers.make(type(self), clone(self.detach())._data if tracing else self._data.copy())
         out.__dict__.update(self.__dict__)
         memo[id(self)] = out
         leaf = carriers.inside(self)._leaf
@@ -356,17 +340,18 @@ class Tensor(Operators, Methods, TensorBase):
 
     # ---- copies and conversions -------------------------------------------------------------------------------
 
-    def clone(self) -> Tensor:
-        """A copy in memory of its own; gradients flow through it."""
+    def clone(self, *, memory_format: Any = None) -> Tensor:
+        """A copy in memory of its own, in a memory format if one is given; gradients flow through it."""
         result: Tensor = clone(self)
-        return result
+        return result if memory_format is None else result.contiguous(memory_format)
 
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
         """Converted to a dtype, a device, both, or those of another tensor. Returns itself if nothing changes.
 
         ``t.to(dtype)``, ``t.to(device)``, ``t.to(device, dtype)``, ``t.to(other)``; keywords ``dtype``, ``device``,
-        ``copy``. A copy between devices is an operation of the graph.
+        ``copy``, ``memory_format``. A copy between devices is an operation of the graph.
         """
+        memory_format = kwargs.pop("memory_format", None)
         place, kind, copy = _target(*args, **kwargs)
         out = self
         if kind is not None and kind is not out.dtype:
@@ -375,6 +360,8 @@ class Tensor(Operators, Methods, TensorBase):
             target, source = place.resolve(), out.device.resolve()
             if target != source:
                 out = to_device(out, device=target, source=source)
+        if memory_format not in (None, dtypes.preserve_format):
+            out = out.contiguous(memory_format)
         return out.clone() if copy and out is self else out
 
     def cpu(self) -> Tensor:

@@ -7,10 +7,11 @@ is made anew from the base's, by the same steps, when it is next asked for.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.modes import GRAD, TRACE, TRACER
+from leafgrad.modes import GRAD, INFERENCE, TRACE, TRACER
 from leafgrad.ops import carriers
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
@@ -22,41 +23,61 @@ __all__: list[str] = []  # Tensor finds it through the dispatch
 Step = tuple[Any, dict[str, Any]]
 
 
-class View(Tensor):
-    """A Tensor that shares memory with ``_base``; applying ``_steps`` to the base gives it."""
+class View:
+    """What a tensor that is a view knows of it: applying ``steps`` to ``base`` gives the tensor.
 
-    __slots__ = ("_base", "_history", "_root", "_seen", "_steps")
+    Attributes:
+        base: the tensor whose memory it is; no view itself, unless a leaf of its own.
+        hides: whether nobody else knows the base, since a tensor of its own took another shape in place.
+        steps: ops and their parameters.
+        root: the data of the base that the tensor's was taken from; a trace replaces the base's data at each write.
+        seen: the write of the base up to which the tensor's history is valid; inf: it is never made anew.
+        origin: why it must not be written when that would be recorded: the mode in which it was made, or the function
+            that made it together with others. None if it may.
+    """
 
-    _base: Tensor
-    _steps: tuple[Step, ...]
-    _root: Any  # the data of the base that _data was taken from; a trace replaces the base's data at each write
-    _history: Any  # the node, as far as writes of the base have been followed
-    _seen: float  # the write of the base up to which _history is valid; inf: never made anew
+    __slots__ = ("_base", "hides", "origin", "root", "seen", "steps")
+
+    origin: str | None
+    root: Any
+
+    def __init__(self, base: Tensor, steps: tuple[Step, ...], detached: bool) -> None:
+        self.origin = None
+        self.hides = False
+        self._base = base
+        self.root = base._data
+        self.steps = steps
+        self.seen = math.inf if detached else base._version.seq
 
     @property
-    def _node(self) -> Any:
-        if self._version.seq > self._seen:
-            self._seen = self._version.seq
+    def base(self) -> Any:
+        while self._base._view is not None and self._base._view.hides:  # it has changed its shape since
+            self._base = self._base._view.base
+        return self._base
+
+    @base.setter
+    def base(self, base: Any) -> None:
+        self._base = base
+
+    def node(self, tensor: Tensor) -> Any:
+        """The node of ``tensor``, which is this view."""
+        if tensor._version.seq > self.seen:
+            self.seen = tensor._version.seq
             with modes.enable_grad():
-                history = None if self._base._node is None else follow(self._base, self._steps)._node
-            hand_over(self, self._history, history)
-            self._history = history
-        return self._history
+                history = None if self.base._node is None else follow(self.base, self.steps)._node
+            hand_over(tensor, tensor._history, history)
+            tensor._history = history
+        return tensor._history
 
-    @_node.setter
-    def _node(self, node: Any) -> None:
-        self._history = node
+    def given(self, node: Any) -> None:
+        """The tensor was given ``node`` from outside."""
         if node is None or type(node) is Leaf:  # of its own, whatever becomes of the base
-            self._seen = math.inf
+            self.seen = math.inf
 
-    @property
-    def is_own_leaf(self) -> bool:
-        """Whether it is a leaf that requires grad, apart from its base."""
-        return type(self._history) is Leaf and self._seen == math.inf
 
-    def detach_(self) -> Tensor:
-        """Not possible for a view, whose history is its base's."""
-        raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+def is_own_leaf(x: Any) -> bool:
+    """Whether a view is a leaf that requires grad, apart from its base."""
+    return type(x._history) is Leaf and x._view.seen == math.inf
 
 
 def follow(base: Any, steps: tuple[Step, ...]) -> Any:
@@ -67,10 +88,10 @@ def follow(base: Any, steps: tuple[Step, ...]) -> Any:
 
 
 def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
-    """``out`` as a View if it shares the memory of ``parent``, else ``out`` itself."""
+    """``out`` as a view if it shares the memory of ``parent``, else ``out`` as it is."""
     traced = modes.get() & TRACE
     if TRACER.get().shares(step, parent, params, out) if traced else shares(out._data, parent._data):
-        return of(step, parent, params, out._data, out._node)
+        return of(step, parent, params, out)
     return out
 
 
@@ -80,40 +101,75 @@ def shares(data: Any, origin: Any) -> bool:
     return root is not None and (root is origin or root is origin.base)
 
 
-def of(step: Any, parent: Any, params: dict[str, Any], data: Any, node: Any) -> View:
-    """``data``, of history ``node``, as the View of ``parent`` that ``step`` gives."""
+def of(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
+    """``out``, which ``step`` made of ``parent``, as a view of it."""
     if parent._version is None:
         parent._version = Version()
     steps: tuple[Step, ...] = ((step, params),)
     base = parent
-    detached = not modes.get() & GRAD
-    if isinstance(parent, View) and not parent.is_own_leaf:
-        base, steps = parent._base, parent._steps + steps
-        detached = detached or parent._seen == math.inf
-    return _new(base, steps, data, node, detached)
+    flags = modes.get()
+    detached = not flags & GRAD
+    origin = None if not detached else "inference" if flags & INFERENCE else "no_grad"
+    if parent._view is not None and not is_own_leaf(parent):
+        base, steps = parent._view.base, parent._view.steps + steps
+        detached = detached or parent._view.seen == math.inf
+        origin = parent._view.origin or origin
+    become(out, base, steps, detached)
+    out._view.origin = origin
+    return out
 
 
-def result(base: Any, steps: tuple[Step, ...], detached: bool) -> View:
+def together(views: Iterable[Any], function: str) -> tuple[Any, ...]:
+    """``views``, which a function made at once: a write into one of them could not be told apart from its siblings'."""
+    made = tuple(views)
+    for i, x in enumerate(made):
+        if x._view is not None and x._view.origin is None:
+            x._view.origin = f"Output {i} of {function}"
+    return made
+
+
+AMBIGUOUS = {
+    "no_grad": ("no_grad mode", "with grad mode enabled", "no_grad block"),
+    "inference": ("inference mode", "in normal mode", "inference_mode block"),
+}
+
+
+def ambiguous(origin: str) -> RuntimeError:
+    """The error of one who writes, with recording on, into a view of this origin."""
+    if origin not in AMBIGUOUS:
+        return RuntimeError(
+            f"{origin} is a view and is being modified inplace. This view is the output of a function that returns "
+            "multiple views. Such functions do not allow the output views to be modified inplace. You should replace "
+            "the inplace operation by an out-of-place one."
+        )
+    mode, now, block = AMBIGUOUS[origin]
+    return RuntimeError(
+        f"A view was created in {mode} and is being modified inplace {now}. Given that this use case is ambiguous and "
+        "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
+        f"inside the {block} (if you don't want the inplace to be tracked) or both outside (if you want the inplace to "
+        "be tracked)."
+    )
+
+
+def become(x: Any, base: Any, steps: tuple[Step, ...], detached: bool) -> Any:
+    """``x`` as the view of ``base`` that ``steps`` lead to."""
+    x._version = base._version
+    x._view = View(base, steps, detached)
+    return x
+
+
+def result(base: Any, steps: tuple[Step, ...], detached: bool) -> Any:
     """The view of ``base`` that ``steps`` lead to, of which somebody else makes the history."""
     if base._version is None:
         base._version = Version()
-    return _new(base, steps, follow(base._data, steps), None, detached)
+    return become(carriers.alias(follow(base._data, steps)), base, steps, detached)
 
 
-def stand_in(view: View, base: Any) -> View:
-    """A view of ``base`` as ``view`` is one of its own base."""
-    return _new(base, view._steps, view._data, None, False)
-
-
-def _new(base: Any, steps: tuple[Step, ...], data: Any, node: Any, detached: bool) -> View:
-    view: View = carriers.make(View, data)
-    view._version = base._version
-    view._base = base
-    view._root = base._data
-    view._steps = steps
-    view._seen = math.inf if detached else base._version.seq
-    view._history = node
-    return view
+def stand_in(x: Any, base: Any) -> Any:
+    """A view of ``base`` as ``x`` is one of its own base."""
+    inner = become(carriers.alias(x._data), base, x._view.steps, False)
+    inner._view.origin = x._view.origin
+    return inner
 
 
 def detach(x: Any) -> Any:
@@ -122,9 +178,8 @@ def detach(x: Any) -> Any:
     if x._version is None:
         x._version = Version()
     if modes.get() & TRACE:
-        data = TRACER.get().lift(x)
-        base, steps = (x._base, x._steps) if isinstance(x, View) else (x, ())
-        return _new(base, steps, data, None, True)
+        out = carriers.alias(TRACER.get().lift(x))
+        return become(out, x, (), True) if x._view is None else become(out, x._view.base, x._view.steps, True)
     out = carriers.alias(x._data)
     out._version = x._version
     return out

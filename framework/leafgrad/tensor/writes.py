@@ -55,7 +55,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
         return copy_(self, value)
-    check(self, "fill")
+    check(self, "fill", fill=True)
     plain = value_for(self, value, "fill_: value")
     out: Tensor = write(
         self, carriers.create(create.full, self.device.resolve(), shape=(), value=plain, dtype=self.dtype.name)

@@ -69,18 +69,21 @@ def import_lines(imports: Imports) -> str:
     return "\n".join(groups)
 
 
+INPLACE = {f"__i{name}__" for name in "add sub mul truediv floordiv mod pow and or xor lshift rshift matmul".split()}
+
+
 def definition(name: str, function: Callable[..., Any], imports: Imports) -> str:
     """`def name(self, ...) -> ...:` with the first line of the docstring."""
     shown = shown_as(name, function)
     signature = inspect.signature(shown)
     first, *others = signature.parameters.values()
     bare = shown.__module__ == "leafgrad.ops.fast"  # an op itself: untyped, its arguments called x and y
-    if bare or shown is not function or name.startswith("__i"):
+    if bare or shown is not function or name in INPLACE:
         imports["leafgrad.tensor.tensor"].add("Tensor")
         result = "Tensor"
     else:
         result = annotation(signature.return_annotation, function, imports)
-    if name.startswith("__i"):
+    if name in INPLACE:
         written = ["other: Any"]
     elif bare:
         written = [f"other: Any{default(p)}" for p in others]
@@ -145,6 +148,8 @@ class Spelling(ast.NodeTransformer):
         path = ast.unparse(node)
         root = self.known.get(path.partition(".")[0])
         module, _, name = path.rpartition(".")
+        if name == "Tensor":  # its own module is called leafgrad
+            module = "leafgrad.tensor.tensor"
         self.imports[root.__name__ if isinstance(root, types.ModuleType) else module].add(name)
         return ast.Name(name)
 
@@ -154,7 +159,7 @@ class Spelling(ast.NodeTransformer):
             return ast.Name(f"builtins.{node.id}" if hasattr(builtins, node.id) else node.id)
         if getattr(value, "__name__", None) != node.id:  # an alias such as `Dim = int | None`
             return ast.parse(spelled(str(value), {}, self.imports), mode="eval").body
-        self.imports[value.__module__].add(node.id)
+        self.imports["leafgrad.tensor.tensor" if node.id == "Tensor" else value.__module__].add(node.id)
         return node
 
 

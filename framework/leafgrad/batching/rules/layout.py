@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from leafgrad.batching.call import BatchedCall, size
 from leafgrad.errors import TraceError
-from leafgrad.ops import convert, cumulative, flat, linalg, matrix_exp, reduce, shape
+from leafgrad.ops import convert, cumulative, flat, linalg, matrix_exp, reduce, shape, strided
 from leafgrad.tensor import inplace, view
 
 Change = Callable[[Any, int], Any]  # a parameter's value for one sample, and the size of the batch -> that for all
@@ -53,6 +53,9 @@ CHANGES: Final[dict[Any, dict[str, Change]]] = {
     shape.part: {"at": places},
     shape.unpart: {"at": places, "shape": sizes},
     shape.pad: {"at": places, "shape": sizes},
+    strided.windows: {"dim": dim},
+    strided.unwindow: {"dim": dim, "shape": sizes},
+    strided.reinterpret: {},
 }
 
 
@@ -86,6 +89,18 @@ def _sum_to(call: BatchedCall) -> Any:
 @shape.cat.batched
 def _cat(call: BatchedCall) -> Any:
     return shape.cat(*[call.front(i) for i in range(len(call.args))], dim=call.params["dim"] + 1)
+
+
+@strided.strided.batched
+def _strided(call: BatchedCall) -> Any:
+    apart = size(call.shape(0))
+    return call.again(call.args[0], shape=(call.size, *call.params["shape"]), steps=(apart, *call.params["steps"]))
+
+
+@strided.unstrided.batched
+def _unstrided(call: BatchedCall) -> Any:
+    whole = call.params["whole"]
+    return call.again(call.args[0], whole=(call.size, *whole), steps=(size(whole), *call.params["steps"]))
 
 
 # ---- along one dimension ------------------------------------------------------------------------------------------

@@ -9,10 +9,8 @@ from __future__ import annotations
 from leafgrad.compat.absent import bfloat16, cdouble, cfloat, complex64, complex128, uint16, uint32, uint64
 from leafgrad.compat.settings import (
     are_deterministic_algorithms_enabled,
-    get_default_device,
     get_float32_matmul_precision,
     get_num_interop_threads,
-    set_default_device,
     set_default_tensor_type,
     set_float32_matmul_precision,
     set_num_interop_threads,
@@ -33,10 +31,8 @@ __all__ = [
     "compile",
     "complex64",
     "complex128",
-    "get_default_device",
     "get_float32_matmul_precision",
     "get_num_interop_threads",
-    "set_default_device",
     "set_default_tensor_type",
     "set_float32_matmul_precision",
     "set_num_interop_threads",

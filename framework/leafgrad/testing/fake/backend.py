@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from leafgrad import plugins
-from leafgrad.backends import Backend, Generator
+from leafgrad.backends import Backend, Generator, by_device_type
 from leafgrad.backends.numpy import NumpyGenerator, host_array
 from leafgrad.plugins import BackendSpec, hookimpl
 from leafgrad.testing.fake.array import DEVICES, SYNCS, FakeArray, device_scope, new_array, reveal, waited
@@ -89,6 +89,13 @@ class FakeBackend(Backend):
             if value._index == index and dtype in (None, value.dtype.name):
                 return value
             return new_array(np.array(value._hidden, dtype))
+
+    def strided(self, array: FakeArray, shape: Sequence[int], strides: Sequence[int]) -> FakeArray:
+        hidden = by_device_type("cpu").strided(array._hidden, shape, strides)
+        return new_array(hidden, root=array, index=array._index)
+
+    def address(self, array: FakeArray) -> int:
+        return by_device_type("cpu").address(array._hidden)
 
     def wrap(self, value: Any) -> FakeArray:
         if not isinstance(value, FakeArray):

@@ -1,0 +1,83 @@
+"""Memory formats: ``contiguous``, ``is_contiguous`` and ``to`` with ``channels_last``.
+
+A tensor in ``channels_last`` has the same elements under the same indices; its channels lie next to each other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leafgrad import dtypes
+from leafgrad.ops.convert import clone
+from leafgrad.ops.node import SymbolBase
+from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.shapes import layout, permuted
+from leafgrad.tensor.tensor import Tensor
+
+__all__: list[str] = []  # what it adds are methods
+
+RANKS = {dtypes.channels_last: 4, dtypes.channels_last_3d: 5}
+PLAIN = (None, dtypes.contiguous_format, dtypes.preserve_format)
+
+
+def checked(memory_format: Any, function: str) -> Any:
+    """``memory_format`` if it is one, or None; else a TypeError."""
+    if memory_format is None or isinstance(memory_format, dtypes.memory_format):
+        return memory_format
+    raise TypeError(
+        f"{function}(): argument 'memory_format' must be {dtypes.namespace}.memory_format, not "
+        f"{type(memory_format).__name__}"
+    )
+
+
+def order(input: Tensor, memory_format: Any, function: str) -> tuple[int, ...] | None:
+    """The dimensions in the order of memory, outermost first; None if that is their own.
+
+    Raises:
+        RuntimeError: not as many dimensions as the format has. TypeError: it is no memory format.
+    """
+    if checked(memory_format, function) in PLAIN:
+        return None
+    rank = RANKS[memory_format]
+    if input.ndim != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {memory_format.name} format")
+    return (0, *range(2, rank), 1)
+
+
+@method
+def is_contiguous(input: Tensor, memory_format: Any = dtypes.contiguous_format) -> bool:
+    """Whether the elements lie in memory in order and without gaps: that of the dimensions, or of a memory format."""
+    data = layout(input)
+    plain = checked(memory_format, "is_contiguous") in PLAIN
+    if isinstance(data, SymbolBase):
+        return True
+    if plain:
+        return bool(data.flags.c_contiguous)
+    if input.ndim != RANKS.get(memory_format):
+        return False
+    steps = input.stride()
+    expected = 1
+    for d in reversed(order(input, memory_format, "is_contiguous") or ()):
+        if input.shape[d] != 1 and steps[d] != expected:
+            return False
+        expected *= input.shape[d]
+    return True
+
+
+@method
+def contiguous(input: Tensor, memory_format: Any = dtypes.contiguous_format) -> Tensor:
+    """The tensor itself if it lies in memory like that, else a copy that does."""
+    return input if is_contiguous(input, memory_format) else laid_out(input, memory_format, "contiguous")
+
+
+def laid_out(input: Tensor, memory_format: Any, function: str) -> Tensor:
+    """A copy in a memory format."""
+    ordered = order(input, memory_format, function)
+    if ordered is None:
+        copied: Tensor = clone(input)
+        return copied
+    back = tuple(sorted(range(len(ordered)), key=ordered.__getitem__))
+    return permuted(clone(permuted(input, ordered)), back)
+
+
+attach("layout", property(lambda self: dtypes.strided, doc="How the elements lie in memory: leafgrad.strided."))

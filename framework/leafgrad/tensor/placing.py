@@ -1,0 +1,153 @@
+"""A part of a tensor replaced: put, select_scatter, diagonal_scatter, …; and Python functions applied in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from leafgrad import dtypes
+from leafgrad.tensor import arguments
+from leafgrad.tensor.data import copied
+from leafgrad.tensor.derived import ldexp, logit
+from leafgrad.tensor.gathering import scatter, scatter_add
+from leafgrad.tensor.inplace import update
+from leafgrad.tensor.joining import narrow, select
+from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.rearranging import diagonal
+from leafgrad.tensor.shapes import reshaped
+from leafgrad.tensor.storage import as_strided
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["as_strided_scatter", "diagonal_scatter", "narrow_copy", "put", "select_scatter", "slice_scatter"]
+
+
+def replaced(function: str, input: Tensor, src: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
+    """A copy of ``input`` with ``part`` of it replaced by ``src``, which has its shape."""
+    out = input.clone()
+    target = part(out)
+    if target.shape != arguments.expect_tensor(src, "src", function).shape:
+        raise RuntimeError(
+            f"{function}: expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice "
+            f"size = {list(target.shape)}"
+        )
+    target.copy_(src)
+    return out
+
+
+@method
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """A copy with ``select(dim, index)`` replaced by ``src``."""
+    return replaced("select_scatter", input, src, lambda x: select(x, dim, index))
+
+
+@method
+def slice_scatter(
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """A copy with the slice ``start:end:step`` of dimension ``dim`` replaced by ``src``."""
+    d = arguments.one_dim(input, dim, "slice_scatter")
+    key = (*[slice(None)] * d, slice(start, end, step))
+    return replaced("slice_scatter", input, src, lambda x: x[key])
+
+
+@method
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A copy with a diagonal replaced by ``src``."""
+    return replaced("diagonal_scatter", input, src, lambda x: diagonal(x, offset, dim1, dim2))
+
+
+@method
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A copy with ``as_strided(size, stride, storage_offset)`` replaced by ``src``."""
+    return replaced("as_strided_scatter", input, src, lambda x: as_strided(x, size, stride, storage_offset))
+
+
+@method
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """``narrow(dim, start, length)`` as a copy."""
+    return narrow(input, dim, start, length).clone()
+
+
+@method
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy with elements of ``source`` at places of the flattened tensor; they add up if ``accumulate``.
+
+    Raises:
+        RuntimeError: not as many elements as places. IndexError: a place is out of range.
+    """
+    at = arguments.expect_tensor(index, "index", "put")
+    new = arguments.expect_tensor(source, "source", "put")
+    if at.dtype is not dtypes.int64:
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {at.dtype}")
+    if new.dtype is not input.dtype:
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {input.dtype} and "
+            f"source.dtype = {new.dtype}"
+        )
+    if at.numel() != new.numel():
+        raise RuntimeError(
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{new.numel()}, index.numel() = {at.numel()}"
+        )
+    n = input.numel()
+    if at.numel() and not -n <= int(at.min()) <= int(at.max()) < n:
+        raise IndexError(f"put_(): out of range: an index is outside the {n} elements of the tensor")
+    flat, places = reshaped(input, (n,)), at.reshape(-1) % max(n, 1)
+    filled = (scatter_add if accumulate else scatter)(flat, 0, places, new.reshape(-1))
+    return reshaped(filled, tuple(input.shape))
+
+
+@method
+def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """``put`` in place."""
+    out: Tensor = update(self, put, index, source, accumulate)
+    return out
+
+
+@method
+def logit_(self: Tensor, eps: float | None = None) -> Tensor:
+    """``logit`` in place."""
+    out: Tensor = update(self, logit, eps)
+    return out
+
+
+@method
+def ldexp_(self: Tensor, other: Tensor) -> Tensor:
+    """``ldexp`` in place."""
+    out: Tensor = update(self, ldexp, other)
+    return out
+
+
+# ---- functions of Python ------------------------------------------------------------------------------------------
+
+
+def _mapped(self: Tensor, function: str, callable: Callable[..., Any], others: tuple[Tensor, ...]) -> Tensor:
+    if self.requires_grad or any(o.requires_grad for o in others):
+        raise RuntimeError(f"Can't call {function}() on Variable that requires grad. Use var.detach().{function}().")
+    if self.device.type != "cpu":
+        raise TypeError(f"{function} is only implemented on CPU tensors, got one on {self.device}")
+    columns = [x.reshape(-1).tolist() for x in (self, *[o.expand(self.shape) for o in others])]
+    values = copied([callable(*row) for row in zip(*columns, strict=True)], self.dtype, self.device)
+    return self.copy_(reshaped(values, tuple(self.shape)))
+
+
+@method
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Replace each element by ``callable(element)``. Slow: for the CPU, and for what nothing else does."""
+    return _mapped(self, "apply_", callable, ())
+
+
+@method
+def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Replace each element by ``callable(element, other)``, with that of a tensor that broadcasts."""
+    return _mapped(self, "map_", callable, (arguments.expect_tensor(tensor, "tensor", "map_"),))
+
+
+@method
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+    """Replace each element by ``callable(element, of_x, of_y)``."""
+    others = arguments.expect_tensor(x, "x", "map2_"), arguments.expect_tensor(y, "y", "map2_")
+    return _mapped(self, "map2_", callable, others)
+
+
+attach("conj_physical_", lambda self: self)  # no tensor is complex

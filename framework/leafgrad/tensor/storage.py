@@ -1,0 +1,255 @@
+"""Memory: where the elements of a tensor lie, with what strides, and tensors made of strides."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+from weakref import WeakValueDictionary
+
+from leafgrad import backends, devices, modes
+from leafgrad.ops import carriers
+from leafgrad.ops.node import SymbolBase
+from leafgrad.ops.strided import strided
+from leafgrad.tensor import arguments
+from leafgrad.tensor.creation import DType, beside, empty
+from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.shapes import layout, permuted
+from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import is_own_leaf
+
+__all__ = ["UntypedStorage", "as_strided", "empty_permuted", "empty_strided", "get_device", "is_signed"]
+
+
+class UntypedStorage:
+    """The memory that a tensor and all of its views share: one object for one piece of memory, as long as it is held.
+
+    Made by ``Tensor.untyped_storage``.
+    """
+
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
+
+    def nbytes(self) -> int:
+        """How many bytes there are."""
+        return int(self._owner.nbytes)
+
+    size = nbytes
+
+    def __len__(self) -> int:
+        return self.nbytes()
+
+    def element_size(self) -> int:
+        """Bytes of one element: 1."""
+        return 1
+
+    def data_ptr(self) -> int:
+        """The address of the first byte, 0 if there is none."""
+        return backends.backend_of(self._owner).address(self._owner) if self.nbytes() else 0
+
+    def __repr__(self) -> str:
+        return f"[UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+
+    @property
+    def device(self) -> devices.device:
+        """Where the memory is."""
+        return devices.of(self._owner)
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether that is a CUDA device."""
+        return self.device.type == "cuda"
+
+
+_storages: WeakValueDictionary[int, UntypedStorage] = WeakValueDictionary()
+
+
+@method
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """The memory of this tensor, which all of its views have in common."""
+    owner = carriers.memory_of(self._array("untyped_storage()"))
+    found = _storages.get(id(owner))
+    if found is None:
+        found = _storages[id(owner)] = UntypedStorage(owner)
+    return found
+
+
+@method
+def data_ptr(self: Tensor) -> int:
+    """The address of the first element, 0 if there is none. Who writes there, writes unseen by autograd."""
+    if self.is_meta:
+        return 0
+    data = self._array("data_ptr()")
+    carriers.expose(data)
+    return backends.backend_of(data).address(data) if data.size else 0
+
+
+@method
+def storage_offset(self: Tensor) -> int:
+    """How many elements lie in memory before the first one of this tensor."""
+    data = layout(self)
+    if isinstance(data, SymbolBase):  # what vmap hides
+        return 0
+    address = backends.backend_of(data).address
+    return int((address(data) - address(carriers.memory_of(data))) // data.itemsize)
+
+
+@method
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether another tensor has the same memory, offset, shape and strides."""
+    other = arguments.expect_tensor(tensor, "tensor", "is_set_to")
+    return (
+        self.untyped_storage() is other.untyped_storage()
+        and self.storage_offset() == other.storage_offset()
+        and self.shape == other.shape
+        and self.stride() == other.stride()
+    )
+
+
+# ---- strides ------------------------------------------------------------------------------------------------------
+
+
+@method
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view of the same memory: element (i, j, …) is i * stride[0] + j * stride[1] + … behind ``storage_offset``.
+
+    Elements may overlap; gradients of those that do add up. What lies in memory beyond the elements of ``input`` is
+    reached through the tensor that ``input`` is a view of, and so are the gradients.
+
+    Args:
+        storage_offset: by default that of ``input``.
+
+    Raises:
+        RuntimeError: negative sizes or strides, or elements that lie outside the memory that ``input`` can reach.
+    """
+    shape = arguments.shape((size,), "as_strided", "size")
+    steps = arguments.shape((stride,), "as_strided", "stride")
+    if len(shape) != len(steps):
+        raise RuntimeError(f"mismatch in length of strides and shape, got {list(steps)} and {list(shape)}")
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"as_strided: Dimension size must be non-negative, got {list(shape)}")
+    if any(s < 0 for s in steps):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(steps)}")
+    lead = input.storage_offset()
+    if storage_offset is None and not input.numel() and 0 not in shape:
+        raise RuntimeError("as_strided: storage_offset: expected one, since a tensor without elements has no place")
+    start = lead if storage_offset is None else arguments.integer(storage_offset, "storage_offset", "as_strided")
+    if start < 0:
+        raise RuntimeError(f"as_strided: storage_offset: expected at least 0, got {start}")
+    source = _reaching(input, start, start + sum((n - 1) * s for n, s in zip(shape, steps, strict=True)), 0 in shape)
+    if source is None:
+        raise RuntimeError(
+            f"as_strided: sizes {list(shape)}, strides {list(steps)}, storage offset {start} reach outside the "
+            f"{input.numel()} elements of the tensor, of size {list(input.shape)}, stride {input.stride()} and storage "
+            f"offset {lead}; clone() it first"
+        )
+    with modes.no_grad() if source.requires_grad and not input.requires_grad else nullcontext():  # as input was made
+        out: Tensor = strided(source, shape=shape, steps=steps, start=start - source.storage_offset())
+    return out
+
+
+def _reaching(x: Tensor, first: int, last: int, nothing: bool) -> Tensor | None:
+    """``x`` or its base, with the dimensions as they follow in memory, if elements ``first`` to ``last`` are in it."""
+    order = dim_order(x)
+    dense = x if order == tuple(range(x.ndim)) else permuted(x, order)
+    lead = x.storage_offset()
+    if dense.is_contiguous() and (nothing or lead <= first <= last < lead + x.numel()):
+        return dense
+    view = carriers.inside(x)._view
+    if view is None or is_own_leaf(carriers.inside(x)):
+        return None
+    return _reaching(view.base, first, last, nothing)
+
+
+@method
+def new_empty_strided(
+    self: Tensor, size: Any, stride: Any, dtype: DType = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Arbitrary elements with these strides, of this tensor's dtype and device unless others are given."""
+    place = self.device if device is None else device
+    return beside(
+        self, empty_strided(size, stride, dtype=dtype or self.dtype, device=place, requires_grad=requires_grad)
+    )
+
+
+def empty_strided(
+    size: Any, stride: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of shape ``size`` with the strides ``stride``, in elements, whose elements are arbitrary."""
+    shape = arguments.shape((size,), "empty_strided", "size")
+    steps = arguments.shape((stride,), "empty_strided", "stride")
+    if len(shape) != len(steps):
+        raise RuntimeError(f"empty_strided: mismatch in length of strides and shape, got {steps} and {shape}")
+    count = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
+    out = as_strided(empty(count, dtype=dtype, device=device), shape, steps).detach()
+    return out.requires_grad_() if requires_grad else out
+
+
+def empty_permuted(
+    size: Any, physical_layout: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of shape ``size`` with its dimensions in memory in the order ``physical_layout``, outermost first."""
+    shape = arguments.shape((size,), "empty_permuted", "size")
+    order = arguments.shape((physical_layout,), "empty_permuted", "physical_layout")
+    if sorted(order) != list(range(len(shape))):
+        raise RuntimeError(
+            f"empty_permuted: physical_layout: expected each of the {len(shape)} dimensions once, got {list(order)}"
+        )
+    back = tuple(sorted(range(len(order)), key=order.__getitem__))
+    out = permuted(empty([shape[d] for d in order], dtype=dtype, device=device), back).detach()
+    return out.requires_grad_() if requires_grad else out
+
+
+@method
+def dim_order(self: Tensor) -> tuple[int, ...]:
+    """The dimensions as they follow in memory, outermost first."""
+    steps = self.stride()
+    return tuple(sorted(range(self.ndim), key=lambda d: (-steps[d], d)))
+
+
+# ---- sizes and kinds ----------------------------------------------------------------------------------------------
+
+
+def _on(kind: str) -> property:
+    return property(lambda self: self.device.type == kind, doc=f"Whether the tensor is on a device of type {kind!r}.")
+
+
+for _kind in ("cpu", "meta", "mps", "xpu", "mtia", "xla", "ipu", "maia", "vulkan"):
+    attach(f"is_{_kind}", _on(_kind))
+
+
+def _never(what: str) -> property:
+    return property(lambda self: False, doc=f"Whether the tensor is {what}; there are none.")
+
+
+for _name, _what in (
+    ("is_sparse", "sparse"),
+    ("is_sparse_csr", "sparse, by rows"),
+    ("is_quantized", "quantized"),
+    ("is_mkldnn", "in the memory format of oneDNN"),
+    ("is_nested", "nested"),
+):
+    attach(_name, _never(_what))
+
+
+@method
+def get_device(input: Tensor) -> int:
+    """The index of the device, -1 for the CPU."""
+    return -1 if input.device.type == "cpu" else input.device.resolve()[1]
+
+
+@method
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype has negative numbers."""
+    return input.dtype.is_signed
+
+
+@method
+def is_shared(self: Tensor) -> bool:
+    """Whether the tensor is in memory that processes share: always False."""
+    return False
+
+
+@method
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """Whether the tensor is in page-locked memory: always False."""
+    return False

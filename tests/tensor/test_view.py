@@ -1,0 +1,156 @@
+"""Views are Tensors like all others; some of them refuse to be written."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+import leafgrad
+
+MADE = {
+    "select": lambda x: x[0],
+    "slice": lambda x: x[:1],
+    "transpose": lambda x: x.t(),
+    "expand": lambda x: x.expand(2, 2, 3),
+    "view": lambda x: x.view(6),
+    "diagonal": lambda x: x.diagonal(),
+    "unfold": lambda x: x.unfold(1, 2, 1),
+    "as_strided": lambda x: x.as_strided((2,), (1,)),
+    "squeeze": lambda x: x.unsqueeze(0).squeeze((0, 1)),
+    "movedim": lambda x: x.movedim(0, 1),
+    "unflatten": lambda x: x.unflatten(1, (3, 1)),
+    "narrow": lambda x: x.narrow(1, 1, 2),
+    "unbind": lambda x: x.unbind(1)[2],
+    "mT": lambda x: x.mT,
+    "bits": lambda x: x.view(leafgrad.int32),
+}
+
+
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+def test_a_view_is_a_tensor(make):
+    x = leafgrad.zeros(2, 3)
+    y = make(x)
+    assert type(y) is leafgrad.Tensor
+    assert y._base is x
+    assert y._is_view()
+    assert y.data_ptr() - x.data_ptr() < x.nbytes
+    assert type(pickle.loads(pickle.dumps(y))) is type(copy.deepcopy(y)) is leafgrad.Tensor
+
+
+def test_bases():
+    x = leafgrad.zeros(2, 3)
+    assert x._base is None
+    assert not x._is_view()
+    assert x[0][1:]._base is x
+    assert x.detach()._base is None
+    assert not x.clone()._is_view()
+    leaf = x[0].requires_grad_()
+    assert leaf[1:]._base is x
+    assert leafgrad.nn.Parameter(x)[0].__class__ is leafgrad.Tensor
+    assert leafgrad.Tensor.__module__ == "leafgrad"
+
+
+def product():
+    return leafgrad.ones(4, 2, requires_grad=True) * 1
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda x: x.unbind(), "Output 1 of Unbind"),
+        (lambda x: tuple(x), "Output 1 of Unbind"),
+        (lambda x: x.split(2), "Output 1 of Split"),
+        (lambda x: x.chunk(2), "Output 1 of Split"),
+        (lambda x: x.split([1, 3]), "Output 1 of SplitWithSizes"),
+        (lambda x: [None, x.unbind()[1][0:1]], "Output 1 of Unbind"),
+    ],
+)
+def test_views_made_together_are_not_written(make, name):
+    x = product()
+    with pytest.raises(RuntimeError, match=f"{name} is a view and is being modified inplace.*multiple views"):
+        make(x)[1].mul_(2)
+    assert x.tolist() == [[1, 1]] * 4
+    weight = leafgrad.ones(1, requires_grad=True)
+    plain = leafgrad.ones(4, 2)
+    with pytest.raises(RuntimeError, match="multiple views"):
+        make(plain)[1].mul_(weight * 2)
+    assert plain.tolist() == [[1, 1]] * 4
+    make(plain)[1].mul_(2)  # nothing to record
+    assert plain.sum() > 8
+    with leafgrad.no_grad():
+        make(x)[1].mul_(2)
+    assert x.sum() > 8
+
+
+def test_slices_of_tensor_split_may_be_written():
+    x = product()
+    x.tensor_split(2)[1].mul_(3)
+    assert x.tolist() == [[1, 1], [1, 1], [3, 3], [3, 3]]
+
+
+@pytest.mark.parametrize(
+    ("mode", "message"),
+    [(leafgrad.no_grad, "created in no_grad mode"), (leafgrad.inference_mode, "created in inference mode")],
+)
+def test_views_made_without_recording_are_not_written(mode, message):
+    for x in (product(), leafgrad.ones(4, 2, requires_grad=True)):
+        with mode():
+            y = x[0]
+        for write in (
+            lambda v: v.mul_(2),
+            lambda v: v.zero_(),
+            lambda v: v.__setitem__(0, 1),
+            lambda v: v[:1].copy_(v[:1]),
+        ):
+            with pytest.raises(RuntimeError, match=message):
+                write(y)
+        assert x.sum() == 8
+    plain = leafgrad.ones(4, 2)
+    with leafgrad.no_grad():
+        y = plain[0]
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="created in no_grad mode"):
+        y.mul_(leafgrad.ones(1, requires_grad=True))
+    assert plain.sum() == 10
+
+
+def test_a_leaf_that_is_a_view():
+    x = leafgrad.zeros(3)
+    leaf = x[:2].requires_grad_()
+    for y in (leaf, leaf[0:1]):
+        with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+            y.add_(1)
+    assert x.tolist() == [0, 0, 0]
+    with leafgrad.no_grad():
+        leaf.add_(1)
+    assert x.tolist() == [1, 1, 0]
+    assert leaf.is_leaf
+
+
+def test_expanded_tensors_take_one_value():
+    x = leafgrad.zeros(1)
+    y = x.expand(3)
+    for write in (
+        lambda: y.add_(1),
+        lambda: y.copy_(leafgrad.ones(3)),
+        lambda: y.clamp_(1),
+        lambda: y.normal_(),
+        lambda: y[:2].mul_(2),
+    ):
+        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+            write()
+    assert x.item() == 0
+    y[1] = 3
+    assert y.tolist() == [3, 3, 3]
+    assert y.zero_().tolist() == [0, 0, 0]
+
+
+def test_gradients_of_a_value_written_into_an_expanded_tensor():
+    w = leafgrad.ones(2, 1, requires_grad=True)
+    x = w * 3
+    x.expand(2, 4)[0].fill_(5)
+    assert x.tolist() == [[5], [3]]
+    x.sum().backward()
+    assert w.grad.tolist() == [[0], [3]]
