@@ -7,6 +7,7 @@ import pytest
 
 import leafgrad
 from leafgrad import nn
+from leafgrad.compile.graph import Argument
 from leafgrad.compile.numpy_executor import NumpyProgram
 from leafgrad.compile.passes import optimize
 from leafgrad.compile.schedule import Loop
@@ -90,14 +91,11 @@ def test_gradients_of_weights_are_sums_over_chunks():
     expected = step(x, y)
     graph = optimize(leafgrad.trace(step, x, y))
     program = NumpyProgram(graph, rows=64)
-    (loop,) = [
-        s for s in program.schedule.stages if isinstance(s, Loop) and "convolution" in {e.name for e in s.equations}
-    ]
+    loops = [s for s in program.schedule.stages if isinstance(s, Loop)]
+    (loop,) = [s for s in loops if "convolution" in {e.name for e in s.equations}]
     assert "convolution_weight" in {e.name for e in loop.equations if e.out in loop.summed}
-    arrays = [
-        {x.shape: x, y.shape: y}.get(v.shape) if type(s).__name__ == "Argument" else s.tensor
-        for v, s in graph.inputs.items()
-    ]
+    given = {x.shape: x, y.shape: y}
+    arrays = [given[v.shape] if isinstance(s, Argument) else s.tensor for v, s in graph.inputs.items()]
     for got, want in zip(program([a.detach().numpy() for a in arrays]), expected, strict=True):
         np.testing.assert_allclose(got, want.numpy(), rtol=2e-5, atol=2e-7)
 

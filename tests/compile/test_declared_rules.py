@@ -114,6 +114,16 @@ def test_a_reduction_without_a_rule_waits_for_all_rows():
     compare(step, rows(5))
 
 
+@pytest.mark.parametrize("dim", [0, 1, -1, None, (-1,)])
+def test_sums_over_any_kind_of_dim(dim):
+    def step(x):
+        return leafgrad.sin(sum_op(leafgrad.sin(x), dim=dim))
+
+    for executor in EXECUTORS:
+        compare(step, rows(5), executor=executor)
+    np.testing.assert_allclose(NumpyProgram(leafgrad.trace(step, rows(5)))([rows(5).numpy()])[0], step(rows(5)).numpy())
+
+
 def test_several_results_in_a_loop():
     @op
     def halves(xp, x):

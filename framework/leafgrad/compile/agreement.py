@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,12 @@ Kind = tuple[tuple[int, ...], Any]  # a shape and a dtype
 
 def is_checked(op: Op) -> bool:
     """Whether somebody else's rule said what the op makes."""
-    return op.shaping is not None and not (op.forward.__module__ or "").startswith("leafgrad.")
+    return op.shaping is not None and is_foreign(op)
+
+
+@functools.cache
+def is_foreign(op: Op) -> bool:
+    return not (op.forward.__module__ or "").startswith("leafgrad.")
 
 
 def check(equation: Equation, made: Any) -> None:

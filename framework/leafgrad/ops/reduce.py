@@ -13,6 +13,7 @@ from leafgrad.ops.elementwise import abs, div, mul, pow, sign, sub
 from leafgrad.ops.exponential import exp, log
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import expand, permute, reshape
+from leafgrad.ops.traits import dims
 
 Dims = tuple[int, ...]
 
@@ -64,7 +65,7 @@ def _sum(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
 sum.vjp(x=lambda g, x_shape, *, dim: spread(g, x_shape, dim))
 sum.lower("native", lambda c, e: c.reduction("sum", e.params["dim"]))
 sum.chunk(lambda call: call.reduced(additive=True))
-sum.lower("numpy", lambda writer, equation: writer.total(equation, equation.params["dim"]))
+sum.lower("numpy", lambda writer, e: writer.total(e, dims(e.params["dim"], e.inputs[0].ndim)))
 
 
 @op("linear", "reduction")

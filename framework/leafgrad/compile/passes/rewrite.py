@@ -13,6 +13,7 @@ from leafgrad.errors import CompileError
 from leafgrad.ops import elementwise
 from leafgrad.ops.create import full
 from leafgrad.ops.op import Op
+from leafgrad.ops.traits import normalized
 
 Shape = tuple[int, ...]
 Rule = Callable[["Rewriter", Equation], Value | None]
@@ -64,6 +65,8 @@ class Rewriter:
         """The value of ``op(*inputs, **params)``, simplified. At least one input is a Value."""
         if params.keys() != op.parameters:
             params = op.signature.bind(params)
+        if op.dims is not None:
+            params = normalized(op, inputs, params)
         like, *others = [v for v in inputs if isinstance(v, Value)]
         floating = like.dtype.startswith("float") or not op.converts_integers
         if op.keeps_dtype and floating and all(v.dtype == like.dtype for v in others):

@@ -14,8 +14,15 @@ from leafgrad.ops.matmul import matmul
 from leafgrad.ops.op import Op
 from leafgrad.ops.reduce import sum as sum_op
 from leafgrad.ops.shape import expand, permute, reshape
+from leafgrad.ops.traits import dims
 
 Shape = tuple[int, ...]
+
+
+def of_one(r: Rewriter, e: Equation) -> Value | None:
+    """A sum over a dimension, or over all, as one over several: what the other rules look for."""
+    (x,), dim = e.values, e.params["dim"]
+    return None if isinstance(dim, tuple) else r.emit(sum_op, x, **{**e.params, "dim": dims(dim, x.ndim)})
 
 
 def of_nothing(r: Rewriter, e: Equation) -> Value | None:
@@ -104,5 +111,5 @@ def of_matmul(r: Rewriter, e: Equation) -> Value | None:
 
 
 RULES: dict[Op, tuple[Rule, ...]] = {
-    sum_op: (of_nothing, sign_outward, of_broadcast, of_sum, of_permuted, of_product, of_matmul)
+    sum_op: (of_one, of_nothing, sign_outward, of_broadcast, of_sum, of_permuted, of_product, of_matmul)
 }
