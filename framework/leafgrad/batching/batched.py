@@ -15,6 +15,7 @@ from leafgrad.backends.place import place
 from leafgrad.batching.call import BatchedCall, run, widened
 from leafgrad.ops import carriers, messages
 from leafgrad.ops.convert import clone
+from leafgrad.ops.geometry import moved
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.shape import expand, permute
 from leafgrad.tensor.operators import Operators
@@ -211,10 +212,3 @@ def filled(data: Any, batch: Batch) -> Any:
     if isinstance(data, Batched) and data.level > batch.level:
         return Batched(filled(data.array, batch), data.batch)
     return Batched(expand(data, shape=(batch.size, *data.shape)), batch)
-
-
-def moved(ndim: int, source: int, target: int) -> tuple[int, ...]:
-    """The order of ``ndim`` dimensions in which ``source`` is at ``target``, the others as they were."""
-    order = [d for d in range(ndim) if d != source]
-    order.insert(target, source)
-    return tuple(order)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.batching import tree
+from leafgrad.batching import random, tree
 from leafgrad.batching.batched import Batch, batches_of
 from leafgrad.batching.boundary import enter, leave, spread
 from leafgrad.ops import carriers
@@ -47,7 +47,6 @@ def vmap(
     check_randomness(randomness)
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size <= 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
-    learn_rules()
 
     @functools.wraps(func, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -64,13 +63,6 @@ def vmap(
         return tree.unflatten(run.structure, iter(joined))
 
     return mapped
-
-
-def learn_rules() -> None:
-    """Import the batching rules of the core's ops, which few programs need."""
-    from leafgrad.batching.rules import random
-
-    carriers.adopt_batches(spread, random.draw, random.independent)
 
 
 def check_randomness(randomness: Any) -> None:
@@ -225,3 +217,6 @@ class Run:
                 f"[{-ndim}, {ndim - 1}], but got {dim})"
             )
         return leave(output, batch=batch, dim=dim % ndim)
+
+
+carriers.adopt_batches(spread, random.draw, random.independent)

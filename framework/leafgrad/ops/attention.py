@@ -122,3 +122,15 @@ def attention_gradients(
         dq[b, i] = d @ blocks.k[b, j]
         dk[b, j] += d.swapaxes(1, 2) @ blocks.q[b, i]
     return dq.reshape(q.shape), dk.reshape(k.shape), dv.reshape(v.shape)
+
+
+def _batched(call: Any) -> Any:
+    """The mask, the last argument, broadcasts; all others have the same leading dimensions."""
+    last = len(call.op.signature.arguments) - 1
+    ndim = call.ndim(0)
+    args = [call.aligned(i, ndim) if i == last else call.front(i) for i in range(len(call.args))]
+    return call.op(*args, **call.params)
+
+
+attention.batched(_batched)
+attention_gradients.batched(_batched)

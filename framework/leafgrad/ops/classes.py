@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from leafgrad.ops.compare import ne
+from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.define import op
 from leafgrad.ops.reduce import log_softmax, softmax, sum
+from leafgrad.ops.shape import reshape
+from leafgrad.ops.shifted import behind, in_front, shifted
 
 POSITIVE = (1 << 62) - 1
 
@@ -44,6 +48,8 @@ pick.vjp(
     x=lambda g, target, x_shape, *, dim, ignore: place(g, target, shape=x_shape, dim=dim, ignore=ignore),
 )  # fmt: skip
 place.vjp(v=lambda g, target, *, dim, ignore: pick(g, target, dim=dim, ignore=ignore))
+pick.batched(shifted(dim=behind))
+place.batched(shifted(shape=in_front, dim=behind))
 
 
 # ---- the mean cross-entropy, whole --------------------------------------------------------------------------------
@@ -84,3 +90,37 @@ def _softmax_rule(g: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
 
 cross_entropy.vjp(x=lambda g, x, target, *, dim, ignore: g * cross_entropy_slope(x, target, dim=dim, ignore=ignore))
 cross_entropy_slope.vjp(x=_softmax_rule)
+
+
+# ---- batches: the count of targets is each sample's own -------------------------------------------------------------
+
+
+def _counted(call: Any, target: Any) -> tuple[Any, Any]:
+    """Whether each target counts, as numbers of the scores' dtype, and how many of each sample do."""
+    kept = to_dtype(ne(target, call.params["ignore"]), dtype=call.args[0].dtype.name, source="bool")
+    return kept, sum(kept, dim=tuple(range(1, len(target.shape))), keepdim=True)
+
+
+@shares.batched
+def _shares_batched(call: Any) -> Any:
+    target, dim = call.front(1), call.params["dim"] + 1
+    kept, count = _counted(call, target)
+    shape = tuple(target.shape)
+    return reshape(kept / count, shape=(*shape[:dim], 1, *shape[dim:]))
+
+
+@cross_entropy.batched
+def _cross_entropy_batched(call: Any) -> Any:
+    x, target, dim = call.front(0), call.front(1), call.params["dim"] + 1
+    picked = pick(log_softmax(x, dim=dim), target, dim=dim, ignore=call.params["ignore"])
+    _, count = _counted(call, target)
+    dims = tuple(range(1, len(target.shape)))
+    return -sum(picked, dim=dims) / reshape(count, shape=(call.size,))
+
+
+@cross_entropy_slope.batched
+def _slope_batched(call: Any) -> Any:
+    x, target, dim = call.front(0), call.front(1), call.params["dim"] + 1
+    ones = new_full(x, shape=tuple(target.shape), value=1)
+    hot = place(ones, target, shape=tuple(x.shape), dim=dim, ignore=call.params["ignore"])
+    return (softmax(x, dim=dim) - hot) * _shares_batched(call)

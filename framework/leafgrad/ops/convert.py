@@ -7,6 +7,7 @@ from typing import Any
 from leafgrad import backends
 from leafgrad.ops import promotion
 from leafgrad.ops.define import op
+from leafgrad.ops.shifted import in_front, shifted
 
 
 @op("linear", "any_dtype")
@@ -16,6 +17,7 @@ def to_dtype(xp: Any, x: Any, *, dtype: str, source: str) -> Any:
 
 
 to_dtype.vjp(x=lambda g, *, dtype, source: to_dtype(g, dtype=source, source=dtype))
+to_dtype.batched(shifted())
 
 
 @op("linear", "any_dtype")
@@ -26,6 +28,7 @@ def to_device(xp: Any, x: Any, *, device: tuple[str, int], source: tuple[str, in
 
 
 to_device.vjp(x=lambda g, *, device, source: to_device(g, device=source, source=device))
+to_device.batched(shifted())
 
 
 @op("linear", "any_dtype", "elementwise")
@@ -41,6 +44,9 @@ clone.vjp(x=lambda g: g)
 def new_full(xp: Any, x: Any, *, shape: tuple[int, ...], value: float, dtype: str | None = None) -> Any:
     """A new array of ``shape`` filled with ``value``, on the device of ``x`` and, by default, of its dtype."""
     return xp.full(shape, value, dtype=dtype or x.dtype)
+
+
+new_full.batched(shifted(shape=in_front))
 
 
 to_dtype.label = to_device.label = "ToCopyBackward0"  # PyTorch's name

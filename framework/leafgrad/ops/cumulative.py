@@ -14,7 +14,7 @@ def part(x: Any, dim: int, start: int | None, stop: int | None) -> tuple[Any, ..
     return (slice(None),) * dim + (slice(start, stop),)
 
 
-@op
+@op("along")
 def shift(xp: Any, x: Any, *, dim: int, by: int, fill: float = 0) -> Any:
     """x moved by ``by`` (1 or -1) places along ``dim``; ``fill`` enters, what leaves is lost. (...) -> (...)"""
     out = xp.full(x.shape, fill, dtype=x.dtype)
@@ -26,7 +26,7 @@ def shift(xp: Any, x: Any, *, dim: int, by: int, fill: float = 0) -> Any:
 shift.vjp(x=lambda g, *, dim, by: shift(g, dim=dim, by=-by))
 
 
-@op("linear")
+@op("linear", "along")
 def cumsum(xp: Any, x: Any, *, dim: int, reverse: bool = False) -> Any:
     """Sums of the elements up to each (or from each on, in reverse) along ``dim``. (...) -> (...)"""
     return _running(xp, xp.cumsum, x, dim, reverse)
@@ -35,7 +35,7 @@ def cumsum(xp: Any, x: Any, *, dim: int, reverse: bool = False) -> Any:
 cumsum.vjp(x=lambda g, *, dim, reverse: cumsum(g, dim=dim, reverse=not reverse))
 
 
-@op
+@op("along")
 def cumprod(xp: Any, x: Any, *, dim: int, reverse: bool = False) -> Any:
     """Products of the elements up to each (or from each on, in reverse) along ``dim``. (...) -> (...)"""
     return _running(xp, xp.cumprod, x, dim, reverse)
@@ -49,7 +49,7 @@ def _running(xp: Any, function: Any, x: Any, dim: int, reverse: bool) -> Any:
     return function(x, dim)
 
 
-@op
+@op("along")
 def recurrence(xp: Any, a: Any, b: Any, *, dim: int, reverse: bool = False) -> Any:
     """y with y[i] = a[i] y[i-1] + b[i] along ``dim`` (y[i+1] in reverse), y = 0 before the first. Of one shape.
 
@@ -91,7 +91,7 @@ def _cumprod_x(g: Any, out: Any, x: Any, *, dim: int, reverse: bool) -> Any:
 cumprod.vjp(x=_cumprod_x)
 
 
-@op("float")
+@op("float", "along")
 def logcumsumexp(xp: Any, x: Any, *, dim: int) -> Any:
     """log of the sums of exp(x) up to each element along ``dim``, without overflow. (...) -> (...)
 
@@ -138,13 +138,13 @@ def running_best(xp: Any, better: Any, x: Any, dim: int) -> tuple[Any, Any]:
     return best, place
 
 
-@op("nondifferentiable")
+@op("along", "nondifferentiable")
 def cummax(xp: Any, x: Any, *, dim: int) -> Any:
     """Index of the largest element up to each along ``dim``, the last of equal ones; nan counts as largest."""
     return _best_place(xp, lambda new, old: (new >= old) | (new != new), x, dim)
 
 
-@op("nondifferentiable")
+@op("along", "nondifferentiable")
 def cummin(xp: Any, x: Any, *, dim: int) -> Any:
     """Index of the smallest element up to each along ``dim``, the last of equal ones; nan counts as smallest."""
     return _best_place(xp, lambda new, old: (new <= old) | (new != new), x, dim)

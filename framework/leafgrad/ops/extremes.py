@@ -11,8 +11,10 @@ from typing import Any
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.cumulative import part, running_best
 from leafgrad.ops.define import op
-from leafgrad.ops.reduce import kept, sum
+from leafgrad.ops.index import gather
+from leafgrad.ops.reduce import amax, amin, kept, sum
 from leafgrad.ops.select import where
+from leafgrad.ops.shape import reshape
 
 
 @op("reduction", "nondifferentiable")
@@ -89,6 +91,18 @@ for _whole in (median, nanmedian, largest, smallest):
     _whole.vjp(x=_share)
 
 
+def _median_batched(call: Any) -> Any:
+    rows = call.rows(0)
+    middle = argmedian(rows, dim=1, skips_nan=call.op is nanmedian)
+    return reshape(gather(rows, middle, dim=1), shape=(call.size,))
+
+
+median.batched(_median_batched)
+nanmedian.batched(_median_batched)
+largest.batched(lambda call: amax(call.rows(0), dim=(1,)))
+smallest.batched(lambda call: amin(call.rows(0), dim=(1,)))
+
+
 @op("nondifferentiable")
 def argmode(xp: Any, x: Any, *, dim: int) -> Any:
     """Index of the commonest value along ``dim``, kept: the smallest of equally common, its last place. int64
@@ -137,3 +151,9 @@ def runs(xp: Any, x: Any, *, dim: int) -> Any:
     starts = xp.flatnonzero(new)
     ends = xp.concatenate([starts[1:], xp.full(min(len(rows), 1), len(rows), dtype=starts.dtype)])
     return starts, xp.cumsum(new, dtype="int64") - 1, ends - starts
+
+
+argmedian.batched(lambda call: call.along())
+argmode.batched(lambda call: call.along())
+unique.batched(lambda call: call.dynamic())
+runs.batched(lambda call: call.dynamic())

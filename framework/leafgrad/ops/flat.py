@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from leafgrad.ops.define import op
+from leafgrad.ops.shape import cat, part, reshape
 
 Shape = tuple[int, ...]
 
@@ -33,3 +34,18 @@ def offsets(shapes: tuple[Shape, ...]) -> list[int]:
 
 pack.vjp(xs=lambda g, xs_shape, index: unpack(g, shapes=tuple(map(tuple, xs_shape)))[index])
 unpack.vjp(x=lambda g: pack(*g))
+
+
+@pack.batched
+def _pack_batched(call: Any) -> Any:
+    return cat(*[call.rows(i) for i in range(len(call.args))], dim=1)
+
+
+@unpack.batched
+def _unpack_batched(call: Any) -> Any:
+    shapes, all_samples = call.params["shapes"], (0, call.size, 1)
+    ends = offsets(shapes)
+    return tuple([
+        reshape(part(call.args[0], at=(all_samples, (a, b, 1))), shape=(call.size, *s))
+        for a, b, s in zip(ends[:-1], ends[1:], shapes, strict=True)
+    ])  # fmt: skip

@@ -10,9 +10,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from leafgrad.ops.abstract import broadcast
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
+from leafgrad.ops.geometry import index_axes, index_shape, inverse
 from leafgrad.ops.select import where
+from leafgrad.ops.shape import expand, permute, reshape
 
 Shape = tuple[int, ...]
 
@@ -49,16 +52,10 @@ def _bounds() -> Iterator[None]:
 
 def _spelled_out(xp: Any, shape: Shape, at: Sequence[Any], dims: tuple[int, ...]) -> tuple[Any, ...]:
     """The key of ``index`` with an array for every dimension."""
-    width = max(a.ndim for a in at)
-    kept = [d for d in range(len(shape)) if d not in dims]
-    first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0  # chosen dimensions that are apart come first
-    ndim = width + len(kept)
-    key: list[Any] = [None] * len(shape)
-    for rank, d in enumerate(kept):
-        key[d] = _ladder(xp, shape[d], rank if rank < first else rank + width, ndim)
-    after = (1,) * (len(kept) - first)
+    axes = index_axes(len(shape), dims, max(a.ndim for a in at))
+    key = [_ladder(xp, n, axes.index(d), len(axes)) if d in axes else None for d, n in enumerate(shape)]
     for d, a in zip(dims, at, strict=True):
-        key[d] = a.reshape((1,) * (first + width - a.ndim) + a.shape + after)
+        key[d] = a.reshape([a.shape[k] if -a.ndim <= k < 0 else 1 for k in axes])
     return tuple(key)
 
 
@@ -114,6 +111,59 @@ def index_put(xp: Any, x: Any, v: Any, *at: Any, dims: tuple[int, ...]) -> Any:
 index_put.vjp(
     x=lambda g, at, *, dims: index_put(g, 0, *at, dims=dims), v=lambda g, at, *, dims: index(g, *at, dims=dims)
 )
+
+
+class _Batch:
+    """How an op by index arrays runs on a batch: where the arrays are one, each sample's number is one more index.
+
+    Attributes:
+        shape: of the chosen elements of one sample.
+        at, dims: the index arrays for the whole batch, and which dimensions they choose from.
+        order: the dimensions of the chosen elements of the whole batch: first the samples, then those of one.
+    """
+
+    def __init__(self, call: Any, first: int, shape: Shape, ahead: bool) -> None:
+        places = range(first, len(call.args))
+        arrays, dims = [call.shape(i) for i in places], call.params["dims"]
+        width, own = max(map(len, arrays)), any(call.inside[i] for i in places)
+        self.shape = index_shape(shape, arrays, dims)
+        self.at = [call.aligned(i, width) for i in places]
+        self.dims = tuple([d + ahead for d in dims])
+        if own and ahead:
+            self.dims, self.at = (0, *self.dims), [call.arange(width), *self.at]
+        one = index_axes(len(shape), dims, width)
+        all_ = index_axes(len(shape) + ahead, self.dims, width + own)
+        samples = -width - 1 if own else 0
+        self.order = tuple([all_.index(a) for a in (samples, *[a + ahead if a >= 0 else a for a in one])])
+
+    def sorted(self, chosen: Any) -> Any:
+        """Chosen elements with the samples first."""
+        return permute(chosen, dims=self.order)
+
+    def chosen(self, call: Any, i: int) -> Any:
+        """Argument i, broadcast to the chosen elements of the whole batch."""
+        x = expand(call.front(i, len(self.shape)), shape=(call.size, *self.shape))
+        return permute(x, dims=inverse(self.order))
+
+
+@index.batched
+def _index_batched(call: Any) -> Any:
+    batch = _Batch(call, 1, call.shape(0), call.inside[0])
+    return batch.sorted(index(call.args[0], *batch.at, dims=batch.dims))
+
+
+@index_sum.batched
+def _index_sum_batched(call: Any) -> Any:
+    shape = call.params["shape"]
+    batch = _Batch(call, 1, shape, True)
+    return index_sum(batch.chosen(call, 0), *batch.at, shape=(call.size, *shape), dims=batch.dims)
+
+
+@index_put.batched
+def _index_put_batched(call: Any) -> Any:
+    batch = _Batch(call, 2, call.shape(0), True)
+    v = call.args[1]
+    return index_put(call.front(0), batch.chosen(call, 1) if hasattr(v, "shape") else v, *batch.at, dims=batch.dims)
 
 
 # ---- along one dimension ------------------------------------------------------------------------------------------
@@ -225,6 +275,19 @@ def _product_v(g: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
 scatter_product.vjp(x=_product_x, v=_product_v)
 
 
+def _along_batched(call: Any) -> Any:
+    """Each element's own place elsewhere is its own sample, too. Numbers have one dimension for this purpose."""
+    shape = call.params.get("shape", call.shape(1 if call.op is gather else 0))
+    args = [call.front(i, max(call.widest(), 1)) for i in range(len(call.args))]
+    changes = {"shape": (call.size, *(shape or (1,)))} if "shape" in call.params else {}
+    out = call.again(*args, dim=call.params["dim"] + 1, **changes)
+    return out if shape else reshape(out, shape=(call.size,))
+
+
+for _op in (gather, gather_sum, scatter, scatter_best, scatter_product):
+    _op.batched(_along_batched)
+
+
 # ---- where something holds ----------------------------------------------------------------------------------------
 
 
@@ -232,3 +295,6 @@ scatter_product.vjp(x=_product_x, v=_product_v)
 def argwhere(xp: Any, x: Any) -> Any:
     """The indices of the elements that are not zero, in order. -> (how many, x.ndim), int64; depends on values"""
     return xp.argwhere(x)
+
+
+argwhere.batched(lambda call: call.dynamic())

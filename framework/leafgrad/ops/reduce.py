@@ -10,6 +10,7 @@ from leafgrad.ops.cumulative import cumprod, shift
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import abs, pow, sign
 from leafgrad.ops.exponential import exp
+from leafgrad.ops.geometry import inverse
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import expand, permute, reshape
 
@@ -97,7 +98,7 @@ def _prod_x(g: Any, x: Any, x_shape: Dims, *, dim: Dims) -> Any:
     at = len(rest)
     before = shift(cumprod(rows, dim=at), dim=at, by=1, fill=1)
     after = shift(cumprod(rows, dim=at, reverse=True), dim=at, by=-1, fill=1)
-    others = permute(reshape(before * after, shape=moved), dims=tuple(sorted(range(len(order)), key=order.__getitem__)))
+    others = permute(reshape(before * after, shape=moved), dims=inverse(order))
     return spread(g, x_shape, dim) * others
 
 
@@ -203,7 +204,7 @@ def _logsumexp_x(g: Any, out: Any, x: Any, x_shape: Dims, *, dim: Dims) -> Any:
 logsumexp.vjp(x=_logsumexp_x)
 
 
-@op
+@op("along")
 def softmax(xp: Any, x: Any, *, dim: int) -> Any:
     """exp(x) over its sum along ``dim``. (...) -> (...)"""
     if not x.ndim:
@@ -224,7 +225,7 @@ def _along(x: Any, dim: int) -> Any:
 softmax.vjp(x=lambda g, out, *, dim: out * (g - _along(g * out, dim)))
 
 
-@op
+@op("along")
 def log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
     """log(softmax(x)) without overflow. (...) -> (...)"""
     if not x.ndim:

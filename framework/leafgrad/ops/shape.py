@@ -8,7 +8,10 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any
 
+from leafgrad.ops.abstract import reduced
 from leafgrad.ops.define import op
+from leafgrad.ops.geometry import inverse
+from leafgrad.ops.shifted import all_samples, behind, in_front, kept_first, shifted
 
 Shape = tuple[int, ...]
 
@@ -22,6 +25,7 @@ def reshape(xp: Any, x: Any, *, shape: Shape) -> Any:
 
 
 reshape.vjp(x=lambda g, x_shape: reshape(g, shape=x_shape))
+reshape.batched(shifted(shape=in_front))
 
 
 @op("linear", "view")
@@ -30,7 +34,8 @@ def permute(xp: Any, x: Any, *, dims: tuple[int, ...]) -> Any:
     return x.transpose(dims)
 
 
-permute.vjp(x=lambda g, *, dims: permute(g, dims=tuple(sorted(range(len(dims)), key=dims.__getitem__))))
+permute.vjp(x=lambda g, *, dims: permute(g, dims=inverse(dims)))
+permute.batched(shifted(dims=kept_first))
 
 
 @op("linear", "view")
@@ -43,15 +48,27 @@ def expand(xp: Any, x: Any, *, shape: Shape) -> Any:
 expand.vjp(x=lambda g: g)
 
 
+@expand.batched
+def _expand_batched(call: Any) -> Any:
+    target = call.params["shape"]
+    return expand(call.front(0, len(target)), shape=(call.size, *target))
+
+
 @op("linear")
 def sum_to(xp: Any, x: Any, *, shape: Shape) -> Any:
     """x summed over the dimensions in which it was broadcast from ``shape``; the transpose of expand."""
-    extra = x.ndim - len(shape)
-    axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and x.shape[i + extra] != 1)
-    return x.sum(axis=axes).reshape(shape)
+    return x.sum(axis=reduced(x.shape, shape)).reshape(shape)
 
 
 sum_to.vjp(x=lambda g, x_shape: expand(g, shape=x_shape))
+
+
+@sum_to.batched
+def _sum_to_batched(call: Any) -> Any:
+    target = call.params["shape"]
+    ones = (1,) * (call.ndim(0) - len(target))
+    summed = sum_to(call.args[0], shape=(call.size, *ones, *target))
+    return reshape(summed, shape=(call.size, *target)) if ones else summed
 
 
 # ---- diagonals and triangles --------------------------------------------------------------------------------------
@@ -82,6 +99,8 @@ def undiagonal(xp: Any, x: Any, *, shape: Shape, offset: int, dims: tuple[int, i
 
 diagonal.vjp(x=lambda g, x_shape, *, offset, dims: undiagonal(g, shape=x_shape, offset=offset, dims=dims))
 undiagonal.vjp(x=lambda g, *, offset, dims: diagonal(g, offset=offset, dims=dims))
+diagonal.batched(shifted(dims=behind))
+undiagonal.batched(shifted(dims=behind, shape=in_front))
 
 
 @op("linear")
@@ -98,6 +117,8 @@ def triu(xp: Any, x: Any, *, diagonal: int) -> Any:
 
 tril.vjp(x=lambda g, *, diagonal: tril(g, diagonal=diagonal))
 triu.vjp(x=lambda g, *, diagonal: triu(g, diagonal=diagonal))
+tril.batched(shifted())
+triu.batched(shifted())
 
 
 # ---- moving elements ----------------------------------------------------------------------------------------------
@@ -117,6 +138,8 @@ def roll(xp: Any, x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> 
 
 flip.vjp(x=lambda g, *, dims: flip(g, dims=dims))
 roll.vjp(x=lambda g, *, shifts, dims: roll(g, shifts=tuple(-s for s in shifts), dims=dims))
+flip.batched(shifted(dims=behind))
+roll.batched(shifted(dims=behind))
 
 
 # ---- joining and parts --------------------------------------------------------------------------------------------
@@ -147,6 +170,8 @@ def unpart(xp: Any, x: Any, *, at: Index, shape: Shape) -> Any:
 
 part.vjp(x=lambda g, x_shape, *, at: unpart(g, at=at, shape=x_shape))
 unpart.vjp(x=lambda g, *, at: part(g, at=at))
+part.batched(shifted(at=all_samples))
+unpart.batched(shifted(at=all_samples, shape=in_front))
 
 
 @op
@@ -158,6 +183,7 @@ def pad(xp: Any, x: Any, *, at: Index, shape: Shape, value: float) -> Any:
 
 
 pad.vjp(x=lambda g, *, at: part(g, at=at))
+pad.batched(shifted(at=all_samples, shape=in_front))
 
 
 @op("linear", "promote")
@@ -185,3 +211,4 @@ def _cat_rule(g: Any, xs_shape: tuple[Shape, ...], index: int, *, dim: int) -> A
 
 
 cat.vjp(xs=_cat_rule)
+cat.batched(shifted(dim=behind))

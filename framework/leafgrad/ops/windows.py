@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 from leafgrad.ops.define import op
 from leafgrad.ops.select import zero
+from leafgrad.ops.shifted import shifted
 
 Sizes = tuple[int, ...]
 
@@ -204,3 +205,6 @@ window_max.vjp(x=lambda g, x, *, windows: window_place(g, window_argmax(x, windo
 window_pick.vjp(x=lambda g, at, *, windows: window_place(g, at, windows=windows), at=zero)
 window_place.vjp(v=lambda g, at, *, windows: window_pick(g, at, windows=windows), at=zero)
 window_max.label = "MaxPoolBackward0"
+
+for _op in (unfold, fold, window_max, window_argmax, window_pick, window_place):  # leading dimensions are a batch
+    _op.batched(shifted())

@@ -32,6 +32,7 @@ def overwrite(xp: Any, x: Any, y: Any) -> Any:
 
 
 overwrite.vjp(x=lambda g, x_shape: new_full(g, shape=tuple(x_shape), value=0), y=lambda g: g)
+overwrite.batched(lambda call: expand(call.front(1, call.ndim(0)), shape=(call.size, *call.shape(0))))
 overwrite.label = "CopyBackwards"  # PyTorch's name
 
 

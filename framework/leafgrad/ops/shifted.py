@@ -1,0 +1,56 @@
+"""Batching rules for ops that do the same with one dimension more, if parameters that speak of dimensions pass over it.
+
+``flip.batched(shifted(dims=behind))`` says that ``flip`` runs on a batch as on a sample, with 1 added to each of ``dims``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Change = Callable[[Any, int], Any]  # a parameter's value for one sample, and the size of the batch -> that for all
+
+
+def behind(dim: Any, n: int) -> Any:
+    """A dimension, or several, counted behind the batch."""
+    return tuple([d + 1 for d in dim]) if isinstance(dim, tuple) else dim + 1
+
+
+def in_front(shape: tuple[int, ...], n: int) -> tuple[int, ...]:
+    """A shape with the batch in front."""
+    return (n, *shape)
+
+
+def kept_first(dims: tuple[int, ...], n: int) -> tuple[int, ...]:
+    """A permutation that leaves the batch where it is."""
+    return (0, *[d + 1 for d in dims])
+
+
+def all_samples(at: tuple[Any, ...], n: int) -> tuple[Any, ...]:
+    """A basic index, as ``slice`` has it, of all samples."""
+    return ((0, n, 1), *at)
+
+
+class Shifted:
+    """A batching rule: the op itself, with the batch in front of every argument and some parameters changed."""
+
+    def __init__(self, changes: dict[str, Change]) -> None:
+        self.changes = changes
+
+    def changed(self, params: dict[str, Any], n: int) -> dict[str, Any]:
+        """The parameters for a batch of n."""
+        return params | {name: change(params[name], n) for name, change in self.changes.items() if name in params}
+
+    def __call__(self, call: Any) -> Any:
+        args = [call.front(i) for i in range(len(call.args))]
+        return call.op(*args, **self.changed(call.params, call.size))
+
+
+def shifted(**changes: Change) -> Shifted:
+    """A rule for ``op.batched``. Dimensions in front of those that the op works on must be a batch to it already.
+
+    Args:
+        changes: for each parameter that speaks of dimensions, how it changes: ``behind``, ``in_front``, ``kept_first``,
+            ``all_samples``, or a function of the value for one sample and the size of the batch.
+    """
+    return Shifted(changes)
