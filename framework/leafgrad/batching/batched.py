@@ -113,7 +113,10 @@ class Batched(Operators, SymbolBase):
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         inside = tuple([isinstance(a, Batched) and a.batch is self.batch for a in args])
         arrays = tuple([a.array if i else a for a, i in zip(args, inside, strict=True)])
-        result = run(BatchedCall(op, self.batch.size, arrays, inside, params))
+        try:
+            result = run(BatchedCall(op, self.batch.size, arrays, inside, params))
+        except ValueError as error:
+            raise messages.failed(op, args, params, error) from error
         if type(result) is tuple:
             return tuple([Batched(r, self.batch) for r in result])
         return Batched(result, self.batch)

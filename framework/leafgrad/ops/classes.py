@@ -9,7 +9,7 @@ from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.define import op
 from leafgrad.ops.reduce import log_softmax, softmax, sum
 from leafgrad.ops.shape import reshape
-from leafgrad.ops.shifted import behind, in_front, shifted
+from leafgrad.ops.shifted import behind, shifted
 
 POSITIVE = (1 << 62) - 1
 
@@ -35,21 +35,16 @@ def pick(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
     return xp.where(kept, x[key], 0)
 
 
-@op("any_dtype")
+pick.batched(shifted(dim=behind))
+
+
+@op("any_dtype", transpose_of=pick)
 def place(xp: Any, v: Any, target: Any, *, shape: tuple[int, ...], dim: int, ignore: int) -> Any:
     """Zeros of ``shape`` with v written where ``pick`` would read; the transpose of pick. (n, ...) -> (n, c, ...)"""
     out = xp.zeros(shape, dtype=v.dtype)
     kept, key = _key(xp, shape, target, dim, ignore)
     out[key] = xp.where(kept, v, 0)
     return out
-
-
-pick.vjp(
-    x=lambda g, target, x_shape, *, dim, ignore: place(g, target, shape=x_shape, dim=dim, ignore=ignore),
-)  # fmt: skip
-place.vjp(v=lambda g, target, *, dim, ignore: pick(g, target, dim=dim, ignore=ignore))
-pick.batched(shifted(dim=behind))
-place.batched(shifted(shape=in_front, dim=behind))
 
 
 # ---- the mean cross-entropy, whole --------------------------------------------------------------------------------

@@ -26,8 +26,15 @@ def index_axes(ndim: int, dims: Shape, width: int) -> tuple[int, ...]:
 
 
 def index_shape(shape: Shape, at: Sequence[Shape], dims: Shape) -> Shape:
-    """The shape of ``index``'s result for an array of ``shape`` and index arrays of the shapes ``at``. ValueError."""
-    common = broadcast(at)
+    """The shape of ``index``'s result for an array of ``shape`` and index arrays of the shapes ``at``.
+
+    Raises:
+        IndexError: the index arrays do not broadcast.
+    """
+    try:
+        common = broadcast(at)
+    except ValueError:
+        raise IndexError(f"shape mismatch: index arrays of shapes {[list(s) for s in at]} do not broadcast") from None
     return tuple([shape[a] if a >= 0 else common[a] for a in index_axes(len(shape), dims, len(common))])
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from leafgrad.ops.abstract import broadcast
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 from leafgrad.ops.geometry import index_axes, index_shape, inverse
@@ -90,14 +89,10 @@ def index(xp: Any, x: Any, *at: Any, dims: tuple[int, ...]) -> Any:
     return x.take(at[0], axis=dims[0]) if len(dims) == 1 and x.size else x[_chosen(x.ndim, at, dims)]
 
 
-@op("linear", "any_dtype")
+@op("linear", "any_dtype", transpose_of=index)
 def index_sum(xp: Any, x: Any, *at: Any, shape: Shape, dims: tuple[int, ...]) -> Any:
     """Zeros of ``shape`` with x added where ``index`` would read; the transpose of index."""
     return _add_at(xp, shape, _spelled_out(xp, shape, at, dims), x)
-
-
-index.vjp(x=lambda g, x_shape, at, *, dims: index_sum(g, *at, shape=x_shape, dims=dims))
-index_sum.vjp(x=lambda g, at, *, dims: index(g, *at, dims=dims))
 
 
 @op("any_dtype")
@@ -176,15 +171,11 @@ def gather(xp: Any, x: Any, at: Any, *, dim: int) -> Any:
         return x[_along(xp, at, dim)]
 
 
-@op("any_dtype")
+@op("any_dtype", transpose_of=gather)
 def gather_sum(xp: Any, x: Any, at: Any, *, shape: Shape, dim: int) -> Any:
     """Zeros of ``shape`` with x added where ``gather`` would read; the transpose of gather."""
     with _bounds():
         return _add_at(xp, shape, _along(xp, at, dim), x)
-
-
-gather.vjp(x=lambda g, x_shape, at, *, dim: gather_sum(g, at, shape=x_shape, dim=dim))
-gather_sum.vjp(x=lambda g, at, *, dim: gather(g, at, dim=dim))
 
 
 @op("any_dtype")

@@ -40,12 +40,9 @@ permute.batched(shifted(dims=kept_first))
 
 @op("linear", "view")
 def expand(xp: Any, x: Any, *, shape: Shape) -> Any:
-    """x broadcast to ``shape``. The engine sums the gradient back."""
+    """x broadcast to ``shape``. (...) -> shape"""
     padded = (1,) * (len(shape) - x.ndim) + x.shape
     return x.reshape(shape) if padded == shape else xp.broadcast_to(x, shape)  # NumPy's broadcasts are read-only
-
-
-expand.vjp(x=lambda g: g)
 
 
 @expand.batched
@@ -54,13 +51,10 @@ def _expand_batched(call: Any) -> Any:
     return expand(call.front(0, len(target)), shape=(call.size, *target))
 
 
-@op("linear")
+@op("linear", transpose_of=expand)
 def sum_to(xp: Any, x: Any, *, shape: Shape) -> Any:
     """x summed over the dimensions in which it was broadcast from ``shape``; the transpose of expand."""
     return x.sum(axis=reduced(x.shape, shape)).reshape(shape)
-
-
-sum_to.vjp(x=lambda g, x_shape: expand(g, shape=x_shape))
 
 
 @sum_to.batched
@@ -89,18 +83,15 @@ def diagonal(xp: Any, x: Any, *, offset: int, dims: tuple[int, int]) -> Any:
     return _diagonal(xp, x, offset, dims)
 
 
-@op("linear")
+diagonal.batched(shifted(dims=behind))
+
+
+@op("linear", transpose_of=diagonal)
 def undiagonal(xp: Any, x: Any, *, shape: Shape, offset: int, dims: tuple[int, int]) -> Any:
     """Zeros of ``shape`` with x on a diagonal; the transpose of diagonal."""
     out = xp.zeros(shape, dtype=x.dtype)
     _diagonal(xp, out, offset, dims)[...] = x
     return out
-
-
-diagonal.vjp(x=lambda g, x_shape, *, offset, dims: undiagonal(g, shape=x_shape, offset=offset, dims=dims))
-undiagonal.vjp(x=lambda g, *, offset, dims: diagonal(g, offset=offset, dims=dims))
-diagonal.batched(shifted(dims=behind))
-undiagonal.batched(shifted(dims=behind, shape=in_front))
 
 
 @op("linear")
@@ -160,18 +151,15 @@ def part(xp: Any, x: Any, *, at: Index) -> Any:
     return x[key(at)]
 
 
-@op("linear", name="unslice")
+part.batched(shifted(at=all_samples))
+
+
+@op("linear", name="unslice", transpose_of=part)
 def unpart(xp: Any, x: Any, *, at: Index, shape: Shape) -> Any:
     """Zeros of ``shape`` with x in the part that ``at`` chooses; the transpose of slice."""
     out = xp.zeros(shape, dtype=x.dtype)
     out[key(at)] = x
     return out
-
-
-part.vjp(x=lambda g, x_shape, *, at: unpart(g, at=at, shape=x_shape))
-unpart.vjp(x=lambda g, *, at: part(g, at=at))
-part.batched(shifted(at=all_samples))
-unpart.batched(shifted(at=all_samples, shape=in_front))
 
 
 @op

@@ -1,6 +1,6 @@
 """Batching rules for ops that do the same with one dimension more, if parameters that speak of dimensions pass over it.
 
-``flip.batched(shifted(dims=behind))`` says that ``flip`` runs on a batch as on a sample, with 1 added to each of ``dims``.
+``flip.batched(shifted(dims=behind))``: ``flip`` does with a batch what it does with a sample, 1 added to all ``dims``.
 """
 
 from __future__ import annotations

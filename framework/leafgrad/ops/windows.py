@@ -97,7 +97,7 @@ def unfold(xp: Any, x: Any, *, windows: Windows) -> Any:
     return out.reshape((*planes, *windows.kernel, *windows.size))
 
 
-@op("linear")
+@op("linear", transpose_of=unfold)
 def fold(xp: Any, x: Any, *, windows: Windows) -> Any:
     """Every element of every window added where it was; the transpose of unfold. -> (..., *length)"""
     planes = x.shape[: x.ndim - 2 * len(windows.size)]
@@ -115,10 +115,6 @@ def unframed(xp: Any, frame: Any, windows: Windows) -> Any:
     out = xp.zeros((*_planes(frame, windows), *windows.length), dtype=frame.dtype)
     out[(..., *source)] = frame[(..., *places)]
     return out
-
-
-unfold.vjp(x=lambda g, *, windows: fold(g, windows=windows))
-fold.vjp(x=lambda g, *, windows: unfold(g, windows=windows))
 
 
 # ---- the largest of each window -------------------------------------------------------------------------------------
@@ -186,7 +182,7 @@ def window_pick(xp: Any, x: Any, at: Any, *, windows: Windows) -> Any:
     return x.reshape(-1)[_flat(xp, at, windows)].reshape(at.shape)
 
 
-@op("any_dtype")
+@op("any_dtype", transpose_of=window_pick)
 def window_place(xp: Any, v: Any, at: Any, *, windows: Windows) -> Any:
     """Zeros with v added where ``window_pick`` would read; its transpose. (..., *size) twice -> (..., *length)"""
     out = xp.zeros((*_planes(v, windows), *windows.length), dtype=v.dtype)
@@ -202,8 +198,8 @@ def _flat(xp: Any, at: Any, windows: Windows) -> Any:
 
 
 window_max.vjp(x=lambda g, x, *, windows: window_place(g, window_argmax(x, windows=windows), windows=windows))
-window_pick.vjp(x=lambda g, at, *, windows: window_place(g, at, windows=windows), at=zero)
-window_place.vjp(v=lambda g, at, *, windows: window_pick(g, at, windows=windows), at=zero)
+window_pick.vjp(at=zero)
+window_place.vjp(at=zero)
 window_max.label = "MaxPoolBackward0"
 
 for _op in (unfold, fold, window_max, window_argmax, window_pick, window_place):  # leading dimensions are a batch
