@@ -6,6 +6,8 @@ that has it makes an array of that shape.
 
 from __future__ import annotations
 
+from typing import Any
+
 from leafgrad.ops import messages
 from leafgrad.ops.abstract import Abstract, Shape
 from leafgrad.ops.declarations import Declarations
@@ -38,7 +40,7 @@ def pair(op: Declarations, partner: Declarations) -> None:
         derive(one, other)
 
 
-def derive(op: Declarations, partner: Declarations) -> None:
+def derive(op: Declarations, partner: Any) -> None:
     """Declare of ``op`` what follows from its ``partner``."""
     origin = f"transpose of {partner.name}"
     first, *others = op.signature.arguments
