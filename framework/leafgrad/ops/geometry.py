@@ -48,3 +48,13 @@ def moved(ndim: int, source: int, target: int) -> tuple[int, ...]:
 def inverse(order: Shape) -> tuple[int, ...]:
     """The permutation that undoes another one."""
     return tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
+def window_count(n: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    """How many windows fit on n elements, ``padding`` more on both sides together; less than 1 if none does."""
+    return (n + padding - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def window_span(count: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    """On how many elements, with that padding, so many windows fit exactly; the inverse of ``window_count``."""
+    return (count - 1) * stride + dilation * (kernel - 1) + 1 - padding

@@ -8,6 +8,7 @@ import math
 from typing import Any, NamedTuple, Self
 
 from leafgrad.ops.define import op
+from leafgrad.ops.geometry import window_span
 from leafgrad.ops.select import zero
 from leafgrad.ops.shifted import shifted
 
@@ -38,8 +39,7 @@ class Windows(NamedTuple):
     @property
     def extent(self) -> Sizes:
         """How many elements lie between the first of the first window and the last of the last one, both included."""
-        steps = zip(self.size, self.stride, self.kernel, self.dilation, strict=True)
-        return tuple((m - 1) * s + (k - 1) * d + 1 for m, s, k, d in steps)
+        return tuple(map(window_span, self.size, self.kernel, self.stride, (0,) * len(self.size), self.dilation))
 
     def along(self, d: int) -> Self:
         """The same windows in one dimension alone."""
