@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad.autograd.functional import basis
-from leafgrad.batching import tree
+from leafgrad.batching import pytree
 from leafgrad.batching.vmap import check_randomness, vmap
 from leafgrad.func.arguments import Argnums, chosen, named, tensors, with_aux
 from leafgrad.func.level import Level, pulled, pushed, zeros
@@ -80,9 +80,9 @@ def _jacobian(func: Any, argnums: Argnums, has_aux: bool, blocks: Any, what: str
             every, by = chosen(level, args, argnums)
             output, aux = with_aux(func(*every, **kwargs), has_aux, what)
             outputs, form = tensors(output, what)
-        leaves, structure = tree.flatten(by)
-        found = [tree.unflatten(structure, iter(blocks(level, out, leaves))) for out in outputs]
-        result = tree.unflatten(form, iter(found))
+        leaves, structure = pytree.flatten(by)
+        found = [pytree.unflatten(structure, iter(blocks(level, out, leaves))) for out in outputs]
+        result = pytree.unflatten(form, iter(found))
         return (result, level.settled(aux)) if has_aux else result
 
     return named(jacobian, func)

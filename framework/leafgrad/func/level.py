@@ -8,7 +8,7 @@ from typing import Any, Self
 from leafgrad import modes
 from leafgrad.autograd import api, forward
 from leafgrad.autograd.local import close, local, open_to, settled
-from leafgrad.batching import tree
+from leafgrad.batching import pytree
 from leafgrad.ops.convert import new_full
 from leafgrad.tensor.tensor import Tensor
 
@@ -46,12 +46,12 @@ class Level:
             self.leaves.append(made)
             return made
 
-        return tree.mapped(leaf, values)
+        return pytree.mapped(leaf, values)
 
     def settled(self, values: Any) -> Any:
         """Nested results as they are outside; after the end of this derivative."""
-        leaves, structure = tree.flatten(values)
-        return tree.unflatten(structure, iter(settled(leaves, self.recorded)))
+        leaves, structure = pytree.flatten(values)
+        return pytree.unflatten(structure, iter(settled(leaves, self.recorded)))
 
 
 def pulled(outputs: list[Tensor], leaves: list[Tensor], gradients: list[Tensor] | None, retain: bool) -> list[Tensor]:
