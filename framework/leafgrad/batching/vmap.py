@@ -10,7 +10,7 @@ from typing import Any
 from leafgrad import modes
 from leafgrad.batching import pytree, random
 from leafgrad.batching.batched import Batch, batches_of
-from leafgrad.batching.boundary import enter, leave, spread
+from leafgrad.batching.boundary import enter, leave, unbatched_arguments
 from leafgrad.ops import carriers
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.tensor import Tensor
@@ -220,4 +220,4 @@ class Run:
         return leave(output, batch=batch, dim=dim % ndim)
 
 
-carriers.adopt_batches(spread, random.draw, random.independent)
+carriers.install_vmap(unbatched_arguments, random.draw, random.independent)
