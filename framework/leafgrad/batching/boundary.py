@@ -1,8 +1,8 @@
 """Where graphs cross the edge of a vmap: the ops that make and unmake batches.
 
 ``enter`` and ``leave`` are each other's transpose, and so are ``fill`` and ``total``. A tensor from outside that meets
-a batched one goes through ``unbatched``, which computes nothing: it is where gradients of samples are summed, unless the
-gradient is taken inside the same vmap, where each sample has its own.
+a batched one goes through ``unbatched``, which computes nothing: it is where gradients of samples are summed, unless
+the gradient is taken inside the same vmap, where each sample has its own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from leafgrad.ops import carriers, reduce
 from leafgrad.ops.node import TensorBase, Version
 from leafgrad.ops.op import Op
 from leafgrad.ops.signature import Signature
+from leafgrad.ops.transpose import pair
 
 
 class Boundary(Op):
@@ -66,10 +67,8 @@ def unbatched(xp: Any, x: Any, *, batches: tuple[Batch, ...]) -> Any:
     return x
 
 
-enter.vjp(x=lambda g, *, batch, dim: leave(g, batch=batch, dim=dim))
-leave.vjp(x=lambda g, *, batch, dim: enter(g, batch=batch, dim=dim))
-fill.vjp(x=lambda g, *, batch: total(g, batch=batch))
-total.vjp(x=lambda g, *, batch: fill(g, batch=batch))
+pair(leave, enter)
+pair(total, fill)
 
 
 def _summed(g: Any, *, batches: tuple[Batch, ...]) -> Any:
