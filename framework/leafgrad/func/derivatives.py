@@ -7,7 +7,7 @@ from typing import Any
 
 from leafgrad.batching import pytree
 from leafgrad.func.arguments import Argnums, chosen, named, tensors, with_aux
-from leafgrad.func.level import Level, pulled, pushed
+from leafgrad.func.level import Level, jvps, vjps
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["grad", "grad_and_value", "jvp", "linearize", "vjp"]
@@ -56,7 +56,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
                     "you wanted to use the vjp or jacrev APIs instead?"
                 )
             leaves, structure = pytree.flatten(by)
-        found = pytree.unflatten(structure, iter(pulled([output], leaves, None, False)))
+        found = pytree.unflatten(structure, iter(vjps([output], leaves, None, False)))
         value, aux = level.settled((output, aux))
         return found, (value, aux) if has_aux else value
 
@@ -97,7 +97,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
                 f"function. cotangents: {pytree.spelled(theirs)}, primal output: {pytree.spelled(form)}"
             )
-        found = pulled(outputs, flat, given, retain_graph)
+        found = vjps(outputs, flat, given, retain_graph)
         return pytree.unflatten(structure, iter(found))
 
     value, aux = level.settled((output, aux))
@@ -153,7 +153,7 @@ def jvp(
         output, aux = with_aux(func(*leaves), has_aux, JVP)
         outputs, form = tensors(output, JVP)
     flat, _ = pytree.flatten(leaves)
-    derivative = pytree.unflatten(form, iter(pushed(outputs, flat, moves, strict)))
+    derivative = pytree.unflatten(form, iter(jvps(outputs, flat, moves, strict)))
     value, aux = level.settled((output, aux))
     return (value, derivative, aux) if has_aux else (value, derivative)
 
@@ -181,6 +181,6 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                 f"Expected the tangents {pytree.spelled(theirs)} to have the same argspec as the primals "
                 f"{pytree.spelled(structure)}"
             )
-        return pytree.unflatten(form, iter(pushed(outputs, flat, moves)))
+        return pytree.unflatten(form, iter(jvps(outputs, flat, moves)))
 
     return level.settled(output), jvp_fn

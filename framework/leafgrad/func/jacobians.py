@@ -9,7 +9,7 @@ from leafgrad.autograd.functional import basis
 from leafgrad.batching import pytree
 from leafgrad.batching.vmap import check_randomness, vmap
 from leafgrad.func.arguments import Argnums, chosen, named, tensors, with_aux
-from leafgrad.func.level import Level, pulled, pushed, zeros
+from leafgrad.func.level import Level, jvps, vjps, zeros
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
@@ -41,7 +41,7 @@ def jacrev(
     def rows(level: Level, output: Tensor, leaves: list[Tensor]) -> list[Tensor]:
         if not output.numel():
             return [shaped(zeros(x), (*output.shape, *x.shape)) for x in leaves]
-        by = vmap(lambda e: tuple(pulled([output], leaves, [e], True)), chunk_size=chunk_size)
+        by = vmap(lambda e: tuple(vjps([output], leaves, [e], True)), chunk_size=chunk_size)
         return [block.reshape(*output.shape, *x.shape) for block, x in zip(by(basis(output)), leaves, strict=True)]
 
     return _jacobian(func, argnums, has_aux, rows, "jacrev")
@@ -60,7 +60,7 @@ def jacfwd(
         blocks = []
         for x in leaves:
             if x.numel():
-                by = vmap(lambda e, x=x: pushed([output], [x], [e])[0], out_dims=-1)
+                by = vmap(lambda e, x=x: jvps([output], [x], [e])[0], out_dims=-1)
                 blocks.append(by(basis(x)).reshape(*output.shape, *x.shape))
             else:
                 blocks.append(shaped(zeros(output), (*output.shape, *x.shape)))

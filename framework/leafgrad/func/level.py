@@ -54,7 +54,7 @@ class Level:
         return pytree.unflatten(structure, iter(settled(leaves, self.recorded)))
 
 
-def pulled(outputs: list[Tensor], leaves: list[Tensor], gradients: list[Tensor] | None, retain: bool) -> list[Tensor]:
+def vjps(outputs: list[Tensor], leaves: list[Tensor], gradients: list[Tensor] | None, retain: bool) -> list[Tensor]:
     """The gradients of ``outputs`` by ``leaves``, zeros where there is none; recorded where someone may want that."""
     pairs = [
         (o, None if gradients is None else g)
@@ -75,7 +75,7 @@ def pulled(outputs: list[Tensor], leaves: list[Tensor], gradients: list[Tensor] 
     return settled(list(found), recorded)
 
 
-def pushed(outputs: list[Tensor], leaves: list[Tensor], tangents: list[Tensor], strict: bool = False) -> list[Tensor]:
+def jvps(outputs: list[Tensor], leaves: list[Tensor], tangents: list[Tensor], strict: bool = False) -> list[Tensor]:
     """The derivatives of ``outputs`` as ``leaves`` move along ``tangents``; recorded where someone may want that."""
     recorded = modes.is_grad_enabled() and is_open(outputs, tangents)
     found = forward.push(tuple(outputs), tuple(leaves), tuple(tangents), recorded, strict)
