@@ -124,31 +124,31 @@ logcumsumexp.vjp(x=_logcumsumexp_x)
 
 
 def running_best(xp: Any, better: Any, x: Any, dim: int) -> tuple[Any, Any]:
-    """Best value so far and its place, where ``better(new, old)`` lets a later element replace an earlier one."""
+    """Best value so far and its index, where ``better(new, old)`` lets a later element replace an earlier one."""
     n = x.shape[dim]
     sizes = [1] * x.ndim
     sizes[dim] = n
-    place = xp.zeros(x.shape, "int64") + xp.arange(n).reshape(sizes)
+    index = xp.zeros(x.shape, "int64") + xp.arange(n).reshape(sizes)
     best, reach = x.copy(), 1
     while reach < n:
         late, early = part(x, dim, reach, None), part(x, dim, None, n - reach)
         keep = better(best[late], best[early])
-        best[late], place[late] = xp.where(keep, best[late], best[early]), xp.where(keep, place[late], place[early])
+        best[late], index[late] = xp.where(keep, best[late], best[early]), xp.where(keep, index[late], index[early])
         reach *= 2
-    return best, place
+    return best, index
 
 
 @op("along", "nondifferentiable")
 def cummax(xp: Any, x: Any, *, dim: int) -> Any:
     """Index of the largest element up to each along ``dim``, the last of equal ones; nan counts as largest."""
-    return _best_place(xp, lambda new, old: (new >= old) | (new != new), x, dim)
+    return _best_index(xp, lambda new, old: (new >= old) | (new != new), x, dim)
 
 
 @op("along", "nondifferentiable")
 def cummin(xp: Any, x: Any, *, dim: int) -> Any:
     """Index of the smallest element up to each along ``dim``, the last of equal ones; nan counts as smallest."""
-    return _best_place(xp, lambda new, old: (new <= old) | (new != new), x, dim)
+    return _best_index(xp, lambda new, old: (new <= old) | (new != new), x, dim)
 
 
-def _best_place(xp: Any, better: Any, x: Any, dim: int) -> Any:
+def _best_index(xp: Any, better: Any, x: Any, dim: int) -> Any:
     return running_best(xp, better, x, dim)[1] if x.ndim else xp.zeros((), "int64")

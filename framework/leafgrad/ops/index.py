@@ -36,7 +36,7 @@ def _ladder(xp: Any, n: int, axis: int, ndim: int) -> Any:
 
 
 def _along(xp: Any, at: Any, dim: int) -> tuple[Any, ...]:
-    """The key of ``gather``: ``at`` along ``dim``, each element's own place elsewhere."""
+    """The key of ``gather``: ``at`` along ``dim``, each element's own index elsewhere."""
     return tuple(at if d == dim else _ladder(xp, n, d, at.ndim) for d, n in enumerate(at.shape))
 
 
@@ -61,13 +61,13 @@ def _spelled_out(xp: Any, shape: Shape, at: Sequence[Any], dims: tuple[int, ...]
 def _add_at(xp: Any, shape: Shape, key: tuple[Any, ...], values: Any) -> Any:
     """Zeros of ``shape`` with ``values`` added at ``key``; through one flat index, for which ufunc.at is fast."""
     out = xp.zeros(shape, dtype=values.dtype)
-    flat = _flat_places(xp, shape, key)
+    flat = _flat_index(xp, shape, key)
     xp.add.at(out.reshape(-1), xp.broadcast_to(flat, values.shape).reshape(-1), values.reshape(-1))
     return out
 
 
-def _flat_places(xp: Any, shape: Shape, key: tuple[Any, ...]) -> Any:
-    """The places of ``key`` in the flattened array."""
+def _flat_index(xp: Any, shape: Shape, key: tuple[Any, ...]) -> Any:
+    """The index of what ``key`` chooses in the flattened array."""
     flat, stride = 0, 1
     for n, k in zip(reversed(shape), reversed(key), strict=True):
         xp.broadcast_to(xp.zeros((), dtype="bool"), (n,))[k]  # an IndexError if something is out of range
@@ -118,11 +118,11 @@ class _Batch:
     """
 
     def __init__(self, call: Any, first: int, shape: Shape, ahead: bool) -> None:
-        places = range(first, len(call.args))
-        arrays, dims = [call.shape(i) for i in places], call.params["dims"]
-        width, own = max(map(len, arrays)), any(call.inside[i] for i in places)
+        slots = range(first, len(call.args))
+        arrays, dims = [call.shape(i) for i in slots], call.params["dims"]
+        width, own = max(map(len, arrays)), any(call.inside[i] for i in slots)
         self.shape = index_shape(shape, arrays, dims)
-        self.at = [call.aligned(i, width) for i in places]
+        self.at = [call.aligned(i, width) for i in slots]
         self.dims = tuple([d + ahead for d in dims])
         if own and ahead:
             self.dims, self.at = (0, *self.dims), [call.arange(width), *self.at]
@@ -192,7 +192,7 @@ scatter.vjp(x=lambda g, at, *, dim: scatter(g, at, 0, dim=dim), v=lambda g, at, 
 
 @op("any_dtype")
 def scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) -> Any:
-    """The largest (smallest) of x and all of v that goes to the same place; equal ones share the gradient.
+    """The largest (smallest) of x and all of v that goes to the same index; equal ones share the gradient.
 
     At nan that is nan.
     """
@@ -222,33 +222,33 @@ scatter_best.vjp(
 
 @op("any_dtype")
 def scatter_product(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
-    """x times the product of all of v that goes to the same place.
+    """x times the product of all of v that goes to the same index.
 
-    Sorted by place, neighbours are multiplied in log2(n) sweeps; CUDA has no atomic product.
+    Sorted by index, neighbours are multiplied in log2(n) sweeps; CUDA has no atomic product.
     """
     with _bounds():
-        flat = xp.broadcast_to(_flat_places(xp, x.shape, _along(xp, at, dim)), v.shape).reshape(-1)
+        flat = xp.broadcast_to(_flat_index(xp, x.shape, _along(xp, at, dim)), v.shape).reshape(-1)
     order = xp.argsort(flat, kind="stable")
-    place, run, reach = flat[order], v.reshape(-1)[order], 1
-    while reach < len(place):
-        same = place[reach:] == place[:-reach]
+    target, run, reach = flat[order], v.reshape(-1)[order], 1
+    while reach < len(target):
+        same = target[reach:] == target[:-reach]
         run[reach:] *= xp.where(same, run[:-reach], 1)
         reach *= 2
-    last = xp.ones(len(place), "bool")
-    last[:-1] = place[1:] != place[:-1]
-    factors = xp.ones(x.size + 1, dtype=x.dtype)  # with a place for what is not the last of its run
-    factors[xp.where(last, place, x.size)] = run
+    last = xp.ones(len(target), "bool")
+    last[:-1] = target[1:] != target[:-1]
+    factors = xp.ones(x.size + 1, dtype=x.dtype)  # with one for what is not the last of its run
+    factors[xp.where(last, target, x.size)] = run
     return x * factors[:-1].reshape(x.shape)
 
 
 def _others(g: Any, x: Any, product: Any, zeros: Any) -> Any:
-    """g times the product of all that goes to a place but x, given that of all but the ``zeros`` many zeros."""
+    """g times the product of all that goes to an index but x, given that of all but the ``zeros`` many zeros."""
     alone = where((zeros == 1) & (x == 0), product, 0)
     return g * where(zeros == 0, product / where(x == 0, 1, x), alone)
 
 
 def _without_zeros(x: Any, at: Any, v: Any, dim: int) -> tuple[Any, Any]:
-    """The product of what is not zero at each place, and how many zeros there are."""
+    """The product of what is not zero at each index, and how many zeros there are."""
     one = new_full(x, shape=(), value=1)
     product = scatter_product(where(x == 0, 1, x), at, where(v == 0, 1, v), dim=dim)
     return product, where(x == 0, one, 0) + gather_sum(where(v == 0, one, 0), at, shape=tuple(x.shape), dim=dim)
@@ -267,7 +267,7 @@ scatter_product.vjp(x=_product_x, v=_product_v)
 
 
 def _along_batched(call: Any) -> Any:
-    """Each element's own place elsewhere is its own sample, too. Numbers have one dimension for this purpose."""
+    """Each element's own index elsewhere is its own sample, too. Numbers have one dimension for this purpose."""
     shape = call.params.get("shape", call.shape(1 if call.op is gather else 0))
     args = [call.front(i, max(call.widest(), 1)) for i in range(len(call.args))]
     changes = {"shape": (call.size, *(shape or (1,)))} if "shape" in call.params else {}
