@@ -82,6 +82,20 @@ def test_a_rule_that_is_given_goes_first():
         thinned.vjp(x=lambda g: g)
 
 
+def test_the_partner_may_have_a_rule():
+    for _ in range(2):  # as for an op of somebody else
+
+        @op(transpose_of=shape.flip)
+        def unflipped(xp, x, *, dims):
+            """x in reverse order along dims."""
+            return xp.flip(x, dims).copy()
+
+        x = leafgrad.ones(2, 3, dtype=leafgrad.float64, requires_grad=True)
+        assert gradgradcheck(lambda x, f=unflipped: leafgrad.sin(f(x, dims=(1,))), (x,))
+    assert shape.flip.transpose is None
+    assert shape.flip.origins["vjp x"].startswith("leafgrad.ops.shape")
+
+
 def test_batches_of_both():
     for rule in (shifted(dim=behind), lambda call: None):
         thinned, thickened = make(rule)
@@ -97,7 +111,7 @@ def test_batches_of_both():
 
 def test_what_does_not_fit():
     thinned, _ = make()
-    with pytest.raises(OpDefinitionError, match="'thinned' is the transpose of 'thickened' already"):
+    with pytest.raises(OpDefinitionError, match="'thinned' has its gradient from 'thickened' already"):
 
         @op(transpose_of=thinned)
         def again(xp, x, w, *, dim, start=0, shape):

@@ -138,6 +138,27 @@ class BatchedCall:
         """Independent draws for each element, or for each row of the last dimension: so for each sample, too."""
         return self.op(self.args[0], **self.params)
 
+    def sample_by_sample(self) -> Any:
+        """A loop over the samples: right for any op whose result has one shape, and slow, which is said once for each.
+
+        Raises:
+            RuntimeError: there are no samples.
+        """
+        op = self.op
+        tell(op)
+        if not self.size:
+            raise RuntimeError(
+                f"vmap: the op {op.name!r} has no batching rule and there are no samples to tell its result's shape; "
+                f"give it a rule with @{op.name}.batched"
+            )
+        results = [
+            op(*[part(a, at=(k,)) if i else a for a, i in zip(self.args, self.inside, strict=True)], **self.params)
+            for k in range(self.size)
+        ]
+        if type(results[0]) is tuple:
+            return tuple([stacked([r[k] for r in results]) for k in range(len(results[0]))])
+        return stacked(results)
+
     def dynamic(self) -> NoReturn:
         """Refuse: the shape of the result depends on values."""
         raise RuntimeError(
@@ -161,36 +182,22 @@ def widened(x: Any, has: int, wants: int | None) -> Any:
 
 def run(call: BatchedCall) -> Any:
     """The raw result, with the batch in front."""
-    return (call.op.batching or sample_by_sample)(call)
+    rule = call.op.batching
+    return call.sample_by_sample() if rule is None else rule(call)
 
 
-# ---- without a rule -----------------------------------------------------------------------------------------------
+def stacked(parts: list[Any]) -> Any:
+    return cat(*[reshape(p, shape=(1, *p.shape)) for p in parts], dim=0)
+
 
 _told: Final[set[str]] = set()
 
 
-def sample_by_sample(call: BatchedCall) -> Any:
-    """A loop over the samples: right for any op whose result has one shape, and slow, which is said once for each."""
-    op = call.op
+def tell(op: Any) -> None:
+    """Say once of an op that it runs sample by sample."""
     if op.name not in _told:
         _told.add(op.name)
         messages.warn(
             f"There is a performance drop because vmap has no batching rule for the op {op.name!r} and runs it sample "
             f"by sample. Give it one with @{op.name}.batched, or a trait from which one follows"
         )
-    if not call.size:
-        raise RuntimeError(
-            f"vmap: the op {op.name!r} has no batching rule and there are no samples to tell its result's shape; give "
-            f"it a rule with @{op.name}.batched"
-        )
-    results = [
-        op(*[part(a, at=(k,)) if i else a for a, i in zip(call.args, call.inside, strict=True)], **call.params)
-        for k in range(call.size)
-    ]
-    if type(results[0]) is tuple:
-        return tuple([stacked([r[k] for r in results]) for k in range(len(results[0]))])
-    return stacked(results)
-
-
-def stacked(parts: list[Any]) -> Any:
-    return cat(*[reshape(p, shape=(1, *p.shape)) for p in parts], dim=0)

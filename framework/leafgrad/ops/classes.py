@@ -9,7 +9,6 @@ from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.define import op
 from leafgrad.ops.reduce import log_softmax, softmax, sum
 from leafgrad.ops.shape import reshape
-from leafgrad.ops.shifted import behind, shifted
 
 POSITIVE = (1 << 62) - 1
 
@@ -35,9 +34,6 @@ def pick(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
     return xp.where(kept, x[key], 0)
 
 
-pick.batched(shifted(dim=behind))
-
-
 @op("any_dtype", transpose_of=pick)
 def place(xp: Any, v: Any, target: Any, *, shape: tuple[int, ...], dim: int, ignore: int) -> Any:
     """Zeros of ``shape`` with v written where ``pick`` would read; the transpose of pick. (n, ...) -> (n, c, ...)"""
@@ -45,6 +41,15 @@ def place(xp: Any, v: Any, target: Any, *, shape: tuple[int, ...], dim: int, ign
     kept, key = _key(xp, shape, target, dim, ignore)
     out[key] = xp.where(kept, v, 0)
     return out
+
+
+def _one_class_batched(call: Any) -> Any:
+    shape = {"shape": (call.size, *call.params["shape"])} if "shape" in call.params else {}
+    return call.again(call.front(0), call.front(1), dim=call.params["dim"] + 1, **shape)
+
+
+pick.batched(_one_class_batched)
+place.batched(_one_class_batched)
 
 
 # ---- the mean cross-entropy, whole --------------------------------------------------------------------------------

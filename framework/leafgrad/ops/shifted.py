@@ -32,7 +32,10 @@ def all_samples(at: tuple[Any, ...], n: int) -> tuple[Any, ...]:
 
 
 class Shifted:
-    """A batching rule: the op itself, with the batch in front of every argument and some parameters changed."""
+    """A batching rule: the op itself, with the batch in front of every argument and some parameters changed.
+
+    Other arguments broadcast to the first. One with more dimensions would move those that parameters speak of.
+    """
 
     def __init__(self, changes: dict[str, Change]) -> None:
         self.changes = changes
@@ -42,12 +45,15 @@ class Shifted:
         return params | {name: change(params[name], n) for name, change in self.changes.items() if name in params}
 
     def __call__(self, call: Any) -> Any:
-        args = [call.front(i) for i in range(len(call.args))]
+        ndim = call.ndim(0) if self.changes else call.widest()
+        if call.widest() > ndim:
+            return call.sample_by_sample()
+        args = [call.front(i, ndim) for i in range(len(call.args))]
         return call.op(*args, **self.changed(call.params, call.size))
 
 
 def shifted(**changes: Change) -> Shifted:
-    """A rule for ``op.batched``. Dimensions in front of those that the op works on must be a batch to it already.
+    """A rule for ``op.batched``, of an op to which dimensions in front of those that it works on are a batch already.
 
     Args:
         changes: for each parameter that speaks of dimensions, how it changes: ``behind``, ``in_front``, ``kept_first``,

@@ -15,16 +15,16 @@ from leafgrad.ops.shifted import Shifted, in_front
 
 
 def pair(op: Declarations, partner: Declarations) -> None:
-    """Declare what follows of ``op``, and of its ``partner``, where nothing is declared already.
+    """Declare what follows of ``op``, and of its ``partner`` unless that has a rule of its own for its first argument.
 
     Raises:
-        OpDefinitionError: their arguments or parameters do not fit, or the partner has another transpose.
+        OpDefinitionError: their arguments or parameters do not fit, or the partner has its rule from another op.
     """
     if not isinstance(partner, Declarations):
         raise messages.definition(op.name, f"transpose_of: expected an op, got {partner!r}")
     if partner.transpose is not None:
         raise messages.definition(
-            op.name, f"transpose_of: {partner.name!r} is the transpose of {partner.transpose.name!r} already"
+            op.name, f"transpose_of: {partner.name!r} has its gradient from {partner.transpose.name!r} already"
         )
     ours, theirs = op.signature, partner.signature
     alike = (len(ours.arguments), ours.variadic) == (len(theirs.arguments), theirs.variadic)
@@ -35,14 +35,14 @@ def pair(op: Declarations, partner: Declarations) -> None:
             f"transpose_of: expected a first argument, and apart from it and from shape the same as "
             f"{partner.name}({theirs}), got ({ours})",
         )
-    op.transpose, partner.transpose = partner, op
-    for one, other in ((op, partner), (partner, op)):
+    given = f"vjp {theirs.arguments[0]}" in partner.origins
+    for one, other in ((op, partner),) if given else ((op, partner), (partner, op)):
         derive(one, other)
 
 
 def derive(op: Declarations, partner: Any) -> None:
     """Declare of ``op`` what follows from its ``partner``."""
-    origin = f"transpose of {partner.name}"
+    op.transpose, origin = partner, f"transpose of {partner.name}"
     first, *others = op.signature.arguments
     if f"vjp {first}" not in op.origins:
         sources = ["g", *[f"args[{i}]" for i in range(1, len(others) + 1)]]
