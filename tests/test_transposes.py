@@ -109,6 +109,31 @@ def test_batches_of_both():
     assert leafgrad.equal(back, leafgrad.stack([thickened(each, w, dim=1, shape=(2, 4)) for each in y]))
 
 
+@pytest.mark.filterwarnings("ignore:There is a performance drop because vmap has no batching rule")
+@pytest.mark.parametrize("weight", [(), (1,), (2,), (3, 1), (3, 2), (2, 3, 1)], ids=str)
+@pytest.mark.parametrize("dims", [(0, None), (None, 0), (0, 0), (1, -1)], ids=str)
+def test_other_arguments_broadcast(weight, dims):
+    """Also where a weight for each sample has the size of some other dimension."""
+    thinned, thickened = make(shifted(dim=behind))
+    rng = np.random.default_rng(0)
+    size, sample = 2, (3, 4)
+    whole = []
+    for own, d in zip((sample, weight), dims, strict=True):
+        at = None if d is None else d % (len(own) + 1)
+        whole.append(leafgrad.tensor(rng.normal(size=own if at is None else (*own[:at], size, *own[at:]))))
+
+    def there_and_back(x, w):
+        y = thinned(x, w, dim=1)
+        if y.ndim > 2:
+            return y
+        return leafgrad.sin(thickened(y, w, dim=-1, shape=(3, 4))) + func.grad(lambda x: thinned(x, w, dim=1).sum())(x)
+
+    found = func.vmap(there_and_back, dims)(*whole)
+    for k in range(size):
+        own = [a if d is None else a.select(d, k) for a, d in zip(whole, dims, strict=True)]
+        np.testing.assert_allclose(found[k].numpy(), there_and_back(*own).numpy(), rtol=1e-13)
+
+
 def test_what_does_not_fit():
     thinned, _ = make()
     with pytest.raises(OpDefinitionError, match="'thinned' has its gradient from 'thickened' already"):

@@ -270,3 +270,15 @@ def test_a_wrong_dim_is_an_error_of_a_sample():
         func.vmap(lambda x: squares(x, dim=1))(x)
     with pytest.raises(RuntimeError, match="squares: dim 0 appears multiple times"):
         func.vmap(lambda x: squares(x, dim=(0, -1)))(x)
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1, -2, (0, -1), None])
+def test_a_rule_without_a_trait_takes_negative_dims(dim):
+    @op
+    def sums(xp, x, *, dim):
+        return x.sum(axis=dim)
+
+    sums.batched(lambda call: call.along())
+    x = leafgrad.tensor(np.random.default_rng(0).normal(size=(2, 2, 2)))
+    for d in (0, 1, 2):
+        same(func.vmap(partial(sums, dim=dim), d)(x), looped(partial(sums, dim=dim), (x,), (d,), 2))

@@ -15,6 +15,7 @@ from leafgrad.ops.abstract import broadcast
 from leafgrad.ops.geometry import moved
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.shape import cat, expand, part, permute, reshape
+from leafgrad.ops.shifted import behind
 
 Shape = tuple[int, ...]
 
@@ -106,10 +107,10 @@ class BatchedCall:
         """An op along dimensions, or that takes them away. Numbers have one dimension for this purpose."""
         dim, ndim = self.params["dim"], self.widest()
         if isinstance(dim, tuple):
-            return self.again(*[self.front(i, ndim) for i in range(len(self.args))], dim=tuple([d + 1 for d in dim]))
+            return self.again(*[self.front(i, ndim) for i in range(len(self.args))], dim=behind(dim))
         if dim is None:
             return self.over_all()
-        out = self.again(*[self.front(i, max(ndim, 1)) for i in range(len(self.args))], dim=dim + 1)
+        out = self.again(*[self.front(i, max(ndim, 1)) for i in range(len(self.args))], dim=behind(dim))
         return out if ndim else self.reshaped(out, ())
 
     def over_all(self) -> Any:

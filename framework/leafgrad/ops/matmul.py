@@ -12,6 +12,7 @@ from typing import Any
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import mul
 from leafgrad.ops.shape import permute, reshape
+from leafgrad.ops.shifted import behind
 
 
 def swap(x: Any) -> Any:
@@ -184,7 +185,7 @@ cross.vjp(x=lambda g, y, *, dim: cross(y, g, dim=dim), y=lambda g, x, *, dim: cr
 @cross.batched
 def _cross_batched(call: Any) -> Any:
     ndim = call.widest()
-    return call.again(call.front(0, ndim), call.front(1, ndim), dim=call.params["dim"] + 1)
+    return call.again(call.front(0, ndim), call.front(1, ndim), dim=behind(call.params["dim"]))
 
 
 matmul.label, linear.label = "MmBackward0", "AddmmBackward0"  # as PyTorch names their nodes

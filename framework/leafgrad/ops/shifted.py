@@ -11,9 +11,11 @@ from typing import Any
 Change = Callable[[Any, int], Any]  # a parameter's value for one sample, and the size of the batch -> that for all
 
 
-def behind(dim: Any, n: int) -> Any:
-    """A dimension, or several, counted behind the batch."""
-    return tuple([d + 1 for d in dim]) if isinstance(dim, tuple) else dim + 1
+def behind(dim: Any, n: int = 0) -> Any:
+    """A dimension, or several, with the batch in front; negative ones count from the end, where nothing changes."""
+    if isinstance(dim, (tuple, list)):
+        return tuple([behind(d) for d in dim])
+    return dim + 1 if dim >= 0 else dim
 
 
 def in_front(shape: tuple[int, ...], n: int) -> tuple[int, ...]:
@@ -23,7 +25,7 @@ def in_front(shape: tuple[int, ...], n: int) -> tuple[int, ...]:
 
 def kept_first(dims: tuple[int, ...], n: int) -> tuple[int, ...]:
     """A permutation that leaves the batch where it is."""
-    return (0, *[d + 1 for d in dims])
+    return (0, *behind(dims))
 
 
 def all_samples(at: tuple[Any, ...], n: int) -> tuple[Any, ...]:
