@@ -330,7 +330,7 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
         raise TypeError(
             f"index_put(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}"
         )
-    plan = Plan(input, tuple(slice(None) if i is None else i for i in indices))
+    plan = Plan(input, tuple(slice(None) if i is None else _lifted(i)[0] for i in indices))
     dims = tuple(plan.dims)
     if not accumulate:
         put: Tensor = ops.index_put(input, values, *plan.indices, dims=dims)
