@@ -134,6 +134,11 @@ class Batched(Operators, SymbolBase):
         inner = self.array.beside(data) if isinstance(self.array, SymbolBase) else data
         return filled(inner, self.batch).copy()
 
+    def overwritten(self, data: Any) -> Any:
+        for batch in batches_of(self):
+            data = data if has(data, batch) else filled(data, batch)
+        return data
+
     def check_target(self, data: Any) -> None:
         if not all(has(data, b) for b in batches_of(self)):
             raise RuntimeError(

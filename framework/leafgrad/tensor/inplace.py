@@ -184,7 +184,7 @@ def _does_not_fit(x: Any, new: Any) -> RuntimeError:
 
 def _write_symbol(x: Any, symbol: Any) -> None:
     lift = TRACER.get().lift
-    lift(x)
+    symbol = lift(x).overwritten(symbol)
     if isinstance(x, View):
         _write_symbol(x._base, write_view(lift(x._base), symbol, steps=x._steps))
         x._root = x._base._data
