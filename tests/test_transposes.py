@@ -53,7 +53,7 @@ def test_pairs_of_the_core(pair):
     for a, b in (pair, pair[::-1]):
         assert a.origins[f"vjp {a.signature.arguments[0]}"] == f"transpose of {b.name}"
         assert ("shape" in a.signature.parameters) <= (a.shaping is not None)
-    assert str(one).split()[-2:] == ["transpose", other.name]
+    assert ["transpose", other.name] in [line.split() for line in str(one).splitlines()]
 
 
 def test_gradients_of_every_order():
