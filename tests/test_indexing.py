@@ -476,3 +476,17 @@ def test_searchsorted_refuses():
         leafgrad.searchsorted(e, e[0])
     with pytest.raises(RuntimeError, match="1 dimension"):
         leafgrad.bucketize(e, e)
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_index_put_with_an_index_without_dimensions(accumulate):
+    one, ends = np.array(1), np.array([0, -1])
+    for indices, values in (((one,), np.ones(3)), ((one, ends), np.ones(2)), ((ends, one), np.array(4.0))):
+        wanted = np.arange(6.0).reshape(2, 3)
+        if accumulate:
+            np.add.at(wanted, indices, values)
+        else:
+            wanted[indices] = values
+        x = leafgrad.arange(6.0, dtype=leafgrad.float64).reshape(2, 3)
+        given = tuple(map(leafgrad.tensor, indices))
+        np.testing.assert_array_equal(x.index_put(given, leafgrad.tensor(values), accumulate).numpy(), wanted)

@@ -425,3 +425,17 @@ def test_a_compiled_function_inside_is_refused():
     compiled = leafgrad.compile(lambda a: a * 2)
     with pytest.raises(RuntimeError, match=r"compile the whole, leafgrad.compile\(leafgrad.vmap\(f\)\)"):
         leafgrad.vmap(compiled)(leafgrad.tensor(X))
+
+
+def test_what_is_the_same_for_all_samples_is_written_into_a_batch_when_compiled():
+    def function(x, y):
+        a, b = x.clone(), x.clone()
+        a.fill_(3.0)
+        a.unsqueeze(0).add_(x)
+        b.copy_(y.mean())
+        return a * b.mul_(x)
+
+    x, y = leafgrad.arange(3.0), leafgrad.arange(2.0)
+    step = leafgrad.compile(lambda x, y: leafgrad.vmap(function, (0, None))(x, y))
+    for _ in range(3):
+        assert step(x, y).tolist() == [0.0, 2.0, 5.0]

@@ -19,7 +19,6 @@ from typing import Any
 from leafgrad import backends
 from leafgrad.ops import carriers
 from leafgrad.ops.node import SymbolBase, TensorBase
-from leafgrad.ops.op import Op
 
 # The modules of leafgrad.tensor whose functions compute with tensors.
 SUBJECTS = frozenset(
@@ -69,12 +68,10 @@ def fits(name: str) -> bool:
     found = vars(sys.modules["leafgrad"]).get(name)
     if name.startswith("_") or name in UNFIT:
         return False
-    if isinstance(found, Op) or name in LIKE:
-        return True
     if not inspect.isfunction(found):
         return False
     room, _, subject = inspect.unwrap(found).__module__.rpartition(".")
-    return room == "leafgrad.tensor" and subject in SUBJECTS
+    return name in LIKE or room == "leafgrad.ops" or (room == "leafgrad.tensor" and subject in SUBJECTS)
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

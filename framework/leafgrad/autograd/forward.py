@@ -8,6 +8,8 @@ calculating Jacobian vector products", 2017).
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from leafgrad import modes
@@ -99,26 +101,43 @@ def tangent(node: GraphNode, flow: Flow, recorded: bool) -> Any:
     op = node.op
     if isinstance(op, Op):
         if "elementwise" in op.traits:
-            return diagonal(node, given)
+            return diagonals(node, given)
         if "linear" in op.traits and len(node.edges) == 1:
             return op(flow[node.edges[0]], **node.params)
-        if "bilinear" in op.traits:
+        if "bilinear" in op.traits and not hasattr(node, "ends"):
             both = product(node, given)
             if both is not None:
                 return both
     return transposed(node, given, recorded)
 
 
-def diagonal(node: Node, given: Flow) -> Any:
+def diagonals(node: Any, given: Flow) -> Any:
+    """The tangent of each output of an elementwise op, by the rule that multiplies its gradient by its derivatives."""
+    if not hasattr(node, "ends"):
+        return diagonal(node, given, tuple(node.shape), lambda t: t)
+    found: list[Any] = [None] * len(node.shape)
+    for k, output in node.ends.items():
+        if output() is not None:
+            found[k] = diagonal(node, given, tuple(node.shape[k]), functools.partial(alone, node, k))
+    return tuple(found)
+
+
+def diagonal(node: Node, given: Flow, shape: tuple[int, ...], gradient: Callable[[Any], Any]) -> Any:
+    """The tangent of one output, whose tangent ``t`` the rules take as the gradient ``gradient(t)``."""
     total = None
     for edge, t in given.items():
-        full = t if t._data.shape == node.shape else expand(t, shape=tuple(node.shape))
-        for _, part in node.op.pull_recorded(node, full, {edge}):
+        full = t if tuple(t._data.shape) == shape else expand(t, shape=shape)
+        for _, part in node.op.pull_recorded(node, gradient(full), {edge}):
             if part is not None:
                 total = part if total is None else total + part
-    if total is not None and total._data.shape != node.shape:
-        total = expand(total, shape=tuple(node.shape))
+    if total is not None and tuple(total._data.shape) != shape:
+        total = expand(total, shape=shape)
     return total
+
+
+def alone(node: Any, k: int, t: Any) -> tuple[Any, ...]:
+    """``t`` as the gradient of output k, and zeros for the others."""
+    return tuple([t if i == k else new_full(t, shape=tuple(s), value=0) for i, s in enumerate(node.shape)])
 
 
 def product(node: Node, given: Flow) -> Any:

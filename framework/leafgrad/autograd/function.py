@@ -160,9 +160,9 @@ class Function:
             raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, got {next(iter(kwargs))!r}")
         raw = tuple([a._data if isinstance(a, Tensor) else a for a in args])
         if any(isinstance(r, SymbolBase) and r.level for r in raw):
-            from leafgrad.batching.boundary import spread
+            from leafgrad.batching.boundary import unbatched_arguments
 
-            args = spread(args, raw)
+            args = unbatched_arguments(args, raw)
         ctx = FunctionCtx()
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
         edges = tuple(carriers.inside(a)._node for a in args if isinstance(a, Tensor))

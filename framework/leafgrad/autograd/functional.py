@@ -58,7 +58,7 @@ class Evaluated:
         done = tensors if self.create_graph else tuple(t.detach() for t in tensors)
         return done[0] if one else done
 
-    def pull(self, outputs: Tensors, v: Tensors, create_graph: bool) -> Tensors:
+    def vjp(self, outputs: Tensors, v: Tensors, create_graph: bool) -> Tensors:
         """v times the Jacobian of ``outputs`` with respect to the inputs."""
         pairs = [(o, g) for o, g in zip(outputs, v, strict=True) if o.requires_grad]
         found: tuple[Any, ...] = (None,) * len(self.inputs)
@@ -88,7 +88,7 @@ class Evaluated:
                 f"The Tensor returned by the function given to {self.name} should contain a single element"
             )
         (out,) = self.outputs
-        return self.pull((out,), (new_full(out.detach(), shape=tuple(out.shape), value=1),), True)
+        return self.vjp((out,), (new_full(out.detach(), shape=tuple(out.shape), value=1),), True)
 
 
 def as_tuple(values: Any, what: str, name: str) -> tuple[Tensors, bool]:
@@ -143,8 +143,8 @@ def vjp(
     with modes.enable_grad():
         at = Evaluated("vjp", func, inputs, create_graph, strict)
         v = direction(v, at.outputs, at.one_output, RETURNS, "vjp")
-        pulled = at.pull(at.outputs, v, create_graph)
-    return at.like_outputs(at.outputs), at.like_inputs(pulled)
+        found = at.vjp(at.outputs, v, create_graph)
+    return at.like_outputs(at.outputs), at.like_inputs(found)
 
 
 def jvp(
@@ -201,7 +201,7 @@ def by_rows(at: Evaluated, vectorize: bool) -> list[Tensors]:
     """For each output the blocks of its Jacobian, one backward pass per element, or one for all."""
 
     def blocks(out: Tensor) -> Tensors:
-        rows = passes(lambda e: at.pull((out,), (e,), at.create_graph), out, vectorize)
+        rows = passes(lambda e: at.vjp((out,), (e,), at.create_graph), out, vectorize)
         return tuple(assembled(rows[j] if rows else (), 0, out, x) for j, x in enumerate(at.inputs))
 
     return [blocks(out) for out in at.outputs]
@@ -284,8 +284,8 @@ def vhp(
     with modes.enable_grad():
         at = Evaluated("vhp", func, inputs, create_graph, strict)
         v = direction(v, at.inputs, at.one_input, TAKES, "vhp")
-        pulled = at.pull(twice_differentiable(at, at.gradient()), v, create_graph)
-    return at.like_outputs(at.outputs), at.like_inputs(pulled)
+        found = at.vjp(twice_differentiable(at, at.gradient()), v, create_graph)
+    return at.like_outputs(at.outputs), at.like_inputs(found)
 
 
 def hvp(

@@ -15,6 +15,7 @@ from leafgrad.backends.place import place
 from leafgrad.batching.call import BatchedCall, run, widened
 from leafgrad.ops import carriers, messages
 from leafgrad.ops.convert import clone
+from leafgrad.ops.geometry import moved
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.shape import expand, permute
 from leafgrad.tensor.operators import SymbolOperators
@@ -112,7 +113,10 @@ class Batched(SymbolOperators, SymbolBase):
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         inside = tuple([isinstance(a, Batched) and a.batch is self.batch for a in args])
         arrays = tuple([a.array if i else a for a, i in zip(args, inside, strict=True)])
-        result = run(BatchedCall(op, self.batch.size, arrays, inside, params))
+        try:
+            result = run(BatchedCall(op, self.batch.size, arrays, inside, params))
+        except ValueError as error:
+            raise messages.failed(op, args, params, error) from error
         if type(result) is tuple:
             return tuple([Batched(r, self.batch) for r in result])
         return Batched(result, self.batch)
@@ -129,6 +133,11 @@ class Batched(SymbolOperators, SymbolBase):
     def beside(self, data: Any) -> Any:
         inner = self.array.beside(data) if isinstance(self.array, SymbolBase) else data
         return filled(inner, self.batch).copy()
+
+    def overwritten(self, data: Any) -> Any:
+        for batch in batches_of(self):
+            data = data if has(data, batch) else filled(data, batch)
+        return data
 
     def check_target(self, data: Any) -> None:
         if not all(has(data, b) for b in batches_of(self)):
@@ -211,10 +220,3 @@ def filled(data: Any, batch: Batch) -> Any:
     if isinstance(data, Batched) and data.level > batch.level:
         return Batched(filled(data.array, batch), data.batch)
     return Batched(expand(data, shape=(batch.size, *data.shape)), batch)
-
-
-def moved(ndim: int, source: int, target: int) -> tuple[int, ...]:
-    """The order of ``ndim`` dimensions in which ``source`` is at ``target``, the others as they were."""
-    order = [d for d in range(ndim) if d != source]
-    order.insert(target, source)
-    return tuple(order)

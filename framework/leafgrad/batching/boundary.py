@@ -1,8 +1,8 @@
 """Where graphs cross the edge of a vmap: the ops that make and unmake batches.
 
 ``enter`` and ``leave`` are each other's transpose, and so are ``fill`` and ``total``. A tensor from outside that meets
-a batched one goes through ``share``, which computes nothing: it is where gradients of samples are summed, unless the
-gradient is taken inside the same vmap, where each sample has its own.
+a batched one goes through ``unbatched``, which computes nothing: it is where gradients of samples are summed, unless
+the gradient is taken inside the same vmap, where each sample has its own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from leafgrad.ops import carriers, reduce
 from leafgrad.ops.node import TensorBase, Version
 from leafgrad.ops.op import Op
 from leafgrad.ops.signature import Signature
+from leafgrad.ops.transpose import pair
 
 
 class Boundary(Op):
@@ -61,15 +62,13 @@ def total(xp: Any, x: Any, *, batch: Batch) -> Any:
 
 
 @boundary("linear", "any_dtype")
-def share(xp: Any, x: Any, *, batches: tuple[Batch, ...]) -> Any:
+def unbatched(xp: Any, x: Any, *, batches: tuple[Batch, ...]) -> Any:
     """x itself, from outside of ``batches``, about to meet a value inside."""
     return x
 
 
-enter.vjp(x=lambda g, *, batch, dim: leave(g, batch=batch, dim=dim))
-leave.vjp(x=lambda g, *, batch, dim: enter(g, batch=batch, dim=dim))
-fill.vjp(x=lambda g, *, batch: total(g, batch=batch))
-total.vjp(x=lambda g, *, batch: fill(g, batch=batch))
+pair(leave, enter)
+pair(total, fill)
 
 
 def _summed(g: Any, *, batches: tuple[Batch, ...]) -> Any:
@@ -79,8 +78,8 @@ def _summed(g: Any, *, batches: tuple[Batch, ...]) -> Any:
     return g
 
 
-share.vjp(x=_summed)
-share.shares = True
+unbatched.vjp(x=_summed)
+unbatched.transparent = True
 
 
 # ---- inside or outside --------------------------------------------------------------------------------------------
@@ -104,13 +103,13 @@ def each_sample() -> Iterator[None]:
         modes.BATCHES.reset(token)
 
 
-def spread(args: tuple[Any, ...], raws: tuple[Any, ...]) -> tuple[Any, ...]:
-    """``args`` with those that require grad and lack a batch of another going through ``share``."""
+def unbatched_arguments(args: tuple[Any, ...], raws: tuple[Any, ...]) -> tuple[Any, ...]:
+    """``args`` with those that require grad and lack a batch of another going through ``unbatched``."""
     every = list(dict.fromkeys([b for r in raws for b in batched.batches_of(r)]))
-    return tuple([shared(a, r, every) for a, r in zip(args, raws, strict=True)]) if every else args
+    return tuple([handed_over(a, r, every) for a, r in zip(args, raws, strict=True)]) if every else args
 
 
-def shared(arg: Any, data: Any, every: list[Batch]) -> Any:
+def handed_over(arg: Any, data: Any, every: list[Batch]) -> Any:
     if not isinstance(arg, TensorBase) or arg._node is None or not modes.get() & modes.GRAD:
         return arg
     lacking = tuple([b for b in every if not batched.has(data, b)])
@@ -118,7 +117,7 @@ def shared(arg: Any, data: Any, every: list[Batch]) -> Any:
         return arg
     if arg._version is None:
         arg._version = Version()
-    out = carriers.alias(data, share.node((arg,), {"batches": lacking}, (data,), data, (arg._node,), modes.get()))
+    out = carriers.alias(data, unbatched.node((arg,), {"batches": lacking}, (data,), data, (arg._node,), modes.get()))
     out._version = arg._version
     return out
 

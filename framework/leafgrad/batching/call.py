@@ -6,10 +6,16 @@ that arrays, Symbols and batches of outer vmaps all follow it.
 
 from __future__ import annotations
 
-from typing import Any, Final
+import math
+from typing import Any, Final, NoReturn
 
-from leafgrad.ops import messages
-from leafgrad.ops.shape import cat, expand, part, reshape
+from leafgrad.backends.place import place
+from leafgrad.ops import carriers, create, messages
+from leafgrad.ops.abstract import broadcast
+from leafgrad.ops.geometry import moved
+from leafgrad.ops.node import SymbolBase
+from leafgrad.ops.shape import cat, expand, part, permute, reshape
+from leafgrad.ops.shifted import behind
 
 Shape = tuple[int, ...]
 
@@ -62,9 +68,33 @@ class BatchedCall:
         """Argument i ready to broadcast: a batch as by ``front``, anything else as it is."""
         return widened(self.args[i], self.ndim(i), ndim) if self.inside[i] else self.args[i]
 
+    def rows(self, i: int) -> Any:
+        """Argument i with the elements of each sample in one dimension. -> (size, elements)"""
+        return reshape(self.front(i), shape=(self.size, math.prod(self.shape(i))))
+
     def again(self, *args: Any, **changes: Any) -> Any:
         """The op with other arguments and some parameters changed."""
         return self.op(*args, **{**self.params, **changes})
+
+    def arange(self, ndim: int) -> Any:
+        """The number of each sample, for samples of ``ndim`` dimensions. -> (size, 1, ..., 1), int64"""
+        some = next(a for a in self.args if hasattr(a, "shape"))
+        where = some.place if isinstance(some, SymbolBase) else place(some)
+        steps = carriers.created(create.arange, where, {"start": 0, "step": 1, "count": self.size, "dtype": "int64"})
+        return reshape(steps, shape=(self.size, *(1,) * ndim))
+
+    def merged(self, x: Any, dim: int) -> Any:
+        """The batch, dimension 0 of x, made one with dimension ``dim`` of the samples, before it."""
+        shape = tuple(x.shape)
+        if dim:
+            x = permute(x, dims=moved(len(shape), 0, dim))
+        return reshape(x, shape=(*shape[1 : 1 + dim], shape[0] * shape[1 + dim], *shape[2 + dim :]))
+
+    def split(self, x: Any, dim: int, each: int) -> Any:
+        """The inverse of ``merged``, given the size of the dimension in one sample."""
+        shape = tuple(x.shape)
+        x = reshape(x, shape=(*shape[:dim], self.size, each, *shape[dim + 1 :]))
+        return permute(x, dims=moved(len(shape) + 1, dim, 0)) if dim else x
 
     # ---- common rules ---------------------------------------------------------------------------------------------
 
@@ -77,26 +107,66 @@ class BatchedCall:
         """An op along dimensions, or that takes them away. Numbers have one dimension for this purpose."""
         dim, ndim = self.params["dim"], self.widest()
         if isinstance(dim, tuple):
-            return self.again(*[self.front(i, ndim) for i in range(len(self.args))], dim=tuple([d + 1 for d in dim]))
+            return self.again(*[self.front(i, ndim) for i in range(len(self.args))], dim=behind(dim))
         if dim is None:
-            return self.over_all(ndim)
-        out = self.again(*[self.front(i, max(ndim, 1)) for i in range(len(self.args))], dim=dim + 1)
-        if ndim:
-            return out
-        return tuple([flat(o, self.size) for o in out]) if type(out) is tuple else flat(out, self.size)
+            return self.over_all()
+        out = self.again(*[self.front(i, max(ndim, 1)) for i in range(len(self.args))], dim=behind(dim))
+        return out if ndim else self.reshaped(out, ())
 
-    def over_all(self, ndim: int) -> Any:
-        """An op over all dimensions as one."""
-        args = [self.front(i, ndim) for i in range(len(self.args))]
-        shape = tuple(args[0].shape[1:])
-        out = self.again(*[reshape(a, shape=(self.size, size(tuple(a.shape[1:])))) for a in args], dim=1)
+    def over_all(self) -> Any:
+        """An op over all dimensions, as one of all elements."""
+        shape = broadcast([self.shape(i) for i in range(len(self.args))])
+        args = [self.filled(i, shape) for i in range(len(self.args))]
+        out = self.again(*args, dim=1)
         if "along" in self.op.traits:
-            return reshape(out, shape=(self.size, *shape))
-        return reshape(out, shape=(self.size, *(1,) * ndim)) if self.params.get("keepdim", False) else out
+            return self.reshaped(out, shape)
+        return self.reshaped(out, (1,) * len(shape)) if self.params.get("keepdim", False) else out
+
+    def filled(self, i: int, shape: Shape) -> Any:
+        """Argument i broadcast to ``shape``, each sample flat."""
+        x = self.front(i, len(shape))
+        if not hasattr(x, "shape"):
+            return x
+        return reshape(expand(x, shape=(self.size, *shape)), shape=(self.size, math.prod(shape)))
+
+    def reshaped(self, out: Any, shape: Shape) -> Any:
+        """A result, or several, with samples of that shape."""
+        if type(out) is tuple:
+            return tuple([self.reshaped(o, shape) for o in out])
+        return reshape(out, shape=(self.size, *shape))
 
     def each_drawn(self) -> Any:
         """Independent draws for each element, or for each row of the last dimension: so for each sample, too."""
         return self.op(self.args[0], **self.params)
+
+    def sample_by_sample(self) -> Any:
+        """A loop over the samples: right for any op whose result has one shape, and slow, which is said once for each.
+
+        Raises:
+            RuntimeError: there are no samples.
+        """
+        op = self.op
+        tell(op)
+        if not self.size:
+            raise RuntimeError(
+                f"vmap: the op {op.name!r} has no batching rule and there are no samples to tell its result's shape; "
+                f"give it a rule with @{op.name}.batched"
+            )
+        results = [
+            op(*[part(a, at=(k,)) if i else a for a, i in zip(self.args, self.inside, strict=True)], **self.params)
+            for k in range(self.size)
+        ]
+        if type(results[0]) is tuple:
+            return tuple([stacked([r[k] for r in results]) for k in range(len(results[0]))])
+        return stacked(results)
+
+    def dynamic(self) -> NoReturn:
+        """Refuse: the shape of the result depends on values."""
+        raise RuntimeError(
+            f"vmap: We do not support batching operators that can output dynamic shape: the result of {self.op.name} "
+            "has a shape that depends on values, and samples may differ. Choose with leafgrad.where instead of a mask, "
+            "or run it outside of vmap"
+        )
 
     def widest(self) -> int:
         """The number of dimensions that the arguments broadcast to, in one sample."""
@@ -111,51 +181,24 @@ def widened(x: Any, has: int, wants: int | None) -> Any:
     return reshape(x, shape=(shape[0], *(1,) * (wants - has), *shape[1:]))
 
 
-def flat(x: Any, n: int) -> Any:
-    """The dimension that a number was given taken off again."""
-    return reshape(x, shape=(n,))
-
-
 def run(call: BatchedCall) -> Any:
     """The raw result, with the batch in front."""
-    return (call.op.batching or sample_by_sample)(call)
+    rule = call.op.batching
+    return call.sample_by_sample() if rule is None else rule(call)
 
 
-def size(shape: Shape) -> int:
-    """How many elements there are."""
-    found = 1
-    for n in shape:
-        found *= n
-    return found
+def stacked(parts: list[Any]) -> Any:
+    return cat(*[reshape(p, shape=(1, *p.shape)) for p in parts], dim=0)
 
-
-# ---- without a rule -----------------------------------------------------------------------------------------------
 
 _told: Final[set[str]] = set()
 
 
-def sample_by_sample(call: BatchedCall) -> Any:
-    """A loop over the samples: right for any op whose result has one shape, and slow, which is said once for each."""
-    op = call.op
+def tell(op: Any) -> None:
+    """Say once of an op that it runs sample by sample."""
     if op.name not in _told:
         _told.add(op.name)
         messages.warn(
             f"There is a performance drop because vmap has no batching rule for the op {op.name!r} and runs it sample "
             f"by sample. Give it one with @{op.name}.batched, or a trait from which one follows"
         )
-    if not call.size:
-        raise RuntimeError(
-            f"vmap: the op {op.name!r} has no batching rule and there are no samples to tell its result's shape; give "
-            f"it a rule with @{op.name}.batched"
-        )
-    results = [
-        op(*[part(a, at=(k,)) if i else a for a, i in zip(call.args, call.inside, strict=True)], **call.params)
-        for k in range(call.size)
-    ]
-    if type(results[0]) is tuple:
-        return tuple([stacked([r[k] for r in results]) for k in range(len(results[0]))])
-    return stacked(results)
-
-
-def stacked(parts: list[Any]) -> Any:
-    return cat(*[reshape(p, shape=(1, *p.shape)) for p in parts], dim=0)

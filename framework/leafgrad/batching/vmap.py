@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.batching import tree
+from leafgrad.batching import pytree, random
 from leafgrad.batching.batched import Batch, batches_of
-from leafgrad.batching.boundary import enter, leave, spread
+from leafgrad.batching.boundary import enter, leave, unbatched_arguments
 from leafgrad.ops import carriers
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.tensor import Tensor
@@ -47,7 +47,6 @@ def vmap(
     check_randomness(randomness)
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size <= 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
-    learn_rules()
 
     @functools.wraps(func, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -61,16 +60,9 @@ def vmap(
             chunks[0] if dim is None else cat(chunks, dim)
             for dim, chunks in zip(run.dims, zip(*parts, strict=True), strict=True)
         ]
-        return tree.unflatten(run.structure, iter(joined))
+        return pytree.unflatten(run.structure, iter(joined))
 
     return mapped
-
-
-def learn_rules() -> None:
-    """Import the batching rules of the core's ops, which few programs need."""
-    from leafgrad.batching.rules import random
-
-    carriers.adopt_batches(spread, random.draw, random.independent)
 
 
 def check_randomness(randomness: Any) -> None:
@@ -110,13 +102,14 @@ class Inputs:
                 f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to "
                 "vmap over a function with no inputs. The latter is unsupported."
             )
-        self.leaves, self.structure = tree.flatten(args)
+        self.leaves, self.structure = pytree.flatten(args)
         try:
-            given = tree.for_each_leaf(tuple(in_dims) if isinstance(in_dims, list) else in_dims, self.structure)
-        except tree.Mismatch:
+            given = pytree.for_each_leaf(tuple(in_dims) if isinstance(in_dims, list) else in_dims, self.structure)
+        except pytree.Mismatch:
             raise ValueError(
                 f"{self.what}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
-                f"{tree.spelled(tree.flatten(in_dims)[1])} but inputs has structure {tree.spelled(self.structure)}."
+                f"{pytree.spelled(pytree.flatten(in_dims)[1])} but inputs has structure "
+                f"{pytree.spelled(self.structure)}."
             ) from None
         self.dims = [self._checked(leaf, dim) for leaf, dim in zip(self.leaves, given, strict=True)]
         sizes = [t.shape[d] for t, d in zip(self.leaves, self.dims, strict=True) if d is not None]
@@ -158,7 +151,7 @@ class Inputs:
                 continue
             part = leaf if batch.size == self.size else leaf[(slice(None),) * dim + (slice(start, stop),)]
             found.append(enter(part, batch=batch, dim=dim))
-        args: tuple[Any, ...] = tree.unflatten(self.structure, iter(found))
+        args: tuple[Any, ...] = pytree.unflatten(self.structure, iter(found))
         return args
 
 
@@ -177,12 +170,12 @@ class Run:
 
     def results(self, inputs: Inputs, start: int, stop: int, kwargs: dict[str, Any]) -> Any:
         leaves = self.flat(inputs, start, stop, kwargs)
-        return tree.unflatten(self.structure, iter(leaves))
+        return pytree.unflatten(self.structure, iter(leaves))
 
     def flat(self, inputs: Inputs, start: int, stop: int, kwargs: dict[str, Any]) -> list[Any]:
         batch = Batch(stop - start, self.randomness)
         with running(batch):
-            outputs, self.structure = tree.flatten(self.func(*inputs.entered(batch, start), **kwargs))
+            outputs, self.structure = pytree.flatten(self.func(*inputs.entered(batch, start), **kwargs))
             self._read_dims()
             return [self._left(o, batch, i) for i, o in enumerate(outputs)]
 
@@ -194,12 +187,12 @@ class Run:
                 (out_dims,) = out_dims
             if isinstance(out_dims, list) and self.structure is not None and self.structure[0] is tuple:
                 out_dims = tuple(out_dims)
-            self.dims = tree.for_each_leaf(out_dims, self.structure)
-        except tree.Mismatch:
+            self.dims = pytree.for_each_leaf(out_dims, self.structure)
+        except pytree.Mismatch:
             raise ValueError(
                 f"vmap({name}, ..., out_dims={self.out_dims})(<inputs>): out_dims is not compatible with the structure "
-                f"of `outputs`. out_dims has structure {tree.spelled(tree.flatten(self.out_dims)[1])} but outputs has "
-                f"structure {tree.spelled(self.structure)}."
+                f"of `outputs`. out_dims has structure {pytree.spelled(pytree.flatten(self.out_dims)[1])} but outputs "
+                f"has structure {pytree.spelled(self.structure)}."
             ) from None
         if not all(d is None or (isinstance(d, int) and not isinstance(d, bool)) for d in self.dims):
             raise ValueError(
@@ -225,3 +218,6 @@ class Run:
                 f"[{-ndim}, {ndim - 1}], but got {dim})"
             )
         return leave(output, batch=batch, dim=dim % ndim)
+
+
+carriers.install_vmap(unbatched_arguments, random.draw, random.independent)

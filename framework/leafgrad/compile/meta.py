@@ -16,6 +16,7 @@ from leafgrad.compile import shapes
 from leafgrad.compile.graph import Value
 from leafgrad.errors import TraceError
 from leafgrad.ops import create, poisson, random
+from leafgrad.ops.convert import to_device
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.op import Op
 from leafgrad.tensor.operators import Operators
@@ -64,12 +65,13 @@ class MetaArray(Operators, SymbolBase):
         """What ``op`` makes of it."""
         if modes.get() & modes.TRACE:
             raise TraceError(f"{op.name}: tensors on the device meta cannot be traced or compiled")
-        if op.name == "to_device":
+        if op is to_device:
             raise self.withheld(f"to {params['device'][0]}")
         operands = [a.value if isinstance(a, MetaArray) else a for a in args]
         try:
-            made = shapes.results(op, operands, params)
-            several = op.name in shapes.SEVERAL
+            found = shapes.predict(op, operands, params)
+            several = isinstance(found, tuple)
+            made = list(found) if isinstance(found, tuple) else [found]
         except shapes.Unknown:
             result = op.compute(tuple(map(shapes.zeros, operands)), params)
             several = type(result) is tuple

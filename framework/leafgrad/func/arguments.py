@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from leafgrad.batching import tree
+from leafgrad.batching import pytree
 from leafgrad.func.level import Level
 from leafgrad.tensor.tensor import Tensor
 
@@ -49,7 +49,7 @@ def with_aux(result: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
 
 def tensors(values: Any, what: str) -> tuple[list[Tensor], Any]:
     """Nested results, flat; an error if there is none, or something else among them."""
-    leaves, structure = tree.flatten(values)
+    leaves, structure = pytree.flatten(values)
     if not leaves or (len(leaves) == 1 and leaves[0] is None):
         raise RuntimeError(f"{what}: Expected f to be a function that has non-empty output (got output = {leaves})")
     for leaf in leaves:

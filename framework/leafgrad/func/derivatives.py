@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from leafgrad.batching import tree
+from leafgrad.batching import pytree
 from leafgrad.func.arguments import Argnums, chosen, named, tensors, with_aux
-from leafgrad.func.level import Level, pulled, pushed
+from leafgrad.func.level import Level, jvps, vjps
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["grad", "grad_and_value", "jvp", "linearize", "vjp"]
@@ -55,8 +55,8 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
                     f"{what}: Expected f(*args) to return a scalar Tensor, got tensor with {output.ndim} dims. Maybe "
                     "you wanted to use the vjp or jacrev APIs instead?"
                 )
-            leaves, structure = tree.flatten(by)
-        found = tree.unflatten(structure, iter(pulled([output], leaves, None, False)))
+            leaves, structure = pytree.flatten(by)
+        found = pytree.unflatten(structure, iter(vjps([output], leaves, None, False)))
         value, aux = level.settled((output, aux))
         return found, (value, aux) if has_aux else value
 
@@ -88,17 +88,17 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
                 raise RuntimeError(
                     f"vjp(f, ...): All outputs of f must be floating-point Tensors, got Tensor with dtype {out.dtype}"
                 )
-    flat, structure = tree.flatten(leaves)
+    flat, structure = pytree.flatten(leaves)
 
     def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
-        given, theirs = tree.flatten(cotangents)
+        given, theirs = pytree.flatten(cotangents)
         if theirs != form:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
-                f"function. cotangents: {tree.spelled(theirs)}, primal output: {tree.spelled(form)}"
+                f"function. cotangents: {pytree.spelled(theirs)}, primal output: {pytree.spelled(form)}"
             )
-        found = pulled(outputs, flat, given, retain_graph)
-        return tree.unflatten(structure, iter(found))
+        found = vjps(outputs, flat, given, retain_graph)
+        return pytree.unflatten(structure, iter(found))
 
     value, aux = level.settled((output, aux))
     return (value, vjp_fn, aux) if has_aux else (value, vjp_fn)
@@ -109,13 +109,13 @@ JVP = "jvp(f, primals, tangents)"
 
 def check_tangents(primals: Any, tangents: Any, what: str = JVP) -> tuple[list[Tensor], list[Tensor]]:
     """Both flat, if they go together."""
-    flat, structure = tree.flatten(primals)
-    moves, theirs = tree.flatten(tangents)
+    flat, structure = pytree.flatten(primals)
+    moves, theirs = pytree.flatten(tangents)
     if structure != theirs:
         raise RuntimeError(
             f"{what}: Expected primals and tangents to have the same python structure. For example, if primals is a "
-            f"tuple of 3 tensors, tangents also must be. Got primals with structure {tree.spelled(structure)} and "
-            f"tangents with structure {tree.spelled(theirs)}"
+            f"tuple of 3 tensors, tangents also must be. Got primals with structure {pytree.spelled(structure)} and "
+            f"tangents with structure {pytree.spelled(theirs)}"
         )
     for name, values in (("primals", flat), ("tangents", moves)):
         if not values:
@@ -152,8 +152,8 @@ def jvp(
         leaves = level.differentiable(primals)
         output, aux = with_aux(func(*leaves), has_aux, JVP)
         outputs, form = tensors(output, JVP)
-    flat, _ = tree.flatten(leaves)
-    derivative = tree.unflatten(form, iter(pushed(outputs, flat, moves, strict)))
+    flat, _ = pytree.flatten(leaves)
+    derivative = pytree.unflatten(form, iter(jvps(outputs, flat, moves, strict)))
     value, aux = level.settled((output, aux))
     return (value, derivative, aux) if has_aux else (value, derivative)
 
@@ -172,15 +172,15 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         leaves = level.differentiable(primals)
         output = func(*leaves)
         outputs, form = tensors(output, what)
-    flat, structure = tree.flatten(leaves)
+    flat, structure = pytree.flatten(leaves)
 
     def jvp_fn(*tangents: Any) -> Any:
-        moves, theirs = tree.flatten(tangents)
+        moves, theirs = pytree.flatten(tangents)
         if theirs != structure:
             raise RuntimeError(
-                f"Expected the tangents {tree.spelled(theirs)} to have the same argspec as the primals "
-                f"{tree.spelled(structure)}"
+                f"Expected the tangents {pytree.spelled(theirs)} to have the same argspec as the primals "
+                f"{pytree.spelled(structure)}"
             )
-        return tree.unflatten(form, iter(pushed(outputs, flat, moves)))
+        return pytree.unflatten(form, iter(jvps(outputs, flat, moves)))
 
     return level.settled(output), jvp_fn

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad.autograd.functional import basis
-from leafgrad.batching import tree
+from leafgrad.batching import pytree
 from leafgrad.batching.vmap import check_randomness, vmap
 from leafgrad.func.arguments import Argnums, chosen, named, tensors, with_aux
-from leafgrad.func.level import Level, pulled, pushed, zeros
+from leafgrad.func.level import Level, jvps, vjps, zeros
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
@@ -41,7 +41,7 @@ def jacrev(
     def rows(level: Level, output: Tensor, leaves: list[Tensor]) -> list[Tensor]:
         if not output.numel():
             return [shaped(zeros(x), (*output.shape, *x.shape)) for x in leaves]
-        by = vmap(lambda e: tuple(pulled([output], leaves, [e], True)), chunk_size=chunk_size)
+        by = vmap(lambda e: tuple(vjps([output], leaves, [e], True)), chunk_size=chunk_size)
         return [block.reshape(*output.shape, *x.shape) for block, x in zip(by(basis(output)), leaves, strict=True)]
 
     return _jacobian(func, argnums, has_aux, rows, "jacrev")
@@ -60,7 +60,7 @@ def jacfwd(
         blocks = []
         for x in leaves:
             if x.numel():
-                by = vmap(lambda e, x=x: pushed([output], [x], [e])[0], out_dims=-1)
+                by = vmap(lambda e, x=x: jvps([output], [x], [e])[0], out_dims=-1)
                 blocks.append(by(basis(x)).reshape(*output.shape, *x.shape))
             else:
                 blocks.append(shaped(zeros(output), (*output.shape, *x.shape)))
@@ -80,9 +80,9 @@ def _jacobian(func: Any, argnums: Argnums, has_aux: bool, blocks: Any, what: str
             every, by = chosen(level, args, argnums)
             output, aux = with_aux(func(*every, **kwargs), has_aux, what)
             outputs, form = tensors(output, what)
-        leaves, structure = tree.flatten(by)
-        found = [tree.unflatten(structure, iter(blocks(level, out, leaves))) for out in outputs]
-        result = tree.unflatten(form, iter(found))
+        leaves, structure = pytree.flatten(by)
+        found = [pytree.unflatten(structure, iter(blocks(level, out, leaves))) for out in outputs]
+        result = pytree.unflatten(form, iter(found))
         return (result, level.settled(aux)) if has_aux else result
 
     return named(jacobian, func)

@@ -8,7 +8,7 @@ from typing import Any, Self
 from leafgrad import modes
 from leafgrad.autograd import api, forward
 from leafgrad.autograd.local import close, local, open_to, settled
-from leafgrad.batching import tree
+from leafgrad.batching import pytree
 from leafgrad.ops.convert import new_full
 from leafgrad.tensor.tensor import Tensor
 
@@ -46,15 +46,15 @@ class Level:
             self.leaves.append(made)
             return made
 
-        return tree.mapped(leaf, values)
+        return pytree.mapped(leaf, values)
 
     def settled(self, values: Any) -> Any:
         """Nested results as they are outside; after the end of this derivative."""
-        leaves, structure = tree.flatten(values)
-        return tree.unflatten(structure, iter(settled(leaves, self.recorded)))
+        leaves, structure = pytree.flatten(values)
+        return pytree.unflatten(structure, iter(settled(leaves, self.recorded)))
 
 
-def pulled(outputs: list[Tensor], leaves: list[Tensor], gradients: list[Tensor] | None, retain: bool) -> list[Tensor]:
+def vjps(outputs: list[Tensor], leaves: list[Tensor], gradients: list[Tensor] | None, retain: bool) -> list[Tensor]:
     """The gradients of ``outputs`` by ``leaves``, zeros where there is none; recorded where someone may want that."""
     pairs = [
         (o, None if gradients is None else g)
@@ -75,7 +75,7 @@ def pulled(outputs: list[Tensor], leaves: list[Tensor], gradients: list[Tensor] 
     return settled(list(found), recorded)
 
 
-def pushed(outputs: list[Tensor], leaves: list[Tensor], tangents: list[Tensor], strict: bool = False) -> list[Tensor]:
+def jvps(outputs: list[Tensor], leaves: list[Tensor], tangents: list[Tensor], strict: bool = False) -> list[Tensor]:
     """The derivatives of ``outputs`` as ``leaves`` move along ``tangents``; recorded where someone may want that."""
     recorded = modes.is_grad_enabled() and is_open(outputs, tangents)
     found = forward.push(tuple(outputs), tuple(leaves), tuple(tangents), recorded, strict)

@@ -10,6 +10,7 @@ from leafgrad.nn import functional as F, init
 from leafgrad.nn.functional.windows import Size, Sizes, batched, per_dim
 from leafgrad.nn.module import Module
 from leafgrad.nn.parameter import Parameter
+from leafgrad.ops.geometry import window_span
 from leafgrad.tensor.arguments import integer, shape
 from leafgrad.tensor.creation import empty
 from leafgrad.tensor.tensor import Tensor
@@ -221,12 +222,8 @@ class TransposedConvolution(Convolution):
                 f"(got {len(output_size)})"
             )
         assert isinstance(self.padding, tuple)
-        least = tuple(
-            (m - 1) * s - 2 * p + d * (k - 1) + 1
-            for m, s, p, d, k in zip(
-                *(input.shape[-n:], self.stride, self.padding, self.dilation, self.kernel_size), strict=True
-            )
-        )
+        removed = [2 * p for p in self.padding]
+        least = tuple(map(window_span, input.shape[-n:], self.kernel_size, self.stride, removed, self.dilation))
         most = tuple(m + s - 1 for m, s in zip(least, self.stride, strict=True))
         if any(not a <= m <= b for a, m, b in zip(least, output_size, most, strict=True)):
             raise ValueError(

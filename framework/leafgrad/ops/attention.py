@@ -134,3 +134,15 @@ def _attention_shapes(q: Any, k: Any, v: Any, mask: Any) -> Any:
 attention.chunk(lambda call: call.aligned(whole=(-2, -1)))
 attention_gradients.shape(lambda go, q, k, v, result, norm, mask: [q, k, v])
 attention_gradients.chunk(lambda call: call.aligned(whole=(-2, -1)))
+
+
+def _batched(call: Any) -> Any:
+    """The mask, the last argument, broadcasts; all others have the same leading dimensions."""
+    last = len(call.op.signature.arguments) - 1
+    ndim = call.ndim(0)
+    args = [call.aligned(i, ndim) if i == last else call.front(i) for i in range(len(call.args))]
+    return call.op(*args, **call.params)
+
+
+attention.batched(_batched)
+attention_gradients.batched(_batched)

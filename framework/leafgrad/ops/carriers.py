@@ -13,7 +13,7 @@ from leafgrad.ops.node import Node, Output, SymbolBase, TensorBase, Version
 TENSOR: type[TensorBase] = TensorBase
 _view: Callable[..., Any]
 _detach: Callable[..., Any]
-_spread: Callable[..., Any]
+_unbatched: Callable[..., Any]
 _draw: Callable[..., Any]
 _attach: Callable[[str, Callable[..., Any]], None]
 _independent: Callable[..., Any]
@@ -39,17 +39,17 @@ def attach(name: str, function: Callable[..., Any]) -> None:
     _attach(name, function)
 
 
-def adopt_batches(spread: Callable[..., Any], draw: Callable[..., Any], independent: Callable[..., Any]) -> None:
-    """Make these what happens in vmap: to arguments from outside, and to random ops without and with arguments."""
-    global _spread, _draw, _independent
-    _spread, _draw, _independent = spread, draw, independent
+def install_vmap(unbatched: Callable[..., Any], draw: Callable[..., Any], independent: Callable[..., Any]) -> None:
+    """Install vmap's handlers for unbatched arguments, and for random ops without and with arguments."""
+    global _unbatched, _draw, _independent
+    _unbatched, _draw, _independent = unbatched, draw, independent
 
 
 def in_batches(op: Any, args: tuple[Any, ...], raw: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Arguments of an op on batches, ready to be recorded, and their raw values."""
     if "random" in op.traits and modes.get() & modes.BATCH:
         raw = _independent(op, raw)
-    return _spread(args, raw), raw
+    return _unbatched(args, raw), raw
 
 
 def topmost(args: tuple[Any, ...]) -> Any:
@@ -160,7 +160,7 @@ def computed(op: Any, x: Any, **params: Any) -> Any:
 
 def connect(saved: Any, edge: Any) -> Any:
     """A saved argument as a Tensor whose history is ``edge``, whatever became of the original since."""
-    if type(edge) is Node and edge.op.shares:
+    if type(edge) is Node and edge.op.transparent:
         (edge,) = edge.edges
     return saved if saved._node is edge else alias(saved._data, edge)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from leafgrad.ops.abstract import PRECISE
 from leafgrad.ops.compare import ne
-from leafgrad.ops.convert import to_dtype
+from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import div, mul, neg, sub
 from leafgrad.ops.exponential import exp
@@ -37,7 +37,7 @@ def pick(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
     return xp.where(kept, x[key], 0)
 
 
-@op("any_dtype")
+@op("any_dtype", transpose_of=pick)
 def place(xp: Any, v: Any, target: Any, *, shape: tuple[int, ...], dim: int, ignore: int) -> Any:
     """Zeros of ``shape`` with v written where ``pick`` would read; the transpose of pick. (n, ...) -> (n, c, ...)"""
     out = xp.zeros(shape, dtype=v.dtype)
@@ -46,10 +46,6 @@ def place(xp: Any, v: Any, target: Any, *, shape: tuple[int, ...], dim: int, ign
     return out
 
 
-pick.vjp(
-    x=lambda g, target, x_shape, *, dim, ignore: place(g, target, shape=x_shape, dim=dim, ignore=ignore),
-)  # fmt: skip
-place.vjp(v=lambda g, target, *, dim, ignore: pick(g, target, dim=dim, ignore=ignore))
 pick.lower("native", lambda c, e: c.pick(e.params["dim"], e.params["ignore"]))
 place.lower("native", lambda c, e: c.place(e.params["dim"], e.params["ignore"]))
 place.shape(lambda v, target, *, shape: shape if v.dtype != "bool" else None)
@@ -79,6 +75,15 @@ def _pick_rows(call: Any) -> Any:
 def _place_rows(call: Any) -> Any:
     axis = next(a for a in call.axes if a is not None)
     return call.on(axis + (axis >= call.params["dim"]), axis, axis, resized=True)
+
+
+def _one_class_batched(call: Any) -> Any:
+    shape = {"shape": (call.size, *call.params["shape"])} if "shape" in call.params else {}
+    return call.again(call.front(0), call.front(1), dim=call.params["dim"] + 1, **shape)
+
+
+pick.batched(_one_class_batched)
+place.batched(_one_class_batched)
 
 
 # ---- the mean cross-entropy, whole --------------------------------------------------------------------------------
@@ -168,3 +173,37 @@ def _slope_in_steps(graph: Any, equation: Any) -> Any:
     share = graph.emit(reshape, graph.emit(div, kept, count), shape=rows)
     probabilities = graph.emit(exp, graph.emit(log_softmax, x, dim=dim))
     return graph.emit(mul, graph.emit(sub, probabilities, at), share)
+
+
+# ---- batches: the count of targets is each sample's own -------------------------------------------------------------
+
+
+def _counts(call: Any, target: Any) -> tuple[Any, Any]:
+    """Whether each target counts, as numbers of the scores' dtype, and how many of each sample do."""
+    kept = to_dtype(ne(target, call.params["ignore"]), dtype=call.args[0].dtype.name, source="bool")
+    return kept, sum(kept, dim=tuple(range(1, len(target.shape))), keepdim=True)
+
+
+@shares.batched
+def _shares_batched(call: Any) -> Any:
+    target, dim = call.front(1), call.params["dim"] + 1
+    kept, count = _counts(call, target)
+    shape = tuple(target.shape)
+    return reshape(kept / count, shape=(*shape[:dim], 1, *shape[dim:]))
+
+
+@cross_entropy.batched
+def _cross_entropy_batched(call: Any) -> Any:
+    x, target, dim = call.front(0), call.front(1), call.params["dim"] + 1
+    picked = pick(log_softmax(x, dim=dim), target, dim=dim, ignore=call.params["ignore"])
+    _, count = _counts(call, target)
+    dims = tuple(range(1, len(target.shape)))
+    return -sum(picked, dim=dims) / reshape(count, shape=(call.size,))
+
+
+@cross_entropy_slope.batched
+def _slope_batched(call: Any) -> Any:
+    x, target, dim = call.front(0), call.front(1), call.params["dim"] + 1
+    ones = new_full(x, shape=tuple(target.shape), value=1)
+    hot = place(ones, target, shape=tuple(x.shape), dim=dim, ignore=call.params["ignore"])
+    return (softmax(x, dim=dim) - hot) * _shares_batched(call)

@@ -7,6 +7,7 @@ from typing import Any
 from leafgrad import backends
 from leafgrad.ops import promotion
 from leafgrad.ops.define import op
+from leafgrad.ops.shifted import in_front, shifted
 
 
 @op("linear", "any_dtype")
@@ -19,6 +20,7 @@ to_dtype.vjp(x=lambda g, *, dtype, source: to_dtype(g, dtype=source, source=dtyp
 to_dtype.lower("native", lambda c, e: c.elementwise("x", kind=e.values[0].dtype))
 to_dtype.shape(lambda x, *, dtype: x.like(x.shape, dtype))
 to_dtype.chunk(lambda call: call.kept())
+to_dtype.batched(shifted())
 
 
 @op("linear", "any_dtype")
@@ -29,6 +31,7 @@ def to_device(xp: Any, x: Any, *, device: tuple[str, int], source: tuple[str, in
 
 
 to_device.vjp(x=lambda g, *, device, source: to_device(g, device=source, source=device))
+to_device.batched(shifted())
 
 
 @op("linear", "any_dtype", "elementwise", c="x")
@@ -54,6 +57,9 @@ new_full.shape(lambda x, *, shape, dtype: x.like(shape, dtype))
 def _new_full_rows(call: Any) -> Any:
     (axis,), shape = call.axes, call.params["shape"]
     return call.on(axis, axis, resized=True) if shape[axis : axis + 1] == (call.length,) else None
+
+
+new_full.batched(shifted(shape=in_front))
 
 
 to_dtype.label = to_device.label = "ToCopyBackward0"  # PyTorch's name

@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 from leafgrad.ops.reduce import sum
 from leafgrad.ops.windows import Windows, taps
@@ -202,3 +203,35 @@ convolution.chunk(lambda call: call.on(0, 0) if _narrow(call) else None)
 convolution_spread.chunk(lambda call: call.on(0, 0) if _narrow(call) else None)
 convolution_weight.chunk(lambda call: call.summed(0, 0) if _narrow(call) else None)
 convolution.label = convolution_spread.label = "ConvolutionBackward0"  # as PyTorch names their nodes
+
+
+# ---- batches --------------------------------------------------------------------------------------------------------
+
+
+def _batched(call: Any) -> Any:
+    """Kernels that all samples share have them as one larger batch; kernels of their own make samples groups."""
+    windows, groups = call.params["windows"], call.params["groups"]
+    (n, *_), weight = call.shape(0), call.shape(1)
+    if not any(call.inside[1:]):
+        return call.split(call.again(call.merged(call.args[0], 0), *call.args[1:]), 0, n)
+    spread = call.op is convolution_spread
+    channels, length = (weight[1] * groups, windows.length) if spread else (weight[0], windows.size)
+    if not call.size:
+        return new_full(call.front(0), shape=(0, n, channels, *length), value=0)
+    bias = [None if call.args[i] is None else call.merged(call.front(i), 0) for i in range(2, len(call.args))]
+    x, kernels = call.merged(call.front(0), 1), call.merged(call.front(1), 0)
+    return call.split(call.again(x, kernels, *bias, groups=groups * call.size), 1, channels)
+
+
+convolution.batched(_batched)
+convolution_spread.batched(_batched)
+
+
+@convolution_weight.batched
+def _weight_batched(call: Any) -> Any:
+    windows, groups = call.params["windows"], call.params["groups"]
+    inputs, outputs = call.shape(0)[1], call.shape(1)[1]
+    if not call.size:
+        return new_full(call.front(0), shape=(0, outputs, inputs // groups, *windows.kernel), value=0)
+    x, y = call.merged(call.front(0), 1), call.merged(call.front(1), 1)
+    return call.split(call.again(x, y, groups=groups * call.size), 0, outputs)

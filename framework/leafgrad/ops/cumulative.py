@@ -14,7 +14,7 @@ def part(x: Any, dim: int, start: int | None, stop: int | None) -> tuple[Any, ..
     return (slice(None),) * dim + (slice(start, stop),)
 
 
-@op
+@op("along")
 def shift(xp: Any, x: Any, *, dim: int, by: int, fill: float = 0) -> Any:
     """x moved by ``by`` (1 or -1) places along ``dim``; ``fill`` enters, what leaves is lost. (...) -> (...)"""
     out = xp.full(x.shape, fill, dtype=x.dtype)
@@ -28,7 +28,7 @@ shift.shape(lambda x: x.shape)
 shift.chunk(lambda call: call.along())
 
 
-@op("linear")
+@op("linear", "along")
 def cumsum(xp: Any, x: Any, *, dim: int, reverse: bool = False) -> Any:
     """Sums of the elements up to each (or from each on, in reverse) along ``dim``. (...) -> (...)"""
     return _running(xp, xp.cumsum, x, dim, reverse)
@@ -39,7 +39,7 @@ cumsum.shape(lambda x: x.shape if x.floating else None)
 cumsum.chunk(lambda call: call.along())
 
 
-@op
+@op("along")
 def cumprod(xp: Any, x: Any, *, dim: int, reverse: bool = False) -> Any:
     """Products of the elements up to each (or from each on, in reverse) along ``dim``. (...) -> (...)"""
     return _running(xp, xp.cumprod, x, dim, reverse)
@@ -53,7 +53,7 @@ def _running(xp: Any, function: Any, x: Any, dim: int, reverse: bool) -> Any:
     return function(x, dim)
 
 
-@op
+@op("along")
 def recurrence(xp: Any, a: Any, b: Any, *, dim: int, reverse: bool = False) -> Any:
     """y with y[i] = a[i] y[i-1] + b[i] along ``dim`` (y[i+1] in reverse), y = 0 before the first. Of one shape.
 
@@ -99,7 +99,7 @@ cumprod.shape(lambda x: x.shape if x.floating else None)
 cumprod.chunk(lambda call: call.along())
 
 
-@op("float")
+@op("float", "along")
 def logcumsumexp(xp: Any, x: Any, *, dim: int) -> Any:
     """log of the sums of exp(x) up to each element along ``dim``, without overflow. (...) -> (...)
 
@@ -134,30 +134,30 @@ logcumsumexp.chunk(lambda call: call.along())
 
 
 def running_best(xp: Any, better: Any, x: Any, dim: int) -> tuple[Any, Any]:
-    """Best value so far and its place, where ``better(new, old)`` lets a later element replace an earlier one."""
+    """Best value so far and its index, where ``better(new, old)`` lets a later element replace an earlier one."""
     n = x.shape[dim]
     sizes = [1] * x.ndim
     sizes[dim] = n
-    place = xp.zeros(x.shape, "int64") + xp.arange(n).reshape(sizes)
+    index = xp.zeros(x.shape, "int64") + xp.arange(n).reshape(sizes)
     best, reach = x.copy(), 1
     while reach < n:
         late, early = part(x, dim, reach, None), part(x, dim, None, n - reach)
         keep = better(best[late], best[early])
-        best[late], place[late] = xp.where(keep, best[late], best[early]), xp.where(keep, place[late], place[early])
+        best[late], index[late] = xp.where(keep, best[late], best[early]), xp.where(keep, index[late], index[early])
         reach *= 2
-    return best, place
+    return best, index
 
 
-@op("nondifferentiable")
+@op("along", "nondifferentiable")
 def cummax(xp: Any, x: Any, *, dim: int) -> Any:
     """Index of the largest element up to each along ``dim``, the last of equal ones; nan counts as largest."""
-    return _best_place(xp, lambda new, old: (new >= old) | (new != new), x, dim)
+    return _best_index(xp, lambda new, old: (new >= old) | (new != new), x, dim)
 
 
-@op("nondifferentiable")
+@op("along", "nondifferentiable")
 def cummin(xp: Any, x: Any, *, dim: int) -> Any:
     """Index of the smallest element up to each along ``dim``, the last of equal ones; nan counts as smallest."""
-    return _best_place(xp, lambda new, old: (new <= old) | (new != new), x, dim)
+    return _best_index(xp, lambda new, old: (new <= old) | (new != new), x, dim)
 
 
 for _op in (cummax, cummin):
@@ -165,5 +165,5 @@ for _op in (cummax, cummin):
     _op.chunk(lambda call: call.along())
 
 
-def _best_place(xp: Any, better: Any, x: Any, dim: int) -> Any:
+def _best_index(xp: Any, better: Any, x: Any, dim: int) -> Any:
     return running_best(xp, better, x, dim)[1] if x.ndim else xp.zeros((), "int64")

@@ -41,6 +41,7 @@ class Declarations:
         rewriting: what the compiler may put in its place, in turn.
         lowering: for each executor, how it is generated.
         methods: the names under which it is a function and a method of Tensor.
+        transpose: the op that is its transpose, as a map of its first argument.
         origins: for each declaration, ``module:line`` of where it was made.
     """
 
@@ -63,6 +64,7 @@ class Declarations:
         self.rewriting: tuple[Callable[[Any, Any], Any], ...] = ()
         self.lowering: dict[str, Callable[..., Any]] = {}
         self.methods: tuple[str, ...] = ()
+        self.transpose: Declarations | None = None
         self.origins: dict[str, str] = {}
 
     def vjp(self, **rules: Callable[..., Any]) -> Self:
@@ -225,7 +227,7 @@ class Declarations:
         if not callable(rule):
             raise messages.definition(self.name, f"{what}: expected a function, got {rule!r}")
         origin = self.origins.get(what, "trait")
-        if not origin.startswith("trait"):
+        if not origin.startswith(("trait", "transpose")):
             raise messages.definition(self.name, f"already has {spoken(what)}, from {origin}")
 
     def declare(self, what: str, rule: Any) -> None:

@@ -14,6 +14,7 @@ from leafgrad.ops.fast import BinaryOp, UnaryOp
 from leafgrad.ops.op import Op
 from leafgrad.ops.signature import Signature
 from leafgrad.ops.traits import TRAITS
+from leafgrad.ops.transpose import pair
 
 C_FUNCTIONS: Final = frozenset(
     "abs acos acosh asin asinh atan atan2 atanh ceil cos cosh erf erfc exp exp2 expm1 floor hypot log log10 log1p log2 "
@@ -26,9 +27,19 @@ C_FUNCTIONS: Final = frozenset(
 def op(forward: Forward, /) -> Op: ...
 @overload
 def op(
-    *traits: str, name: str | None = None, c: str | None = None, ufunc: str | None = None
+    *traits: str,
+    name: str | None = None,
+    c: str | None = None,
+    ufunc: str | None = None,
+    transpose_of: Op | None = None,
 ) -> Callable[[Forward], Op]: ...
-def op(*arguments: Any, name: str | None = None, c: str | None = None, ufunc: str | None = None) -> Any:
+def op(
+    *arguments: Any,
+    name: str | None = None,
+    c: str | None = None,
+    ufunc: str | None = None,
+    transpose_of: Op | None = None,
+) -> Any:
     """Make an op of a forward function ``f(xp, x, y, *, parameter=...)``.
 
     Use it bare, or with traits: ``@op("elementwise", "float")``. ``leafgrad.ops.traits.TRAITS`` explains each.
@@ -41,20 +52,26 @@ def op(*arguments: Any, name: str | None = None, c: str | None = None, ufunc: st
             are those of ``leafgrad.ops.define.C_FUNCTIONS``.
         ufunc: the one ufunc of the array namespace that the forward calls, ``"tanh"`` or ``"true_divide"``, for
             executors that have it write into memory of theirs.
+        transpose_of: the op whose transpose this is, both linear in their first argument: each is then the gradient of
+            the other. Apart from that argument they take the same, but for a parameter ``shape``: that of the result of
+            the op that has it.
 
     Raises:
         OpDefinitionError: the first parameter is not ``xp``, a name is taken by vjp rules, the op's by one of
-            leafgrad's, an unknown trait, a C expression of an op that is not elementwise, or one with unknown names.
+            leafgrad's, an unknown trait, a C expression of an op that is not elementwise or with unknown names, or a
+            ``transpose_of`` whose arguments do not fit.
     """
     if len(arguments) == 1 and callable(arguments[0]):
-        return _make(arguments[0], name, frozenset(), c, ufunc)
+        return _make(arguments[0], name, frozenset(), c, ufunc, transpose_of)
     if not all(isinstance(trait, str) for trait in arguments):
         raise messages.definition(name or "op", f"expected a function or names of traits, got {arguments!r}")
     traits = frozenset(arguments)
-    return lambda forward: _make(forward, name, traits, c, ufunc)
+    return lambda forward: _make(forward, name, traits, c, ufunc, transpose_of)
 
 
-def _make(forward: Forward, name: str | None, traits: frozenset[Any], c: str | None, ufunc: str | None) -> Op:
+def _make(
+    forward: Forward, name: str | None, traits: frozenset[Any], c: str | None, ufunc: str | None, transpose_of: Any
+) -> Op:
     if not inspect.isfunction(forward):
         raise messages.definition(str(forward), f"expected a function f(xp, ...), got {type(forward).__name__}")
     name = name or forward.__name__.rstrip("_")
@@ -78,6 +95,8 @@ def _make(forward: Forward, name: str | None, traits: frozenset[Any], c: str | N
     made = kind(forward, name, traits, signature)
     made.c = c if c is None else _checked(c, made)
     made.ufunc = ufunc
+    if transpose_of is not None:
+        pair(made, transpose_of)
     if own:
         _own.add(name)
     return made

@@ -41,6 +41,8 @@ def declarations(op: Any) -> Iterator[tuple[str, str, str]]:
     for what, lack in LACKS.items():
         declared = origin(what)
         yield what, "" if declared else f"none: {lack}", declared or ""
+    if op.transpose is not None:
+        yield "transpose", op.transpose.name, ""
     if op.c is not None:
         yield "c", op.c, ""
     if op.ufunc is not None:

@@ -114,7 +114,6 @@ def _power(c: Any, e: Any) -> Any:
     return c.elementwise(common.get(y, "pow(x, y)") if isinstance(y, (int, float)) else "pow(x, y)")
 
 
-@op("elementwise", c="x * x")
 @op("elementwise", c="x * x", ufunc="square")
 def square(xp: Any, x: Any) -> Any:
     """x times x; of bools int64, as other powers of them are. (...) -> (...)"""

@@ -11,23 +11,25 @@ from typing import Any
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.cumulative import part, running_best
 from leafgrad.ops.define import op
-from leafgrad.ops.reduce import kept, sum
+from leafgrad.ops.index import gather
+from leafgrad.ops.reduce import amax, amin, kept, sum
 from leafgrad.ops.select import where
+from leafgrad.ops.shape import reshape
 
 
 @op("reduction", "nondifferentiable")
 def argmax(xp: Any, x: Any, *, dim: int | None, keepdim: bool = False) -> Any:
     """Index of the largest element along ``dim``, the first of equal ones; in the flattened x for None. int64"""
-    return _place(xp.argmax, x, dim, keepdim)
+    return _index(xp.argmax, x, dim, keepdim)
 
 
 @op("reduction", "nondifferentiable")
 def argmin(xp: Any, x: Any, *, dim: int | None, keepdim: bool = False) -> Any:
     """Index of the smallest element along ``dim``, the first of equal ones; in the flattened x for None. int64"""
-    return _place(xp.argmin, x, dim, keepdim)
+    return _index(xp.argmin, x, dim, keepdim)
 
 
-def _place(function: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
+def _index(function: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
     if dim is None or not x.ndim:
         found = function(x.reshape(-1), 0)
         return found.reshape((1,) * x.ndim) if keepdim else found
@@ -85,17 +87,29 @@ def _share(g: Any, out: Any, x: Any, x_shape: Any) -> Any:
 def nanmedian(xp: Any, x: Any) -> Any:
     """The lower median of all elements that are not nan; nan if there is none. Equal ones share the gradient."""
     flat = x.reshape(-1)
-    place = argmedian.forward(xp, flat, dim=0, skips_nan=True) if x.size else None
-    return xp.full((), math.nan, dtype=x.dtype) if place is None else flat[place].reshape(())
+    index = argmedian.forward(xp, flat, dim=0, skips_nan=True) if x.size else None
+    return xp.full((), math.nan, dtype=x.dtype) if index is None else flat[index].reshape(())
 
 
 for _whole in (median, nanmedian, largest, smallest):
     _whole.vjp(x=_share)
 
 
+def _median_batched(call: Any) -> Any:
+    rows = call.rows(0)
+    middle = argmedian(rows, dim=1, skips_nan=call.op is nanmedian)
+    return reshape(gather(rows, middle, dim=1), shape=(call.size,))
+
+
+median.batched(_median_batched)
+nanmedian.batched(_median_batched)
+largest.batched(lambda call: amax(call.rows(0), dim=(1,)))
+smallest.batched(lambda call: amin(call.rows(0), dim=(1,)))
+
+
 @op("nondifferentiable")
 def argmode(xp: Any, x: Any, *, dim: int) -> Any:
-    """Index of the commonest value along ``dim``, kept: the smallest of equally common, its last place. int64
+    """Index of the commonest value along ``dim``, kept: the smallest of equally common, its last index. int64
 
     nan is a value like others, and larger than they.
     """
@@ -107,11 +121,11 @@ def argmode(xp: Any, x: Any, *, dim: int) -> Any:
     later, earlier = part(x, dim, 1, None), part(x, dim, None, n - 1)
     sizes = [1] * x.ndim
     sizes[dim] = n
-    place = xp.zeros(x.shape, "int64") + xp.arange(n).reshape(sizes)
-    start = place.copy()
-    start[later] = xp.where(_same(ranked[later], ranked[earlier]), 0, place[later])
+    index = xp.zeros(x.shape, "int64") + xp.arange(n).reshape(sizes)
+    start = index.copy()
+    start[later] = xp.where(_same(ranked[later], ranked[earlier]), 0, index[later])
     start, _ = running_best(xp, lambda new, old: new >= old, start, dim)
-    best = xp.argmax(place - start, dim).reshape(kept(x.shape, (dim,)))
+    best = xp.argmax(index - start, dim).reshape(kept(x.shape, (dim,)))
     last = xp.where(_same(ranked, xp.take_along_axis(ranked, best, dim)), order, -1)
     return last.max(axis=dim, keepdims=True)
 
@@ -145,3 +159,9 @@ def runs(xp: Any, x: Any, *, dim: int) -> Any:
     starts = xp.flatnonzero(new)
     ends = xp.concatenate([starts[1:], xp.full(min(len(rows), 1), len(rows), dtype=starts.dtype)])
     return starts, xp.cumsum(new, dtype="int64") - 1, ends - starts
+
+
+argmedian.batched(lambda call: call.along())
+argmode.batched(lambda call: call.along())
+unique.batched(lambda call: call.dynamic())
+runs.batched(lambda call: call.dynamic())

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from leafgrad.ops.define import op
+from leafgrad.ops.shape import cat, part, reshape
 
 Shape = tuple[int, ...]
 
@@ -37,3 +38,18 @@ pack.lower("native", lambda c, e: c.join())
 unpack.lower("native", lambda c, e: c.view(lambda x, axis: x.divided(e.params["shapes"])))
 pack.shape(lambda *xs: (sum(math.prod(x.shape) for x in xs),))
 unpack.shape(lambda x, *, shapes: list(shapes))
+
+
+@pack.batched
+def _pack_batched(call: Any) -> Any:
+    return cat(*[call.rows(i) for i in range(len(call.args))], dim=1)
+
+
+@unpack.batched
+def _unpack_batched(call: Any) -> Any:
+    shapes, all_samples = call.params["shapes"], (0, call.size, 1)
+    ends = offsets(shapes)
+    return tuple([
+        reshape(part(call.args[0], at=(all_samples, (a, b, 1))), shape=(call.size, *s))
+        for a, b, s in zip(ends[:-1], ends[1:], shapes, strict=True)
+    ])  # fmt: skip

@@ -13,7 +13,9 @@ from typing import Any
 from leafgrad.ops.abstract import broadcast
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
+from leafgrad.ops.geometry import index_axes, index_shape, inverse
 from leafgrad.ops.select import where
+from leafgrad.ops.shape import expand, permute, reshape
 
 Shape = tuple[int, ...]
 
@@ -35,7 +37,7 @@ def _ladder(xp: Any, n: int, axis: int, ndim: int) -> Any:
 
 
 def _along(xp: Any, at: Any, dim: int) -> tuple[Any, ...]:
-    """The key of ``gather``: ``at`` along ``dim``, each element's own place elsewhere."""
+    """The key of ``gather``: ``at`` along ``dim``, each element's own index elsewhere."""
     return tuple(at if d == dim else _ladder(xp, n, d, at.ndim) for d, n in enumerate(at.shape))
 
 
@@ -50,29 +52,23 @@ def _bounds() -> Iterator[None]:
 
 def _spelled_out(xp: Any, shape: Shape, at: Sequence[Any], dims: tuple[int, ...]) -> tuple[Any, ...]:
     """The key of ``index`` with an array for every dimension."""
-    width = max(a.ndim for a in at)
-    kept = [d for d in range(len(shape)) if d not in dims]
-    first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0  # chosen dimensions that are apart come first
-    ndim = width + len(kept)
-    key: list[Any] = [None] * len(shape)
-    for rank, d in enumerate(kept):
-        key[d] = _ladder(xp, shape[d], rank if rank < first else rank + width, ndim)
-    after = (1,) * (len(kept) - first)
+    axes = index_axes(len(shape), dims, max(a.ndim for a in at))
+    key = [_ladder(xp, n, axes.index(d), len(axes)) if d in axes else None for d, n in enumerate(shape)]
     for d, a in zip(dims, at, strict=True):
-        key[d] = a.reshape((1,) * (first + width - a.ndim) + a.shape + after)
+        key[d] = a.reshape([a.shape[k] if -a.ndim <= k < 0 else 1 for k in axes])
     return tuple(key)
 
 
 def _add_at(xp: Any, shape: Shape, key: tuple[Any, ...], values: Any) -> Any:
     """Zeros of ``shape`` with ``values`` added at ``key``; through one flat index, for which ufunc.at is fast."""
     out = xp.zeros(shape, dtype=values.dtype)
-    flat = _flat_places(xp, shape, key)
+    flat = _flat_index(xp, shape, key)
     xp.add.at(out.reshape(-1), xp.broadcast_to(flat, values.shape).reshape(-1), values.reshape(-1))
     return out
 
 
-def _flat_places(xp: Any, shape: Shape, key: tuple[Any, ...]) -> Any:
-    """The places of ``key`` in the flattened array."""
+def _flat_index(xp: Any, shape: Shape, key: tuple[Any, ...]) -> Any:
+    """The index of what ``key`` chooses in the flattened array."""
     flat, stride = 0, 1
     for n, k in zip(reversed(shape), reversed(key), strict=True):
         xp.broadcast_to(xp.zeros((), dtype="bool"), (n,))[k]  # an IndexError if something is out of range
@@ -94,14 +90,12 @@ def index(xp: Any, x: Any, *at: Any, dims: tuple[int, ...]) -> Any:
     return x.take(at[0], axis=dims[0]) if len(dims) == 1 and x.size else x[_chosen(x.ndim, at, dims)]
 
 
-@op("linear", "any_dtype")
+@op("linear", "any_dtype", transpose_of=index)
 def index_sum(xp: Any, x: Any, *at: Any, shape: Shape, dims: tuple[int, ...]) -> Any:
     """Zeros of ``shape`` with x added where ``index`` would read; the transpose of index."""
     return _add_at(xp, shape, _spelled_out(xp, shape, at, dims), x)
 
 
-index.vjp(x=lambda g, x_shape, at, *, dims: index_sum(g, *at, shape=x_shape, dims=dims))
-index_sum.vjp(x=lambda g, at, *, dims: index(g, *at, dims=dims))
 index.lower("native", lambda c, e: c.lookup("read", e.params["dims"], at=1))
 index_sum.lower("native", lambda c, e: c.lookup("add", e.params["dims"], at=1))
 
@@ -159,6 +153,59 @@ index_put.lower("native", lambda c, e: c.lookup("write", e.params["dims"], at=2)
 index_put.shape(lambda x, v, *at: x.shape)
 
 
+class _Batch:
+    """How an op by index arrays runs on a batch: where the arrays are one, each sample's number is one more index.
+
+    Attributes:
+        shape: of the chosen elements of one sample.
+        at, dims: the index arrays for the whole batch, and which dimensions they choose from.
+        order: the dimensions of the chosen elements of the whole batch: first the samples, then those of one.
+    """
+
+    def __init__(self, call: Any, first: int, shape: Shape, ahead: bool) -> None:
+        slots = range(first, len(call.args))
+        arrays, dims = [call.shape(i) for i in slots], call.params["dims"]
+        width, own = max(map(len, arrays)), any(call.inside[i] for i in slots)
+        self.shape = index_shape(shape, arrays, dims)
+        self.at = [call.aligned(i, width) for i in slots]
+        self.dims = tuple([d + ahead for d in dims])
+        if own and ahead:
+            self.dims, self.at = (0, *self.dims), [call.arange(width), *self.at]
+        one = index_axes(len(shape), dims, width)
+        all_ = index_axes(len(shape) + ahead, self.dims, width + own)
+        samples = -width - 1 if own else 0
+        self.order = tuple([all_.index(a) for a in (samples, *[a + ahead if a >= 0 else a for a in one])])
+
+    def sorted(self, chosen: Any) -> Any:
+        """Chosen elements with the samples first."""
+        return permute(chosen, dims=self.order)
+
+    def chosen(self, call: Any, i: int) -> Any:
+        """Argument i, broadcast to the chosen elements of the whole batch."""
+        x = expand(call.front(i, len(self.shape)), shape=(call.size, *self.shape))
+        return permute(x, dims=inverse(self.order))
+
+
+@index.batched
+def _index_batched(call: Any) -> Any:
+    batch = _Batch(call, 1, call.shape(0), call.inside[0])
+    return batch.sorted(index(call.args[0], *batch.at, dims=batch.dims))
+
+
+@index_sum.batched
+def _index_sum_batched(call: Any) -> Any:
+    shape = call.params["shape"]
+    batch = _Batch(call, 1, shape, True)
+    return index_sum(batch.chosen(call, 0), *batch.at, shape=(call.size, *shape), dims=batch.dims)
+
+
+@index_put.batched
+def _index_put_batched(call: Any) -> Any:
+    batch = _Batch(call, 2, call.shape(0), True)
+    v = call.args[1]
+    return index_put(call.front(0), batch.chosen(call, 1) if hasattr(v, "shape") else v, *batch.at, dims=batch.dims)
+
+
 # ---- along one dimension ------------------------------------------------------------------------------------------
 
 
@@ -169,15 +216,13 @@ def gather(xp: Any, x: Any, at: Any, *, dim: int) -> Any:
         return x[_along(xp, at, dim)]
 
 
-@op("any_dtype")
+@op("any_dtype", transpose_of=gather)
 def gather_sum(xp: Any, x: Any, at: Any, *, shape: Shape, dim: int) -> Any:
     """Zeros of ``shape`` with x added where ``gather`` would read; the transpose of gather."""
     with _bounds():
         return _add_at(xp, shape, _along(xp, at, dim), x)
 
 
-gather.vjp(x=lambda g, x_shape, at, *, dim: gather_sum(g, at, shape=x_shape, dim=dim))
-gather_sum.vjp(x=lambda g, at, *, dim: gather(g, at, dim=dim))
 gather.lower("native", lambda c, e: c.lookup("read", (e.params["dim"],), at=1, along=True))
 gather_sum.lower("native", lambda c, e: c.lookup("add", (e.params["dim"],), at=1, along=True))
 
@@ -213,7 +258,7 @@ scatter.chunk(_by_rows)
 
 @op("any_dtype")
 def scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) -> Any:
-    """The largest (smallest) of x and all of v that goes to the same place; equal ones share the gradient.
+    """The largest (smallest) of x and all of v that goes to the same index; equal ones share the gradient.
 
     At nan that is nan.
     """
@@ -250,33 +295,33 @@ def _extreme(c: Any, e: Any) -> Any:
 
 @op("any_dtype")
 def scatter_product(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
-    """x times the product of all of v that goes to the same place.
+    """x times the product of all of v that goes to the same index.
 
-    Sorted by place, neighbours are multiplied in log2(n) sweeps; CUDA has no atomic product.
+    Sorted by index, neighbours are multiplied in log2(n) sweeps; CUDA has no atomic product.
     """
     with _bounds():
-        flat = xp.broadcast_to(_flat_places(xp, x.shape, _along(xp, at, dim)), v.shape).reshape(-1)
+        flat = xp.broadcast_to(_flat_index(xp, x.shape, _along(xp, at, dim)), v.shape).reshape(-1)
     order = xp.argsort(flat, kind="stable")
-    place, run, reach = flat[order], v.reshape(-1)[order], 1
-    while reach < len(place):
-        same = place[reach:] == place[:-reach]
+    target, run, reach = flat[order], v.reshape(-1)[order], 1
+    while reach < len(target):
+        same = target[reach:] == target[:-reach]
         run[reach:] *= xp.where(same, run[:-reach], 1)
         reach *= 2
-    last = xp.ones(len(place), "bool")
-    last[:-1] = place[1:] != place[:-1]
-    factors = xp.ones(x.size + 1, dtype=x.dtype)  # with a place for what is not the last of its run
-    factors[xp.where(last, place, x.size)] = run
+    last = xp.ones(len(target), "bool")
+    last[:-1] = target[1:] != target[:-1]
+    factors = xp.ones(x.size + 1, dtype=x.dtype)  # with one for what is not the last of its run
+    factors[xp.where(last, target, x.size)] = run
     return x * factors[:-1].reshape(x.shape)
 
 
 def _others(g: Any, x: Any, product: Any, zeros: Any) -> Any:
-    """g times the product of all that goes to a place but x, given that of all but the ``zeros`` many zeros."""
+    """g times the product of all that goes to an index but x, given that of all but the ``zeros`` many zeros."""
     alone = where((zeros == 1) & (x == 0), product, 0)
     return g * where(zeros == 0, product / where(x == 0, 1, x), alone)
 
 
 def _without_zeros(x: Any, at: Any, v: Any, dim: int) -> tuple[Any, Any]:
-    """The product of what is not zero at each place, and how many zeros there are."""
+    """The product of what is not zero at each index, and how many zeros there are."""
     one = new_full(x, shape=(), value=1)
     product = scatter_product(where(x == 0, 1, x), at, where(v == 0, 1, v), dim=dim)
     return product, where(x == 0, one, 0) + gather_sum(where(v == 0, one, 0), at, shape=tuple(x.shape), dim=dim)
@@ -296,6 +341,19 @@ scatter_product.shape(lambda x, at, v: x.shape)
 scatter_product.chunk(_by_rows)
 
 
+def _along_batched(call: Any) -> Any:
+    """Each element's own index elsewhere is its own sample, too. Numbers have one dimension for this purpose."""
+    shape = call.params.get("shape", call.shape(1 if call.op is gather else 0))
+    args = [call.front(i, max(call.widest(), 1)) for i in range(len(call.args))]
+    changes = {"shape": (call.size, *(shape or (1,)))} if "shape" in call.params else {}
+    out = call.again(*args, dim=call.params["dim"] + 1, **changes)
+    return out if shape else reshape(out, shape=(call.size,))
+
+
+for _op in (gather, gather_sum, scatter, scatter_best, scatter_product):
+    _op.batched(_along_batched)
+
+
 # ---- where something holds ----------------------------------------------------------------------------------------
 
 
@@ -303,3 +361,6 @@ scatter_product.chunk(_by_rows)
 def argwhere(xp: Any, x: Any) -> Any:
     """The indices of the elements that are not zero, in order. -> (how many, x.ndim), int64; depends on values"""
     return xp.argwhere(x)
+
+
+argwhere.batched(lambda call: call.dynamic())

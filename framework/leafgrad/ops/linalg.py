@@ -18,6 +18,7 @@ from leafgrad.ops.matmul import swap
 from leafgrad.ops.reduce import sum
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import part, reshape, tril
+from leafgrad.ops.shifted import shifted
 
 
 def checked(function: Callable[..., Any], why: str, *args: Any) -> Any:
@@ -245,3 +246,9 @@ def _svd(g: Any, out: Any) -> Any:
 
 
 svd.vjp(x=_svd)
+
+
+# ---- batches --------------------------------------------------------------------------------------------------------
+
+for _op in (inv, solve, pinv, det, cofactor, slogdet, cholesky, qr, eigh, svd):  # leading dimensions are a batch
+    _op.batched(shifted())

@@ -11,8 +11,9 @@ from typing import Any
 
 from leafgrad.ops.abstract import broadcast
 from leafgrad.ops.define import op
-from leafgrad.ops.elementwise import add
+from leafgrad.ops.elementwise import add, mul
 from leafgrad.ops.shape import permute, reshape
+from leafgrad.ops.shifted import behind
 
 
 def swap(x: Any) -> Any:
@@ -118,6 +119,42 @@ def _product_rows(call: Any) -> Any:
     return call.aligned(whole=(-2, -1))
 
 
+@matmul.batched
+def _matmul_batched(call: Any) -> Any:
+    x, y = call.args
+    left, right = call.ndim(0), call.ndim(1)
+    if not left or not right:
+        raise RuntimeError(mismatch(call.shape(0), call.shape(1)))
+    if call.inside[0] and not call.inside[1] and (right == 1 or right == 2):
+        return matmul(x, y)
+    if not call.inside[0] and right == 1 and left <= 2:
+        return matmul(y, swap(x) if left == 2 else x)
+    return _pairwise(call, left, right)
+
+
+def _pairwise(call: Any, left: int, right: int) -> Any:
+    """A product for each sample. Vectors are made matrices, and the dimension is taken off the result."""
+    ndim = max(left, right, 2)
+    x = _matrices(call, 0, ndim, row=True)
+    y = _matrices(call, 1, ndim, row=False)
+    out = mul(x, y) if x.shape[-1] == 1 == y.shape[-2] else matmul(x, y)
+    shape = tuple(out.shape)
+    if right == 1:
+        shape = shape[:-1]
+    if left == 1:
+        shape = (*shape[:-2], shape[-1]) if right > 1 else shape[:-1]
+    return reshape(out, shape=shape)
+
+
+def _matrices(call: Any, i: int, ndim: int, row: bool) -> Any:
+    x, shape = call.args[i], call.shape(i)
+    if len(shape) == 1:
+        shape = (1, *shape) if row else (*shape, 1)
+    if call.inside[i]:
+        return reshape(x, shape=(call.size, *(1,) * (ndim - len(shape)), *shape))
+    return reshape(x, shape=shape)
+
+
 @op
 def linear(xp: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     """x weight^T + bias, an affine layer. (..., n), (m, n), (m,) -> (..., m)"""
@@ -163,6 +200,25 @@ def _linear_in_steps(graph: Any, equation: Any) -> Any:
     return graph.emit(add, product, bias[0]) if bias and bias[0] is not None else product
 
 
+@linear.batched
+def _linear_batched(call: Any) -> Any:
+    x, weight = call.args[:2]
+    bias = call.args[2] if len(call.args) > 2 else None
+    if not any(call.inside[1:]):
+        return linear(x, weight, bias)
+    if call.ndim(1) != 2:
+        raise RuntimeError(f"expected weight to be a matrix (out_features, in_features), got {call.shape(1)}")
+    lead, features = call.shape(0)[:-1], call.shape(0)[-1:]
+    if call.inside[1]:
+        rows = (math.prod(lead), *features)
+        x = reshape(x, shape=(call.size, *rows) if call.inside[0] else rows)
+        y = matmul(x, swap(weight))
+        y = reshape(y, shape=(call.size, *lead, y.shape[-1]))
+    else:
+        y = linear(x, weight)
+    return y if bias is None else y + call.aligned(2, len(lead) + 1)
+
+
 @op("bilinear")
 def cross(xp: Any, x: Any, y: Any, *, dim: int) -> Any:
     """Cross product along a dimension of size 3. (..., 3, ...), (..., 3, ...) -> (..., 3, ...)"""
@@ -170,5 +226,12 @@ def cross(xp: Any, x: Any, y: Any, *, dim: int) -> Any:
 
 
 cross.vjp(x=lambda g, y, *, dim: cross(y, g, dim=dim), y=lambda g, x, *, dim: cross(g, x, dim=dim))
+
+
+@cross.batched
+def _cross_batched(call: Any) -> Any:
+    ndim = call.widest()
+    return call.again(call.front(0, ndim), call.front(1, ndim), dim=behind(call.params["dim"]))
+
 
 matmul.label, linear.label = "MmBackward0", "AddmmBackward0"  # as PyTorch names their nodes

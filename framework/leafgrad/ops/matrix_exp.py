@@ -10,6 +10,7 @@ from leafgrad.ops.define import op
 from leafgrad.ops.linalg import span
 from leafgrad.ops.matmul import swap
 from leafgrad.ops.shape import cat
+from leafgrad.ops.shifted import shifted
 
 # Coefficients of the [13/13] Padé approximant, and the 1-norm up to which it is exact to float64.
 PADE = (
@@ -63,3 +64,4 @@ def _matrix_exp(g: Any, x: Any) -> Any:
 
 
 matrix_exp.vjp(x=_matrix_exp)
+matrix_exp.batched(shifted())

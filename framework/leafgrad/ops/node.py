@@ -87,6 +87,10 @@ class SymbolBase:
         """Raw ``data``, made for use with this, in a form that can be written where this can."""
         return data
 
+    def overwritten(self, data: Any) -> Any:
+        """What stands here when raw ``data`` of its shape, perhaps the same for all samples, is written over it."""
+        return data
+
     def check_target(self, data: Any) -> None:
         """An error if this cannot be written into raw ``data``."""
 

@@ -16,7 +16,7 @@ def _parts(xp: Any, x: Any, dim: Dims, eps: float, centered: bool) -> tuple[Any,
     return c, 1 / xp.sqrt(dot(xp, c, c, dim, True) / count(x.shape, dim) + eps)
 
 
-@op
+@op("along")
 def standardize(xp: Any, x: Any, *, dim: Dims, eps: float, centered: bool = True) -> Any:
     """(x - mean) / sqrt(variance + eps), both over ``dim``; about 0 instead of the mean unless ``centered``."""
     if x.dtype == "float16":
@@ -26,7 +26,7 @@ def standardize(xp: Any, x: Any, *, dim: Dims, eps: float, centered: bool = True
     return y
 
 
-@op
+@op("along")
 def standardize_slope(xp: Any, h: Any, x: Any, *, dim: Dims, eps: float, centered: bool = True) -> Any:
     """h times the derivative of ``standardize`` at x, a symmetric matrix. (...), (...) -> (...)
 

@@ -43,7 +43,7 @@ class Op(Declarations):
 
     function: Any
     reflected: Any
-    shares = False  # whether it only hands an argument over to a batch, once; other uses of that go past it
+    transparent = False  # whether it only hands an unbatched argument to vmap, once; other uses of that go past it
 
     def __init__(self, forward: Forward, name: str, traits: frozenset[str], signature: Signature) -> None:
         super().__init__(forward, name, traits, signature)

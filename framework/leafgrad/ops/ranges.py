@@ -62,3 +62,4 @@ def dual(ranges: Ranges, n: int) -> Ranges:
 range_sum.vjp(
     x=lambda g, x_shape, *, ranges, dim: range_sum(g, ranges=dual(ranges, x_shape[dim]), dim=dim),
 )  # fmt: skip
+range_sum.batched(lambda call: call.along())

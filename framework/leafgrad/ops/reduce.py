@@ -11,6 +11,7 @@ from leafgrad.ops.cumulative import cumprod, shift
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import abs, div, mul, pow, sign, sub
 from leafgrad.ops.exponential import exp, log
+from leafgrad.ops.geometry import inverse
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.ops.traits import dims
@@ -117,7 +118,7 @@ def _prod_x(g: Any, x: Any, x_shape: Dims, *, dim: Dims) -> Any:
     at = len(rest)
     before = shift(cumprod(rows, dim=at), dim=at, by=1, fill=1)
     after = shift(cumprod(rows, dim=at, reverse=True), dim=at, by=-1, fill=1)
-    others = permute(reshape(before * after, shape=moved), dims=tuple(sorted(range(len(order)), key=order.__getitem__)))
+    others = permute(reshape(before * after, shape=moved), dims=inverse(order))
     return spread(g, x_shape, dim) * others
 
 
@@ -237,7 +238,7 @@ logsumexp.vjp(x=_logsumexp_x)
 logsumexp.lower("native", lambda c, e: c.normalized("logsumexp", e.params["dim"]))
 
 
-@op
+@op("along")
 def softmax(xp: Any, x: Any, *, dim: int) -> Any:
     """exp(x) over its sum along ``dim``. (...) -> (...)"""
     if not x.ndim:
@@ -279,7 +280,7 @@ def _softmax_in_steps(graph: Any, equation: Any) -> Any:
     return graph.emit(div, y, graph.emit(sum, y, dim=(equation.params["dim"],), keepdim=True))
 
 
-@op
+@op("along")
 def log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
     """log(softmax(x)) without overflow. (...) -> (...)"""
     if not x.ndim:

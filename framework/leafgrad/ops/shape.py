@@ -9,9 +9,10 @@ import math
 from itertools import accumulate
 from typing import Any
 
-from leafgrad.ops.abstract import reduced
 from leafgrad.ops.abstract import broadcast, reduced
 from leafgrad.ops.define import op
+from leafgrad.ops.geometry import inverse
+from leafgrad.ops.shifted import all_samples, behind, in_front, kept_first, shifted
 
 Shape = tuple[int, ...]
 
@@ -43,22 +44,26 @@ def _reshaped_rows(call: Any) -> Any:
     return None
 
 
+reshape.batched(shifted(shape=in_front))
+
+
 @op("linear", "view")
 def permute(xp: Any, x: Any, *, dims: tuple[int, ...]) -> Any:
     """x with its dimensions in the order ``dims`` (non-negative, each once)."""
     return x.transpose(dims)
 
 
-permute.vjp(x=lambda g, *, dims: permute(g, dims=tuple(sorted(range(len(dims)), key=dims.__getitem__))))
 permute.lower("native", lambda c, e: c.view(lambda x, axis: x.permute(e.params["dims"])))
 permute.shape(lambda x, *, dims: tuple([x.shape[d] for d in dims]))
 permute.chunk(lambda call: call.on(call.params["dims"].index(call.axes[0]), call.axes[0]))
 permute.lower("numpy", lambda writer, equation: writer.permuted(equation))
+permute.vjp(x=lambda g, *, dims: permute(g, dims=inverse(dims)))
+permute.batched(shifted(dims=kept_first))
 
 
 @op("linear", "view")
 def expand(xp: Any, x: Any, *, shape: Shape) -> Any:
-    """x broadcast to ``shape``. The engine sums the gradient back."""
+    """x broadcast to ``shape``. (...) -> shape"""
     padded = (1,) * (len(shape) - x.ndim) + x.shape
     if padded == shape:
         return x.reshape(shape)
@@ -68,19 +73,23 @@ def expand(xp: Any, x: Any, *, shape: Shape) -> Any:
     return out
 
 
-expand.vjp(x=lambda g: g)
 expand.lower("native", lambda c, e: c.view(lambda x, axis: x.expand(e.out.shape)))
 expand.shape(lambda x, *, shape: shape if broadcast((x.shape, shape)) == tuple(shape) else None)
 expand.chunk(lambda call: call.on(call.axes[0] + call.out.ndim - call.inputs[0].ndim, call.axes[0], resized=True))
 
 
-@op("linear")
+@expand.batched
+def _expand_batched(call: Any) -> Any:
+    target = call.params["shape"]
+    return expand(call.front(0, len(target)), shape=(call.size, *target))
+
+
+@op("linear", transpose_of=expand)
 def sum_to(xp: Any, x: Any, *, shape: Shape) -> Any:
     """x summed over the dimensions in which it was broadcast from ``shape``; the transpose of expand."""
     return x.sum(axis=reduced(x.shape, shape)).reshape(shape)
 
 
-sum_to.vjp(x=lambda g, x_shape: expand(g, shape=x_shape))
 sum_to.lower("native", lambda c, e: c.reduction("sum", reduced(e.values[0].shape, e.out.shape)))
 sum_to.shape(lambda x, *, shape: shape if x.floating else None)
 sum_to.lower("numpy", lambda writer, e: writer.total(e, reduced(e.inputs[0].shape, e.params["shape"])))
@@ -92,6 +101,14 @@ def _sum_to_rows(call: Any) -> Any:
     if axis in reduced(x.shape, shape):
         return call.summed(axis)
     return call.on(axis - x.ndim + len(shape), axis, resized=True)
+
+
+@sum_to.batched
+def _sum_to_batched(call: Any) -> Any:
+    target = call.params["shape"]
+    ones = (1,) * (call.ndim(0) - len(target))
+    summed = sum_to(call.args[0], shape=(call.size, *ones, *target))
+    return reshape(summed, shape=(call.size, *target)) if ones else summed
 
 
 # ---- diagonals and triangles --------------------------------------------------------------------------------------
@@ -112,16 +129,15 @@ def diagonal(xp: Any, x: Any, *, offset: int, dims: tuple[int, int]) -> Any:
     return _diagonal(xp, x, offset, dims)
 
 
-@op("linear")
+diagonal.batched(shifted(dims=behind))
+
+
+@op("linear", transpose_of=diagonal)
 def undiagonal(xp: Any, x: Any, *, shape: Shape, offset: int, dims: tuple[int, int]) -> Any:
     """Zeros of ``shape`` with x on a diagonal; the transpose of diagonal."""
     out = xp.zeros(shape, dtype=x.dtype)
     _diagonal(xp, out, offset, dims)[...] = x
     return out
-
-
-diagonal.vjp(x=lambda g, x_shape, *, offset, dims: undiagonal(g, shape=x_shape, offset=offset, dims=dims))
-undiagonal.vjp(x=lambda g, *, offset, dims: diagonal(g, offset=offset, dims=dims))
 
 
 @diagonal.shape
@@ -163,6 +179,8 @@ triu.vjp(x=lambda g, *, diagonal: triu(g, diagonal=diagonal))
 for _op in (tril, triu):
     _op.shape(lambda x: x.shape)
     _op.chunk(lambda call: call.aligned(whole=(-2, -1)))
+tril.batched(shifted())
+triu.batched(shifted())
 
 
 # ---- moving elements ----------------------------------------------------------------------------------------------
@@ -186,6 +204,8 @@ flip.lower("native", lambda c, e: c.view(lambda x, axis: x.flip(e.params["dims"]
 for _op in (flip, roll):
     _op.shape(lambda x: x.shape)
     _op.chunk(lambda call: call.aligned(whole=call.params["dims"]))
+flip.batched(shifted(dims=behind))
+roll.batched(shifted(dims=behind))
 
 
 # ---- joining and parts --------------------------------------------------------------------------------------------
@@ -206,7 +226,10 @@ def part(xp: Any, x: Any, *, at: Index) -> Any:
     return x[key(at)]
 
 
-@op("linear", name="unslice")
+part.batched(shifted(at=all_samples))
+
+
+@op("linear", name="unslice", transpose_of=part)
 def unpart(xp: Any, x: Any, *, at: Index, shape: Shape) -> Any:
     """Zeros of ``shape`` with x in the part that ``at`` chooses; the transpose of slice."""
     out = xp.zeros(shape, dtype=x.dtype)
@@ -214,8 +237,6 @@ def unpart(xp: Any, x: Any, *, at: Index, shape: Shape) -> Any:
     return out
 
 
-part.vjp(x=lambda g, x_shape, *, at: unpart(g, at=at, shape=x_shape))
-unpart.vjp(x=lambda g, *, at: part(g, at=at))
 part.lower("native", lambda c, e: c.view(lambda x, axis: x.part(e.params["at"])))
 unpart.lower("native", lambda c, e: c.placed(e.params["at"]))
 part.lower("numpy", lambda writer, equation: writer.part(equation))
@@ -280,6 +301,7 @@ pad.lower("native", lambda c, e: c.placed(e.params["at"], e.params["value"]))
 pad.shape(lambda x, *, shape: shape)
 pad.chunk(_unpart_rows)
 pad.lower("numpy", lambda writer, equation: writer.placed(equation, equation.params["value"]))
+pad.batched(shifted(at=all_samples, shape=in_front))
 
 
 @op("linear", "promote")
@@ -325,3 +347,4 @@ def _cat_rows(call: Any) -> Any:
 
 
 cat.lower("numpy", lambda writer, equation: writer.joined(equation))
+cat.batched(shifted(dim=behind))

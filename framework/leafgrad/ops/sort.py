@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad.ops.define import op
+from leafgrad.ops.shape import reshape
 
 
-@op("nondifferentiable")
+@op("along", "nondifferentiable")
 def argsort(xp: Any, x: Any, *, dim: int, descending: bool) -> Any:
     """Indices that sort x along ``dim``, equal elements in order; nan counts as the largest. int64"""
     if not descending:
@@ -29,3 +30,14 @@ def searchsorted(xp: Any, edges: Any, x: Any, *, right: bool) -> Any:
         return xp.searchsorted(edges, x, "right" if right else "left")
     edges, x = edges[..., None, :], x[..., :, None]
     return (edges <= x if right else edges < x).sum(axis=-1)
+
+
+@searchsorted.batched
+def _searchsorted_batched(call: Any) -> Any:
+    """Row by row where each sample has edges of its own."""
+    if call.ndim(0) > 1:
+        return call.again(call.front(0), call.front(1))
+    if not call.inside[0]:
+        return call.again(call.args[0], call.front(1))
+    found = call.again(call.front(0), call.rows(1))
+    return reshape(found, shape=(call.size, *call.shape(1)))

@@ -8,6 +8,7 @@ from typing import Any
 
 from leafgrad import backends
 from leafgrad.ops.define import op
+from leafgrad.ops.shifted import behind, shifted
 
 Shape = tuple[int, ...]
 
@@ -21,7 +22,10 @@ def windows(xp: Any, x: Any, *, dim: int, size: int, step: int) -> Any:
     return backends.backend_of(x).strided(x, (*shape, size), (*strides, x.strides[dim]))
 
 
-@op("linear")
+windows.batched(shifted(dim=behind))
+
+
+@op("linear", transpose_of=windows)
 def unwindow(xp: Any, x: Any, *, shape: Shape, dim: int, size: int, step: int) -> Any:
     """Zeros of ``shape`` with each window added in its place; the transpose of windows."""
     out = xp.zeros(shape, dtype=x.dtype)
@@ -34,10 +38,6 @@ def unwindow(xp: Any, x: Any, *, shape: Shape, dim: int, size: int, step: int) -
         for i in range(count):
             out[(*lead, slice(i * step, i * step + size))] += xp.moveaxis(x[(*lead, i)], -1, dim)
     return out
-
-
-windows.vjp(x=lambda g, x_shape, *, dim, size, step: unwindow(g, shape=x_shape, dim=dim, size=size, step=step))
-unwindow.vjp(x=lambda g, *, dim, size, step: windows(g, dim=dim, size=size, step=step))
 
 
 @op("linear", "view")
@@ -72,10 +72,25 @@ strided.vjp(x=lambda g, x_shape, *, steps, start: unstrided(g, whole=x_shape, st
 unstrided.vjp(x=lambda g, x_shape, *, steps, start: strided(g, shape=x_shape, steps=steps, start=start))
 
 
+@strided.batched
+def _strided_batched(call: Any) -> Any:
+    apart = math.prod(call.shape(0))
+    return call.again(call.args[0], shape=(call.size, *call.params["shape"]), steps=(apart, *call.params["steps"]))
+
+
+@unstrided.batched
+def _unstrided_batched(call: Any) -> Any:
+    whole = call.params["whole"]
+    return call.again(call.args[0], whole=(call.size, *whole), steps=(math.prod(whole), *call.params["steps"]))
+
+
 @op("view", "nondifferentiable")
 def reinterpret(xp: Any, x: Any, *, dtype: str) -> Any:
     """The same bytes as elements of another dtype. (..., n) -> (..., n * itemsize / the other's itemsize)"""
     return x.view(dtype)
+
+
+reinterpret.batched(shifted())
 
 
 windows.label, strided.label = "UnfoldBackward0", "AsStridedBackward0"  # PyTorch's names

@@ -8,7 +8,9 @@ import math
 from typing import Any, NamedTuple, Self
 
 from leafgrad.ops.define import op
+from leafgrad.ops.geometry import window_span
 from leafgrad.ops.select import zero
+from leafgrad.ops.shifted import shifted
 
 Sizes = tuple[int, ...]
 
@@ -37,8 +39,7 @@ class Windows(NamedTuple):
     @property
     def extent(self) -> Sizes:
         """How many elements lie between the first of the first window and the last of the last one, both included."""
-        steps = zip(self.size, self.stride, self.kernel, self.dilation, strict=True)
-        return tuple((m - 1) * s + (k - 1) * d + 1 for m, s, k, d in steps)
+        return tuple(map(window_span, self.size, self.kernel, self.stride, (0,) * len(self.size), self.dilation))
 
     def along(self, d: int) -> Self:
         """The same windows in one dimension alone."""
@@ -96,7 +97,7 @@ def unfold(xp: Any, x: Any, *, windows: Windows) -> Any:
     return out.reshape((*planes, *windows.kernel, *windows.size))
 
 
-@op("linear")
+@op("linear", transpose_of=unfold)
 def fold(xp: Any, x: Any, *, windows: Windows) -> Any:
     """Every element of every window added where it was; the transpose of unfold. -> (..., *length)"""
     planes = x.shape[: x.ndim - 2 * len(windows.size)]
@@ -116,8 +117,6 @@ def unframed(xp: Any, frame: Any, windows: Windows) -> Any:
     return out
 
 
-unfold.vjp(x=lambda g, *, windows: fold(g, windows=windows))
-fold.vjp(x=lambda g, *, windows: unfold(g, windows=windows))
 unfold.shape(lambda x, *, windows: (*_leading(x, windows.length), *windows.kernel, *windows.size))
 unfold.chunk(lambda call: call.aligned(whole=_last(call, 1)))
 fold.shape(lambda x, *, windows: (*_leading(x, windows.kernel + windows.size), *windows.length))
@@ -202,7 +201,7 @@ def window_pick(xp: Any, x: Any, at: Any, *, windows: Windows) -> Any:
     return x.reshape(-1)[_flat(xp, at, windows)].reshape(at.shape)
 
 
-@op("any_dtype")
+@op("any_dtype", transpose_of=window_pick)
 def window_place(xp: Any, v: Any, at: Any, *, windows: Windows) -> Any:
     """Zeros with v added where ``window_pick`` would read; its transpose. (..., *size) twice -> (..., *length)"""
     out = xp.zeros((*_planes(v, windows), *windows.length), dtype=v.dtype)
@@ -218,12 +217,15 @@ def _flat(xp: Any, at: Any, windows: Windows) -> Any:
 
 
 window_max.vjp(x=lambda g, x, *, windows: window_place(g, window_argmax(x, windows=windows), windows=windows))
-window_pick.vjp(x=lambda g, at, *, windows: window_place(g, at, windows=windows), at=zero)
-window_place.vjp(v=lambda g, at, *, windows: window_pick(g, at, windows=windows), at=zero)
 window_max.shape(lambda x, *, windows: (*_leading(x, windows.length), *windows.size))
 window_argmax.shape(lambda x, *, windows: x.like((*_leading(x, windows.length), *windows.size), "int64"))
 window_pick.shape(lambda x, at, *, windows: (*_leading(x, windows.length), *windows.size))
 window_place.shape(lambda v, at, *, windows: (*_leading(v, windows.size), *windows.length))
 for _op in (window_max, window_argmax, window_pick, window_place):
     _op.chunk(lambda call: call.aligned(whole=_last(call, 1)))
+window_pick.vjp(at=zero)
+window_place.vjp(at=zero)
 window_max.label = "MaxPoolBackward0"
+
+for _op in (unfold, fold, window_max, window_argmax, window_pick, window_place):  # leading dimensions are a batch
+    _op.batched(shifted())

@@ -95,16 +95,16 @@ def _arg(op: Any, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     return result
 
 
-def _found(place: Tensor, input: Tensor, dim: int, keepdim: bool) -> Found:
-    """The elements of ``input`` at ``place``, whose ``dim`` has size 1, and the places."""
-    values = index.gather(input, place, dim=dim)
+def _found(indices: Tensor, input: Tensor, dim: int, keepdim: bool) -> Found:
+    """The elements of ``input`` at ``indices``, whose ``dim`` has size 1, and the indices."""
+    values = index.gather(input, indices, dim=dim)
     if not keepdim and input.ndim:
         shape = input.shape[:dim] + input.shape[dim + 1 :]
-        values, place = reshape(values, shape=tuple(shape)), reshape(place, shape=tuple(shape))
-    return Found(values, place)
+        values, indices = reshape(values, shape=tuple(shape)), reshape(indices, shape=tuple(shape))
+    return Found(values, indices)
 
 
-def _extreme(name: str, whole: Any, pairwise: Any, place: Any, input: Tensor, dim: Any, keepdim: bool) -> Any:
+def _extreme(name: str, whole: Any, pairwise: Any, indices: Any, input: Tensor, dim: Any, keepdim: bool) -> Any:
     expect_tensor(input, "input", name)
     if isinstance(dim, Tensor):
         return pairwise(input, dim)
@@ -118,7 +118,7 @@ def _extreme(name: str, whole: Any, pairwise: Any, place: Any, input: Tensor, di
         return whole(input)
     d = one_dim(input, dim, name)
     _nonempty(input, (d,) if input.ndim else (), name)
-    return _found(place(input, dim=d, keepdim=True), input, d, keepdim)
+    return _found(indices(input, dim=d, keepdim=True), input, d, keepdim)
 
 
 @method
@@ -168,7 +168,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
 
 @method
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Found:
-    """(values, indices) of the commonest value along ``dim``: the smallest of equally common, its last place."""
+    """(values, indices) of the commonest value along ``dim``: the smallest of equally common, its last index."""
     d = one_dim(expect_tensor(input, "input", "mode"), dim, "mode")
     _nonempty(input, (d,) if input.ndim else (), "mode")
     return _found(extremes.argmode(input, dim=d), input, d, flag(keepdim, "mode"))
@@ -225,14 +225,14 @@ def quantile(
     order = argsort(x, dim=x.ndim - 1, descending=False)
     ranked = index.gather(x, order, dim=x.ndim - 1)
     spoilt = ops.any(compare.isnan(x), dim=(x.ndim - 1,), keepdim=True)
-    place = _ROUNDINGS[interpolation](select.where(spoilt, float(n - 1), at * (n - 1)))  # nan is sorted last
-    below = rounding.floor(place)
+    rank = _ROUNDINGS[interpolation](select.where(spoilt, float(n - 1), at * (n - 1)))  # nan is sorted last
+    below = rounding.floor(rank)
     shape = (*x.shape[:-1], at.shape[0])
     low, high = (
         index.gather(ranked, expand(cast(p, dtypes.int64), shape=shape), dim=x.ndim - 1)
-        for p in (below, rounding.ceil(place))
+        for p in (below, rounding.ceil(rank))
     )
-    found = low if interpolation in _PICKING else lerp(low, high, place - below)  # (..., levels)
+    found = low if interpolation in _PICKING else lerp(low, high, rank - below)  # (..., levels)
     found = permute(found, dims=(x.ndim - 1, *range(x.ndim - 1)))
     kept = tuple(1 if dim is None or i == d else m for i, m in enumerate(input.shape)) if keepdim else found.shape[1:]
     result: Tensor = reshape(found, shape=(() if scalar else (at.shape[0],)) + tuple(kept))
@@ -240,11 +240,11 @@ def quantile(
 
 
 _ROUNDINGS: dict[str, Any] = {
-    "linear": lambda place: place,
+    "linear": lambda rank: rank,
     "lower": rounding.floor,
     "higher": rounding.ceil,
-    "midpoint": lambda place: (rounding.floor(place) + rounding.ceil(place)) / 2,
-    "nearest": lambda place: rounding.round(place),
+    "midpoint": lambda rank: (rounding.floor(rank) + rounding.ceil(rank)) / 2,
+    "nearest": lambda rank: rounding.round(rank),
 }
 
 

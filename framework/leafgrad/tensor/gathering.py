@@ -13,6 +13,7 @@ from leafgrad.ops import index as ops
 from leafgrad.ops.classes import POSITIVE
 from leafgrad.ops.compare import bitwise_and
 from leafgrad.ops.convert import new_full
+from leafgrad.ops.geometry import index_shape
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import part
 from leafgrad.tensor import arguments
@@ -329,13 +330,13 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
         raise TypeError(
             f"index_put(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}"
         )
-    plan = Plan(input, tuple(slice(None) if i is None else i for i in indices))
+    plan = Plan(input, tuple(slice(None) if i is None else _lifted(i)[0] for i in indices))
     dims = tuple(plan.dims)
     if not accumulate:
         put: Tensor = ops.index_put(input, values, *plan.indices, dims=dims)
         return put
-    shape = ops.index(input.detach(), *plan.indices, dims=dims).shape
-    out: Tensor = input + ops.index_sum(values.expand(shape), *plan.indices, shape=tuple(input.shape), dims=dims)
+    chosen = index_shape(tuple(input.shape), [tuple(i.shape) for i in plan.indices], dims)
+    out: Tensor = input + ops.index_sum(values.expand(chosen), *plan.indices, shape=tuple(input.shape), dims=dims)
     return out
 
 

@@ -12,9 +12,10 @@ from typing import Any
 from leafgrad import backends, dtypes, modes
 from leafgrad.modes import GRAD
 from leafgrad.ops import carriers, index as ops
+from leafgrad.ops.geometry import index_axes, index_shape, inverse
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.select import where
-from leafgrad.ops.shape import Index, key as array_key, part
+from leafgrad.ops.shape import Index, key as array_key, part, permute
 from leafgrad.tensor import arguments, view
 from leafgrad.tensor.data import copied
 from leafgrad.tensor.inplace import update
@@ -33,9 +34,13 @@ get_mode = modes.get
 
 
 class Plan:
-    """A key, taken apart: the basic index ``at`` (None if it chooses everything), then ``indices`` at ``dims``."""
+    """A key, taken apart: the basic index ``at`` (None if it chooses everything), then ``indices`` at ``dims``.
 
-    __slots__ = ("at", "dims", "indices")
+    Attributes:
+        order: how to permute what ``indices`` choose; None as it is.
+    """
+
+    __slots__ = ("at", "dims", "indices", "order")
 
     def __init__(self, x: Tensor, key: Any) -> None:
         self.indices: list[Tensor] = []
@@ -69,6 +74,7 @@ class Plan:
                     out += 1
                 used = len(at) if new else used
         self.at: Index | None = tuple(at[:used]) if used or not self.dims else None
+        self.order = self._order(out) if any(not i._data.ndim for i in self.indices) else None
 
     def _advanced(self, x: Tensor, k: Tensor, d: int) -> tuple[Tensor, ...]:
         """The integer tensors that ``k`` stands for, on x's device."""
@@ -87,9 +93,35 @@ class Plan:
             )
         return tuple(i.to(x.device) for i in found)
 
+    def _order(self, ndim: int) -> tuple[int, ...] | None:
+        """An index without dimensions, whose value is not known, has no say in where those of the others stand."""
+        singles = [d for d, i in zip(self.dims, self.indices, strict=True) if not i._data.ndim]
+        left = [d for d in range(ndim) if d not in singles]
+        dims = tuple([left.index(d) for d in self.dims if d not in singles])
+        if not dims:
+            return None
+        width = max([i._data.ndim for i in self.indices])
+        chosen = index_axes(ndim, tuple(self.dims), width)
+        order = tuple([chosen.index(left[a] if a >= 0 else a) for a in index_axes(len(left), dims, width)])
+        return None if order == tuple(range(len(order))) else order
+
     def view(self, x: Tensor) -> Tensor:
         """The part of x that the basic index chooses."""
         return x if self.at is None else _part(x, self.at)
+
+    def chosen(self, x: Tensor) -> Tensor:
+        """What ``indices`` choose of the view."""
+        out: Tensor = ops.index(x, *self.indices, dims=tuple(self.dims))
+        return out if self.order is None else permute(out, dims=self.order)
+
+    def value(self, x: Tensor, value: Any) -> Any:
+        """``value``, to be written where ``indices`` choose of the view, as ``index_put`` takes it."""
+        arrays = [tuple(i._data.shape) for i in self.indices]
+        shape = index_shape(tuple(x._data.shape), arrays, tuple(self.dims))
+        value = _trimmed(value, len(shape))
+        if self.order is None or not isinstance(value, Tensor):
+            return value
+        return permute(value.expand([shape[d] for d in self.order]), dims=inverse(self.order))
 
 
 def _expanded(x: Tensor, key: Any) -> list[Any]:
@@ -198,8 +230,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     chosen = plan.view(self)
     if not plan.dims:
         return chosen
-    out: Tensor = ops.index(chosen, *plan.indices, dims=tuple(plan.dims))
-    return out
+    return plan.chosen(chosen)
 
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
@@ -212,8 +243,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     plan = Plan(self, key)
     target = plan.view(self)
     if plan.dims:
-        ndim = target._data.ndim - len(plan.dims) + max(i._data.ndim for i in plan.indices)
-        update(target, ops.index_put, _trimmed(value, ndim), *plan.indices, dims=tuple(plan.dims))
+        update(target, ops.index_put, plan.value(target, value), *plan.indices, dims=tuple(plan.dims))
     elif isinstance(value, Tensor):
         copy_(target, _trimmed(value, target._data.ndim))
     else:

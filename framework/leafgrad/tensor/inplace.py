@@ -34,6 +34,7 @@ def overwrite(xp: Any, x: Any, y: Any) -> Any:
 
 overwrite.vjp(x=lambda g, x_shape: new_full(g, shape=tuple(x_shape), value=0), y=lambda g: g)
 overwrite.shape(lambda x, y: y)
+overwrite.batched(lambda call: expand(call.front(1, call.ndim(0)), shape=(call.size, *call.shape(0))))
 overwrite.label = "CopyBackwards"  # PyTorch's name
 
 
@@ -216,7 +217,7 @@ def _check_connected(x: Any) -> None:
 
 def _write_symbol(x: Any, symbol: Any) -> None:
     lift = TRACER.get().lift
-    lift(x)
+    symbol = lift(x).overwritten(symbol)
     if x._view is not None:
         base = x._view.base
         _write_symbol(base, write_view(lift(base), symbol, steps=x._view.steps))

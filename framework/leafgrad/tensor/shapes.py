@@ -9,6 +9,7 @@ from typing import Any
 
 from leafgrad import dtypes, modes
 from leafgrad.ops import shape as ops
+from leafgrad.ops.abstract import broadcast
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.strided import reinterpret
 from leafgrad.tensor import arguments
@@ -422,16 +423,13 @@ def broadcast_shapes(*shapes: Any) -> Size:
         RuntimeError: they do not.
     """
     every = [arguments.shape((s,), "broadcast_shapes", "shapes") for s in shapes]
-    result: list[int] = []
-    for column in itertools.zip_longest(*[reversed(s) for s in every], fillvalue=1):
-        found = {n for n in column if n != 1} or {1}
-        if len(found) > 1:
-            raise RuntimeError(
-                "Shape mismatch: objects cannot be broadcast to a single shape, got "
-                + " and ".join(str(list(s)) for s in every)
-            )
-        result.append(found.pop())
-    return Size(reversed(result))
+    try:
+        return Size(broadcast(map(tuple, every)))
+    except ValueError:
+        raise RuntimeError(
+            f"Shape mismatch: objects cannot be broadcast to a single shape, got "
+            f"{' and '.join([str(list(s)) for s in every])}"
+        ) from None
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:

@@ -82,11 +82,11 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Fou
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}, got k={k} for size {n}")
     if not input._data.ndim:
         return Found(input.clone(), order)
-    place = piece(order, d, k - 1, k).contiguous()
-    values = _taken(input, place, d)
+    indices = piece(order, d, k - 1, k).contiguous()
+    values = _taken(input, indices, d)
     if keepdim:
-        return Found(values, place)
-    return Found(values.squeeze(d), place.squeeze(d))
+        return Found(values, indices)
+    return Found(values.squeeze(d), indices.squeeze(d))
 
 
 # ---- search -------------------------------------------------------------------------------------------------------

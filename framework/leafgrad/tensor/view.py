@@ -11,11 +11,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from leafgrad import modes
+from leafgrad.errors import TraceError
 from leafgrad.modes import GRAD, INFERENCE, TRACE, TRACER
 from leafgrad.ops import carriers
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 from leafgrad.ops.node import Leaf, Version, hand_over
+from leafgrad.ops.shape import expand
+from leafgrad.ops.shifted import Shifted
 from leafgrad.tensor.tensor import Tensor
 
 __all__: list[str] = []  # Tensor finds it through the dispatch
@@ -201,6 +204,25 @@ write_view.vjp(
     v=lambda g, *, steps: follow(g, steps),
 )
 write_view.shape(lambda x, v: x.shape)
+
+
+@write_view.batched
+def _write_view_batched(call: Any) -> Any:
+    steps: tuple[Step, ...] = ()
+    for step, params in call.params["steps"]:
+        if isinstance(step.batching, Shifted):
+            steps += ((step, step.batching.changed(params, call.size)),)
+        elif step is expand:
+            raise RuntimeError(
+                "vmap: more than one element of the written-to tensor refers to a single memory location"
+            )
+        else:
+            raise TraceError(
+                f"vmap: a write through {step.name}, as into an input of a vmapped function, cannot be traced; write "
+                "into a clone() of it"
+            )
+    x = call.front(0)
+    return write_view(x, call.front(1, len(follow(x, steps).shape) - 1), steps=steps)
 
 
 write_view.label = "CopySlices"  # PyTorch's name

@@ -7,6 +7,7 @@ from typing import Any
 
 from leafgrad.nn.functional.windows import Size, Sizes, at_least, batched, nonempty, per_dim
 from leafgrad.ops import convolution as ops, windows as window_ops
+from leafgrad.ops.geometry import window_count, window_span
 from leafgrad.ops.windows import Windows
 from leafgrad.tensor.arguments import expect_tensor, integer
 from leafgrad.tensor.tensor import Tensor
@@ -137,7 +138,7 @@ def _convolved(
     else:
         before = at_least(0, per_dim(padding, n, "padding", function), "padding", function)
         both = tuple(2 * p for p in before)
-    size = tuple((m + p - r - 1) // s + 1 for m, p, r, s in zip(length, both, reach, step, strict=True))
+    size = tuple(map(window_count, length, kernel, step, both, apart))
     if min(size) < 1:
         padded = [m + p for m, p in zip(length, both, strict=True)]
         raise RuntimeError(
@@ -175,10 +176,8 @@ def _transposed(
                 f"{list(extra)}, stride {list(step)}, dilation {list(apart)}"
             )
     size = tuple(x.shape[2:])
-    length = tuple(
-        (m - 1) * s - 2 * p + d * (k - 1) + o + 1
-        for m, s, p, d, k, o in zip(size, step, before, apart, kernel, extra, strict=True)
-    )
+    removed = [2 * p - o for p, o in zip(before, extra, strict=True)]
+    length = tuple(map(window_span, size, kernel, step, removed, apart))
     if min(length) < 1:
         raise RuntimeError(
             f"{function}: Given input size per channel: ({_by(size)}). Calculated output size per channel: "
@@ -308,8 +307,5 @@ def _blocks(length: Sizes, kernel_size: Any, dilation: Any, padding: Any, stride
     apart = at_least(1, per_dim(dilation, 2, "dilation", function), "dilation", function)
     before = at_least(0, per_dim(padding, 2, "padding", function), "padding", function)
     step = at_least(1, per_dim(stride, 2, "stride", function), "stride", function)
-    size = tuple(
-        max((n + 2 * p - d * (k - 1) - 1) // s + 1, 0)
-        for n, p, d, k, s in zip(length, before, apart, kernel, step, strict=True)
-    )
+    size = tuple(max(0, m) for m in map(window_count, length, kernel, step, [2 * p for p in before], apart))
     return Windows(length, kernel, step, before, apart, size)

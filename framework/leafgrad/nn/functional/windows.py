@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from leafgrad.ops.geometry import window_count
 from leafgrad.ops.windows import Windows
 from leafgrad.tensor.arguments import expect_tensor, integer
 from leafgrad.tensor.tensor import Tensor
@@ -106,10 +107,9 @@ def _by(sizes: Sequence[Any]) -> str:
 
 def _count(n: int, kernel: int, stride: int, padding: int, dilation: int, ceil: bool) -> int:
     """How many windows fit. Rounded up, the last one may stick out, but begins before the end of the elements."""
-    room = n + 2 * padding - dilation * (kernel - 1) - 1
     if not ceil:
-        return room // stride + 1
-    count = -(-room // stride) + 1
+        return window_count(n, kernel, stride, 2 * padding, dilation)
+    count = window_count(n + stride - 1, kernel, stride, 2 * padding, dilation)
     return count - 1 if (count - 1) * stride >= n + padding else count
 
 

@@ -1,4 +1,4 @@
-"""Nested tuples, lists and dicts of arguments and results: flat and back, and a value for each leaf of another one."""
+"""Pytrees, the nested tuples, lists and dicts of arguments and results: flat and back, and a value for each leaf."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ DICTS = (dict, OrderedDict, defaultdict)
 
 
 class Mismatch(Exception):
-    """Two trees do not have the same structure."""
+    """Two pytrees do not have the same structure."""
 
 
 def is_tuple(value: Any) -> bool:
-    """Whether a tuple is a node of trees: plain or with named fields, not a class of its own such as a size."""
+    """Whether a tuple is a node of pytrees: plain or with named fields, not a class of its own such as a size."""
     return type(value) is tuple or (isinstance(value, tuple) and hasattr(value, "_fields"))
 
 
@@ -35,7 +35,7 @@ def _walk(tree: Any, leaves: list[Any]) -> Any:
 
 
 def unflatten(structure: Any, leaves: Iterator[Any]) -> Any:
-    """The tree of that structure with these leaves."""
+    """The pytree of that structure with these leaves."""
     if structure is None:
         return next(leaves)
     kind, keys, parts = structure
@@ -47,7 +47,7 @@ def unflatten(structure: Any, leaves: Iterator[Any]) -> Any:
 
 
 def mapped(function: Any, tree: Any) -> Any:
-    """The tree with ``function`` applied to each leaf."""
+    """The pytree with ``function`` applied to each leaf."""
     leaves, structure = flatten(tree)
     return unflatten(structure, iter([function(leaf) for leaf in leaves]))
 

@@ -1,0 +1,60 @@
+"""Which dimension of a result comes from where: the one definition, for ops, vmap, the compiler and executors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leafgrad.ops.abstract import Shape, broadcast
+
+
+def index_axes(ndim: int, dims: Shape, width: int) -> tuple[int, ...]:
+    """Where each dimension of the result of ``index`` comes from.
+
+    The dimensions of the index arrays stand where the chosen ones stood if these are next to each other, else first.
+
+    Args:
+        ndim: of the array. dims: which of its dimensions are chosen from, ascending.
+        width: the number of dimensions that the index arrays broadcast to.
+
+    Returns:
+        For each dimension of the result, the dimension of the array that it is; negative ones, -width to -1, are those
+        of the index arrays.
+    """
+    kept = [d for d in range(ndim) if d not in dims]
+    first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
+    return (*kept[:first], *range(-width, 0), *kept[first:])
+
+
+def index_shape(shape: Shape, at: Sequence[Shape], dims: Shape) -> Shape:
+    """The shape of ``index``'s result for an array of ``shape`` and index arrays of the shapes ``at``.
+
+    Raises:
+        IndexError: the index arrays do not broadcast.
+    """
+    try:
+        common = broadcast(at)
+    except ValueError:
+        raise IndexError(f"shape mismatch: index arrays of shapes {[list(s) for s in at]} do not broadcast") from None
+    return tuple([shape[a] if a >= 0 else common[a] for a in index_axes(len(shape), dims, len(common))])
+
+
+def moved(ndim: int, source: int, target: int) -> tuple[int, ...]:
+    """The order of ``ndim`` dimensions in which ``source`` is at ``target``, the others as they were."""
+    order = [d for d in range(ndim) if d != source]
+    order.insert(target, source)
+    return tuple(order)
+
+
+def inverse(order: Shape) -> tuple[int, ...]:
+    """The permutation that undoes another one."""
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
+def window_count(n: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    """How many windows fit on n elements, ``padding`` more on both sides together; less than 1 if none does."""
+    return (n + padding - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def window_span(count: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    """On how many elements, with that padding, so many windows fit exactly; the inverse of ``window_count``."""
+    return (count - 1) * stride + dilation * (kernel - 1) + 1 - padding
