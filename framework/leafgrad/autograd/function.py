@@ -14,10 +14,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from leafgrad import dtypes, modes
-from leafgrad.autograd import engine
 from leafgrad.ops import carriers, messages
 from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.node import EMPTY, FREED, SEQ, GraphNode, Node, Output, SymbolBase
+from leafgrad.ops.packing import Packed
 from leafgrad.tensor import inplace
 from leafgrad.tensor.tensor import Tensor
 
@@ -25,15 +25,15 @@ __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
 
 class Saved(NamedTuple):
-    """A saved tensor, where its gradient goes, and which output of the function it is, if any."""
+    """A saved tensor (or what hooks made of it), where its gradient goes, and which output it is, if any."""
 
-    tensor: Tensor
+    tensor: Any
     edge: GraphNode | None
     number: int | None
 
 
 class FunctionNode(Node):
-    """One recorded call of a Function. Attributes that the node lacks are read from ``ctx``, as in PyTorch."""
+    """One recorded call of a Function."""
 
     __slots__ = ("ctx", "inputs", "outputs", "positions")
 
@@ -44,11 +44,6 @@ class FunctionNode(Node):
 
     def name(self) -> str:
         return f"{self.op.__name__}Backward"
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in FunctionNode.__slots__:
-            raise AttributeError(name)
-        return getattr(self.ctx, name)
 
 
 class FunctionCtx:
@@ -180,6 +175,8 @@ class Function:
         wrapped = [attach(ctx, node, args, outputs, i) for i in range(len(outputs))]
         if node is not None:
             node.saved = pack(ctx._to_save, args, edges, outputs, wrapped)
+            if modes.get() & modes.PACK:
+                modes.PACKER.get()(node)
             ctx._node = weakref.ref(node)
         ctx._to_save = ctx._dirty = ctx._constant = ()
         return tuple(wrapped) if isinstance(result, tuple) else wrapped[0]
@@ -189,7 +186,7 @@ class Function:
     @classmethod
     def pull(cls, node: FunctionNode, g: tuple[Any, ...], needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
         """Run ``backward`` on raw gradients. What a user returns may be kept elsewhere, so it is copied."""
-        grads = tuple(None if one is None else carriers.alias(engine.array(one)) for one in g)
+        grads = tuple(None if one is None else carriers.alias(carriers.array(one)) for one in g)
         lift = modes.TRACER.get().lift if modes.get() & modes.TRACE else lambda t: t._data.copy()
         return [(edge, lift(t)) for edge, t in run_backward(cls, node, grads, needed)]
 
@@ -276,14 +273,14 @@ def pack(
         if t is None:
             saved.append(None)
             continue
-        if t._version is carriers.INFERENCE_VERSION:
+        if t._writes is carriers.INFERENCE_VERSION:
             raise RuntimeError("Inference tensors cannot be saved for backward. Save a clone() made outside of it")
         i, j = same(t, outputs), same(t, inputs)
         if i is not None and (j is None or wrapped[i] is t):
             result = carriers.inside(wrapped[i])
             inplace.version(result)
             kept = carriers.alias(result._data)
-            kept._version = result._version
+            kept._writes = result._writes
             end = result._node
             saved.append(Saved(kept, None, end.index if isinstance(end, Output) else None))
         else:
@@ -302,9 +299,14 @@ def unpack(node: FunctionNode) -> tuple[Tensor | None, ...]:
         if s is None:
             tensors.append(None)
             continue
+        if isinstance(s.tensor, Packed):
+            t = s.tensor.tensor()
+            end = s.edge if s.number is None else Output.of(node, s.number, t._data.shape)
+            tensors.append(carriers.alias(carriers.raw(t), end))
+            continue
         t = carriers.inside(s.tensor)
-        if t._version is not None and t._version.seq > node.seq:
-            raise messages.modified(node, t._data, t._version)
+        if t._writes is not None and t._writes.seq > node.seq:
+            raise messages.modified(node, t._data, t._writes)
         if s.number is not None:
             tensors.append(carriers.alias(t._data, Output.of(node, s.number, t._data.shape)))
         else:

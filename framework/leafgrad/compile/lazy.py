@@ -310,12 +310,12 @@ class LazyRecorder(Recorder):
                 t._node = inner._history
         elif inner._node is not o.node:
             t._node = inner._node
-        if not isinstance(inner, View) and inner._version is not t._version:
-            if t._version is None:
-                t._version = inner._version
+        if not isinstance(inner, View) and inner._writes is not t._writes:
+            if t._writes is None:
+                t._writes = inner._writes
             else:
                 o.count()
-                inner._version = t._version
+                inner._writes = t._writes
 
     def settle_tensor(self, t: Any) -> None:
         """Give a tensor that was made here its array."""
@@ -323,17 +323,17 @@ class LazyRecorder(Recorder):
         if o is not None:
             t._data = o.tensor._data
             if isinstance(t, View) and isinstance(o.tensor, View):
-                t._base, t._root, t._version = o.tensor._base, o.tensor._root, o.tensor._version
+                t._base, t._root, t._writes = o.tensor._base, o.tensor._root, o.tensor._writes
         elif isinstance(t, View):
             held = self.inner.get(id(t._base))
             if held is not None:
                 t._base = held.tensor
             elif isinstance(t._base._data, SymbolBase) or isinstance(t._base, View):
                 self.settle_tensor(t._base)
-            if t._base._version is None:
-                t._base._version = Version()
+            if t._base._writes is None:
+                t._base._writes = Version()
             t._data = follow(t._base._data, t._steps)
-            t._root, t._version = t._base._data, t._base._version
+            t._root, t._writes = t._base._data, t._base._writes
         else:
             t._data = self.settled(t._data)
 

@@ -71,7 +71,7 @@ def copied(data: Any, dtype: DType, device: Any) -> Tensor:
         array = backends.by_device_type(place[0]).from_host(source.to_host(array), place[1])
     out: Tensor = carriers.alias(array.copy() if given and place == origin else array)
     if flags & modes.INFERENCE:
-        out._version = carriers.INFERENCE_VERSION
+        out._writes = carriers.INFERENCE_VERSION
     return out
 
 
@@ -217,7 +217,7 @@ def _construct(cls: type[Tensor], *args: Any, device: Any = None) -> Tensor:
     if cls is Tensor:
         return made
     out: Tensor = carriers.make(cls, made._data)
-    out._version = made._version
+    out._writes = made._writes
     return out
 
 

@@ -21,6 +21,7 @@ from leafgrad.ops import (
     trigonometric,
 )
 from leafgrad.ops.convert import new_full
+from leafgrad.ops.forms import shown_as
 from leafgrad.ops.promotion import result_type
 from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number
 from leafgrad.tensor.inplace import update
@@ -83,6 +84,7 @@ attach("erfinv", erfinv.function)
 
 
 @method
+@shown_as("AddBackward0", "input", "other")
 def add(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """``input + alpha * other``. (...), (...) -> (...)
 
@@ -94,6 +96,7 @@ def add(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
 
 
 @method
+@shown_as("SubBackward0", "input", "other")
 def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """``input - alpha * other``. (...), (...) -> (...). RuntimeError as for ``add``, and for two bool tensors."""
     result: Tensor = ew.sub(input, other if alpha == 1 else _scaled(input, other, alpha))
@@ -101,6 +104,7 @@ def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
 
 
 @method
+@shown_as("RsubBackward1")
 def rsub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """``other - alpha * input``. (...), (...) -> (...)"""
     return sub(other, input, alpha=alpha)
@@ -171,6 +175,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 
 
 @method
+@shown_as("AddcmulBackward0", "input", "tensor1", "tensor2")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``. All broadcast."""
     x, y, z = _in_one_dtype(input, tensor1, tensor2, value, "addcmul")
@@ -180,6 +185,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 
 
 @method
+@shown_as("AddcdivBackward0", "input", "tensor1", "tensor2")
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 / tensor2``. All broadcast. RuntimeError if both are integers."""
     for name, t in (("tensor1", tensor1), ("tensor2", tensor2)):
@@ -226,6 +232,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
 
 
 @method
+@shown_as("Deg2RadBackward0")
 def deg2rad(input: Tensor) -> Tensor:
     """Degrees to radians. (...) -> (...)"""
     result: Tensor = expect_tensor(input, "input", "deg2rad") * (math.pi / 180)
@@ -233,6 +240,7 @@ def deg2rad(input: Tensor) -> Tensor:
 
 
 @method
+@shown_as("Rad2DegBackward0")
 def rad2deg(input: Tensor) -> Tensor:
     """Radians to degrees. (...) -> (...)"""
     result: Tensor = expect_tensor(input, "input", "rad2deg") * (180 / math.pi)
@@ -287,12 +295,14 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
 
 @method
+@shown_as("ClampMinBackward0")
 def clamp_min(input: Tensor, min: Any) -> Tensor:
     """``input``, but at least ``min``, a number or a tensor. (...) -> (...)"""
     return clamp(input, min)
 
 
 @method
+@shown_as("ClampMaxBackward0")
 def clamp_max(input: Tensor, max: Any) -> Tensor:
     """``input``, but at most ``max``, a number or a tensor. (...) -> (...)"""
     return clamp(input, None, max)

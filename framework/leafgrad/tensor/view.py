@@ -35,8 +35,8 @@ class View(Tensor):
 
     @property
     def _node(self) -> Any:
-        if self._version.seq > self._seen:
-            self._seen = self._version.seq
+        if self._writes.seq > self._seen:
+            self._seen = self._writes.seq
             with modes.enable_grad():
                 history = None if self._base._node is None else follow(self._base, self._steps)._node
             hand_over(self, self._history, history)
@@ -82,8 +82,8 @@ def shares(data: Any, origin: Any) -> bool:
 
 def of(step: Any, parent: Any, params: dict[str, Any], data: Any, node: Any) -> View:
     """``data``, of history ``node``, as the View of ``parent`` that ``step`` gives."""
-    if parent._version is None:
-        parent._version = Version()
+    if parent._writes is None:
+        parent._writes = Version()
     steps: tuple[Step, ...] = ((step, params),)
     base = parent
     detached = not modes.get() & GRAD
@@ -95,8 +95,8 @@ def of(step: Any, parent: Any, params: dict[str, Any], data: Any, node: Any) -> 
 
 def result(base: Any, steps: tuple[Step, ...], detached: bool) -> View:
     """The view of ``base`` that ``steps`` lead to, of which somebody else makes the history."""
-    if base._version is None:
-        base._version = Version()
+    if base._writes is None:
+        base._writes = Version()
     return _new(base, steps, follow(base._data, steps), None, detached)
 
 
@@ -107,11 +107,11 @@ def stand_in(view: View, base: Any) -> View:
 
 def _new(base: Any, steps: tuple[Step, ...], data: Any, node: Any, detached: bool) -> View:
     view: View = carriers.make(View, data)
-    view._version = base._version
+    view._writes = base._writes
     view._base = base
     view._root = base._data
     view._steps = steps
-    view._seen = math.inf if detached else base._version.seq
+    view._seen = math.inf if detached else base._writes.seq
     view._history = node
     return view
 
@@ -119,14 +119,14 @@ def _new(base: Any, steps: tuple[Step, ...], data: Any, node: Any, detached: boo
 def detach(x: Any) -> Any:
     """The same memory without history. Under a trace, memory is a matter of bookkeeping: a view with no steps."""
     x = carriers.inside(x)
-    if x._version is None:
-        x._version = Version()
+    if x._writes is None:
+        x._writes = Version()
     if modes.get() & TRACE:
         data = TRACER.get().lift(x)
         base, steps = (x._base, x._steps) if isinstance(x, View) else (x, ())
         return _new(base, steps, data, None, True)
     out = carriers.alias(x._data)
-    out._version = x._version
+    out._writes = x._writes
     return out
 
 
