@@ -132,6 +132,16 @@ class set_grad_enabled(_Mode):
         return self._decorate(function)
 
 
+class set_multithreading_enabled(_Mode):
+    """Accepted for PyTorch's sake: a backward pass runs in the thread that asked for it, in either case."""
+
+    def __new__(cls, mode: bool) -> Any:
+        return object.__new__(cls)
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+
+
 class inference_mode(_Mode):
     """Like ``no_grad``, and tensors made within it can never take part in a recorded computation.
 

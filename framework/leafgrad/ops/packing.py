@@ -19,12 +19,11 @@ class Packed:
     __slots__ = ("unpack", "value")
 
     def __init__(self, tensor: Any, pack: Hook, unpack: Hook) -> None:
-        detached = carriers.detach(tensor)
-        before = carriers.inside(detached)._writes
+        before = carriers.inside(tensor)._writes
         count = 0 if before is None else before.count
         with modes.no_grad():
-            self.value = pack(detached)
-        after = carriers.inside(detached)._writes
+            self.value = pack(tensor)
+        after = carriers.inside(tensor)._writes
         if after is not None and after.count != count:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "
