@@ -6,7 +6,7 @@ import gc
 from typing import Any
 
 from leafgrad.autograd import engine
-from leafgrad.autograd.function import FunctionNode
+from leafgrad.autograd.context import FunctionNode
 from leafgrad.compile.recorder import Recorder
 from leafgrad.compile.symbol import Symbol
 from leafgrad.compile.tree import flatten

@@ -158,11 +158,7 @@ def checkpoint(
 
 
 def checkpoint_sequential(
-    functions: Any,
-    segments: int,
-    input: Any,
-    use_reentrant: bool | None = None,
-    preserve_rng_state: bool = True,
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True
 ) -> Any:
     """Call functions one after the other, in ``segments`` parts of which all but the last are checkpointed.
 
