@@ -31,9 +31,6 @@ class FunctionNode(Node):
     inputs: tuple[dtypes.dtype, ...]  # their dtypes
     outputs: tuple[tuple[tuple[int, ...], str] | None, ...]  # shape and dtype of each output, None if no tensor
 
-    def name(self) -> str:
-        return f"{self.op.__name__}Backward"
-
 
 def tensors_only(tensors: tuple[Any, ...], what: str) -> tuple[Tensor | None, ...]:
     for i, t in enumerate(tensors):

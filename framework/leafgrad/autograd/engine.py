@@ -108,7 +108,7 @@ def flow(
         if node not in grads:
             continue
         g = grads.pop(node)
-        if node.hooks is not None and node.seq >= since:
+        if node.hooks is not None and node.seq >= since and type(g) is not dict:
             g = run_hooks(node, g, recorded)
         if targets is None:
             if type(node) is Leaf:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.ops import carriers
+from leafgrad.ops import carriers, forms
 from leafgrad.ops.node import Hooks, TensorBase
 
 Gradients = tuple[Any, ...]
@@ -19,16 +19,18 @@ def run_before(hooks: Hooks, g: Any, recorded: bool) -> Any:
 
 
 def run_after(hooks: Hooks, node: Any, pulled: Any, g: Any, recorded: bool) -> Any:
-    """The gradients that a node passes on after its hooks, which see one for each argument or None."""
+    """The gradients that a node passes on after its hooks, which see one for each edge that is shown, or None."""
+    order = forms.places_of(node)
+    assert order is not None
     places: list[int] = []
     for edge, _ in pulled:  # two edges of x * x lead to one node
-        places.append(next(i for i, e in enumerate(node.edges) if e is edge and i not in places))
-    inputs: list[Any] = [None] * len(node.edges)
-    for i, (_, ge) in zip(places, pulled, strict=True):
-        inputs[i] = ge
+        places.append(next(k for k, i in enumerate(order) if node.edges[i] is edge and k not in places))
+    inputs: list[Any] = [None] * len(order)
+    for k, (_, ge) in zip(places, pulled, strict=True):
+        inputs[k] = ge
     outputs = shown(g if type(g) is tuple else (g,), recorded)
     found = through(hooks.after, (outputs,), tuple(inputs), "hook", recorded)
-    return [(edge, found[i]) for i, (edge, _) in zip(places, pulled, strict=True)]
+    return [(edge, found[k]) for k, (edge, _) in zip(places, pulled, strict=True)]
 
 
 def through(functions: Any, others: tuple[Any, ...], gradients: Gradients, what: str, recorded: bool) -> Gradients:

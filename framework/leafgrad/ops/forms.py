@@ -1,19 +1,15 @@
 """How nodes of the graph are shown: with PyTorch's names and edges, which say what was called with what.
 
 PyTorch numbers the forms of one function, and has several nodes where an op here has one. A ``Step`` stands for such
-a node; there is nothing else to it. Functions that are one node in PyTorch and several here are marked by ``shown_as``.
+a node; there is nothing else to it. Functions that are one node in PyTorch and several ops here mark that
+(``ops/marks.py``).
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
-from leafgrad import modes
-
-F = TypeVar("F", bound=Callable[..., Any])
 Form = tuple[str, tuple[Any, ...]]
 
 
@@ -53,6 +49,8 @@ def form_of(node: Any) -> Form:
     if shown is not None:
         return shown
     op = node.op
+    if isinstance(op, type):  # a Function
+        return f"{op.__name__}Backward", tuple(node.edges)
     if op.name in FORMS:
         return FORMS[op.name](node)
     return LABELS.get(op.name, op.label), differentiable(node)
@@ -64,6 +62,18 @@ def differentiable(node: Any) -> tuple[Any, ...]:
     if not hasattr(op, "uses"):
         return tuple(node.edges)
     return tuple([e for i, e in enumerate(node.edges) if op.uses[op.signature.slot(i)]])
+
+
+def places_of(node: Any) -> list[int] | None:
+    """Which of a node's own edges each of the shown ones is; None where some is none of them."""
+    places: list[int] = []
+    for edge in form_of(node)[1]:
+        found = [i for i, own in enumerate(node.edges) if own is edge and i not in places]
+        if not found:
+            return None
+        places.append(found[0])
+    left = [own for i, own in enumerate(node.edges) if i not in places]
+    return places if not any(left) else None
 
 
 def kept_number(node: Any, i: int) -> bool:
@@ -183,44 +193,3 @@ FORMS: dict[str, Callable[[Any], Form]] = {
     "slice": _slice,
     "sum": _reduction("SumBackward"),
 }
-
-
-# ---- several ops, one node --------------------------------------------------------------------------------------
-
-
-def mark(out: Any, label: str, *inputs: Any) -> Any:
-    """Show what made ``out`` of ``inputs``, each one or several in a tuple, as one node. Returns ``out``."""
-    if modes.get() & ~modes.ANOMALY != modes.GRAD:  # elsewhere the op records what it likes
-        return out
-    edges: list[Any] = []
-    for t in inputs:
-        edges += [getattr(one, "_node", None) for one in (t if isinstance(t, (tuple, list)) else (t,))]
-    for part in out if isinstance(out, tuple) else (out,):
-        node: Any = getattr(part, "_node", None)
-        node = getattr(node, "source", node)
-        if hasattr(node, "op") and node not in edges:
-            node.shown = label, tuple(edges)
-    return out
-
-
-def shown_as(label: str, *names: str) -> Callable[[F], F]:
-    """Decorate a function of which each call is one node: ``@shown_as("MseLossBackward0", "input", "target")``.
-
-    Args:
-        label: the node's name.
-        names: the arguments that are its edges; the first argument by default.
-    """
-
-    def decorate(function: F) -> F:
-        known = list(inspect.signature(function).parameters)
-        places = [(known.index(name), name) for name in names or known[:1]]
-
-        @functools.wraps(function)
-        def recorded(*args: Any, **kwargs: Any) -> Any:
-            out = function(*args, **kwargs)
-            inputs = [args[i] if i < len(args) else kwargs.get(name) for i, name in places]
-            return mark(out, label, *inputs)
-
-        return cast(F, recorded)
-
-    return decorate

@@ -8,7 +8,7 @@ from leafgrad import dtypes
 from leafgrad.ops import carriers, compare, cumulative, extremes, index, reduce as ops, rounding, select
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.elementwise import lerp
-from leafgrad.ops.forms import mark, shown_as
+from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.ops.sort import argsort
 from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, number, one_dim, widened

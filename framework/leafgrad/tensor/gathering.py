@@ -13,7 +13,7 @@ from leafgrad.ops import index as ops
 from leafgrad.ops.classes import POSITIVE
 from leafgrad.ops.compare import bitwise_and
 from leafgrad.ops.convert import new_full
-from leafgrad.ops.forms import shown_as
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import part
 from leafgrad.tensor import arguments

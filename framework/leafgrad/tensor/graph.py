@@ -96,13 +96,15 @@ class Node:
         Raises:
             RuntimeError: this node stands for several operations of leafgrad's, between which PyTorch has no hooks.
         """
-        recorded = self._recorded
-        if not isinstance(recorded, Leaf) and forms.differentiable(recorded) != self._edges():
+        if not self._has_own_inputs():
             raise RuntimeError(
                 f"register_hook: {self.name()} is several operations in leafgrad, whose inputs have no gradients of "
                 "their own here; register a hook on its input tensors, or register_prehook"
             )
         return RemovableHandle(self._hooks().after, _function(fn, "register_hook"))
+
+    def _has_own_inputs(self) -> bool:
+        return forms.places_of(self._recorded) is not None
 
     def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call ``fn(grad_outputs)``, a tuple, before the gradients pass; it may return others."""
@@ -239,6 +241,9 @@ class AccumulateGrad(Node):
     def _edges(self) -> tuple[Any, ...]:
         return ()
 
+    def _has_own_inputs(self) -> bool:
+        return True
+
     def _values(self) -> dict[str, Callable[[], Any]]:
         return {}
 
@@ -252,10 +257,6 @@ class BackwardCFunction(Node):
     """One call of a Function. It has the attributes of that call's ``ctx``."""
 
     __slots__ = ()
-
-    def _edges(self) -> tuple[Any, ...]:
-        edges: tuple[Any, ...] = self._recorded.edges
-        return edges
 
     def _values(self) -> dict[str, Callable[[], Any]]:
         return {}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad.ops import shape as ops
-from leafgrad.ops.forms import shown_as
+from leafgrad.ops.marks import shown_as
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import new_zeros
 from leafgrad.tensor.methods import attach, method

@@ -8,7 +8,7 @@ from typing import Any
 
 from leafgrad.ops import matmul as products, messages
 from leafgrad.ops.elementwise import mul
-from leafgrad.ops.forms import shown_as
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.matmul import rows, swap
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import reshape

@@ -21,7 +21,7 @@ from leafgrad.ops import (
     trigonometric,
 )
 from leafgrad.ops.convert import new_full
-from leafgrad.ops.forms import shown_as
+from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.promotion import result_type
 from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number
 from leafgrad.tensor.inplace import update
@@ -84,22 +84,26 @@ attach("erfinv", erfinv.function)
 
 
 @method
-@shown_as("AddBackward0", "input", "other")
 def add(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """``input + alpha * other``. (...), (...) -> (...)
 
     Raises:
         RuntimeError: shapes do not broadcast, or a float ``alpha`` with integer tensors.
     """
-    result: Tensor = ew.add(input, other if alpha == 1 else _scaled(input, other, alpha))
+    if alpha == 1:
+        result: Tensor = ew.add(input, other)
+    else:
+        result = mark(ew.add(input, _scaled(input, other, alpha)), "AddBackward0", input, other)
     return result
 
 
 @method
-@shown_as("SubBackward0", "input", "other")
 def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """``input - alpha * other``. (...), (...) -> (...). RuntimeError as for ``add``, and for two bool tensors."""
-    result: Tensor = ew.sub(input, other if alpha == 1 else _scaled(input, other, alpha))
+    if alpha == 1:
+        result: Tensor = ew.sub(input, other)
+    else:
+        result = mark(ew.sub(input, _scaled(input, other, alpha)), "SubBackward0", input, other)
     return result
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from leafgrad import dtypes
 from leafgrad.ops import index as index_ops, shape as ops
 from leafgrad.ops.convert import clone
-from leafgrad.ops.forms import shown_as
+from leafgrad.ops.marks import shown_as
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import arange
 from leafgrad.tensor.data import copied

@@ -11,7 +11,7 @@ from typing import Any
 
 from leafgrad import dtypes
 from leafgrad.ops import compare, elementwise as ew, messages, reduce as ops
-from leafgrad.ops.forms import shown_as
+from leafgrad.ops.marks import shown_as
 from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, one_dim, widened
 from leafgrad.tensor.methods import method
 from leafgrad.tensor.tensor import Tensor

@@ -10,7 +10,7 @@ from typing import Any
 from leafgrad import modes
 from leafgrad.ops import shape as ops
 from leafgrad.ops.convert import clone
-from leafgrad.ops.forms import mark, shown_as
+from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor import arguments
 from leafgrad.tensor.methods import attach, method

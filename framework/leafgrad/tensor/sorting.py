@@ -6,8 +6,8 @@ from typing import Any
 
 from leafgrad import dtypes
 from leafgrad.ops import carriers, sort as ops
-from leafgrad.ops.forms import shown_as
 from leafgrad.ops.index import argwhere as argwhere_op, gather
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.shape import part
 from leafgrad.tensor import arguments
 from leafgrad.tensor.data import tensor

@@ -260,7 +260,9 @@ class Tensor(Operators, Methods, TensorBase):
     @property
     def _version(self) -> int:
         """How often the memory of this tensor was written in place."""
-        writes = carriers.inside(self)._writes
+        if modes.get() & modes.TRACE:
+            modes.TRACER.get().interrupt("t._version")
+        writes = self._writes
         if writes is carriers.INFERENCE_VERSION:
             raise RuntimeError("Inference tensors do not track version counter.")
         return 0 if writes is None else int(writes.count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad.ops import activation as ops, messages
-from leafgrad.ops.forms import shown_as
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.select import where
 from leafgrad.tensor import arguments, pointwise, reductions
 from leafgrad.tensor.creation import empty_like, zeros_like

@@ -7,7 +7,7 @@ from typing import Any
 
 from leafgrad.nn.functional.windows import Size, Wanted, adaptive, batched, nonempty, pooled, shares
 from leafgrad.ops.activation import relu
-from leafgrad.ops.forms import shown_as
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.ranges import Ranges, range_sum
 from leafgrad.ops.windows import window_max
 from leafgrad.tensor.arguments import expect_floating, integer

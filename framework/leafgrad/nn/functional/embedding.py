@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from leafgrad import modes
 from leafgrad.dtypes import int64
-from leafgrad.ops.forms import shown_as
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import arange, ones, zeros

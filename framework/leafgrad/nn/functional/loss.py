@@ -9,7 +9,7 @@ from leafgrad.nn.functional.reduction import Flag, chosen, reduced
 from leafgrad.ops import messages
 from leafgrad.ops.activation import logsigmoid
 from leafgrad.ops.exponential import binary_entropy
-from leafgrad.ops.forms import shown_as
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import full_like

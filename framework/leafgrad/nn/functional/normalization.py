@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from leafgrad import dtypes, modes
-from leafgrad.ops.forms import shown_as
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.normalize import affine, standardize
 from leafgrad.tensor.arguments import expect_floating, expect_tensor
 from leafgrad.tensor.creation import zeros

@@ -20,7 +20,7 @@ from leafgrad.nn.functional.windows import (
     shares,
 )
 from leafgrad.ops import windows as ops
-from leafgrad.ops.forms import shown_as
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.windows import Windows
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import arange, zeros

@@ -10,7 +10,7 @@ from typing import Any
 
 from leafgrad.dtypes import float64
 from leafgrad.nn.functional.average_pooling import resized
-from leafgrad.ops.forms import shown_as
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.ranges import range_sum
 from leafgrad.tensor.arguments import expect_floating, expect_tensor, integer
 from leafgrad.tensor.data import tensor
