@@ -199,3 +199,88 @@ def test_only_tensors_are_saved_for_forward():
 
     with pytest.raises(TypeError, match="save_for_forward can only save variables"):
         Wrong.apply(leafgrad.ones(1, requires_grad=True))
+
+
+# ---- names ------------------------------------------------------------------------------------------------------
+
+
+def test_vjp_is_another_name_of_backward(t):
+    class Seven(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def vjp(ctx, g):
+            return g * 7
+
+    x = t.ones(1, requires_grad=True)
+    Seven.apply(x).backward()
+    assert x.grad.tolist() == [7.0]
+
+
+def test_modules_that_have_the_name_of_a_function():
+    from leafgrad.compat import as_torch
+
+    with as_torch():
+        import torch
+        import torch.autograd.gradcheck
+        from torch.autograd import Variable, set_multithreading_enabled
+        from torch.autograd.gradcheck import gradgradcheck
+        from torch.nn.modules.module import register_module_forward_hook
+
+        x = Variable(torch.ones(2, dtype=torch.float64), requires_grad=True)
+        assert isinstance(x, Variable)
+        assert not isinstance(3, Variable)
+        assert torch.autograd.gradcheck(torch.sin, (x,))
+        assert gradgradcheck(torch.sin, (x,))
+        with set_multithreading_enabled(False):
+            assert torch.is_grad_enabled()
+        assert register_module_forward_hook is leafgrad.nn.module.register_module_forward_hook
+
+
+# ---- gradcheck --------------------------------------------------------------------------------------------------
+
+
+def test_gradcheck_of_missing_and_of_batched_gradients(t):
+    class Pair(t.autograd.Function):
+        wrong_without = False
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, g, h):
+            if g is None and h is None:
+                return None
+            if g is None or h is None:
+                return (2 * g if h is None else 3 * h) + Pair.wrong_without
+            return 2 * g + 3 * h
+
+    x = t.ones(2, dtype=t.float64, requires_grad=True)
+    assert t.autograd.gradcheck(lambda x: (x.sin() * x, x.exp()), (x,), check_batched_grad=True)
+    assert leafgrad_accepts(t, Pair, x)
+    Pair.wrong_without = True
+    assert not leafgrad_accepts(t, Pair, x)
+
+
+def leafgrad_accepts(t, function, x):
+    return t.autograd.gradcheck(lambda x: function.apply(x), (x,), raise_exception=False)
+
+
+def test_gradcheck_of_a_gradient_that_batches_wrongly():
+    class Odd(leafgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 if leafgrad.autograd.function.modes.get() & 16 == 0 else g * 3
+
+    x = leafgrad.ones(2, dtype=leafgrad.float64, requires_grad=True)
+    assert leafgrad.autograd.gradcheck(Odd.apply, (x,))
+    with pytest.raises(leafgrad.autograd.GradcheckError, match="is_grads_batched=True"):
+        leafgrad.autograd.gradcheck(Odd.apply, (x,), check_batched_grad=True)

@@ -44,6 +44,14 @@ class Function:
         ...         return 3 * g * x * x
     """
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """``vjp`` is another name for ``backward``."""
+        super().__init_subclass__(**kwargs)
+        if "vjp" in vars(cls):
+            if "backward" in vars(cls):
+                raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed.")
+            type.__setattr__(cls, "backward", vars(cls)["vjp"])
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = type(self).__name__
         raise RuntimeError(
