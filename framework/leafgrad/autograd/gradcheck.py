@@ -297,10 +297,12 @@ class Check:
                 )
 
     def gradients(self, outputs: list[Tensor], seeds: list[Tensor], batched: bool = False) -> list[Any]:
-        """With respect to each input, as host arrays; zeros of some shape where there is none."""
+        """With respect to each input, as host arrays; zeros where there is none."""
         inputs = [self.point[i] for i in self.tracked]
         found = api.grad(outputs, inputs, seeds, retain_graph=True, allow_unused=True, is_grads_batched=batched)
-        return [empty(2, 1) if g is None else host(g) for g in found]
+        count = seeds[0].shape[:1] if batched else ()
+        zeros = [empty(count[0] if count else 1, x._data.size).reshape((*count, *x.shape)) for x in inputs]
+        return [zero if g is None else host(g) for zero, g in zip(zeros, found, strict=True)]
 
     def undefined_gradients(self) -> None:
         """Outputs left out, one after the other, and the same with zeros as their gradients."""
