@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from rows import ROWS, outputs, tensors
@@ -92,3 +95,40 @@ def test_derivatives_of_layers_are_the_same(name, way):
         return result[0] if name in ("lstm", "gru") else result
 
     compare(call, (x, *getattr(layer, "parameters", tuple)()), way)
+
+
+def test_forward_mode_and_vmap_with_packed_values():
+    def f(x):
+        return (x * x).sin() @ x
+
+    x, tangent = leafgrad.tensor([1.0, 2.0]), leafgrad.tensor([1.0, 0.5])
+    with saved_tensors_hooks(lambda saved: saved * 1, lambda kept: kept):
+        pushed = leafgrad.func.jvp(f, (x,), (tangent,))
+        second = leafgrad.func.hessian(f)(x)
+    assert [t.tolist() for t in pushed] == [t.tolist() for t in leafgrad.func.jvp(f, (x,), (tangent,))]
+    assert second.tolist() == leafgrad.func.hessian(f)(x).tolist()
+    assert leafgrad.func.hessian(lambda x: checkpoint(f, x))(x).tolist() == second.tolist()
+
+
+@pytest.mark.parametrize("way", [packed, recomputed])
+def test_graphs_with_packed_values_are_freed_with_their_last_tensor(way):
+    gc.collect()
+    gc.disable()
+    try:
+        x = leafgrad.ones(3, requires_grad=True)
+        y = way(lambda x: (x.sin() * x).exp(), (x,))
+        node = weakref.ref(y._node)
+        y.grad_fn.register_prehook(lambda outputs: None)
+        y.sum().backward(retain_graph=True)
+        del y
+        assert node() is None
+    finally:
+        gc.enable()
+
+
+def test_packed_values_are_freed_by_the_backward_pass():
+    x = leafgrad.ones(3, requires_grad=True)
+    y = packed(lambda x: (x * x).sum(), (x,))
+    y.backward()
+    with pytest.raises(RuntimeError, match="a second time"):
+        y.backward()

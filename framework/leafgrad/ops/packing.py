@@ -69,6 +69,10 @@ class PackedOp(Op):
 
     def __init__(self, op: Op) -> None:
         vars(self).update({name: value for name, value in vars(op).items() if name != "pull"})
+        self.plain = op
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        return self.plain(*args, **params)
 
     @classmethod
     def of(cls, op: Op) -> Op:
