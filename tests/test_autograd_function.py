@@ -360,7 +360,7 @@ def test_saved_outputs_make_no_cycle():
     gc.disable()
     try:
         y = scaled_exp(leafgrad).apply(x)
-        refs = [weakref.ref(y), weakref.ref(y.grad_fn), weakref.ref(y.grad_fn.ctx)]
+        refs = [weakref.ref(y), weakref.ref(y.grad_fn), weakref.ref(y._node.source.ctx)]
         del y
         assert [ref() for ref in refs] == [None] * 3
     finally:

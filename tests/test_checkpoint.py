@@ -16,8 +16,8 @@ import safetensors.numpy
 
 import leafgrad as lg
 from leafgrad import nn, optim
-from leafgrad.utils import checkpoint
-from leafgrad.utils.checkpoint import load, save
+from leafgrad.utils import serialization
+from leafgrad.utils.serialization import load, save
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_a_failed_save_leaves_the_old_file(path, monkeypatch):
     def full(descriptor):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(checkpoint.os, "fsync", full)
+    monkeypatch.setattr(serialization.os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
         save({"epoch": 2}, path)
     assert load(path) == {"epoch": 1}

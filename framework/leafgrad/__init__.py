@@ -90,7 +90,7 @@ from leafgrad.tensor.storage import *
 from leafgrad.tensor.tensor import Tensor as Tensor
 from leafgrad.tensor.view import *
 from leafgrad.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
-from leafgrad.utils.checkpoint import *
+from leafgrad.utils.serialization import *
 
 __version__ = "0.1.0"
 

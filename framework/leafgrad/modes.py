@@ -1,4 +1,4 @@
-"""What the dispatch must know about the moment: gradients on or off, tracing, anomaly detection, inference, batches.
+"""What the dispatch must know about the moment: gradients on or off, tracing, anomaly detection, batches and the like.
 
 One integer in one ContextVar, so that each thread and each asyncio task has its own, and so that the
 fast path of an op reads it once. Every new thread starts with gradients on and nothing else.
@@ -18,6 +18,7 @@ TRACE: Final = 2
 ANOMALY: Final = 4
 INFERENCE: Final = 8
 BATCH: Final = 16
+PACK: Final = 32
 
 FLAGS: Final[ContextVar[int]] = ContextVar("leafgrad_mode", default=GRAD)
 get: Final = FLAGS.get
@@ -131,6 +132,16 @@ class set_grad_enabled(_Mode):
         return self._decorate(function)
 
 
+class set_multithreading_enabled(_Mode):
+    """Accepted for PyTorch's sake: a backward pass runs in the thread that asked for it, in either case."""
+
+    def __new__(cls, mode: bool) -> Any:
+        return object.__new__(cls)
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+
+
 class inference_mode(_Mode):
     """Like ``no_grad``, and tensors made within it can never take part in a recorded computation.
 
@@ -210,6 +221,9 @@ class Tracer(Protocol):
     def live(self, read: Callable[[], float]) -> Any:
         """A Symbol for a Python number that ``read()`` gives anew each time the program runs."""
 
+
+# Under PACK: what changes the values that a new node keeps.
+PACKER: Final[ContextVar[Callable[[Any], None]]] = ContextVar("leafgrad_packer")
 
 TRACER: Final[ContextVar[Tracer]] = ContextVar("leafgrad_tracer")
 

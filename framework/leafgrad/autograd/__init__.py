@@ -8,7 +8,7 @@ from leafgrad.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from leafgrad.autograd.api import backward, grad
 from leafgrad.autograd.function import Function
 from leafgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
-from leafgrad.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
+from leafgrad.modes import enable_grad, inference_mode, no_grad, set_grad_enabled, set_multithreading_enabled
 from leafgrad.tensor.public import publish
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ __all__ = [
     "no_grad",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]
 
 publish(globals())

@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from leafgrad import backends, modes
-from leafgrad.autograd import engine
+from leafgrad.autograd import engine, node_hooks
+from leafgrad.autograd.edge import GradientEdge
 from leafgrad.ops import carriers, messages
 from leafgrad.ops.convert import clone, new_full
 from leafgrad.ops.elementwise import add
@@ -16,7 +17,7 @@ from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.tensor import Tensor
 
-Tensors = Tensor | Iterable[Tensor]
+Tensors = Tensor | GradientEdge | Iterable[Tensor | GradientEdge]
 
 CYCLE = (
     "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
@@ -56,6 +57,8 @@ def backward(
             raise RuntimeError("'inputs' argument to backward() cannot be empty; leave it out to reach all leaves")
         targets = {node_of(t, "inputs", i) for i, t in enumerate(chosen)}
         for t in chosen:
+            if isinstance(t, GradientEdge):
+                raise RuntimeError("'inputs' argument to backward(): a GradientEdge has no .grad; use autograd.grad")
             t.retain_grad()  # a leaf does so anyway
     if create_graph:
         messages.warn(CYCLE)
@@ -76,20 +79,36 @@ def deliver(found: list[tuple[Leaf, Any]], taken: set[int], recorded: bool) -> N
             from leafgrad.batching.boundary import refuse_samples
 
             refuse_samples(g)
-        before = carriers.grad_of(leaf)
-        if recorded:
-            carriers.set_grad(leaf, clone(g) if before is None else before + g)
-            continue
-        if before is not None:
-            with modes.no_grad():
-                update(before, add, carriers.alias(engine.array(g)))
-            continue
-        if not isinstance(g, SymbolBase):
-            g = engine.array(g)
-            if id(g) in taken or g.base is not None or leaf.hooks is not None:
-                g = g.copy()
-            taken.add(id(g))
-        carriers.set_grad(leaf, carriers.alias(g))
+        owner, hooks = leaf.owner(), leaf.hooks
+        if type(leaf) is Leaf and owner is not None and carriers.inside(owner)._node is not leaf:
+            continue  # it was frozen meanwhile
+        if hooks is not None and hooks.before:
+            g = node_hooks.run_before(hooks, g, recorded)
+        accumulate(leaf, g, taken, recorded)
+        if hooks is not None:
+            with modes.set_grad_enabled(recorded):
+                for function in list(hooks.accumulated.values()):
+                    function(owner)
+                for function in list(hooks.after.values()):
+                    function((), node_hooks.shown((g,), recorded))
+
+
+def accumulate(leaf: Leaf, g: Any, taken: set[int], recorded: bool) -> None:
+    """Put a gradient into ``.grad``, or add it to what is there."""
+    before = carriers.grad_of(leaf)
+    if recorded:
+        carriers.set_grad(leaf, clone(g) if before is None else before + g)
+        return
+    if before is not None:
+        with modes.no_grad():
+            update(before, add, carriers.alias(carriers.array(g)))
+        return
+    if not isinstance(g, SymbolBase):
+        g = carriers.array(g)
+        if id(g) in taken or g.base is not None or leaf.hooks is not None:
+            g = g.copy()
+        taken.add(id(g))
+    carriers.set_grad(leaf, carriers.alias(g))
 
 
 def grad(
@@ -139,19 +158,22 @@ def grad(
     run(seeds, targets, retain_graph, create_graph, found.__setitem__)
     gradients: list[Any] = []
     for i, t in enumerate(sources):
-        g = found.get(carriers.inside(t)._node)
+        g = found.get(node_of(t, "inputs", i))
         if g is None and not materialize_grads:
             if not allow_unused:
+                shape = list(node_of(t, "inputs", i).shape)
                 raise RuntimeError(
-                    f"One of the differentiated Tensors (inputs[{i}], {list(t.shape)}) appears to not have been used "
+                    f"One of the differentiated Tensors (inputs[{i}], {shape}) appears to not have been used "
                     "in the graph. Set allow_unused=True if this is the desired behavior."
                 )
             gradients.append(None)
         elif g is None:
+            if isinstance(t, GradientEdge):
+                raise RuntimeError(f"inputs[{i}]: zeros for a GradientEdge are of no known dtype; pass the tensor")
             data = lifted(t)
             gradients.append(carriers.alias(new_full(data, shape=tuple(data.shape), value=0)))
         else:
-            gradients.append(g if create_graph else carriers.alias(engine.array(g)))
+            gradients.append(g if create_graph else carriers.alias(carriers.array(g)))
     return tuple(gradients)
 
 
@@ -205,12 +227,12 @@ def device_scope(gradient: Any) -> AbstractContextManager[Any]:
     return backend.device_scope(index) if index else nullcontext()
 
 
-def as_tuple(tensors: Any, name: str) -> tuple[Tensor, ...]:
-    if isinstance(tensors, Tensor):
+def as_tuple(tensors: Any, name: str) -> tuple[Any, ...]:
+    if isinstance(tensors, (Tensor, GradientEdge)):
         return (tensors,)
     several = isinstance(tensors, Iterable) and not isinstance(tensors, (str, Mapping))
     found = tuple(tensors) if several else ()  # parameters() is an iterator
-    if not several or not all(isinstance(t, Tensor) for t in found):
+    if not several or not all(isinstance(t, (Tensor, GradientEdge)) for t in found):
         kind = type(tensors).__name__
         if found:
             kind += " of " + ", ".join(sorted({type(t).__name__ for t in found}))
@@ -218,7 +240,9 @@ def as_tuple(tensors: Any, name: str) -> tuple[Tensor, ...]:
     return found
 
 
-def node_of(t: Tensor, name: str, i: int) -> GraphNode:
+def node_of(t: Tensor | GradientEdge, name: str, i: int) -> GraphNode:
+    if isinstance(t, GradientEdge):
+        return t.recorded()
     node: GraphNode | None = carriers.inside(t)._node
     if node is None:
         raise RuntimeError(
@@ -233,7 +257,7 @@ def lifted(t: Tensor) -> Any:
     return modes.TRACER.get().lift(t) if modes.get() & modes.TRACE else t._data
 
 
-def seed(outputs: tuple[Tensor, ...], gradients: Any, name: str, recorded: bool) -> list[tuple[GraphNode, Any]]:
+def seed(outputs: tuple[Any, ...], gradients: Any, name: str, recorded: bool) -> list[tuple[GraphNode, Any]]:
     """The nodes of ``outputs`` with the gradients to start from."""
     if gradients is None or isinstance(gradients, Tensor):
         gradients = (gradients,) * (1 if isinstance(gradients, Tensor) else len(outputs))
@@ -243,6 +267,11 @@ def seed(outputs: tuple[Tensor, ...], gradients: Any, name: str, recorded: bool)
         raise RuntimeError(f"{name}: got {len(outputs)} tensors and {len(gradients)} gradients; expected one for each")
     seeds: list[tuple[GraphNode, Any]] = []
     for i, (out, g) in enumerate(zip(outputs, gradients, strict=True)):
+        if isinstance(out, GradientEdge):
+            if g is None:
+                raise RuntimeError(f"{name}[{i}]: a GradientEdge has no value to start from; pass its gradient")
+            seeds.append((out.recorded(), g if recorded else lifted(g)))
+            continue
         node = carriers.inside(out)._node
         if node is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, Final
 
-from leafgrad import backends, modes
+from leafgrad import modes
+from leafgrad.autograd import node_hooks
 from leafgrad.ops import carriers
 from leafgrad.ops.convert import clone, new_full
 from leafgrad.ops.node import GraphNode, Leaf, Output, SymbolBase, TensorBase
@@ -42,6 +44,22 @@ def leading_to(
     return needed, passing
 
 
+class Pass:
+    """One backward pass: the nodes that it may come to."""
+
+    __slots__ = ("__weakref__", "needed", "order")
+
+    def __init__(self, order: list[GraphNode], needed: set[GraphNode] | None) -> None:
+        self.order, self.needed = order, needed
+
+    def comes_to(self, node: GraphNode | None) -> bool:
+        """Whether a gradient will arrive at ``node``, as far as the graph tells."""
+        return node in (self.order if self.needed is None else self.needed)
+
+
+PASS: Final[ContextVar[Pass]] = ContextVar("leafgrad_pass")
+
+
 def run(
     roots: list[tuple[GraphNode, Any]],
     targets: set[GraphNode] | None,
@@ -65,13 +83,32 @@ def run(
         grads[node] = grads[node] + g if node in grads else g
     order: list[Any] = reachable(grads, since)
     needed, passing = (None, set[GraphNode]()) if targets is None else leading_to(order, targets, since)
+    token = PASS.set(Pass(order, needed))
+    try:
+        flow(grads, order, targets, needed, passing, retain, recorded, arrived, since)
+    finally:
+        PASS.reset(token)
+
+
+def flow(
+    grads: dict[GraphNode, Any],
+    order: list[Any],
+    targets: set[GraphNode] | None,
+    needed: set[GraphNode] | None,
+    passing: set[GraphNode],
+    retain: bool,
+    recorded: bool,
+    arrived: Callable[[GraphNode, Any], None],
+    since: int,
+) -> None:
+    """Send ``grads`` through the nodes of ``order``. The arguments are those of ``run``, and what it made of them."""
     owned: set[GraphNode] = set()  # nodes whose sum of gradients is an array of our own
     anomaly = modes.get() & modes.ANOMALY
     for node in order:
         if node not in grads:
             continue
         g = grads.pop(node)
-        if node.hooks is not None and node.seq >= since:
+        if node.hooks is not None and node.seq >= since and type(g) is not dict:
             g = run_hooks(node, g, recorded)
         if targets is None:
             if type(node) is Leaf:
@@ -88,9 +125,14 @@ def run(
             continue
         if type(g) is dict:
             g = complete(node, g)
+        hooks = node.hooks
+        if hooks is not None and hooks.before:
+            g = node_hooks.run_before(hooks, g, recorded)
         pulled = node.op.pull_recorded(node, g, needed) if recorded else node.op.pull(node, g, needed)
         if anomaly:
             check_anomaly(node, pulled)
+        if hooks is not None and hooks.after:
+            pulled = node_hooks.run_after(hooks, node, pulled, g, recorded)
         if not retain:
             node.release()
         for edge, ge in pulled:
@@ -121,7 +163,7 @@ def run_hooks(node: GraphNode, g: Any, recorded: bool) -> Any:
     """The gradient after the tensor's hooks; then those who retain it get it."""
     hooks = node.hooks
     assert hooks is not None
-    t = g if recorded else carriers.alias(array(g))
+    t = g if recorded else carriers.alias(carriers.array(g))
     for hook in list(hooks.functions.values()):
         with modes.set_grad_enabled(recorded):
             result = hook(t)
@@ -137,22 +179,12 @@ def run_hooks(node: GraphNode, g: Any, recorded: bool) -> Any:
     for ref in hooks.retained:
         owner = ref()
         if owner is not None:
-            leaf, kept = owner._accumulator(), clone(t) if recorded else carriers.alias(separate(t._data))
+            leaf, kept = owner._accumulator(), clone(t) if recorded else carriers.alias(carriers.separate(t._data))
             before = carriers.grad_of(leaf)
             carriers.set_grad(leaf, kept if before is None else before + kept)
     if recorded:
         return t
-    return modes.TRACER.get().lift(t) if modes.get() & modes.TRACE else t._data
-
-
-def array(g: Any) -> Any:
-    """A raw gradient as an array: NumPy's reductions give scalars."""
-    return g if isinstance(g, SymbolBase) else backends.backend_of(g).wrap(g)
-
-
-def separate(data: Any) -> Any:
-    """A copy of a raw array; a Symbol stands for a value and needs none."""
-    return data if isinstance(data, SymbolBase) else data.copy()
+    return carriers.raw(t)
 
 
 def check_anomaly(node: Any, pulled: Any) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.autograd import api, engine
+from leafgrad.autograd.function import Function
+from leafgrad.autograd.function_rules import pushed
 from leafgrad.autograd.local import Local
 from leafgrad.batching.boundary import each_sample
 from leafgrad.ops import carriers, reduce
@@ -99,6 +101,8 @@ def tangent(node: GraphNode, flow: Flow, recorded: bool) -> Any:
     if not given:
         return None
     op = node.op
+    if isinstance(op, type) and issubclass(op, Function) and op.jvp is not Function.jvp:
+        return pushed(node, given)
     if isinstance(op, Op):
         if "elementwise" in op.traits:
             return diagonals(node, given)

@@ -11,93 +11,17 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-from leafgrad import dtypes, modes
-from leafgrad.autograd import engine
+from leafgrad import modes
+from leafgrad.autograd.context import FunctionCtx, FunctionNode, pack, same
 from leafgrad.ops import carriers, messages
 from leafgrad.ops.convert import new_full, to_dtype
-from leafgrad.ops.node import EMPTY, FREED, SEQ, GraphNode, Node, Output, SymbolBase
+from leafgrad.ops.node import EMPTY, SEQ, GraphNode, Output, SymbolBase
 from leafgrad.tensor import inplace
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
-
-
-class Saved(NamedTuple):
-    """A saved tensor, where its gradient goes, and which output of the function it is, if any."""
-
-    tensor: Tensor
-    edge: GraphNode | None
-    number: int | None
-
-
-class FunctionNode(Node):
-    """One recorded call of a Function. Attributes that the node lacks are read from ``ctx``, as in PyTorch."""
-
-    __slots__ = ("ctx", "inputs", "outputs", "positions")
-
-    ctx: FunctionCtx
-    positions: tuple[int, ...]  # which arguments were tensors: those have edges
-    inputs: tuple[dtypes.dtype, ...]  # their dtypes
-    outputs: tuple[tuple[tuple[int, ...], str] | None, ...]  # shape and dtype of each output, None if no tensor
-
-    def name(self) -> str:
-        return f"{self.op.__name__}Backward"
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in FunctionNode.__slots__:
-            raise AttributeError(name)
-        return getattr(self.ctx, name)
-
-
-class FunctionCtx:
-    """What ``forward`` leaves for ``backward``: saved tensors, marks, and any attribute you set on it.
-
-    Attributes:
-        needs_input_grad: for each argument of ``apply``, whether its gradient is asked for.
-    """
-
-    needs_input_grad: tuple[bool, ...]
-
-    def __init__(self) -> None:
-        self._to_save: tuple[Tensor | None, ...] = ()
-        self._dirty: tuple[Tensor, ...] = ()
-        self._constant: tuple[Tensor, ...] = ()
-        self._materialize = True
-        self._node: Callable[[], FunctionNode | None] = lambda: None
-
-    def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep inputs, outputs or intermediate tensors for ``backward``, which reads them as ``saved_tensors``."""
-        for i, t in enumerate(tensors):
-            if t is not None and not isinstance(t, Tensor):
-                raise TypeError(
-                    f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}; "
-                    "keep other values as attributes, e.g. ctx.n = n"
-                )
-        self._to_save = tensors
-
-    @property
-    def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What was saved, connected to the graph.
-
-        Raises:
-            RuntimeError: a saved tensor was written in place since, or a backward pass has freed them.
-        """
-        node = self._node()
-        return self._to_save if node is None else unpack(node)
-
-    def mark_dirty(self, *tensors: Tensor) -> None:
-        """Name the inputs that ``forward`` writes in place. Each must be an output too."""
-        self._dirty = tensors
-
-    def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Name outputs that never require grad; ``backward`` gets zeros for them."""
-        self._constant = tensors
-
-    def set_materialize_grads(self, value: bool) -> None:
-        """Whether ``backward`` gets zeros (True, the default) or None for outputs without gradient."""
-        self._materialize = value
 
 
 class Function:
@@ -119,6 +43,14 @@ class Function:
         ...         (x,) = ctx.saved_tensors
         ...         return 3 * g * x * x
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """``vjp`` is another name for ``backward``."""
+        super().__init_subclass__(**kwargs)
+        if "vjp" in vars(cls):
+            if "backward" in vars(cls):
+                raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed.")
+            type.__setattr__(cls, "backward", vars(cls)["vjp"])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = type(self).__name__
@@ -144,6 +76,21 @@ class Function:
             "You must implement the backward method for your custom autograd.Function to use it with backward mode AD."
         )
 
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        """The tangent of each output, from those of the arguments of ``forward``; without it, that of ``backward``."""
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it.")
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> Any:
+        """The outputs for a whole batch, and where the batch is in each; without it, ``forward`` runs on samples.
+
+        Args:
+            info: has ``batch_size`` and ``randomness``.
+            in_dims: where the batch is in each of ``args``, None for what is the same for all samples.
+        """
+        raise NotImplementedError("You must implement the vmap function for custom autograd.Function to use it.")
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward`` and record the call.
@@ -160,6 +107,10 @@ class Function:
             raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, got {next(iter(kwargs))!r}")
         raw = tuple([a._data if isinstance(a, Tensor) else a for a in args])
         if any(isinstance(r, SymbolBase) and r.level for r in raw):
+            if cls.vmap is not Function.vmap:
+                from leafgrad.autograd.function_rules import vmapped
+
+                return vmapped(cls, args)
             from leafgrad.batching.boundary import unbatched_arguments
 
             args = unbatched_arguments(args, raw)
@@ -179,9 +130,11 @@ class Function:
             node = make_node(cls, ctx, args, edges, outputs)
         wrapped = [attach(ctx, node, args, outputs, i) for i in range(len(outputs))]
         if node is not None:
-            node.saved = pack(ctx._to_save, args, edges, outputs, wrapped)
+            node.saved = pack((*ctx._to_save, *ctx._for_forward), args, edges, outputs, wrapped)
+            if modes.get() & modes.PACK:
+                modes.PACKER.get()(node)
             ctx._node = weakref.ref(node)
-        ctx._to_save = ctx._dirty = ctx._constant = ()
+        ctx._to_save = ctx._for_forward = ctx._dirty = ctx._constant = ()
         return tuple(wrapped) if isinstance(result, tuple) else wrapped[0]
 
     # ---- what the engine asks of node.op ------------------------------------------------------------------------
@@ -189,7 +142,7 @@ class Function:
     @classmethod
     def pull(cls, node: FunctionNode, g: tuple[Any, ...], needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
         """Run ``backward`` on raw gradients. What a user returns may be kept elsewhere, so it is copied."""
-        grads = tuple(None if one is None else carriers.alias(engine.array(one)) for one in g)
+        grads = tuple(None if one is None else carriers.alias(carriers.array(one)) for one in g)
         lift = modes.TRACER.get().lift if modes.get() & modes.TRACE else lambda t: t._data.copy()
         return [(edge, lift(t)) for edge, t in run_backward(cls, node, grads, needed)]
 
@@ -202,11 +155,6 @@ class Function:
 
 
 # ---- forward ----------------------------------------------------------------------------------------------------
-
-
-def same(t: Any, tensors: tuple[Any, ...]) -> int | None:
-    """The position of ``t`` itself among ``tensors``."""
-    return next((i for i, other in enumerate(tensors) if other is t), None)
 
 
 def check_dirty(ctx: FunctionCtx, outputs: tuple[Any, ...]) -> None:
@@ -228,7 +176,8 @@ def make_node(
     node.seq = next(SEQ)
     gaps: Any = (None,) * len(outputs)  # the engine leaves them; run_backward fills them
     node.shape = gaps
-    node.hooks = node.out = node.version = node.shapes = None
+    node.hooks = node.out = node.version = None
+    node.shapes = tuple([tuple(a.shape) for a in args if isinstance(a, Tensor)])
     node.saved = ()
     node.ends = {}
     node.positions = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
@@ -262,54 +211,7 @@ def attach(ctx: FunctionCtx, node: FunctionNode | None, args: tuple[Any, ...], o
     return out
 
 
-def pack(
-    tensors: tuple[Any, ...],
-    args: tuple[Any, ...],
-    edges: tuple[Any, ...],
-    outputs: tuple[Any, ...],
-    wrapped: list[Any],
-) -> tuple[Saved | None, ...]:
-    """Saved tensors in the form in which they make no cycle: outputs without their history."""
-    inputs = tuple(a for a in args if isinstance(a, Tensor))
-    saved: list[Saved | None] = []
-    for t in tensors:
-        if t is None:
-            saved.append(None)
-            continue
-        if t._version is carriers.INFERENCE_VERSION:
-            raise RuntimeError("Inference tensors cannot be saved for backward. Save a clone() made outside of it")
-        i, j = same(t, outputs), same(t, inputs)
-        if i is not None and (j is None or wrapped[i] is t):
-            result = carriers.inside(wrapped[i])
-            inplace.version(result)
-            kept = carriers.alias(result._data)
-            kept._version = result._version
-            end = result._node
-            saved.append(Saved(kept, None, end.index if isinstance(end, Output) else None))
-        else:
-            saved.append(Saved(t, None if j is None else edges[j], None))
-    return tuple(saved)
-
-
 # ---- backward ---------------------------------------------------------------------------------------------------
-
-
-def unpack(node: FunctionNode) -> tuple[Tensor | None, ...]:
-    if node.saved is FREED:
-        raise messages.freed()
-    tensors: list[Tensor | None] = []
-    for s in node.saved:
-        if s is None:
-            tensors.append(None)
-            continue
-        t = carriers.inside(s.tensor)
-        if t._version is not None and t._version.seq > node.seq:
-            raise messages.modified(node, t._data, t._version)
-        if s.number is not None:
-            tensors.append(carriers.alias(t._data, Output.of(node, s.number, t._data.shape)))
-        else:
-            tensors.append(s.tensor if t._node is s.edge else carriers.connect(t, s.edge))
-    return tuple(tensors)
 
 
 def run_backward(

@@ -13,6 +13,7 @@ from leafgrad import backends, dtypes
 from leafgrad.autograd import api
 from leafgrad.ops import carriers, messages
 from leafgrad.tensor.inplace import write
+from leafgrad.tensor.joining import stack
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -34,7 +35,9 @@ def gradcheck(
     rtol: float = 1e-3,
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
     check_forward_ad: bool = False,
     check_backward_ad: bool = True,
     fast_mode: bool = False,
@@ -48,7 +51,9 @@ def gradcheck(
         atol, rtol: a derivative passes if ``|numerical - analytical| <= atol + rtol * |analytical|``.
         raise_exception: raise on failure, instead of returning False.
         nondet_tol: how much two backward passes may differ.
+        check_undefined_grad: check that outputs without gradient count as outputs with gradient zero.
         check_grad_dtypes: also check the dtype of gradients.
+        check_batched_grad: also check that several gradients at once, ``is_grads_batched=True``, are those one by one.
         check_forward_ad: also check forward mode (``leafgrad.autograd.forward.push``).
         check_backward_ad: check the backward pass.
         fast_mode: compare along one random direction, at the cost of a few evaluations for any size.
@@ -61,6 +66,10 @@ def gradcheck(
     check = Check(func, point, eps, atol, rtol, nondet_tol, check_grad_dtypes)
     try:
         check.run(check_backward_ad, check_forward_ad, fast_mode)
+        if check_backward_ad and check_undefined_grad:
+            check.undefined_gradients()
+        if check_backward_ad and check_batched_grad:
+            check.batched_gradients()
     except GradcheckError:
         if raise_exception:
             raise
@@ -78,7 +87,9 @@ def gradgradcheck(
     rtol: float = 1e-3,
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
     check_fwd_over_rev: bool = False,
     check_rev_over_rev: bool = True,
     fast_mode: bool = False,
@@ -107,7 +118,9 @@ def gradgradcheck(
         rtol=rtol,
         raise_exception=raise_exception,
         nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
         check_forward_ad=check_fwd_over_rev,
         check_backward_ad=check_rev_over_rev,
         fast_mode=fast_mode,
@@ -286,6 +299,44 @@ class Check:
                 self.compare(
                     "computed with forward mode along a random direction ", i, j, numerical, (host(t) * v).sum()
                 )
+
+    def gradients(self, outputs: list[Tensor], seeds: list[Tensor], batched: bool = False) -> list[Any]:
+        """With respect to each input, as host arrays; zeros where there is none."""
+        inputs = [self.point[i] for i in self.tracked]
+        found = api.grad(outputs, inputs, seeds, retain_graph=True, allow_unused=True, is_grads_batched=batched)
+        count = seeds[0].shape[:1] if batched else ()
+        zeros = [empty(count[0] if count else 1, x._data.size).reshape((*count, *x.shape)) for x in inputs]
+        return [zero if g is None else host(g) for zero, g in zip(zeros, found, strict=True)]
+
+    def undefined_gradients(self) -> None:
+        """Outputs left out, one after the other, and the same with zeros as their gradients."""
+        outputs = list(differentiable(self.func(*self.point)))
+        for j in range(len(outputs) if len(outputs) > 1 else 0):
+            seeds = [like(o, random(o) * (k != j)) for k, o in enumerate(outputs)]
+            given = self.gradients(outputs, seeds)
+            left = self.gradients(outputs[:j] + outputs[j + 1 :], seeds[:j] + seeds[j + 1 :])
+            if not all(map(self.close, given, left)):
+                raise GradcheckError(
+                    f"Expected backward function to handle undefined output grads: without a gradient for output {j} "
+                    "the gradients of the inputs are others than with zeros"
+                )
+
+    def batched_gradients(self) -> None:
+        """Two gradients of each output, at once and one by one."""
+        for j, out in enumerate(differentiable(self.func(*self.point))):
+            rows = [like(out, random(out)), like(out, 1 - random(out))]
+            alone = [self.gradients([out], [row]) for row in rows]
+            both = self.gradients([out], [stack(rows)], batched=True)
+            for n, i in enumerate(self.tracked):
+                if not all(self.close(alone[k][n], both[n][k]) for k in range(2)):
+                    raise GradcheckError(
+                        f"For output {j} and input {i}: gradients taken at once with is_grads_batched=True are others "
+                        "than those taken one by one"
+                    )
+
+    def close(self, a: Any, b: Any) -> bool:
+        xp = backends.by_device_type("cpu").xp
+        return bool(xp.allclose(a, b, rtol=self.rtol, atol=self.atol, equal_nan=True))
 
     def compare(self, how: str, i: int, j: int, numerical: Any, analytical: Any) -> None:
         xp = backends.by_device_type("cpu").xp

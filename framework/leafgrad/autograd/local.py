@@ -54,7 +54,7 @@ def local(x: Tensor, recorded: bool) -> Tensor:
     x = carriers.inside(x)
     data = modes.TRACER.get().lift(x) if modes.get() & modes.TRACE else x._data
     out: Tensor = carriers.alias(data)
-    out._version = version(x)
+    out._writes = version(x)
     out._leaf = out._node = Local(out, x._node if recorded else None)
     return out
 

@@ -115,10 +115,10 @@ def handed_over(arg: Any, data: Any, every: list[Batch]) -> Any:
     lacking = tuple([b for b in every if not batched.has(data, b)])
     if not lacking:
         return arg
-    if arg._version is None:
-        arg._version = Version()
+    if arg._writes is None:
+        arg._writes = Version()
     out = carriers.alias(data, unbatched.node((arg,), {"batches": lacking}, (data,), data, (arg._node,), modes.get()))
-    out._version = arg._version
+    out._writes = arg._writes
     return out
 
 

@@ -18,7 +18,7 @@ from typing import Any
 # What leafgrad has of its own, or under the name of something else in PyTorch.
 HIDDEN_MODULES = frozenset(
     "backends batching cli compat compile devices dtypes errors modes ops plugins tensor testing threads "
-    "utils.checkpoint".split()
+    "utils.serialization".split()
 )
 HIDDEN_NAMES = frozenset("bool_ float_ forward int_ op publish".split())
 
@@ -28,6 +28,8 @@ _LAYERS = (
     "loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling"
 )
 ELSEWHERE = {
+    "autograd.anomaly_mode": "autograd",
+    "autograd.grad_mode": "autograd",
     "autograd.variable": "autograd",
     "nn.modules": "nn",
     **{f"nn.modules.{name}": "nn" for name in _LAYERS.split()},
@@ -60,6 +62,14 @@ class StandIn(ModuleType):
         if not name.startswith("_") and sources(full):
             return import_module(full)
         raise AttributeError(lacks(full), name=name, obj=self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """An import puts a module into the one that holds it, except where a function has its name: ``gradcheck``."""
+        if isinstance(value, StandIn) and any(
+            shows(source, name) and not isinstance(getattr(source, name), ModuleType) for source in self._sources
+        ):
+            return
+        super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
         names = {

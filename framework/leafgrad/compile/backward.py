@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.autograd import engine
 from leafgrad.compile.graph import Equation, Graph, Value
 from leafgrad.compile.locks import Lock
 from leafgrad.compile.trace import Traced
@@ -105,7 +104,7 @@ class Backward:
             return self.pull_recorded_raw(node, gradients, needed)
         check(node, node.saved)
         run, places = self.program(tuple([one is not None for one in gradients]))
-        given = [engine.array(one) for one in gradients if one is not None]
+        given = [carriers.array(one) for one in gradients if one is not None]
         found = run([array for array, _ in node.saved] + given)
         return [
             (node.edges[i], array)
@@ -161,8 +160,8 @@ class Backward:
 def check(node: Node, saved: Sequence[Saved]) -> None:
     """An error if a tensor was written since the call."""
     for array, tensor in saved:
-        if tensor is not None and tensor._version is not None and tensor._version.seq > node.seq:
-            raise messages.modified(node, array, tensor._version)
+        if tensor is not None and tensor._writes is not None and tensor._writes.seq > node.seq:
+            raise messages.modified(node, array, tensor._writes)
 
 
 def repeat(equations: Sequence[Equation], at: dict[Value, Any]) -> None:

@@ -116,7 +116,7 @@ class Call:
             refused.attach(made[i], tuple([self.owner(source, leaves)._node for source in self.leaves]))
         if self.guards.flags & modes.INFERENCE:
             for t in made:
-                t._version = carriers.INFERENCE_VERSION
+                t._writes = carriers.INFERENCE_VERSION
         results: list[Any] = []
         for o in self.outputs:
             if not isinstance(o, Slot):
@@ -166,7 +166,7 @@ class Call:
         target = self.tensor(effect.source, leaves)
         if isinstance(effect, Write):
             target._data[...] = array
-            if target._version is not carriers.INFERENCE_VERSION:
+            if target._writes is not carriers.INFERENCE_VERSION:
                 inplace.version(target).bump()
         elif isinstance(effect, SetGrad):
             if array is not None:

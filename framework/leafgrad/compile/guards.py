@@ -194,12 +194,12 @@ class Guards:
         if node is None:
             parts.append(f"{at}._node is None")
         elif type(node) is Leaf:
-            hooks = tuple(node.hooks.functions.values()) if node.hooks is not None else ()
+            hooks = node.hooks.all() if node.hooks is not None else ()
             parts.append(f"type(n := {at}._node) is Leaf")
             if hooks:
-                parts.append(f"n.hooks is not None and tuple(n.hooks.functions.values()) == {self.name(hooks)}")
+                parts.append(f"n.hooks is not None and n.hooks.all() == {self.name(hooks)}")
             else:
-                parts.append("(n.hooks is None or not n.hooks.functions)")
+                parts.append("(n.hooks is None or not n.hooks.all())")
         else:
             parts.append(f"{at}._node is not None and type({at}._node) is not Leaf")
         return " and ".join(parts)

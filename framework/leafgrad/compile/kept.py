@@ -6,7 +6,7 @@ import gc
 from typing import Any
 
 from leafgrad.autograd import engine
-from leafgrad.autograd.function import FunctionNode
+from leafgrad.autograd.context import FunctionNode
 from leafgrad.compile.recorder import Recorder
 from leafgrad.compile.symbol import Symbol
 from leafgrad.compile.tree import flatten
@@ -19,7 +19,7 @@ def check_hooks(recorder: Recorder, result: Any) -> None:
     """Unclosed if a hook would have to run at each backward pass through a result."""
     tensors = [t for t in flatten(result)[0] if isinstance(t, Tensor) and isinstance(t._node, GraphNode)]
     for node in engine.reachable([t._node for t in tensors], recorder.born):
-        if node.seq >= recorder.born and node.hooks is not None and (node.hooks.functions or node.hooks.retained):
+        if node.seq >= recorder.born and node.hooks is not None and (node.hooks.all() or node.hooks.retained):
             raise Unclosed("a tensor that it returns, or was computed with, has a hook or retains its gradient")
         if isinstance(node, FunctionNode) and node.saved is not FREED:
             raise Unclosed(f"the backward of {node.name()} would have to run when a result is differentiated")

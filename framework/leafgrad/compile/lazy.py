@@ -313,12 +313,12 @@ class LazyRecorder(Recorder):
                 t._node = inner._history
         elif inner._node is not o.node:
             t._node = inner._node
-        if inner._view is None and inner._version is not t._version:
-            if t._version is None:
-                t._version = inner._version
+        if inner._view is None and inner._writes is not t._writes:
+            if t._writes is None:
+                t._writes = inner._writes
             else:
                 o.count()
-                inner._version = t._version
+                inner._writes = t._writes
 
     def settle_tensor(self, t: Any) -> None:
         """Give a tensor that was made here its array."""
@@ -326,17 +326,17 @@ class LazyRecorder(Recorder):
         if o is not None:
             t._data = o.tensor._data
             if t._view is not None and (theirs := o.tensor._view) is not None:
-                t._view.base, t._view.root, t._version = theirs.base, theirs.root, o.tensor._version
+                t._view.base, t._view.root, t._writes = theirs.base, theirs.root, o.tensor._writes
         elif (view := t._view) is not None:
             held = self.inner.get(id(view.base))
             if held is not None:
                 view.base = held.tensor
             elif isinstance(view.base._data, SymbolBase) or view.base._view is not None:
                 self.settle_tensor(view.base)
-            if view.base._version is None:
-                view.base._version = Version()
+            if view.base._writes is None:
+                view.base._writes = Version()
             t._data = follow(view.base._data, view.steps)
-            view.root, t._version = view.base._data, view.base._version
+            view.root, t._writes = view.base._data, view.base._writes
         else:
             t._data = self.settled(t._data)
 

@@ -47,11 +47,11 @@ class Outside:
 
     def count(self) -> None:
         """Let the version of the tensor know what was written."""
-        ours, theirs = self.inner._version, self.tensor._version
+        ours, theirs = self.inner._writes, self.tensor._writes
         if ours is theirs or ours.count == self.counted:
             return
         if theirs is None:
-            theirs = self.tensor._version = Version()
+            theirs = self.tensor._writes = Version()
         theirs.count += ours.count - self.counted
         theirs.seq = max(theirs.seq, ours.seq)
         self.counted = ours.count
@@ -61,7 +61,7 @@ def stand_in(tensor: Tensor) -> Tensor:
     """What stands for a tensor that is no view."""
     inner: Tensor = carriers.alias(tensor._data, tensor._node)
     inner._leaf = tensor._leaf
-    inner._version = version_of(tensor)
+    inner._writes = version_of(tensor)
     return inner
 
 
@@ -78,5 +78,5 @@ def view_in(tensor: Tensor, base: Tensor) -> Tensor:
 
 def version_of(tensor: Tensor) -> Version:
     """The version of what stands for a tensor: one of its own, for the trace alone."""
-    version: Version = Version() if tensor._version is not carriers.INFERENCE_VERSION else tensor._version
+    version: Version = Version() if tensor._writes is not carriers.INFERENCE_VERSION else tensor._writes
     return version

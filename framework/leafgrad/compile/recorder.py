@@ -268,7 +268,7 @@ class Recorder(Course):
     def looked_at(self, leaf: Leaf) -> tuple[Owner | None, Any, Any]:
         found = self.grads.get(leaf)
         if found is None:
-            owner, source = leaf.variable, None
+            owner, source = leaf.owner(), None
             if owner is not None and not isinstance(owner._data, SymbolBase):
                 source = self.outside[id(owner)].source if self.inside(owner) is not owner else None
             before = leaf.grad

@@ -123,7 +123,7 @@ def in_spite_of_error(hook: Around, *arguments: Any) -> None:
         )
 
 
-class Watch(Function):
+class BackwardHookFunction(Function):
     """Passes tensors on; on their way back, their gradients go through a function."""
 
     @staticmethod
@@ -225,7 +225,7 @@ def watch(values: tuple[Any, ...], change: Callable[[Gradients], Gradients], fil
         return tuple([full[i] for i in where])
 
     watched = list(values)
-    for i, t in zip(where, Watch.apply(spread, fill, *[values[i] for i in where]), strict=True):
+    for i, t in zip(where, BackwardHookFunction.apply(spread, fill, *[values[i] for i in where]), strict=True):
         watched[i] = t
     return tuple(watched)
 

@@ -20,7 +20,7 @@ def _sharing(cls: type[Any], data: Any) -> Any:
         )
     shared = data.detach()
     out = carriers.make(cls, shared._data)
-    out._version = shared._version
+    out._writes = shared._writes
     return out
 
 
@@ -101,7 +101,7 @@ class UninitializedTensor(Tensor):
         like, trained = self.__dict__.pop("_like"), self.__dict__.pop("_trained")
         made = empty(shape, device=like.device if device is None else device, dtype=dtype or like.dtype)
         become(self, Parameter if isinstance(self, Parameter) else Buffer)
-        self._data, self._version = made._data, made._version
+        self._data, self._writes = made._data, made._writes
         self._history = self._leaf = self._view = None
         self.requires_grad_(trained)
 

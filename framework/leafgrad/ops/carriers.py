@@ -78,7 +78,7 @@ def create(op: Any, place: tuple[str, int], **params: Any) -> Any:
         return alias(_draw(op, place, params))
     out = alias(created(op, place, params))
     if flags & (modes.INFERENCE | modes.TRACE) == modes.INFERENCE:
-        out._version = INFERENCE_VERSION
+        out._writes = INFERENCE_VERSION
     return out
 
 
@@ -103,7 +103,7 @@ def make(kind: type, data: Any, node: Any = None) -> Any:
     """A new tensor of a class around a raw array or Symbol."""
     out: Any = object.__new__(kind)
     out._data = data
-    out._leaf = out._version = out._view = None
+    out._leaf = out._writes = out._view = None
     out._history = node
     if modes.get() & modes.TRACE:
         modes.TRACER.get().made(out)
@@ -127,6 +127,21 @@ def memory_of(data: Any) -> Any:
     while hasattr(data.base, "dtype"):
         data = data.base
     return data
+
+
+def raw(tensor: Any) -> Any:
+    """The raw array of a tensor, in a trace the Symbol that stands for it."""
+    return modes.TRACER.get().lift(tensor) if modes.get() & modes.TRACE else tensor._data
+
+
+def array(g: Any) -> Any:
+    """A raw gradient as an array: NumPy's reductions give scalars."""
+    return g if isinstance(g, SymbolBase) else backends.backend_of(g).wrap(g)
+
+
+def separate(data: Any) -> Any:
+    """A copy of a raw array; a Symbol stands for a value and needs none."""
+    return data if isinstance(data, SymbolBase) else data.copy()
 
 
 def inside(tensor: Any) -> Any:
@@ -168,8 +183,14 @@ def connect(saved: Any, edge: Any) -> Any:
 def reconnect_output(node: Node) -> Any:
     """The output of a node as a Tensor of its graph, or several."""
     if type(node.out) is tuple:
-        return tuple(alias(o, Output.of(node, i, o.shape)) for i, o in enumerate(node.out))
-    return None if node.out is None else alias(node.out, node)
+        outs = [raw_of(o) for o in node.out]
+        return tuple([alias(o, Output.of(node, i, o.shape)) for i, o in enumerate(outs)])
+    return None if node.out is None else alias(raw_of(node.out), node)
+
+
+def raw_of(kept: Any) -> Any:
+    """The raw array of an output that a node keeps, if need be unpacked."""
+    return kept.tensor()._data if hasattr(kept, "unpack") else kept
 
 
 def on_device_of_arrays(forward: Callable[..., Any], backend: backends.Backend) -> Callable[..., Any]:
@@ -203,7 +224,7 @@ def is_floating(data: Any) -> bool:
 
 def refuse_inference(op: Any, saved: tuple[Any, ...]) -> None:
     for s in saved:
-        if isinstance(s, TensorBase) and s._version is INFERENCE_VERSION:
+        if isinstance(s, TensorBase) and s._writes is INFERENCE_VERSION:
             raise RuntimeError(
                 f"{op.name}: Inference tensors cannot be saved for backward. Make a normal tensor of it first with "
                 "clone(), outside inference_mode"

@@ -96,7 +96,7 @@ def unary(op: UnaryOp) -> Callable[[Any], Any]:
             return apply((input,), EMPTY)
         out = new(carriers.TENSOR)
         out._data = r
-        out._history = out._leaf = out._version = out._view = None
+        out._history = out._leaf = out._writes = out._view = None
         edge = input._history if input._view is None else input._node
         if edge is not None and flags and differentiable:
             keep, keep_out, keep_shapes = plan((True,))
@@ -111,7 +111,7 @@ def unary(op: UnaryOp) -> Callable[[Any], Any]:
             node.shapes = (a.shape,) if keep_shapes else None
             if keep_out:
                 node.out = r
-                node.version = out._version = Version()
+                node.version = out._writes = Version()
         return out
 
     function.__name__ = function.__qualname__ = op.name
@@ -161,10 +161,10 @@ def binary(op: BinaryOp) -> Callable[[Any, Any], Any]:
             return apply((input, other), EMPTY)
         out = new(carriers.TENSOR)
         out._data = r
-        out._history = out._leaf = out._version = out._view = None
+        out._history = out._leaf = out._writes = out._view = None
         if (ex is not None or ey is not None) and flags and differentiable:
             outside = other if ey is None else input if ex is None else None
-            if isinstance(outside, TensorBase) and outside._version is INFERENCE_VERSION:
+            if isinstance(outside, TensorBase) and outside._writes is INFERENCE_VERSION:
                 return apply((input, other), EMPTY)
             keep_x, keep_y, keep_out, keep_shapes = plans[0 if ey is None else 1 if ex is None else 2]
             out._history = node = Node()
@@ -175,7 +175,7 @@ def binary(op: BinaryOp) -> Callable[[Any, Any], Any]:
             node.shapes = (getattr(a, "shape", ()), getattr(b, "shape", ())) if keep_shapes else None
             if keep_out:
                 node.out = r
-                node.version = out._version = Version()
+                node.version = out._writes = Version()
         return out
 
     function.__name__ = function.__qualname__ = op.name

@@ -159,14 +159,27 @@ def modified(node: Any, data: Any, version: Any) -> RuntimeError:
         dtypes.of(data).name, "Tensor"
     )
     where = getattr(node, "where", "")
+    before, certain = version.count_at(node.seq)
+    expected = f"{before}" if certain else f"{before} or an earlier one"
+    source = _source(node, data)
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[leafgrad.{kind} {list(data.shape)}], saved by {node.name()}, is at version {version.count}, written after "
-        "it was saved. "
+        f"[leafgrad.{kind} {list(data.shape)}]{source} is at version {version.count}; expected version {expected} "
+        f"instead. {node.name()} had saved it. "
         + (f"The forward line was {where}. " if where else "")
         + "Use the out-of-place operation, or clone() before writing; "
         "leafgrad.autograd.set_detect_anomaly(True) names the forward line."
     )
+
+
+def _source(node: Any, data: Any) -> str:
+    """``, which is output 0 of ExpBackward0,`` for a saved value that a node made."""
+    if data is node.out:
+        return f", which is output 0 of {node.name()},"
+    for kept, edge in zip(node.saved, node.edges, strict=False):
+        if getattr(kept, "_data", None) is data and edge is not None and edge.edges:
+            return f", which is output {getattr(edge, 'index', 0)} of {edge.name()},"
+    return ""
 
 
 def no_rule(op: Any, argument: str) -> str:

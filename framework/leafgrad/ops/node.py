@@ -11,40 +11,49 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
+from leafgrad.ops import forms
+
 # Nodes are numbered by birth. An edge always leads to an older node, so sorting by number is a
 # topological sort; in-place writes draw from the same numbers, so "written after it was saved" is one comparison.
 SEQ: Final = itertools.count(1)
 
 
 class Version:
-    """How often the memory of a tensor and its views was written in place, and when last."""
+    """How often the memory of a tensor and its views was written in place, and when lately."""
 
-    __slots__ = ("count", "seq")
+    __slots__ = ("count", "earlier", "seq")
 
     def __init__(self) -> None:
         self.count = 0
         self.seq = 0
+        self.earlier: tuple[int, ...] = ()  # the writes before the last one, as far as they are remembered
 
     def bump(self) -> None:
         self.count += 1
+        self.earlier = (*self.earlier[-14:], self.seq)
         self.seq = next(SEQ)
+
+    def count_at(self, seq: int) -> tuple[int, bool]:
+        """How often it had been written at ``seq``, and whether that is certain: else it was no more often."""
+        since = sum(written > seq for written in (*self.earlier, self.seq))
+        return self.count - since, since < 16
 
 
 class TensorBase:
     """The state of a tensor; ``leafgrad.Tensor`` adds the behaviour.
 
     ``_data`` is a raw array or a Symbol; ``_node`` is None unless the tensor requires grad; ``_leaf`` keeps
-    ``.grad`` and hooks of a leaf; ``_version`` is made at the first view, in-place write or saved output; ``_view`` is
+    ``.grad`` and hooks of a leaf; ``_writes`` is made at the first view, in-place write or saved output; ``_view`` is
     None unless the tensor is a view. Then ``_history`` is its node as far as writes of its base have been followed.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_data", "_history", "_leaf", "_version", "_view")
+    __slots__ = ("__dict__", "__weakref__", "_data", "_history", "_leaf", "_view", "_writes")
 
     _data: Any
     _history: Any
     _leaf: Any
-    _version: Any
     _view: Any
+    _writes: Any
 
     @property
     def _node(self) -> Any:
@@ -95,14 +104,35 @@ class SymbolBase:
         """An error if this cannot be written into raw ``data``."""
 
 
-class Hooks:
-    """Functions to run on the gradient of one tensor, in order, and the tensors that keep it."""
+Functions = dict[int, Callable[..., Any]]
 
-    __slots__ = ("functions", "retained")
+
+class Hooks:
+    """What users attached to a node.
+
+    Attributes:
+        functions: called with the gradient of one tensor, in order.
+        retained: the tensors that keep it.
+        before: called with the gradients of all outputs, before the node passes them on.
+        after: called with the gradients of its inputs and of its outputs, once it has.
+        accumulated: called with a leaf whose ``.grad`` is complete.
+        metadata: whatever else; see ``autograd.graph.Node``.
+    """
+
+    __slots__ = ("accumulated", "after", "before", "functions", "metadata", "retained")
 
     def __init__(self) -> None:
-        self.functions: dict[int, Callable[[Any], Any]] = {}
+        self.functions: Functions = {}
+        self.before: Functions = {}
+        self.after: Functions = {}
+        self.accumulated: Functions = {}
         self.retained: list[weakref.ref[Any]] = []
+        self.metadata: dict[Any, Any] = {}
+
+    def all(self) -> tuple[Callable[..., Any], ...]:
+        """Every function, in the order of the calls."""
+        kinds = self.functions, self.before, self.after, self.accumulated
+        return tuple([function for kind in kinds for function in kind.values()])
 
 
 def hand_over(owner: TensorBase, before: Any, after: Any) -> None:
@@ -112,9 +142,7 @@ def hand_over(owner: TensorBase, before: Any, after: Any) -> None:
     moved = [ref for ref in before.hooks.retained if ref() is owner]
     if moved:
         before.hooks.retained = [ref for ref in before.hooks.retained if ref() is not owner]
-        if after.hooks is None:
-            after.hooks = Hooks()
-        after.hooks.retained += moved
+        after.attached().retained += moved
 
 
 class GraphNode:
@@ -131,13 +159,11 @@ class GraphNode:
         """The node's name as PyTorch spells it, e.g. ``"MulBackward0"``."""
         raise NotImplementedError
 
-    @property
-    def next_functions(self) -> tuple[tuple[GraphNode | None, int], ...]:
-        """The nodes that this one passes gradients to, each with the output number it feeds."""
-        return tuple((e.source, e.index) if isinstance(e, Output) else (e, 0) for e in self.edges)
-
-    def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+    def attached(self) -> Hooks:
+        """Its hooks, ready to take more."""
+        if self.hooks is None:
+            self.hooks = Hooks()
+        return self.hooks
 
 
 class Leaf(GraphNode):
@@ -157,11 +183,6 @@ class Leaf(GraphNode):
     def name(self) -> str:
         return "AccumulateGrad"
 
-    @property
-    def variable(self) -> Any:
-        """The leaf tensor, or None once it is gone."""
-        return self.owner()
-
 
 class Freed:
     """Stands in for saved values that a backward pass has released."""
@@ -177,7 +198,7 @@ EMPTY: Final[dict[str, Any]] = {}
 class Node(GraphNode):
     """One recorded call of an op: which arguments came from where, and what its rules asked to be kept."""
 
-    __slots__ = ("ends", "op", "out", "params", "saved", "shapes", "version", "where")
+    __slots__ = ("ends", "op", "out", "params", "saved", "shapes", "shown", "version", "where")
 
     op: Any
     params: dict[str, Any]
@@ -187,9 +208,10 @@ class Node(GraphNode):
     shapes: tuple[Any, ...] | None  # per argument, if some rule reads a shape
     ends: dict[int, weakref.ref[Output]]  # the living Outputs of an op that has several
     where: str  # the forward line, under anomaly detection only
+    shown: tuple[str, tuple[Any, ...]]  # the name and edges of the function that made it, if that is more than the op
 
     def name(self) -> str:
-        return str(self.op.label)
+        return forms.form_of(self)[0]
 
     def release(self) -> None:
         """Let go of what the rules needed. Nodes that kept nothing may run again."""

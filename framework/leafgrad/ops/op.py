@@ -8,7 +8,7 @@ from typing import Any
 
 from leafgrad import backends, modes
 from leafgrad.errors import MissingGradientError
-from leafgrad.modes import ANOMALY, BATCH, GRAD, INFERENCE, TRACE, TRACER
+from leafgrad.modes import ANOMALY, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER
 from leafgrad.ops import carriers, describe, messages, promotion
 from leafgrad.ops.declarations import Declarations, Forward
 from leafgrad.ops.node import FREED, SEQ, GraphNode, Node, Output, SymbolBase, TensorBase, Version
@@ -200,13 +200,15 @@ class Op(Declarations):
         if flags & ANOMALY:
             node.where = messages.user_line()
         carriers.refuse_inference(self, node.saved)
+        if flags & PACK:
+            PACKER.get()(node)
         return node
 
     def output(self, args: Any, params: Any, data: Any, node: Node | None, index: int | None, flags: int) -> Any:
         out = new(carriers.TENSOR)
         out._data = data
         out._history = out._leaf = out._view = None
-        out._version = carriers.INFERENCE_VERSION if flags & INFERENCE else None
+        out._writes = carriers.INFERENCE_VERSION if flags & INFERENCE else None
         if flags & TRACE:
             TRACER.get().made(out)
         if node is not None and carriers.is_floating(data):
@@ -214,7 +216,7 @@ class Op(Declarations):
             if node.out is not None:
                 if node.version is None:
                     node.version = Version()
-                out._version = node.version
+                out._writes = node.version
         if "view" in self.traits:
             return carriers.make_view(self, args[0], params, out)
         return out
@@ -250,8 +252,8 @@ class Op(Declarations):
             raise messages.freed()
         saved: tuple[Any, ...] = node.saved
         for s in saved:
-            if isinstance(s, TensorBase) and s._version is not None and s._version.seq > node.seq:
-                raise messages.modified(node, s._data, s._version)
+            if isinstance(s, TensorBase) and s._writes is not None and s._writes.seq > node.seq:
+                raise messages.modified(node, s._data, s._writes)
         if node.version is not None and node.version.seq > node.seq:
             raise messages.modified(node, node.out, node.version)
         return saved

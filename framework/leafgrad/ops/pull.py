@@ -25,8 +25,8 @@ def pull(node, g, needed):
 """
 ARGUMENT = """
     if isinstance({name}, TensorBase):
-        if {name}._version is not None and {name}._version.seq > seq:
-            raise messages.modified(node, {name}._data, {name}._version)
+        if {name}._writes is not None and {name}._writes.seq > seq:
+            raise messages.modified(node, {name}._data, {name}._writes)
         {name} = {name}._data
 """
 MIDDLE = """

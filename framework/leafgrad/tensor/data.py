@@ -60,7 +60,7 @@ def copied(data: Any, dtype: DType, device: Any) -> Tensor:
         array = backends.by_device_type(place[0]).from_host(source.to_host(array), place[1])
     out: Tensor = carriers.alias(array.copy() if given and place == origin else array)
     if flags & modes.INFERENCE:
-        out._version = carriers.INFERENCE_VERSION
+        out._writes = carriers.INFERENCE_VERSION
     return out
 
 

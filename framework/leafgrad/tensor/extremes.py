@@ -8,6 +8,7 @@ from leafgrad import dtypes
 from leafgrad.ops import carriers, compare, cumulative, extremes, index, reduce as ops, rounding, select
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.elementwise import lerp
+from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.ops.sort import argsort
 from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, number, one_dim, widened
@@ -118,7 +119,8 @@ def _extreme(name: str, whole: Any, pairwise: Any, indices: Any, input: Tensor, 
         return whole(input)
     d = one_dim(input, dim, name)
     _nonempty(input, (d,) if input.ndim else (), name)
-    return _found(indices(input, dim=d, keepdim=True), input, d, keepdim)
+    found = _found(indices(input, dim=d, keepdim=True), input, d, keepdim)
+    return mark(found, f"{name.capitalize()}Backward0", input)
 
 
 @method
@@ -151,7 +153,9 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     if dim is not None:
         d = one_dim(input, dim, "median")
         _nonempty(input, (d,) if input.ndim else (), "median")
-        return _found(extremes.argmedian(input, dim=d), input, d, flag(keepdim, "median"))
+        return mark(
+            _found(extremes.argmedian(input, dim=d), input, d, flag(keepdim, "median")), "MedianBackward1", input
+        )
     return extremes.median(input)
 
 
@@ -167,6 +171,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
 
 
 @method
+@shown_as("ModeBackward0")
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Found:
     """(values, indices) of the commonest value along ``dim``: the smallest of equally common, its last index."""
     d = one_dim(expect_tensor(input, "input", "mode"), dim, "mode")
@@ -298,6 +303,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 
 
 @method
+@shown_as("CummaxBackward0")
 def cummax(input: Tensor, dim: int) -> Found:
     """(values, indices) of the largest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
     d = one_dim(expect_tensor(input, "input", "cummax"), dim, "cummax")
@@ -305,6 +311,7 @@ def cummax(input: Tensor, dim: int) -> Found:
 
 
 @method
+@shown_as("CumminBackward0")
 def cummin(input: Tensor, dim: int) -> Found:
     """(values, indices) of the smallest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
     d = one_dim(expect_tensor(input, "input", "cummin"), dim, "cummin")

@@ -14,6 +14,7 @@ from leafgrad.ops.classes import POSITIVE
 from leafgrad.ops.compare import bitwise_and
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.geometry import index_shape
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import part
 from leafgrad.tensor import arguments
@@ -174,6 +175,7 @@ def scatter(
 
 
 @method
+@shown_as("ScatterAddBackward0", "input", "src")
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy of ``input`` with src[i, j, k] added to out[i, index[i, j, k], k] for ``dim=1``, and alike for others."""
     arguments.expect_tensor(src, "src", "scatter_add")
@@ -276,6 +278,7 @@ def _slices(x: Tensor, at: Tensor, d: int, source: Tensor, function: str) -> Ten
 
 
 @method
+@shown_as("IndexSelectBackward0")
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of ``input`` along ``dim`` at a vector of indices, as a copy."""
     x, at, d = _vector(input, dim, index, "index_select")
@@ -285,6 +288,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 @method
+@shown_as("IndexAddBackward0", "input", "source")
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """A copy of ``input`` with ``alpha`` times the slices of ``source`` added to those at ``index`` along ``dim``."""
     x, at, d = _vector(input, dim, index, "index_add")
@@ -296,6 +300,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 
 @method
+@shown_as("IndexCopyBackward0", "input", "source")
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy of ``input`` with the slices at ``index`` along ``dim`` replaced by those of ``source``."""
     x, at, d = _vector(input, dim, index, "index_copy")
@@ -306,6 +311,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 
 @method
+@shown_as("IndexFillBackward0")
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy of ``input`` with a number (or 0-d tensor) in the slices at ``index`` along ``dim``."""
     x, at, d = _vector(input, dim, index, "index_fill", wraps=True)
@@ -352,6 +358,7 @@ def _mask(mask: Any, function: str) -> Tensor:
 
 
 @method
+@shown_as("MaskedFillBackward0")
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """``value`` (a number or a 0-d tensor) where ``mask`` holds, ``input`` elsewhere. The two broadcast."""
     x: Tensor = arguments.expect_tensor(input, "input", "masked_fill")
@@ -360,6 +367,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 @method
+@shown_as("MaskedSelectBackward0")
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where ``mask`` holds. How many depends on values: the host waits. (...) -> (n,)"""
     x, m = broadcast_tensors(input, _mask(mask, "masked_select"))
@@ -383,6 +391,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 
 @method
+@shown_as("TakeBackward0")
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements of the flattened ``input`` at ``index``. -> index.shape"""
     at = _indices(index, "take", wraps=True)

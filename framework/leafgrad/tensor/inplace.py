@@ -67,7 +67,7 @@ def add_parts(tensors: Sequence[Any], flat: Any) -> None:
     if (
         modes.get()
         or any(type(a) is not kind or a.dtype is not dtype or (a.base is not None and overlaps(a)) for a in arrays)
-        or any(x._version is carriers.INFERENCE_VERSION for x in tensors)
+        or any(x._writes is carriers.INFERENCE_VERSION for x in tensors)
     ):
         for x, part in zip(tensors, unpack(flat, shapes=tuple([tuple(a.shape) for a in arrays])), strict=True):
             update(x, add, part)
@@ -76,7 +76,7 @@ def add_parts(tensors: Sequence[Any], flat: Any) -> None:
     for x, array in zip(tensors, arrays, strict=True):
         end = start + array.size
         array += data[start:end].reshape(array.shape)
-        (x._version or version(x)).bump()
+        (x._writes or version(x)).bump()
         start = end
 
 
@@ -100,9 +100,9 @@ def _plain(x: Any, others: tuple[Any, ...]) -> bool:
 
 
 def version(x: Any) -> Version:
-    if x._version is None:
-        x._version = Version()
-    found: Version = x._version
+    if x._writes is None:
+        x._writes = Version()
+    found: Version = x._writes
     return found
 
 
@@ -124,7 +124,7 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
             f"{which} that requires grad is being used in an in-place operation ({name}_). Write within "
             "leafgrad.no_grad(), or use the out-of-place operation"
         )
-    if x._version is carriers.INFERENCE_VERSION and not modes.get() & INFERENCE:
+    if x._writes is carriers.INFERENCE_VERSION and not modes.get() & INFERENCE:
         raise RuntimeError(
             f"Inplace update to inference tensor outside InferenceMode is not allowed ({name}_); clone() it first"
         )
@@ -176,7 +176,7 @@ def write(x: Any, new: Any) -> Any:
         _write_symbol(x, TRACER.get().lift(new))
     else:
         x._data[...] = new._data
-    if x._version is not carriers.INFERENCE_VERSION:
+    if x._writes is not carriers.INFERENCE_VERSION:
         version(x).bump()
     if flags & GRAD and (before is not None or new._node is not None):
         _write_history(x, base, before, new, flags)

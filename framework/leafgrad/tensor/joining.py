@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad.ops import shape as ops
+from leafgrad.ops.marks import shown_as
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import new_zeros
 from leafgrad.tensor.methods import attach, method
@@ -92,6 +93,7 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
 concat = concatenate = cat
 
 
+@shown_as("StackBackward0", "tensors")
 def stack(tensors: Tensors, dim: int = 0) -> Tensor:
     """Tensors of one shape along a new dimension, which is ``dim`` of the result."""
     parts = several(tensors, "stack")
@@ -210,6 +212,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 @method
+@shown_as("SelectBackward0")
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """The slice at ``index`` of dimension ``dim``, which goes away; a view."""
     if not input._data.ndim:
@@ -233,6 +236,7 @@ def _cut(input: Tensor, d: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
 
 
 @method
+@shown_as("UnbindBackward0")
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along ``dim``, which goes away; views."""
     if not input._data.ndim:
@@ -278,6 +282,7 @@ attach("split_with_sizes", split)
 
 
 @method
+@shown_as("SplitBackward0")
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` pieces along ``dim``, of equal size but for the last; views."""
     if not input._data.ndim:

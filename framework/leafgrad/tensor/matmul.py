@@ -8,6 +8,7 @@ from typing import Any
 
 from leafgrad.ops import matmul as products, messages
 from leafgrad.ops.elementwise import mul
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.matmul import rows, swap
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import reshape
@@ -115,6 +116,7 @@ def _dot(function: str, x: Tensor, y: Tensor, y_name: str) -> Tensor:
 
 
 @method
+@shown_as("MulBackward0", "input", "vec2")
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Every element of one vector times every element of another. (n), (m) -> (n, m)"""
     check_ndim("outer", "input", input, 1)
@@ -179,6 +181,7 @@ def _plus(function: str, input: Tensor, product: Tensor, beta: float, alpha: flo
 
 
 @method
+@shown_as("AddmmBackward0", "input", "mat1", "mat2")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``. input broadcasts to (n, m); (n, k), (k, m) -> (n, m)"""
     check_ndim("addmm", "mat1", mat1, 2)
@@ -187,6 +190,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
 
 
 @method
+@shown_as("AddmvBackward0", "input", "mat", "vec")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * (mat @ vec)``. input broadcasts to (n); (n, k), (k) -> (n)"""
     check_ndim("addmv", "mat", mat, 2)
@@ -201,12 +205,14 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
 
 
 @method
+@shown_as("BaddbmmBackward0", "input", "batch1", "batch2")
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)``. (b, n, k), (b, k, m) -> (b, n, m)"""
     return _plus("baddbmm", input, _bmm("baddbmm", batch1, batch2, "batch1", "batch2"), beta, alpha)
 
 
 @method
+@shown_as("AddbmmBackward0", "input", "batch1", "batch2")
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * sum(batch1 @ batch2)`` over the batch. (b, n, k), (b, k, m) -> (n, m)"""
     product = sum_over(_bmm("addbmm", batch1, batch2, "batch1", "batch2"), dim=(0,))

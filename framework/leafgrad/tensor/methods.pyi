@@ -4,6 +4,7 @@ import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from leafgrad.autograd.edge import GradientEdge
 from leafgrad.dtypes import dtype
 from leafgrad.tensor.arguments import Dim
 from leafgrad.tensor.extremes import Found, MinMax
@@ -230,7 +231,7 @@ class Methods:
         gradient: Tensor | None = None,
         retain_graph: builtins.bool | None = None,
         create_graph: builtins.bool = False,
-        inputs: Tensor | Iterable[Tensor] | None = None,
+        inputs: Tensor | GradientEdge | Iterable[Tensor | GradientEdge] | None = None,
     ) -> None:
         """Compute the gradient of this tensor and accumulate it in the ``.grad`` of the leaves it came from."""
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:

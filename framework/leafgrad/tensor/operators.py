@@ -24,11 +24,11 @@ class Operators:
     __array_ufunc__ = None
 
     __add__ = ew.add.function
-    __radd__ = ew.add.reflected
+    __radd__ = ew.add.function
     __sub__ = ew.sub.function
     __rsub__ = ew.sub.reflected
     __mul__ = ew.mul.function
-    __rmul__ = ew.mul.reflected
+    __rmul__ = ew.mul.function
     __truediv__ = ew.div.function
     __rtruediv__ = ew.div.reflected
     __floordiv__ = rounding.floor_divide.function

@@ -21,6 +21,7 @@ from leafgrad.ops import (
     trigonometric,
 )
 from leafgrad.ops.convert import new_full
+from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.promotion import result_type
 from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number
 from leafgrad.tensor.inplace import update
@@ -89,18 +90,25 @@ def add(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     Raises:
         RuntimeError: shapes do not broadcast, or a float ``alpha`` with integer tensors.
     """
-    result: Tensor = ew.add(input, other if alpha == 1 else _scaled(input, other, alpha))
+    if alpha == 1:
+        result: Tensor = ew.add(input, other)
+    else:
+        result = mark(ew.add(input, _scaled(input, other, alpha)), "AddBackward0", input, other)
     return result
 
 
 @method
 def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """``input - alpha * other``. (...), (...) -> (...). RuntimeError as for ``add``, and for two bool tensors."""
-    result: Tensor = ew.sub(input, other if alpha == 1 else _scaled(input, other, alpha))
+    if alpha == 1:
+        result: Tensor = ew.sub(input, other)
+    else:
+        result = mark(ew.sub(input, _scaled(input, other, alpha)), "SubBackward0", input, other)
     return result
 
 
 @method
+@shown_as("RsubBackward1")
 def rsub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """``other - alpha * input``. (...), (...) -> (...)"""
     return sub(other, input, alpha=alpha)
@@ -171,6 +179,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 
 
 @method
+@shown_as("AddcmulBackward0", "input", "tensor1", "tensor2")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``. All broadcast."""
     x, y, z = _in_one_dtype(input, tensor1, tensor2, value, "addcmul")
@@ -180,6 +189,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 
 
 @method
+@shown_as("AddcdivBackward0", "input", "tensor1", "tensor2")
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 / tensor2``. All broadcast. RuntimeError if both are integers."""
     for name, t in (("tensor1", tensor1), ("tensor2", tensor2)):
@@ -226,6 +236,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
 
 
 @method
+@shown_as("Deg2RadBackward0")
 def deg2rad(input: Tensor) -> Tensor:
     """Degrees to radians. (...) -> (...)"""
     result: Tensor = expect_tensor(input, "input", "deg2rad") * (math.pi / 180)
@@ -233,6 +244,7 @@ def deg2rad(input: Tensor) -> Tensor:
 
 
 @method
+@shown_as("Rad2DegBackward0")
 def rad2deg(input: Tensor) -> Tensor:
     """Radians to degrees. (...) -> (...)"""
     result: Tensor = expect_tensor(input, "input", "rad2deg") * (180 / math.pi)
@@ -287,12 +299,14 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
 
 @method
+@shown_as("ClampMinBackward0")
 def clamp_min(input: Tensor, min: Any) -> Tensor:
     """``input``, but at least ``min``, a number or a tensor. (...) -> (...)"""
     return clamp(input, min)
 
 
 @method
+@shown_as("ClampMaxBackward0")
 def clamp_max(input: Tensor, max: Any) -> Tensor:
     """``input``, but at most ``max``, a number or a tensor. (...) -> (...)"""
     return clamp(input, None, max)

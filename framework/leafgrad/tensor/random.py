@@ -157,6 +157,17 @@ def set_rng_state(new_state: Tensor) -> None:
     default_generator.set_state(new_state)
 
 
+def rng_states() -> dict[tuple[str, int], Tensor]:
+    """The states of the default generators of all devices used so far."""
+    return {place: generator.get_state() for place, generator in _defaults.items()}
+
+
+def set_rng_states(states: dict[tuple[str, int], Tensor]) -> None:
+    """Put default generators into states from ``rng_states``."""
+    for place, state in states.items():
+        generator_of(place).set_state(state)
+
+
 @contextmanager
 def fork_rng(
     devices: Iterable[Any] | None = None, enabled: bool = True, device_type: str | None = None
@@ -176,7 +187,7 @@ def fork_rng(
     places = None
     if devices is not None:
         places = {("cpu", 0), *(device_of(which, device_type or "cuda") for which in devices)}
-    before, seed = {place: generator.get_state() for place, generator in _defaults.items()}, _seed
+    before, seed = rng_states(), _seed
     try:
         yield
     finally:

@@ -9,6 +9,7 @@ from typing import Any
 from leafgrad import dtypes
 from leafgrad.ops import index as index_ops, shape as ops
 from leafgrad.ops.convert import clone
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.strided import windows
 from leafgrad.tensor import arguments
 from leafgrad.tensor.data import copied
@@ -64,6 +65,7 @@ def flipud(input: Tensor) -> Tensor:
 
 
 @method
+@shown_as("RollBackward0")
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
     """Elements shifted by ``shifts`` along ``dims``, coming in again at the other end; flattened without ``dims``."""
     by = arguments.shape((shifts,), "roll", "shifts")
@@ -101,6 +103,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 
 
 @method
+@shown_as("RepeatBackward0")
 def repeat(self: Tensor, *repeats: Any) -> Tensor:
     """A copy with dimension i repeated ``repeats[i]`` times; new dimensions come first."""
     times = arguments.shape(repeats, "repeat", "repeats")
@@ -183,6 +186,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 
 @method
+@shown_as("DiagEmbedBackward0")
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Zeros with the last dimension of ``input`` on a diagonal of the dimensions ``dim1`` and ``dim2``."""
     a = arguments.one_dim(input, dim1, "diag_embed", name="dim1", extra=1)
@@ -237,6 +241,7 @@ def _matrix(input: Tensor, function: str) -> Tensor:
 
 
 @method
+@shown_as("UnfoldBackward0")
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """All windows of ``size`` along ``dimension``, ``step`` apart, as a new last dimension of a view."""
     d = arguments.one_dim(self, dimension, "unfold", name="dimension")

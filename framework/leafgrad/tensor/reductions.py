@@ -11,6 +11,7 @@ from typing import Any
 
 from leafgrad import dtypes
 from leafgrad.ops import compare, elementwise as ew, messages, reduce as ops
+from leafgrad.ops.marks import shown_as
 from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, one_dim, widened
 from leafgrad.tensor.methods import method
 from leafgrad.tensor.tensor import Tensor
@@ -195,6 +196,7 @@ def norm(
 
 
 @method
+@shown_as("DistBackward0", "input", "other")
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of ``input - other``."""
     return norm(expect_tensor(input, "input", "dist") - expect_tensor(other, "other", "dist"), p)

@@ -59,7 +59,7 @@ def rearrange(x: Tensor, function: Callable[..., Tensor], *args: Any) -> Tensor:
 def _memory(x: Any) -> Any:
     """A tensor that has the memory and the history of ``x``."""
     hidden = carriers.alias(x._data, x._history)
-    hidden._version = version(x)
+    hidden._writes = version(x)
     return hidden
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from leafgrad import dtypes, modes
 from leafgrad.ops import shape as ops
 from leafgrad.ops.abstract import broadcast
+from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.strided import reinterpret
 from leafgrad.tensor import arguments
@@ -232,10 +233,14 @@ def squeeze(input: Tensor, dim: arguments.Dim = None) -> Tensor:
     """Without the dimensions of size 1, or without those among ``dim`` (an int or several)."""
     shape = tuple(input._data.shape)
     chosen = range(len(shape)) if dim is None else arguments.dims(input, dim, "squeeze") if dim != () else ()
-    return reshaped(input, tuple(n for d, n in enumerate(shape) if n != 1 or d not in chosen))
+    out = reshaped(input, tuple(n for d, n in enumerate(shape) if n != 1 or d not in chosen))
+    label = "SqueezeBackward" + ("0" if dim is None else "1" if isinstance(dim, int) else "2")
+    squeezed: Tensor = mark(out, label, input)
+    return squeezed
 
 
 @method
+@shown_as("UnsqueezeBackward0")
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """With a dimension of size 1 inserted so that it is ``dim`` of the result."""
     d = arguments.one_dim(input, dim, "unsqueeze", extra=1)
@@ -298,6 +303,7 @@ attach("permute", lambda self, *dims: permute(self, arguments.shape(dims, "permu
 
 
 @method
+@shown_as("TransposeBackward0")
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """With two dimensions exchanged."""
     a = arguments.one_dim(input, dim0, "transpose", name="dim0")
@@ -312,6 +318,7 @@ swapdims = transpose
 
 
 @method
+@shown_as("TransposeBackward0")
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """The same as ``transpose``."""
     return transpose(input, axis0, axis1)
@@ -321,6 +328,7 @@ attach("swapdims", transpose)
 
 
 @method
+@shown_as("TBackward0")
 def t(input: Tensor) -> Tensor:
     """The transposed matrix; tensors of fewer dimensions as they are. (m, n) -> (n, m)"""
     if arguments.expect_tensor(input, "self", "t")._data.ndim > 2:
@@ -332,6 +340,7 @@ def _reversed(input: Tensor) -> Tensor:
     return permuted(input, tuple(range(input._data.ndim - 1, -1, -1)))
 
 
+@shown_as("TransposeBackward0")
 def _mT(input: Tensor) -> Tensor:
     if input._data.ndim < 2:
         raise RuntimeError(

@@ -7,6 +7,7 @@ from typing import Any
 from leafgrad import dtypes
 from leafgrad.ops import carriers, sort as ops
 from leafgrad.ops.index import argwhere as argwhere_op, gather
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.shape import part
 from leafgrad.tensor import arguments
 from leafgrad.tensor.data import tensor
@@ -30,6 +31,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 
 
 @method
+@shown_as("SortBackward0")
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Found:
     """Values sorted along ``dim``, and the indices they had; equal elements stay in order. nan is the largest."""
     order = argsort(input, dim, descending)
@@ -51,6 +53,7 @@ def msort(input: Tensor) -> Tensor:
 
 
 @method
+@shown_as("TopkBackward0")
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Found:
     """The k largest (or smallest) along ``dim``, in order, and their indices.
 
@@ -69,6 +72,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 
 @method
+@shown_as("KthvalueBackward0")
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Found:
     """The k-th smallest along ``dim``, counted from 1, and its index.
 

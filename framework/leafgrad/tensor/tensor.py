@@ -12,6 +12,7 @@ from leafgrad.ops import carriers
 from leafgrad.ops.convert import clone, to_device, to_dtype
 from leafgrad.ops.node import GraphNode, Hooks, Leaf, Output, SymbolBase, TensorBase, Version
 from leafgrad.tensor import printing
+from leafgrad.tensor.graph import Node, node_for
 from leafgrad.tensor.handle import RemovableHandle
 from leafgrad.tensor.methods import Methods
 from leafgrad.tensor.operators import Operators
@@ -75,7 +76,9 @@ class Tensor(Operators, Methods, TensorBase):
         self._data = value._data
         if self._leaf is not None:
             self._leaf.shape, self._leaf.dtype = value._data.shape, value._data.dtype
-        _version(self).bump()
+        if self._writes is None:
+            self._writes = Version()
+        self._writes.bump()
 
     @property
     def _base(self) -> Tensor | None:
@@ -135,7 +138,7 @@ class Tensor(Operators, Methods, TensorBase):
                     f"only Tensors of floating point dtype can require gradients, got {self.dtype}; convert it "
                     "with .float()"
                 )
-            if self._version is carriers.INFERENCE_VERSION and not modes.is_inference_mode_enabled():
+            if self._writes is carriers.INFERENCE_VERSION and not modes.is_inference_mode_enabled():
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed; clone() it"
                 )
@@ -156,13 +159,12 @@ class Tensor(Operators, Methods, TensorBase):
         return node is None or isinstance(node, Leaf)
 
     @property
-    def grad_fn(self) -> GraphNode | None:
+    def grad_fn(self) -> Node | None:
         """The node of the operation that made this tensor, None for a leaf."""
         node = carriers.inside(self)._node
         if node is None or isinstance(node, Leaf):
             return None
-        source: GraphNode = node.source if isinstance(node, Output) else node
-        return source
+        return node_for(node.source if isinstance(node, Output) else node)
 
     @property
     def output_nr(self) -> int:
@@ -186,6 +188,10 @@ class Tensor(Operators, Methods, TensorBase):
         if value is not None:
             self._check_grad(value)
         carriers.set_grad(self._accumulator(), value)
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
 
     def _check_grad(self, value: Any) -> None:
         if not isinstance(value, Tensor):
@@ -219,7 +225,7 @@ class Tensor(Operators, Methods, TensorBase):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False; it gets no gradient")
         if not self.is_leaf and not self.retains_grad:
             self._accumulator()
-            _hooks(node).retained.append(weakref.ref(self))
+            node.attached().retained.append(weakref.ref(self))
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call ``hook(grad)`` whenever the gradient of this tensor is computed; it may return a replacement.
@@ -230,12 +236,29 @@ class Tensor(Operators, Methods, TensorBase):
         Raises:
             RuntimeError: the tensor does not require grad.
         """
-        node = carriers.inside(self)._node
+        return RemovableHandle(self._for_hook(hook, "register_hook").functions, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
+        """Call ``hook(tensor)`` after each backward pass that added to the ``.grad`` of this leaf.
+
+        Returns:
+            A handle whose ``remove()`` takes the hook away.
+
+        Raises:
+            RuntimeError: the tensor does not require grad, or is not a leaf.
+        """
+        hooks = self._for_hook(hook, "register_post_accumulate_grad_hook")
+        if not self.is_leaf:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        return RemovableHandle(hooks.accumulated, hook)
+
+    def _for_hook(self, hook: Any, where: str) -> Hooks:
+        node: GraphNode | None = carriers.inside(self)._node
         if node is None:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if not callable(hook):
-            raise TypeError(f"register_hook: hook: expected a function, got {type(hook).__name__}")
-        return RemovableHandle(_hooks(node).functions, hook)
+            raise TypeError(f"{where}: hook: expected a function, got {type(hook).__name__}")
+        return node.attached()
 
     def detach(self) -> Tensor:
         """The same memory as a tensor that does not require grad. In-place writes are seen by both."""
@@ -254,9 +277,19 @@ class Tensor(Operators, Methods, TensorBase):
         x._view = x._node = None
         return self
 
+    @property
+    def _version(self) -> int:
+        """How often the memory of this tensor was written in place."""
+        if modes.get() & modes.TRACE:
+            modes.TRACER.get().interrupt("t._writes")
+        writes = self._writes
+        if writes is carriers.INFERENCE_VERSION:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return 0 if writes is None else int(writes.count)
+
     def is_inference(self) -> bool:
         """Whether this tensor was made under ``inference_mode``."""
-        return self._version is carriers.INFERENCE_VERSION
+        return self._writes is carriers.INFERENCE_VERSION
 
     # ---- to Python --------------------------------------------------------------------------------------------
 
@@ -376,19 +409,6 @@ class Tensor(Operators, Methods, TensorBase):
     def is_cuda(self) -> bool:
         """Whether the tensor is on a CUDA device."""
         return self.device.type == "cuda"
-
-
-def _hooks(node: GraphNode) -> Hooks:
-    if node.hooks is None:
-        node.hooks = Hooks()
-    return node.hooks
-
-
-def _version(t: Tensor) -> Version:
-    if t._version is None:
-        t._version = Version()
-    version: Version = t._version
-    return version
 
 
 def _target(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtypes.dtype | None, bool]:

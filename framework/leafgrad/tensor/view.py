@@ -50,7 +50,7 @@ class View:
         self._base = base
         self.root = base._data
         self.steps = steps
-        self.seen = math.inf if detached else base._version.seq
+        self.seen = math.inf if detached else base._writes.seq
 
     @property
     def base(self) -> Any:
@@ -64,8 +64,8 @@ class View:
 
     def node(self, tensor: Tensor) -> Any:
         """The node of ``tensor``, which is this view."""
-        if tensor._version.seq > self.seen:
-            self.seen = tensor._version.seq
+        if tensor._writes.seq > self.seen:
+            self.seen = tensor._writes.seq
             with modes.enable_grad():
                 history = None if self.base._node is None else follow(self.base, self.steps)._node
             hand_over(tensor, tensor._history, history)
@@ -106,8 +106,8 @@ def shares(data: Any, origin: Any) -> bool:
 
 def of(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
     """``out``, which ``step`` made of ``parent``, as a view of it."""
-    if parent._version is None:
-        parent._version = Version()
+    if parent._writes is None:
+        parent._writes = Version()
     steps: tuple[Step, ...] = ((step, params),)
     base = parent
     flags = modes.get()
@@ -156,15 +156,15 @@ def ambiguous(origin: str) -> RuntimeError:
 
 def become(x: Any, base: Any, steps: tuple[Step, ...], detached: bool) -> Any:
     """``x`` as the view of ``base`` that ``steps`` lead to."""
-    x._version = base._version
+    x._writes = base._writes
     x._view = View(base, steps, detached)
     return x
 
 
 def result(base: Any, steps: tuple[Step, ...], detached: bool) -> Any:
     """The view of ``base`` that ``steps`` lead to, of which somebody else makes the history."""
-    if base._version is None:
-        base._version = Version()
+    if base._writes is None:
+        base._writes = Version()
     return become(carriers.alias(follow(base._data, steps)), base, steps, detached)
 
 
@@ -178,13 +178,13 @@ def stand_in(x: Any, base: Any) -> Any:
 def detach(x: Any) -> Any:
     """The same memory without history. Under a trace, memory is a matter of bookkeeping: a view with no steps."""
     x = carriers.inside(x)
-    if x._version is None:
-        x._version = Version()
+    if x._writes is None:
+        x._writes = Version()
     if modes.get() & TRACE:
         out = carriers.alias(TRACER.get().lift(x))
         return become(out, x, (), True) if x._view is None else become(out, x._view.base, x._view.steps, True)
     out = carriers.alias(x._data)
-    out._version = x._version
+    out._writes = x._writes
     return out
 
 

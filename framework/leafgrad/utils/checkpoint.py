@@ -1,151 +1,186 @@
-"""Checkpoints: nested dicts and lists of tensors, numbers and strings in a safetensors file.
+"""Memory for time: parts of the forward pass that save nothing, and run again when the backward pass comes to them.
 
-The tensors are stored under their dotted paths, so that other programs can read them; the nesting and everything that
-is not a tensor stand as JSON in the file's metadata, beside a digest by which a file that was changed is known. Nothing
-is ever pickled or unpickled, so loading runs no code.
+T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training deep nets with sublinear memory cost", 2016.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+import contextlib
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
 
+from leafgrad import modes
+from leafgrad.autograd import engine
+from leafgrad.autograd.saved import saved_tensors_hooks
+from leafgrad.tensor.random import fork_rng, rng_states, set_rng_states
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["load", "save"]
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
 
-METADATA = "leafgrad"
-# How files begin that hold pickles: zip archives as torch.save writes them, its older files, and bare pickles.
-PICKLES = (b"PK\x03\x04", *(b"\x80" + bytes([protocol]) for protocol in range(2, 6)))
-PICKLED = (
-    "it is a pickle, as torch.save writes it, and leafgrad never unpickles, since that can run any code. Convert it "
-    "where PyTorch is installed: safetensors.torch.save_file(torch.load(path, weights_only=True), 'model.safetensors')"
-)
-
-Path = str | os.PathLike[str]
+Contexts = Callable[[], tuple[AbstractContextManager[Any], AbstractContextManager[Any]]]
 
 
-@runtime_checkable
-class Readable(Protocol):
-    """A binary file, or what behaves as one when it is read."""
-
-    def read(self, size: int = -1, /) -> bytes:
-        """At most so many bytes, none at the end."""
+class CheckpointError(RuntimeError):
+    """A checkpointed function did something else when it ran again."""
 
 
-@runtime_checkable
-class Writable(Protocol):
-    """A binary file, or what behaves as one when it is written."""
-
-    def write(self, data: Any, /) -> int | None:
-        """Take bytes, and say how many."""
+class Enough(BaseException):
+    """All that the backward pass needs was computed again."""
 
 
-def save(obj: Any, f: Path | Writable) -> None:
-    """Write ``obj`` to a file, which appears whole or not at all: if saving fails, the former file stays.
+class Place:
+    """Where a saved tensor would be."""
 
-    When ``save`` returns, the file is on the disk, as far as the system can tell. It has the mode of the former one; of
-    a symbolic link the target is written. What is no regular file, as a pipe or device, is written to.
+    __slots__ = ("__weakref__", "number")
 
-    Args:
-        obj: a tensor, number, string, bool, None, or a dict, list or tuple of such, nested at will. State dicts of
-            modules, optimizers and schedules are. What stands in several places is stored once.
-        f: the path, or a binary file to write to.
+    def __init__(self, number: int) -> None:
+        self.number = number
 
-    Raises:
-        TypeError: something else is in ``obj``; the message says where. ValueError: a container contains itself, or
-            there are more than 100 MB of numbers and strings. RuntimeError: there is no such folder,
-            or a tensor was written while it was saved.
-        OSError: the system could not write all of it. ImportError: the package safetensors is missing.
+
+def nothing_around() -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
+    """No contexts."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+class Recomputation:
+    """One call of a checkpointed function, able to run again.
+
+    Attributes:
+        places: for each tensor that the forward pass would have saved, in order, its Place as long as it is needed.
+        kinds: their shapes, dtypes and devices.
+        found: for each backward pass, those that were computed again and not used yet.
     """
-    import json  # slow to import
 
-    from leafgrad.utils import disk, safetensors, structure
+    def __init__(self, function: Callable[[], Any], around: Any, preserve: bool, stop: bool, check: bool) -> None:
+        self.function, self.around, self.stop, self.check = function, around, stop, check
+        self.states = rng_states() if preserve else None
+        self.places: list[weakref.ref[Place]] = []
+        self.kinds: list[Any] = []
+        self.found: weakref.WeakKeyDictionary[Any, dict[int, Tensor]] = weakref.WeakKeyDictionary()
 
-    data, tensors = structure.pack(obj)
-    if not isinstance(f, (str, os.PathLike, Writable)):
-        raise TypeError(f"save: f: expected a path or a binary file, got {type(f).__name__}")
-    encoded = safetensors.encode(tensors, {METADATA: json.dumps(data)})
-    with disk.replacing(os.fspath(f)) if isinstance(f, (str, os.PathLike)) else disk.flushed(f) as file:
-        digest = encoded.digest()
-        for part in encoded.sealed(digest):
-            disk.write(file, part)
-        if encoded.digest() != digest:
-            raise RuntimeError(
-                "save: obj: expected tensors that nobody writes while they are saved; save clones of them"
+    def pack(self, t: Tensor) -> Place:
+        """Keep nothing of ``t`` but its place."""
+        place = Place(len(self.places))
+        self.places.append(weakref.ref(place))
+        self.kinds.append(kind_of(t))
+        return place
+
+    def unpack(self, place: Place) -> Tensor:
+        """What belongs there, computed again if need be."""
+        found = self.found.setdefault(engine.PASS.get(None) or self, {})
+        if place.number not in found:
+            found.update(self.run())
+        return found.pop(place.number)
+
+    def run(self) -> dict[int, Tensor]:
+        """All that is still needed, by its place."""
+        made: dict[int, Tensor] = {}
+        count = 0
+
+        def pack(t: Tensor) -> None:
+            nonlocal count
+            if count < len(self.places) and self.places[count]() is not None:
+                made[count] = t.detach()
+                self.compare(count, t)
+            count += 1
+            if self.stop and count == len(self.places):
+                raise Enough
+
+        with contextlib.suppress(Enough), fork_rng(enabled=self.states is not None), modes.enable_grad():
+            if self.states is not None:
+                set_rng_states(self.states)
+            with self.around, saved_tensors_hooks(pack, refuse):
+                self.function()
+        if count != len(self.places):
+            raise CheckpointError(
+                "checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+                f"Number of tensors saved during forward: {len(self.places)}\n"
+                f"Number of tensors saved during recomputation: {count}\n"
+                "The function must do the same when it runs again"
+            )
+        return made
+
+    def compare(self, i: int, t: Tensor) -> None:
+        if self.check and kind_of(t) != self.kinds[i]:
+            raise CheckpointError(
+                "checkpoint: Recomputed values for the following tensors have different metadata than during the "
+                f"forward pass.\ntensor at position {i}:\nsaved metadata: {self.kinds[i]}\n"
+                f"recomputed metadata: {kind_of(t)}\nThe function must do the same when it runs again"
             )
 
 
-def load(f: Path | Readable, map_location: Any = None, *, weights_only: bool = True) -> Any:
-    """What ``save`` wrote to a file. A safetensors file of another program gives a dict of its tensors.
+def kind_of(t: Tensor) -> dict[str, Any]:
+    return {"shape": tuple(t.shape), "dtype": t.dtype, "device": t.device}
+
+
+def refuse(_: Any) -> Tensor:
+    raise CheckpointError("checkpoint: the function differentiates what it computes, which a checkpoint cannot repeat")
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Contexts = nothing_around,
+    determinism_check: str = "default",
+    early_stop: bool = True,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """``function(*args, **kwargs)``, whose intermediate values are not kept but computed again in the backward pass.
+
+    The arguments are kept, so they must not be written in place before. In a compiled step, which plans its memory as a
+    whole, and under ``vmap`` it is a plain call.
 
     Args:
-        f: the path, or a binary file, which is read from where it stands.
-        map_location: the device on which to put the tensors: the CPU by default. Also a dict with the device for
-            ``"cpu"``, or a function of each tensor and ``"cpu"`` that returns a tensor.
-        weights_only: always so, since nothing is unpickled.
-
-    Returns:
-        The object, with tensors that do not require grad, and every kind of mapping as a dict. bfloat16, which leafgrad
-        does not have, becomes float32, with a warning.
+        use_reentrant: there is one way here, PyTorch's ``False``, and it does what either promises.
+        context_fn: gives two contexts, for the forward pass and for the recomputation.
+        determinism_check: ``"default"`` compares shapes, dtypes and devices of what is computed again.
+        early_stop: end the recomputation as soon as all that is needed is there.
+        preserve_rng_state: draw the same random numbers again.
 
     Raises:
-        FileNotFoundError: there is no such file. RuntimeError: it is a pickle, no safetensors file, or not as it was
-            written; the message names the file and what is wrong.
-        TypeError: the file object is not binary, or a tensor is of a dtype that leafgrad does not have.
-        ValueError: ``weights_only=False``.
-        ImportError: the package safetensors is missing.
+        CheckpointError: in the backward pass, if ``function`` did something else than before.
     """
-    if not weights_only:
-        raise ValueError("load: weights_only=False asks to unpickle, which leafgrad never does; leave it out")
-    if isinstance(f, (str, os.PathLike)):
-        with open(f, "rb") as file:
-            found = _loaded(file, os.fspath(f), map_location)
-            if file.read(1):
-                raise RuntimeError(f"load: {os.fspath(f)}: expected a safetensors file, but it goes on after its end")
-        return found
-    if not isinstance(f, Readable):
-        raise TypeError(f"load: f: expected a path or a binary file, got {type(f).__name__}")
-    return _loaded(f, getattr(f, "name", type(f).__name__), map_location)
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"determinism_check: expected 'default' or 'none', got {determinism_check!r}")
+    if use_reentrant and context_fn is not nothing_around:
+        raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+    if not modes.is_grad_enabled() or modes.get() & (modes.TRACE | modes.BATCH):
+        return function(*args, **kwargs)
+    forward, again = context_fn()
+    checked = determinism_check == "default"
+    call = Recomputation(lambda: function(*args, **kwargs), again, preserve_rng_state, early_stop, checked)
+    with forward, saved_tensors_hooks(call.pack, call.unpack):
+        return function(*args, **kwargs)
 
 
-def _loaded(file: Any, name: Any, map_location: Any) -> Any:
-    import json
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True
+) -> Any:
+    """Call functions one after the other, in ``segments`` parts of which all but the last are checkpointed.
 
-    from leafgrad.utils import disk, safetensors, structure
+    Args:
+        functions: a Sequential, or functions of one argument.
+        segments: how many parts.
+        input: the argument of the first one.
+        use_reentrant, preserve_rng_state: as for ``checkpoint``.
+    """
+    steps: list[Callable[[Any], Any]] = list(functions.children() if hasattr(functions, "children") else functions)
 
-    here = file.tell() if disk.seekable(file) else None
-    expected = f"load: {name}: expected a whole safetensors file, but"
-    try:
-        tensors, metadata = safetensors.decode(file, METADATA)
-    except ValueError as error:
-        why = PICKLED if _is_pickle(file, here) else f"it cannot be read: {error}"
-        raise RuntimeError(f"{expected} {why}") from error
-    except MemoryError as error:
-        raise MemoryError(f"load: {name}: {error}") from error
-    tensors = {path: _moved(t, map_location) for path, t in tensors.items()}
-    if METADATA not in metadata:
-        return tensors
-    try:
-        return structure.unpack(json.loads(metadata[METADATA]), tensors)
-    except (ValueError, RecursionError) as error:
-        raise RuntimeError(f"{expected} it cannot be read: {error}") from error
+    def part(start: int, stop: int) -> Callable[[Any], Any]:
+        def run(x: Any) -> Any:
+            for step in steps[start:stop]:
+                x = step(x)
+            return x
 
+        return run
 
-def _is_pickle(file: Any, start: int | None) -> bool:
-    if start is None:  # what a pipe began with is gone
-        return False
-    file.seek(start)
-    return bytes(file.read(4)).startswith(PICKLES)
-
-
-def _moved(t: Tensor, map_location: Any) -> Tensor:
-    if map_location is None:
-        return t
-    if isinstance(map_location, Mapping):
-        return t.to(map_location.get("cpu", "cpu"))
-    if callable(map_location):
-        moved = map_location(t, "cpu")
-        return t if moved is None else moved
-    return t.to(map_location)
+    size = len(steps) // segments
+    for i in range(segments - 1):
+        input = checkpoint(
+            part(i * size, (i + 1) * size), input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state
+        )
+    return part((segments - 1) * size, len(steps))(input)

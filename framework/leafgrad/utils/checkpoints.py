@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from leafgrad.ops.messages import warn
-from leafgrad.utils.checkpoint import load, save
+from leafgrad.utils.serialization import load, save
 
 NAME = re.compile(r"checkpoint-(\d+)\.safetensors")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad.ops import activation as ops, messages
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.select import where
 from leafgrad.tensor import arguments, pointwise, reductions
 from leafgrad.tensor.creation import empty_like, zeros_like
@@ -291,6 +292,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     return zeros_like(soft.detach()).scatter(dim, choice, 1.0) - soft.detach() + soft
 
 
+@shown_as("GluBackward0")
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half of ``input`` along ``dim`` times the sigmoid of the second. Dauphin et al. (2017).
 

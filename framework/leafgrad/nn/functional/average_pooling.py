@@ -7,6 +7,7 @@ from typing import Any
 
 from leafgrad.nn.functional.windows import Size, Wanted, adaptive, batched, nonempty, pooled, shares
 from leafgrad.ops.activation import relu
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.ranges import Ranges, range_sum
 from leafgrad.ops.windows import window_max
 from leafgrad.tensor.arguments import expect_floating, integer
@@ -41,6 +42,7 @@ def avg_pool1d(
     return _averaged(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
+@shown_as("AvgPool2DBackward0")
 def avg_pool2d(
     input: Tensor,
     kernel_size: Size,
@@ -65,6 +67,7 @@ def avg_pool2d(
     return _averaged(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
+@shown_as("AvgPool3DBackward0")
 def avg_pool3d(
     input: Tensor,
     kernel_size: Size,
@@ -131,6 +134,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Wanted) -> Tensor:
     return _adaptive_mean(1, input, output_size)
 
 
+@shown_as("AdaptiveAvgPool2DBackward0")
 def adaptive_avg_pool2d(input: Tensor, output_size: Wanted) -> Tensor:
     """The mean of each of ``output_size`` windows that cover the input, of about one size.
 
@@ -142,6 +146,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Wanted) -> Tensor:
     return _adaptive_mean(2, input, output_size)
 
 
+@shown_as("AdaptiveAvgPool3DBackward0")
 def adaptive_avg_pool3d(input: Tensor, output_size: Wanted) -> Tensor:
     """``adaptive_avg_pool2d`` over three dimensions. (n, c, d, h, w) or (c, d, h, w) -> (n, c, *output_size) or …"""
     return _adaptive_mean(3, input, output_size)

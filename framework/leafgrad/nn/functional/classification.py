@@ -9,6 +9,7 @@ from leafgrad.dtypes import int64
 from leafgrad.nn.functional.linear import linear
 from leafgrad.nn.functional.reduction import Flag, chosen, reduced
 from leafgrad.ops import classes
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import ones_like
@@ -18,6 +19,7 @@ from leafgrad.tensor.tensor import Tensor
 __all__ = ["cross_entropy", "linear_cross_entropy", "nll_loss"]
 
 
+@shown_as("NllLossBackward0")
 def nll_loss(
     input: Tensor,
     target: Tensor,

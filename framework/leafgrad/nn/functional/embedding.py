@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from leafgrad import modes
 from leafgrad.dtypes import int64
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import arange, ones, zeros
@@ -18,6 +19,7 @@ __all__ = ["embedding", "embedding_bag", "one_hot"]
 POSITIVE = (1 << 62) - 1
 
 
+@shown_as("EmbeddingBackward0", "weight")
 def embedding(
     input: Tensor,
     weight: Tensor,

@@ -9,6 +9,7 @@ from leafgrad.nn.functional.reduction import Flag, chosen, reduced
 from leafgrad.ops import messages
 from leafgrad.ops.activation import logsigmoid
 from leafgrad.ops.exponential import binary_entropy
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import full_like
@@ -52,6 +53,7 @@ def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     return reduced(loss * weight, reduction)
 
 
+@shown_as("MseLossBackward0", "input", "target")
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -86,6 +88,7 @@ def l1_loss(
     return _weighted(_difference(input, target, "l1_loss").abs(), weight, reduction)
 
 
+@shown_as("SmoothL1LossBackward0", "input", "target")
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -112,6 +115,7 @@ def _bent(distance: Tensor, end: float) -> Tensor:
     return near * (distance - 0.5 * near)
 
 
+@shown_as("HuberLossBackward0", "input", "target")
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -162,6 +166,7 @@ def kl_div(
     return reduced(loss, reduction)
 
 
+@shown_as("BinaryCrossEntropyBackward0", "input", "target")
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -192,6 +197,7 @@ def binary_cross_entropy(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
+@shown_as("BinaryCrossEntropyWithLogitsBackward0", "input", "target")
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,

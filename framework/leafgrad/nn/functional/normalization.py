@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from leafgrad import dtypes, modes
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.normalize import affine, standardize
 from leafgrad.tensor.arguments import expect_floating, expect_tensor
 from leafgrad.tensor.creation import zeros
@@ -60,6 +61,7 @@ def _check_last(input: Tensor, normalized_shape: Sequence[int], **parameters: Te
 # ---- over the batch, and over each element of it -------------------------------------------------------------------
 
 
+@shown_as("NativeBatchNormBackward0", "input", "weight", "bias")
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -108,6 +110,7 @@ def _move(running: Tensor | None, momentum: float | Tensor, value: Callable[[], 
             running.add_((value() - running) * momentum)
 
 
+@shown_as("NativeBatchNormBackward0", "input", "weight", "bias")
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,
@@ -148,6 +151,7 @@ def instance_norm(
     return _affine_channels(standardize(input, dim=dims, eps=eps), weight, bias)
 
 
+@shown_as("NativeGroupNormBackward0", "input", "weight", "bias")
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -182,6 +186,7 @@ def group_norm(
 # ---- over features -------------------------------------------------------------------------------------------------
 
 
+@shown_as("NativeLayerNormBackward0", "input", "weight", "bias")
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],

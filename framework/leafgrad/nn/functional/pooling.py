@@ -20,6 +20,7 @@ from leafgrad.nn.functional.windows import (
     shares,
 )
 from leafgrad.ops import windows as ops
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.windows import Windows
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import arange, zeros
@@ -84,6 +85,7 @@ def max_pool2d(
     return _largest(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@shown_as("MaxPool3DWithIndicesBackward0")
 def max_pool3d(
     input: Tensor,
     kernel_size: Size,
@@ -117,6 +119,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: Wanted, return_indices: bool
     return _adaptive_largest(1, input, output_size, return_indices)
 
 
+@shown_as("AdaptiveMaxPool2DBackward0")
 def adaptive_max_pool2d(input: Tensor, output_size: Wanted, return_indices: bool = False) -> Found:
     """The largest element of each of ``output_size`` windows that cover the input, of about one size.
 
@@ -129,6 +132,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: Wanted, return_indices: bool
     return _adaptive_largest(2, input, output_size, return_indices)
 
 
+@shown_as("AdaptiveMaxPool3DBackward0")
 def adaptive_max_pool3d(input: Tensor, output_size: Wanted, return_indices: bool = False) -> Found:
     """``adaptive_max_pool2d`` over three dimensions. (n, c, d, h, w) or (c, d, h, w) -> (n, c, *output_size) or …"""
     return _adaptive_largest(3, input, output_size, return_indices)

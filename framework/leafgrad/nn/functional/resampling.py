@@ -10,6 +10,7 @@ from typing import Any
 
 from leafgrad.dtypes import float64
 from leafgrad.nn.functional.average_pooling import resized
+from leafgrad.ops.marks import shown_as
 from leafgrad.ops.ranges import range_sum
 from leafgrad.tensor.arguments import expect_floating, expect_tensor, integer
 from leafgrad.tensor.data import tensor
@@ -221,6 +222,7 @@ def _picked(input: Tensor, dim: int, places: list[int]) -> Tensor:
 # ---- channels for resolution ----------------------------------------------------------------------------------------
 
 
+@shown_as("PixelShuffleBackward0")
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels spread over r x r pixels, r = ``upscale_factor``: Shi et al. (2016).
 
@@ -240,6 +242,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     return apart.permute(*range(n), n, n + 3, n + 1, n + 4, n + 2).reshape(*rest, c // (r * r), h * r, w * r)
 
 
+@shown_as("PixelUnshuffleBackward0")
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """The inverse of ``pixel_shuffle``. (..., c, h r, w r) -> (..., c r r, h, w), r = ``downscale_factor``
 
@@ -268,6 +271,7 @@ def _factor(input: Any, factor: Any, function: str, name: str) -> int:
     return int(factor)
 
 
+@shown_as("NativeChannelShuffleBackward0")
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels dealt out: the first of each of ``groups`` groups, the second of each, ... Zhang et al. (2018).
 

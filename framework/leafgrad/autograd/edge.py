@@ -1,0 +1,51 @@
+"""GradientEdge: a place in the graph where a gradient passes, without the tensor that was computed there."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from leafgrad.ops import carriers
+from leafgrad.ops.node import GraphNode, Leaf, Output
+from leafgrad.tensor.graph import Node, node_for
+from leafgrad.tensor.tensor import Tensor
+
+
+class GradientEdge(NamedTuple):
+    """Output ``output_nr`` of ``node``; ``backward`` and ``grad`` take it where they take a tensor.
+
+    Attributes:
+        node: what computed it; an AccumulateGrad for a leaf.
+        output_nr: which of its outputs.
+        ownership_token: ignored.
+    """
+
+    node: Node
+    output_nr: int
+    ownership_token: Any = None
+
+    def recorded(self) -> GraphNode:
+        """Where its gradient arrives."""
+        source: Any = self.node._recorded
+        if not isinstance(source, GraphNode):
+            raise RuntimeError(f"{self.node.name()} is a part of another operation in leafgrad; use the tensor")
+        if isinstance(source.shape, tuple) and hasattr(source, "ends"):
+            node: Any = source
+            outputs = getattr(node, "outputs", None)
+            shape = node.shape[self.output_nr] if outputs is None else outputs[self.output_nr][0]
+            return Output.of(node, self.output_nr, shape)
+        return source
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """Where the gradient of ``tensor`` passes.
+
+    Raises:
+        RuntimeError: the tensor does not require grad.
+    """
+    node = carriers.inside(tensor)._node
+    if node is None:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    if isinstance(node, Output):
+        return GradientEdge(node_for(node.source), node.index)
+    assert isinstance(node, GraphNode | Leaf)
+    return GradientEdge(node_for(node), 0)

@@ -1,0 +1,76 @@
+"""Hooks of nodes in a backward pass: before the gradients of a node's outputs pass through it, and after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leafgrad import modes
+from leafgrad.ops import carriers, forms
+from leafgrad.ops.node import Hooks, TensorBase
+
+Gradients = tuple[Any, ...]
+
+
+def run_before(hooks: Hooks, g: Any, recorded: bool) -> Any:
+    """The gradients of a node's outputs after its prehooks."""
+    several = g if type(g) is tuple else (g,)
+    found = through(hooks.before, (), several, "prehook", recorded)
+    return found if type(g) is tuple else found[0]
+
+
+def run_after(hooks: Hooks, node: Any, pulled: Any, g: Any, recorded: bool) -> Any:
+    """The gradients that a node passes on after its hooks, which see one for each edge that is shown, or None."""
+    order = forms.places_of(node)
+    assert order is not None
+    places: list[int] = []
+    for edge, _ in pulled:  # two edges of x * x lead to one node
+        places.append(next(k for k, i in enumerate(order) if node.edges[i] is edge and k not in places))
+    inputs: list[Any] = [None] * len(order)
+    for k, (_, ge) in zip(places, pulled, strict=True):
+        inputs[k] = ge
+    outputs = shown(g if type(g) is tuple else (g,), recorded)
+    found = through(hooks.after, (outputs,), tuple(inputs), "hook", recorded)
+    return [(edge, found[k]) for k, (edge, _) in zip(places, pulled, strict=True)]
+
+
+def through(functions: Any, others: tuple[Any, ...], gradients: Gradients, what: str, recorded: bool) -> Gradients:
+    """``gradients`` as the functions leave them, each called with them and ``others``."""
+    first = given = shown(gradients, recorded)
+    for function in list(functions.values()):
+        with modes.set_grad_enabled(recorded):
+            given = replaced(function(given, *others), given, what)
+    return tuple([
+        old if new is before else taken(new, recorded)
+        for old, before, new in zip(gradients, first, given, strict=True)
+    ])  # fmt: skip
+
+
+def shown(gradients: Gradients, recorded: bool) -> Gradients:
+    """Gradients as hooks see them: Tensors, which they may keep."""
+    return tuple([
+        g if recorded or g is None else carriers.alias(carriers.separate(carriers.array(g))) for g in gradients
+    ])  # fmt: skip
+
+
+def taken(t: Any, recorded: bool) -> Any:
+    """A gradient from a hook as the pass goes on with it."""
+    return t if recorded or t is None else carriers.separate(carriers.raw(t))
+
+
+def replaced(new: Any, before: Gradients, what: str) -> Gradients:
+    """What a hook returned in place of ``before``: nothing, or as many gradients of the same shapes."""
+    if new is None:
+        return before
+    new = tuple(new) if isinstance(new, (tuple, list)) else (new,)
+    if len(new) != len(before):
+        raise RuntimeError(
+            f"{what} has returned an incorrect number of values (got {len(new)}, but expected {len(before)})"
+        )
+    for old, g in zip(before, new, strict=True):
+        if g is not None and not isinstance(g, TensorBase):
+            raise TypeError(f"{what}: expected it to return Tensors or None, got {type(g).__name__}")
+        if g is not None and old is not None and tuple(g._data.shape) != tuple(old._data.shape):
+            raise RuntimeError(
+                f"{what} has changed the size of value: expected {list(old._data.shape)}, got {list(g._data.shape)}"
+            )
+    return new

@@ -1,0 +1,63 @@
+"""Functions that are one node in PyTorch, and several ops here: their last node is shown as that one."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from leafgrad import modes
+from leafgrad.modes import BATCH, GRAD, TRACE, TRACER
+from leafgrad.ops.node import Node, Output, TensorBase
+
+F = TypeVar("F", bound=Callable[..., Any])
+get_mode = modes.get
+
+
+def mark(out: Any, label: str, *inputs: Any) -> Any:
+    """Show what made ``out`` of ``inputs``, each one or several in a tuple, as one node. Returns ``out``."""
+    if get_mode() & (GRAD | BATCH) != GRAD:  # in a batch, arguments pass other nodes on their way
+        return out
+    edges: list[Any] = []
+    for t in inputs:
+        edges += map(node_of, t) if type(t) in (tuple, list) else (node_of(t),)
+    for part in out if isinstance(out, tuple) else (out,):
+        node = part._node
+        if type(node) is Output:
+            node = node.source
+        if type(node) is Node and node not in edges:
+            node.shown = label, tuple(edges)
+    return out
+
+
+def node_of(value: Any) -> Any:
+    if not isinstance(value, TensorBase):
+        return None
+    return (TRACER.get().inside(value) if get_mode() & TRACE else value)._node
+
+
+def shown_as(label: str, *names: str) -> Callable[[F], F]:
+    """Decorate a function of which each call is one node: ``@shown_as("MseLossBackward0", "input", "target")``.
+
+    Args:
+        label: the node's name.
+        names: the arguments that are its edges; the first argument by default.
+    """
+
+    def decorate(function: F) -> F:
+        known = list(inspect.signature(function).parameters)
+        places = [(known.index(name), name) for name in names or known[:1]]
+
+        @functools.wraps(function)
+        def recorded(*args: Any, **kwargs: Any) -> Any:
+            out = function(*args, **kwargs)
+            for i, name in places:
+                value = args[i] if i < len(args) else kwargs.get(name)
+                if not isinstance(value, TensorBase) or value._node is not None:  # there may be something to mark
+                    return mark(out, label, *[args[i] if i < len(args) else kwargs.get(name) for i, name in places])
+            return out
+
+        return cast(F, recorded)
+
+    return decorate

@@ -1,0 +1,151 @@
+"""Checkpoints: nested dicts and lists of tensors, numbers and strings in a safetensors file.
+
+The tensors are stored under their dotted paths, so that other programs can read them; the nesting and everything that
+is not a tensor stand as JSON in the file's metadata, beside a digest by which a file that was changed is known. Nothing
+is ever pickled or unpickled, so loading runs no code.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["load", "save"]
+
+METADATA = "leafgrad"
+# How files begin that hold pickles: zip archives as torch.save writes them, its older files, and bare pickles.
+PICKLES = (b"PK\x03\x04", *(b"\x80" + bytes([protocol]) for protocol in range(2, 6)))
+PICKLED = (
+    "it is a pickle, as torch.save writes it, and leafgrad never unpickles, since that can run any code. Convert it "
+    "where PyTorch is installed: safetensors.torch.save_file(torch.load(path, weights_only=True), 'model.safetensors')"
+)
+
+Path = str | os.PathLike[str]
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """A binary file, or what behaves as one when it is read."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """At most so many bytes, none at the end."""
+
+
+@runtime_checkable
+class Writable(Protocol):
+    """A binary file, or what behaves as one when it is written."""
+
+    def write(self, data: Any, /) -> int | None:
+        """Take bytes, and say how many."""
+
+
+def save(obj: Any, f: Path | Writable) -> None:
+    """Write ``obj`` to a file, which appears whole or not at all: if saving fails, the former file stays.
+
+    When ``save`` returns, the file is on the disk, as far as the system can tell. It has the mode of the former one; of
+    a symbolic link the target is written. What is no regular file, as a pipe or device, is written to.
+
+    Args:
+        obj: a tensor, number, string, bool, None, or a dict, list or tuple of such, nested at will. State dicts of
+            modules, optimizers and schedules are. What stands in several places is stored once.
+        f: the path, or a binary file to write to.
+
+    Raises:
+        TypeError: something else is in ``obj``; the message says where. ValueError: a container contains itself, or
+            there are more than 100 MB of numbers and strings. RuntimeError: there is no such folder,
+            or a tensor was written while it was saved.
+        OSError: the system could not write all of it. ImportError: the package safetensors is missing.
+    """
+    import json  # slow to import
+
+    from leafgrad.utils import disk, safetensors, structure
+
+    data, tensors = structure.pack(obj)
+    if not isinstance(f, (str, os.PathLike, Writable)):
+        raise TypeError(f"save: f: expected a path or a binary file, got {type(f).__name__}")
+    encoded = safetensors.encode(tensors, {METADATA: json.dumps(data)})
+    with disk.replacing(os.fspath(f)) if isinstance(f, (str, os.PathLike)) else disk.flushed(f) as file:
+        digest = encoded.digest()
+        for part in encoded.sealed(digest):
+            disk.write(file, part)
+        if encoded.digest() != digest:
+            raise RuntimeError(
+                "save: obj: expected tensors that nobody writes while they are saved; save clones of them"
+            )
+
+
+def load(f: Path | Readable, map_location: Any = None, *, weights_only: bool = True) -> Any:
+    """What ``save`` wrote to a file. A safetensors file of another program gives a dict of its tensors.
+
+    Args:
+        f: the path, or a binary file, which is read from where it stands.
+        map_location: the device on which to put the tensors: the CPU by default. Also a dict with the device for
+            ``"cpu"``, or a function of each tensor and ``"cpu"`` that returns a tensor.
+        weights_only: always so, since nothing is unpickled.
+
+    Returns:
+        The object, with tensors that do not require grad, and every kind of mapping as a dict. bfloat16, which leafgrad
+        does not have, becomes float32, with a warning.
+
+    Raises:
+        FileNotFoundError: there is no such file. RuntimeError: it is a pickle, no safetensors file, or not as it was
+            written; the message names the file and what is wrong.
+        TypeError: the file object is not binary, or a tensor is of a dtype that leafgrad does not have.
+        ValueError: ``weights_only=False``.
+        ImportError: the package safetensors is missing.
+    """
+    if not weights_only:
+        raise ValueError("load: weights_only=False asks to unpickle, which leafgrad never does; leave it out")
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            found = _loaded(file, os.fspath(f), map_location)
+            if file.read(1):
+                raise RuntimeError(f"load: {os.fspath(f)}: expected a safetensors file, but it goes on after its end")
+        return found
+    if not isinstance(f, Readable):
+        raise TypeError(f"load: f: expected a path or a binary file, got {type(f).__name__}")
+    return _loaded(f, getattr(f, "name", type(f).__name__), map_location)
+
+
+def _loaded(file: Any, name: Any, map_location: Any) -> Any:
+    import json
+
+    from leafgrad.utils import disk, safetensors, structure
+
+    here = file.tell() if disk.seekable(file) else None
+    expected = f"load: {name}: expected a whole safetensors file, but"
+    try:
+        tensors, metadata = safetensors.decode(file, METADATA)
+    except ValueError as error:
+        why = PICKLED if _is_pickle(file, here) else f"it cannot be read: {error}"
+        raise RuntimeError(f"{expected} {why}") from error
+    except MemoryError as error:
+        raise MemoryError(f"load: {name}: {error}") from error
+    tensors = {path: _moved(t, map_location) for path, t in tensors.items()}
+    if METADATA not in metadata:
+        return tensors
+    try:
+        return structure.unpack(json.loads(metadata[METADATA]), tensors)
+    except (ValueError, RecursionError) as error:
+        raise RuntimeError(f"{expected} it cannot be read: {error}") from error
+
+
+def _is_pickle(file: Any, start: int | None) -> bool:
+    if start is None:  # what a pipe began with is gone
+        return False
+    file.seek(start)
+    return bytes(file.read(4)).startswith(PICKLES)
+
+
+def _moved(t: Tensor, map_location: Any) -> Tensor:
+    if map_location is None:
+        return t
+    if isinstance(map_location, Mapping):
+        return t.to(map_location.get("cpu", "cpu"))
+    if callable(map_location):
+        moved = map_location(t, "cpu")
+        return t if moved is None else moved
+    return t.to(map_location)

@@ -1,0 +1,287 @@
+"""What a Function may say beside its backward: jvp, vmap, and what it saves for them."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+import leafgrad
+
+
+def cube(t):
+    class Cube(t.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * x * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 3 * x * x * g
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            (x,) = ctx.saved_tensors
+            return 30 * x * x * tangent  # not the derivative, so that one sees who ran
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            assert (info.batch_size, info.randomness, in_dims) == (2, "error", (0,))
+            return Cube.apply(x) * 100, 0
+
+    return Cube
+
+
+def test_jvp(t):
+    function = cube(t).apply
+    x = t.tensor([2.0])
+    value, tangent = t.func.jvp(function, (x,), (t.ones(1),))
+    assert (value.tolist(), tangent.tolist()) == ([8.0], [120.0])
+    assert t.func.grad(lambda x: function(x).sum())(x).tolist() == [12.0]
+
+
+def test_jvp_of_dual_tensors(t):
+    forward_ad = importlib.import_module(f"{t.__name__}.autograd.forward_ad")
+
+    class Product(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, k, y):
+            ctx.k = k
+            ctx.save_for_forward(x, y)
+            return x * k * y, x + y
+
+        @staticmethod
+        def jvp(ctx, dx, dk, dy):
+            assert dk is None
+            x, y = ctx.saved_tensors
+            return ctx.k * (dx * y + x * dy), dx + dy
+
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(t.tensor([2.0]), t.tensor([1.0]))
+        found = [forward_ad.unpack_dual(out).tangent.tolist() for out in Product.apply(x, 5, t.tensor([3.0]))]
+    assert found == [[15.0], [1.0]]
+
+
+def test_vmap(t):
+    assert t.func.vmap(cube(t).apply)(t.tensor([[1.0], [2.0]])).tolist() == [[100.0], [800.0]]
+
+
+def test_vmap_of_two_results_and_other_dimensions(t):
+    class Pair(t.autograd.Function):
+        @staticmethod
+        def forward(x, y):
+            return x + y, x * y
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, x, y):
+            assert in_dims == (0, None)
+            total, product = Pair.apply(x, y)
+            return (total.movedim(0, 1), product), (1, 0)
+
+    x, y = t.arange(6.0).reshape(3, 2), t.tensor([10.0, 20.0])
+    total, product = t.func.vmap(Pair.apply, in_dims=(0, None))(x, y)
+    assert total.tolist() == (x + y).tolist()
+    assert product.tolist() == (x * y).tolist()
+
+
+def test_nested_vmaps_run_the_rule_once(t):
+    calls = []
+
+    class Double(t.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            calls.append(info.batch_size)
+            return Double.apply(x), 0
+
+    x = t.arange(6.0).reshape(2, 3)
+    assert t.func.vmap(t.func.vmap(Double.apply))(x).tolist() == (x * 2).tolist()
+    assert calls == [3, 2]
+
+
+def test_gradients_through_a_vmap_rule(t):
+    class Double(t.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 7
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            return Double.apply(x), 0
+
+    x = t.ones(3, requires_grad=True)
+    t.func.vmap(Double.apply)(x).sum().backward()
+    assert x.grad.tolist() == [7.0, 7.0, 7.0]
+
+
+def test_without_a_rule_samples_run_the_forward():
+    class Square(leafgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    x = leafgrad.tensor([1.0, 2.0])
+    assert leafgrad.func.vmap(leafgrad.func.grad(Square.apply))(x).tolist() == [2.0, 4.0]
+    _, tangent = leafgrad.func.jvp(Square.apply, (x,), (leafgrad.ones(2),))
+    assert tangent.tolist() == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("returned", [lambda x: x.repeat(2), lambda x: (x, x)])
+def test_a_tangent_that_does_not_fit(returned):
+    class Wrong(leafgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            return returned(tangent)
+
+    with pytest.raises(RuntimeError, match=r"Wrong\.jvp: expected"):
+        leafgrad.func.jvp(Wrong.apply, (leafgrad.ones(2),), (leafgrad.ones(2),))
+
+
+def test_a_vmap_rule_returns_outputs_and_dimensions():
+    class Wrong(leafgrad.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * 1
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            return x
+
+    with pytest.raises(RuntimeError, match=r"Expected Wrong\.vmap to have two returns"):
+        leafgrad.func.vmap(Wrong.apply)(leafgrad.ones(2))
+
+
+def test_only_tensors_are_saved_for_forward():
+    class Wrong(leafgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_forward(3)
+            return x * 1
+
+    with pytest.raises(TypeError, match="save_for_forward can only save variables"):
+        Wrong.apply(leafgrad.ones(1, requires_grad=True))
+
+
+# ---- names ------------------------------------------------------------------------------------------------------
+
+
+def test_vjp_is_another_name_of_backward(t):
+    class Seven(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def vjp(ctx, g):
+            return g * 7
+
+    x = t.ones(1, requires_grad=True)
+    Seven.apply(x).backward()
+    assert x.grad.tolist() == [7.0]
+
+
+def test_modules_that_have_the_name_of_a_function():
+    from leafgrad.compat import as_torch
+
+    with as_torch():
+        import torch
+        import torch.autograd.gradcheck
+        from torch.autograd import Variable, set_multithreading_enabled
+        from torch.autograd.gradcheck import gradgradcheck
+        from torch.nn.modules.module import register_module_forward_hook
+
+        x = Variable(torch.ones(2, dtype=torch.float64), requires_grad=True)
+        assert isinstance(x, Variable)
+        assert not isinstance(3, Variable)
+        assert torch.autograd.gradcheck(torch.sin, (x,))
+        assert gradgradcheck(torch.sin, (x,))
+        with set_multithreading_enabled(False):
+            assert torch.is_grad_enabled()
+        assert register_module_forward_hook is leafgrad.nn.module.register_module_forward_hook
+
+
+# ---- gradcheck --------------------------------------------------------------------------------------------------
+
+
+def test_gradcheck_of_missing_and_of_batched_gradients(t):
+    class Pair(t.autograd.Function):
+        wrong_without = False
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, g, h):
+            if g is None and h is None:
+                return None
+            if g is None or h is None:
+                return (2 * g if h is None else 3 * h) + Pair.wrong_without
+            return 2 * g + 3 * h
+
+    x = t.ones(2, dtype=t.float64, requires_grad=True)
+    assert t.autograd.gradcheck(lambda x: (x.sin() * x, x.exp()), (x,), check_batched_grad=True)
+    assert t.autograd.gradgradcheck(lambda x: (x.sin() * x, x.exp()), (x,), check_batched_grad=True)
+    assert accepts(t, Pair, x)
+    Pair.wrong_without = True
+    assert not accepts(t, Pair, x)
+
+
+def accepts(t, function, x):
+    return t.autograd.gradcheck(lambda x: function.apply(x), (x,), raise_exception=False)
+
+
+def test_gradcheck_of_a_gradient_that_batches_wrongly():
+    class Odd(leafgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 if leafgrad.autograd.function.modes.get() & 16 == 0 else g * 3
+
+    x = leafgrad.ones(2, dtype=leafgrad.float64, requires_grad=True)
+    assert leafgrad.autograd.gradcheck(Odd.apply, (x,))
+    with pytest.raises(leafgrad.autograd.GradcheckError, match="is_grads_batched=True"):
+        leafgrad.autograd.gradcheck(Odd.apply, (x,), check_batched_grad=True)
