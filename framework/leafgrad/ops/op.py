@@ -52,6 +52,7 @@ class Op:
         self.signature = signature
         self.label = "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward0"
         self.__doc__ = forward.__doc__
+        self.__module__ = forward.__module__
         self.kernels: dict[str, Forward] = {}
         self.table: dict[type, tuple[Forward, Any]] = {}
         self.calls: dict[str, Call] = {}
@@ -128,6 +129,9 @@ class Op:
 
     def __repr__(self) -> str:
         return messages.describe_op(self)
+
+    def __reduce__(self) -> str:
+        return self.forward.__qualname__  # a pickle has the op's name, and copies are the op itself
 
     # ---- dispatch ---------------------------------------------------------------------------------------------
 

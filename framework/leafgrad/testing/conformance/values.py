@@ -1,0 +1,69 @@
+"""What an op computes: that it gives arrays, which values, and in which dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from leafgrad.tensor.tensor import Tensor
+from leafgrad.testing.conformance.report import Skip
+from leafgrad.testing.conformance.subject import TOLERANCES, Sample, Subject, close, host, outputs
+
+
+def forward(subject: Subject) -> None:
+    """It runs on every sample and gives tensors, on the device of its arguments."""
+    for sample in subject.samples:
+        results = subject.run(sample)
+        for r in results:
+            if not isinstance(r, Tensor):
+                raise subject.fault(sample, "a Tensor, or a tuple of them", type(r).__name__, "return arrays")
+            if r.device != subject.device:
+                raise subject.fault(
+                    sample, f"a result on {subject.device}", f"one on {r.device}", "compute with xp on the arguments"
+                )
+
+
+def values(subject: Subject) -> None:
+    """The values, shapes and dtypes of the reference, which computes in float64."""
+    if subject.reference is None:
+        raise Skip("no reference was given")
+    for dtype, sample in subject.each_dtype():
+        want = [np.asarray(w) for w in outputs(reference_of(subject, sample))]
+        compare(subject, dtype, sample, want, "mend the forward, or the reference")
+
+
+def precision(subject: Subject) -> None:
+    """Results have the precision of the arguments (no silent float64), and the values of float64 up to rounding."""
+    floating = [s for s in subject.samples if s.floats and s.args[s.floats[0]].dtype == "float64"]
+    if not floating or not set(subject.dtypes) - {"float64"}:
+        raise Skip("no sample has float64 arrays, or no other dtype was asked for")
+    for sample in floating:
+        for dtype in subject.dtypes:
+            low = sample.of(dtype)
+            want = [host(r) for r in subject.run(low.of("float64"))]
+            compare(subject, dtype, low, want, "let the forward keep the dtype of its arguments")
+
+
+def reference_of(subject: Subject, sample: Sample) -> Any:
+    """What the reference gives for arguments of float64."""
+    assert subject.reference is not None
+    with np.errstate(all="ignore"):
+        return subject.reference(*sample.of("float64").args, **sample.params)
+
+
+def compare(subject: Subject, dtype: str, sample: Sample, want: list[Any], remedy: str) -> None:
+    """A Fault unless the op gives ``want``; where that is float64, in the dtype of the arguments."""
+    got = subject.run(sample)
+    if len(got) != len(want):
+        raise subject.fault(sample, f"{len(want)} results", f"{len(got)}", remedy)
+    for k, (r, w) in enumerate(zip(got, want, strict=True)):
+        what = f"result {k}" if len(got) > 1 else ""
+        kind = dtype if w.dtype == "float64" and sample.floats else w.dtype.name
+        found = host(r)
+        if found.dtype.name != kind:
+            raise subject.fault(sample, f"dtype {kind}", found.dtype.name, remedy, what)
+        rtol = TOLERANCES.get(kind, subject.rtol)
+        if found.shape == w.shape and np.all(close(found.astype("float64"), w.astype("float64"), rtol)):
+            continue
+        subject.compare(sample, found.astype("float64"), w.astype("float64"), rtol, remedy, what)
