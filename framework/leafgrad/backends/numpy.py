@@ -161,6 +161,9 @@ class NumpyBackend(Backend):
         steps = [math.prod(shape[i + 1 :]) * kind.itemsize for i in range(len(shape))]
         return np.lib.stride_tricks.as_strided(np.empty((), kind), tuple(shape), steps)
 
+    def check_index(self, index: Any, size: int, dim: int) -> None:
+        """Nothing to do: NumPy's indexing raises."""
+
     def wrap(self, value: Any) -> Any:
         if not isinstance(value, np.ndarray | np.generic):
             raise TypeError(f"expected an array or a scalar of NumPy's, got {type(value).__name__}")

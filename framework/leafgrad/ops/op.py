@@ -44,6 +44,7 @@ class Op:
     reflected: Any
     batching: Callable[[Any], Any] | None = None
     shares = False  # whether it only hands an argument over to a batch, once; other uses of that go past it
+    crosses = False  # whether its result lies on another device than its arguments
 
     def __init__(self, forward: Forward, name: str, traits: frozenset[str], signature: Signature) -> None:
         self.forward = forward

@@ -97,7 +97,7 @@ def _arg(op: Any, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
 
 def _found(place: Tensor, input: Tensor, dim: int, keepdim: bool) -> Found:
     """The elements of ``input`` at ``place``, whose ``dim`` has size 1, and the places."""
-    values = index.gather(input, place, dim=dim)
+    values = index.gather(input, place, dim=dim, inside=True)
     if not keepdim and input.ndim:
         shape = input.shape[:dim] + input.shape[dim + 1 :]
         values, place = reshape(values, shape=tuple(shape)), reshape(place, shape=tuple(shape))
@@ -223,13 +223,13 @@ def quantile(
     if not n:
         raise RuntimeError("quantile() input tensor must be non-empty")
     order = argsort(x, dim=x.ndim - 1, descending=False)
-    ranked = index.gather(x, order, dim=x.ndim - 1)
+    ranked = index.gather(x, order, dim=x.ndim - 1, inside=True)
     spoilt = ops.any(compare.isnan(x), dim=(x.ndim - 1,), keepdim=True)
     place = _ROUNDINGS[interpolation](select.where(spoilt, float(n - 1), at * (n - 1)))  # nan is sorted last
     below = rounding.floor(place)
     shape = (*x.shape[:-1], at.shape[0])
     low, high = (
-        index.gather(ranked, expand(cast(p, dtypes.int64), shape=shape), dim=x.ndim - 1)
+        index.gather(ranked, expand(cast(p, dtypes.int64), shape=shape), dim=x.ndim - 1, inside=True)
         for p in (below, rounding.ceil(place))
     )
     found = low if interpolation in _PICKING else lerp(low, high, place - below)  # (..., levels)

@@ -160,7 +160,7 @@ def repeat_interleave(
         if min(counts) < 0:
             raise RuntimeError(f"repeats can not be negative, got {min(counts)}")
         at = copied([i for i, n in enumerate(counts) for _ in range(n)], None, input.device).to(kind)
-        out: Tensor = index_ops.index(input, at, dims=(d,))
+        out: Tensor = index_ops.index(input, at, dims=(d,), inside=True)
         return out
     if counts < 0:
         raise RuntimeError(f"repeats can not be negative, got {counts}")
@@ -250,7 +250,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     count = (n - size) // step + 1
     first = reshaped(arange(0, count * step, step, device=self.device), (count, 1))
     at = first + arange(size, device=self.device)
-    windows: Tensor = index_ops.index(source, at, dims=(d,))
+    windows: Tensor = index_ops.index(source, at, dims=(d,), inside=True)
     moved = windows.movedim(d + 1, -1)
     return moved if self._data.ndim else reshaped(moved, (size,))
 

@@ -25,7 +25,7 @@ def _rows(call: BatchedCall) -> Any:
 def _median(call: BatchedCall) -> Any:
     rows = _rows(call)
     place = extremes.argmedian(rows, dim=1, skips_nan=call.op is extremes.nanmedian)
-    return reshape(index.gather(rows, place, dim=1), shape=(call.size,))
+    return reshape(index.gather(rows, place, dim=1, inside=True), shape=(call.size,))
 
 
 for op in (extremes.median, extremes.nanmedian):
