@@ -53,6 +53,7 @@ FOREIGN = {
     "matplotlib": "leafgrad",
     "mpi4py": "leafgrad",
     "einops": "leafgrad.compat.einops",
+    "pytest": "leafgrad.testing.pytest_plugin",
 }
 
 # A tensor's insides: private names that a plugin would reach through an object rather than by import.

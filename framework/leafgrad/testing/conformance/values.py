@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from leafgrad.ops.op import Op
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.testing.conformance.report import Skip
 from leafgrad.testing.conformance.subject import TOLERANCES, Sample, Subject, close, host, outputs
 
 
 def forward(subject: Subject) -> None:
-    """It runs on every sample and gives tensors, on the device of its arguments."""
+    """It runs on every sample and gives tensors, on the device of its arguments; on raw arrays, the same arrays."""
     for sample in subject.samples:
-        results = subject.run(sample)
+        given = subject.tensors(sample)
+        results = subject.run(sample, given)
         for r in results:
             if not isinstance(r, Tensor):
                 raise subject.fault(sample, "a Tensor, or a tuple of them", type(r).__name__, "return arrays")
@@ -22,6 +24,11 @@ def forward(subject: Subject) -> None:
                 raise subject.fault(
                     sample, f"a result on {subject.device}", f"one on {r.device}", "compute with xp on the arguments"
                 )
+        if isinstance(subject.op, Op) and "random" not in subject.traits:
+            raw = subject.run(sample, [getattr(x, "_data", x) for x in given])
+            for r, array in zip(results, raw, strict=True):
+                if host(r).dtype == host(array).dtype:  # numbers beside arrays promote as the library does
+                    subject.compare(sample, host(array), host(r), 0.0, "depend on values alone", "on raw arrays")
 
 
 def values(subject: Subject) -> None:
