@@ -27,6 +27,7 @@ CHECKS: Final[dict[str, Check]] = {
     "forward": values.forward,
     "values": values.values,
     "precision": values.precision,
+    "arrays": values.arrays,
     "inputs": memory.inputs,
     "aliases": memory.aliases,
     "layouts": memory.layouts,

@@ -20,24 +20,34 @@ COPY = "compute into new arrays, or a copy"
 def inputs(subject: Subject) -> None:
     """Neither the forward nor a rule changes what it is given; on the CPU, arrays may be read-only."""
     for sample in subject.samples:
-        given = [sealed(t) if isinstance(t, Tensor) else t for t in subject.tensors(sample)]
-        for i in subject.differentiable(sample):
-            given[i].requires_grad_()
-        results = subject.run(sample, given)
-        compare(subject, sample, given, "after the forward")
-        found = [r for r in results if r.requires_grad]
-        if not found:
-            continue
-        before = [host(r.detach()).copy() for r in found]
-        wanted = [given[i] for i in subject.differentiable(sample)]
-        for recorded in (False, True):
-            ones = [np.ones(r.shape, r.dtype.name) for r in found]
-            seeds = [sealed(tensor(a, subject.device)) for a in ones]
-            grad(found, wanted, seeds, create_graph=recorded, retain_graph=True, allow_unused=True)
-            compare(subject, sample, given, "after the backward pass")
-            for what, arrays, tensors in (("gradient", ones, seeds), ("result", before, found)):
-                for a, t in zip(arrays, tensors, strict=True):
-                    subject.compare(sample, host(t.detach()), a, 0.0, COPY, f"{what} after the backward pass")
+        try:
+            untouched(subject, sample)
+        except (RuntimeError, ValueError) as error:
+            if "read-only" not in str(error):
+                raise
+            raise subject.fault(sample, "a forward and rules that only read", str(error), COPY) from error
+
+
+def untouched(subject: Subject, sample: Sample) -> None:
+    """Run one sample forward and backward, and compare what it was given before and after."""
+    given = [sealed(t) if isinstance(t, Tensor) else t for t in subject.tensors(sample)]
+    for i in subject.differentiable(sample):
+        given[i].requires_grad_()
+    results = subject.run(sample, given)
+    compare(subject, sample, given, "after the forward")
+    found = [r for r in results if r.requires_grad]
+    if not found:
+        return
+    before = [host(r.detach()).copy() for r in found]
+    wanted = [given[i] for i in subject.differentiable(sample)]
+    for recorded in (False, True):
+        ones = [np.ones(r.shape, r.dtype.name) for r in found]
+        seeds = [sealed(tensor(a, subject.device)) for a in ones]
+        grad(found, wanted, seeds, create_graph=recorded, retain_graph=True, allow_unused=True)
+        compare(subject, sample, given, "after the backward pass")
+        for what, arrays, tensors in (("gradient", ones, seeds), ("result", before, found)):
+            for a, t in zip(arrays, tensors, strict=True):
+                subject.compare(sample, host(t.detach()), a, 0.0, COPY, f"{what} after the backward pass")
 
 
 def compare(subject: Subject, sample: Sample, given: list[Any], when: str) -> None:
