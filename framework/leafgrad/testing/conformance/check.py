@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from leafgrad.testing.conformance import (
     traits,
     values,
 )
-from leafgrad.testing.conformance.report import Report, Result, Skip
+from leafgrad.testing.conformance.report import Report, outcome
 from leafgrad.testing.conformance.subject import Subject
 
 Check = Callable[[Subject], None]
@@ -121,23 +120,8 @@ def examine(
     report = Report(f"{'op' if subject.traits or hasattr(op, 'signature') else 'function'} {subject.name!r}")
     for name in wanted:
         if name not in CLAIMED or CLAIMED[name] in subject.traits:
-            result = run(name, subject)
+            result = outcome(name, CHECKS[name], subject)
             report.results.append(result)
             if name == "forward" and result.outcome == "failed":
                 break  # every other would fail alike
     return report
-
-
-def run(name: str, subject: Subject) -> Result:
-    """One check, with its time."""
-    start = time.perf_counter()
-    outcome, reason = "passed", ""
-    try:
-        CHECKS[name](subject)
-    except Skip as skip:
-        outcome, reason = "skipped", str(skip)
-    except AssertionError as fault:
-        outcome, reason = "failed", str(fault)
-    except Exception as error:
-        outcome, reason = "failed", f"{type(error).__name__}: {error}"
-    return Result(name, outcome, reason, time.perf_counter() - start)

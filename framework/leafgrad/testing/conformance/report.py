@@ -1,8 +1,11 @@
-"""What the checks of an op found: passed, failed or left out, and why."""
+"""What checks found: passed, failed or left out, and why."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 
 class Fault(AssertionError):
@@ -75,3 +78,18 @@ class ConformanceError(AssertionError):
         failed = report.failures
         lines = [f"{report.subject} fails {len(failed)} of {len(report.results)} checks"]
         super().__init__("\n".join([*lines, *(f"  {r.check}: {r.reason}" for r in failed)]))
+
+
+def outcome(name: str, check: Callable[[Any], None], subject: Any) -> Result:
+    """One check, with its time."""
+    start = time.perf_counter()
+    found, reason = "passed", ""
+    try:
+        check(subject)
+    except Skip as skip:
+        found, reason = "skipped", str(skip)
+    except AssertionError as fault:
+        found, reason = "failed", str(fault)
+    except Exception as error:
+        found, reason = "failed", f"{type(error).__name__}: {error}"
+    return Result(name, found, reason, time.perf_counter() - start)
