@@ -10,9 +10,10 @@ import pytest
 
 import leafgrad
 from leafgrad import op
+from leafgrad.backends import by_device_type
 from leafgrad.compile import shapes
 from leafgrad.errors import PluginError
-from leafgrad.ops import convert, reduce
+from leafgrad.ops import convert, random, reduce
 from leafgrad.plugins import hookimpl
 from leafgrad.testing import CHECKS, ConformanceError, check_op, fake
 
@@ -346,6 +347,14 @@ def test_a_report_tells_what_was_left_out():
     assert told["vmap"] == ("passed", "")
     assert "op 'gauss'\n  forward" in str(report)
     assert "linear" not in told
+
+
+def test_a_random_op_is_not_checked_by_value():
+    generator = by_device_type("cpu").generator()
+    report = check(random.bernoulli, [((np.full((3, 4), 0.5),), {"generator": generator})])
+    told = {r.check: r.reason for r in report.results if r.outcome == "skipped"}
+    assert told["vmap"] == told["stand-in"] == "the op is random"
+    assert {"forward", "inputs", "aliases"}.isdisjoint(told)
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,6 @@ def varied(subject: Subject, sample: Sample, k: int) -> Sample:
 
 def batched(subject: Subject) -> None:
     """Values and gradients of a batch are those of its samples: all arguments batched or one, at dimension 0, 1, -1."""
-    if "random" in subject.traits:
-        raise Skip("the op is random")
     for group in batches(subject, SIZE):
         places = group[0].arrays
         alone = [[i] for i in places] if len(places) > 1 else []

@@ -17,7 +17,7 @@ from leafgrad.testing.conformance import (
     traits,
     values,
 )
-from leafgrad.testing.conformance.report import Report, outcome
+from leafgrad.testing.conformance.report import Report, Result, outcome
 from leafgrad.testing.conformance.subject import Subject
 
 Check = Callable[[Subject], None]
@@ -53,6 +53,9 @@ CHECKS: Final[dict[str, Check]] = {
 
 CLAIMED: Final = {name: name for name in TRAITS if name in CHECKS} | {"dims": "reduction"}
 """Checks that run where the op claims a trait."""
+
+BY_VALUE: Final = frozenset(CHECKS) - {"forward", "inputs", "aliases", "backward", "pickle", "nondifferentiable"}
+"""Checks that compare one call with another, which those of a random op are not."""
 
 FLOATS: Final = ("float64", "float32", "float16")
 
@@ -120,7 +123,8 @@ def examine(
     report = Report(f"{'op' if subject.traits or hasattr(op, 'signature') else 'function'} {subject.name!r}")
     for name in wanted:
         if name not in CLAIMED or CLAIMED[name] in subject.traits:
-            result = outcome(name, CHECKS[name], subject)
+            drawn = "random" in subject.traits and name in BY_VALUE
+            result = Result(name, "skipped", "the op is random", 0.0) if drawn else outcome(name, CHECKS[name], subject)
             report.results.append(result)
             if name == "forward" and result.outcome == "failed":
                 break  # every other would fail alike

@@ -116,8 +116,6 @@ def dims(subject: Subject) -> None:
 
 def compiled(subject: Subject) -> None:
     """Every executor gives what eager does: results, two derivatives, and a batch that is long enough for chunks."""
-    if "random" in subject.traits:
-        raise Skip("the op is random")
     samples = subject.samples
     smooth = subject.orders >= 2 and "nondifferentiable" not in subject.traits
     function = together(subject, samples)
