@@ -18,7 +18,7 @@ ERRORS = [(row, *error) for row in ROWS for error in row.errors]
 INTEGERS = [row for row in ROWS if row.integers and "elementwise" in getattr(row.op, "traits", ())]
 
 IN_EACH_DTYPE = ("forward", "values", "inputs", "backward")
-ELSEWHERE_CHECKED = {"vmap", "shapes", "compile"}  # test_vmap_ops.py and compile/test_op_table.py
+ELSEWHERE_CHECKED = {"vmap", "shapes", "compile", "chunks"}  # test_vmap_ops.py and compile/test_op_table.py
 PENDING = {"dims"}  # negative dims reach rules as they are: batching and shape rules of reductions misread them
 HANDS_ON = {"overwrite"}  # gives its argument itself: in-place writing copies where it has to
 

@@ -178,6 +178,21 @@ def hands_its_input_on(xp, x):
     return x
 
 
+BUFFER = np.empty((3, 4))
+
+
+@op("elementwise")
+def reuses_memory(xp, x):
+    if x.shape != BUFFER.shape or x.dtype != BUFFER.dtype or not isinstance(x, np.ndarray):
+        return 2 * x
+    return xp.multiply(x, 2, out=BUFFER)
+
+
+@op
+def repeats_memory(xp, x):
+    return xp.broadcast_to(x.sum(axis=0, keepdims=True), x.shape)
+
+
 @op("elementwise")
 def centred(xp, x):
     return x - (x.mean() if x.size else 0)
@@ -281,6 +296,8 @@ FAULTS = {
     "hidden NumPy": (calls_numpy, ONE, "stand-in", "on fake:0.*functions of xp alone"),
     "undeclared view": (undeclared_view, ONE, "aliases", "expected memory of its own, got that of argument 'x'"),
     "the input itself": (hands_its_input_on, ONE, "aliases", "got that of argument 'x'"),
+    "memory of another call": (reuses_memory, ONE, "aliases", "got that of the result of another call"),
+    "one place for several": (repeats_memory, ONE, "aliases", "expected a place for each element, got strides"),
     "false elementwise": (centred, ONE, "elementwise", "every second element.*leave out the trait 'elementwise'"),
     "false elementwise, in order": (running, ONE, "elementwise", "elements in another order"),
     "false linear": (shifted, ONE, "linear", "0.75 and -1.5 times two values of 'x'"),

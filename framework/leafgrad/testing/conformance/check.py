@@ -37,6 +37,7 @@ CHECKS: Final[dict[str, Check]] = {
     "dims": programs.dims,
     "shapes": programs.shapes,
     "compile": programs.compiled,
+    "chunks": programs.chunks,
     "stand-in": elsewhere.stand_in,
     "pickle": elsewhere.pickled,
     "elementwise": traits.elementwise,

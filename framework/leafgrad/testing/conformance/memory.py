@@ -65,20 +65,22 @@ def sealed(t: Tensor) -> Tensor:
 
 
 def aliases(subject: Subject) -> None:
-    """No result shares memory with an argument, or with another result, unless the op is a ``"view"``."""
+    """Each result has memory of its own, shared with no argument, other result or other call, unless it is a view."""
     if "view" in subject.traits:
         raise Skip("the op is a view")
+    remedy = "return a copy, or declare the trait 'view'"
     for sample in subject.samples:
         given = subject.tensors(sample)
-        results = subject.run(sample, given)
+        results, others = subject.run(sample, given), subject.run(sample)
         for k, r in enumerate(results):
-            others = [(f"argument {subject.argument(i)!r}", given[i]) for i in sample.arrays]
-            others += [(f"result {j}", results[j]) for j in range(k)]
-            for what, other in others:
+            seen = [(f"argument {subject.argument(i)!r}", given[i]) for i in sample.arrays]
+            seen += [(f"result {j}", results[j]) for j in range(k)]
+            seen += [("the result of another call", other) for other in others]
+            for what, other in seen:
                 if r.numel() and together(r, other):
-                    raise subject.fault(
-                        sample, "memory of its own", f"that of {what}", "return a copy, or declare the trait 'view'"
-                    )
+                    raise subject.fault(sample, "memory of its own", f"that of {what}", remedy)
+            if r.numel() and any(n > 1 and not step for n, step in zip(r.shape, r.stride(), strict=True)):
+                raise subject.fault(sample, "a place for each element", f"strides {r.stride()}", "return a copy")
 
 
 def together(a: Tensor, b: Tensor) -> bool:
