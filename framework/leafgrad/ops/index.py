@@ -107,8 +107,10 @@ def index(xp: Any, x: Any, *at: Any, dims: tuple[int, ...], inside: bool = False
 
     The dimensions of the arrays stand where ``dims`` stood, or first if ``dims`` are not next to each other.
     """
-    key = _chosen(x.shape, at, dims, inside)
-    return x.take(at[0], axis=dims[0]) if len(dims) == 1 and x.size else x[key]
+    if len(dims) == 1 and x.size:
+        check(at[0], x.shape[dims[0]], dims[0], inside)
+        return x.take(at[0], axis=dims[0])
+    return x[_chosen(x.shape, at, dims, inside)]
 
 
 @op("linear", "any_dtype")

@@ -173,7 +173,8 @@ def blame(
     if not doubt < 1e-2 * (abs(wanted) + abs(found)):
         remedy = "the differences do not settle: choose samples away from where the op is not smooth, or mend the rule"
     else:
-        remedy = f"mend the vjp rule for {names}" + ("" if order == 1 else ", or of an op that it uses")
+        others = "" if order == 1 else " or of an op that it uses"
+        remedy = f"mend the vjp rule for {names}{others}, or move the sample if the op has a kink there"
     raise subject.fault(derived.sample, f"{wanted:.9g} (differences, to {doubt:.1g})", f"{found:.9g}", remedy, what)
 
 
