@@ -12,7 +12,6 @@ import leafgrad
 from leafgrad import plugins
 from leafgrad.autograd import grad
 from leafgrad.batching import call as batching
-from leafgrad.batching.vmap import learn_rules
 from leafgrad.compile import trace
 from leafgrad.compile.replay import run
 from leafgrad.ops.op import Op
@@ -152,10 +151,6 @@ def names_of(subject: Subject) -> list[str]:
 
 def chunked(subject: Subject) -> list[tuple[Sample, Function, list[Any]]]:
     """The op and its derivatives on a long batch, where it has a batching rule."""
-    op = subject.op
-    learn_rules()
-    if isinstance(op, Op) and (op.batching or batching.derived(op)) is batching.sample_by_sample:
-        return []
     found = []
     for group in batches(subject, ROWS):
         sample, places = group[0], group[0].arrays
@@ -164,6 +159,9 @@ def chunked(subject: Subject) -> list[tuple[Sample, Function, list[Any]]]:
         dims = tuple(0 if i in places else None for i in range(len(sample.args)))
         whole = [tensor(np.stack([s.args[i] for s in group]), "cpu") for i in places]
         function = filled(sample, mapped(subject, sample, dims))
+        function(*[x[:2] for x in whole])  # now the op has the rule that vmap found, if any
+        if isinstance(subject.op, Op) and subject.op.batching in (None, batching.sample_by_sample):
+            return []
         smooth = [places.index(i) for i in subject.differentiable(sample)] if subject.orders else []
         for k in smooth:
             whole[k].requires_grad_()
