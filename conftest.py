@@ -17,6 +17,8 @@ from sybil.parsers.myst import PythonCodeBlockParser
 
 from leafgrad import dtypes, modes
 
+pytest_plugins = ["leafgrad.testing.pytest_plugin"]
+
 os.environ.setdefault("LEAFGRAD_EXECUTOR", "numpy")  # what the core has; a plugin's tests name its own
 
 hypothesis.settings.register_profile("leafgrad", deadline=None, derandomize=True)

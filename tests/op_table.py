@@ -1,8 +1,8 @@
 """The format of the op table: one row says what an op computes and how to check it.
 
-Rows are in ``tests/ops/*_rows.py``, each file with a list ``ROWS``; ``tests/test_ops.py`` checks every row. An op
-that fits no row, say one that draws random numbers, is named in the file's ``ELSEWHERE``: op -> the file in tests/ that
-checks it.
+Rows are in ``tests/ops/*_rows.py``, each file with a list ``ROWS``; ``leafgrad.testing.check_op`` checks every row:
+``test_ops.py``, ``test_vmap_ops.py`` and ``compile/test_op_table.py`` call it. An op that fits no row, say one that
+draws random numbers, is named in the file's ``ELSEWHERE``: op -> the file in tests/ that checks it.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class Row:
     def __str__(self) -> str:
         return self.name or getattr(self.op, "name", None) or self.op.__name__
 
-    def draw(self, dtype: str) -> list[Sample]:
+    def draw(self, dtype: str, seed: int = 0) -> list[Sample]:
         """The samples of the row in one dtype, the same at every call."""
-        rng = np.random.default_rng(math.prod(map(ord, str(self))))
+        rng = np.random.default_rng(math.prod(map(ord, str(self))) + seed)
         if self.samples is not None:
             return self.samples(rng, dtype)
         shapes = self.shapes or SHAPES[len(self.op.signature.arguments)]

@@ -44,7 +44,7 @@ TOP = "leafgrad.__main__ leafgrad.plugins.builtin leafgrad.testing leafgrad.comp
 
 # Beside the standard library, the only foreign packages, and the modules that may import them.
 FOREIGN = {
-    "numpy": "leafgrad.backends leafgrad.testing.fake",
+    "numpy": "leafgrad.backends leafgrad.testing",
     "cupy": "leafgrad.backends.cupy",
     "cupyx": "leafgrad.backends.cupy",
     "pluggy": "leafgrad.plugins",
@@ -54,6 +54,7 @@ FOREIGN = {
     "matplotlib": "leafgrad",
     "mpi4py": "leafgrad",
     "einops": "leafgrad.compat.einops",
+    "pytest": "leafgrad.testing.pytest_plugin",
 }
 
 # A tensor's insides: private names that a plugin would reach through an object rather than by import.

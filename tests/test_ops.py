@@ -1,4 +1,4 @@
-"""Every op against its row in the op table: values, dtypes, derivatives, carriers, errors, on every device."""
+"""Every op against its row in the op table, by the kit; dtypes of integers and errors, on every device."""
 
 from __future__ import annotations
 
@@ -7,109 +7,33 @@ import sys
 
 import numpy as np
 import pytest
-from rows import ELSEWHERE, HERE, ROWS, outputs, tensors
+from rows import ELSEWHERE, ROWS, tensors
 
 import leafgrad
-from leafgrad import backends
-from leafgrad.autograd import gradcheck
-from leafgrad.ops.op import Op
 from leafgrad.plugins import builtin
-
-TOLERANCE = {"float32": 2e-5, "float16": 1e-2}
-
+from leafgrad.testing import CHECKS, check_op
 
 CASES = [(row, dtype) for row in ROWS for dtype in row.dtypes]
-DIFFERENTIABLE = [row for row in ROWS if row.order]
 ERRORS = [(row, *error) for row in ROWS for error in row.errors]
 INTEGERS = [row for row in ROWS if row.integers and "elementwise" in getattr(row.op, "traits", ())]
 
-
-def host(t):
-    return backends.backend_of(t._data).to_host(t._data)
-
-
-def close(actual, expected, dtype, rtol):
-    rtol = TOLERANCE.get(dtype, rtol)
-    np.testing.assert_allclose(actual.astype("float64"), np.asarray(expected, "float64"), rtol=rtol, atol=rtol)
+IN_EACH_DTYPE = ("forward", "values", "inputs", "backward")
+ELSEWHERE_CHECKED = {"vmap", "shapes", "compile", "chunks"}  # test_vmap_ops.py and compile/test_op_table.py
+HANDS_ON = {"overwrite"}  # gives its argument itself: in-place writing copies where it has to
 
 
 @pytest.mark.parametrize(("row", "dtype"), CASES, ids=[f"{row}-{dtype}" for row, dtype in CASES])
-def test_values_dtypes_and_carriers(row, dtype, device):
-    for args, params in row.draw(dtype):
-        before = [np.copy(a) if isinstance(a, np.ndarray) else a for a in args]
-        inputs = tensors(args, device)
-        result = outputs(row.op(*inputs, **params))
-        wide = [a.astype("float64") if isinstance(a, np.ndarray) and a.dtype.kind == "f" else a for a in args]
-        with np.errstate(all="ignore"):
-            expected = outputs(row.reference(*wide, **params))
-        for t, want in zip(result, expected, strict=True):
-            want = np.asarray(want)
-            assert t.shape == want.shape
-            assert t.device == device
-            # The reference computes in float64; integers and bools come back as they are.
-            assert t.dtype.name == (dtype if want.dtype == "float64" and dtype != "int64" else want.dtype.name)
-            close(host(t), want, dtype, row.rtol)
-        for t, a in zip(inputs, before, strict=True):
-            if isinstance(a, np.ndarray):
-                np.testing.assert_array_equal(host(t), a, err_msg="the op changed its input")
-        if isinstance(row.op, Op):
-            raw = outputs(row.op(*[getattr(t, "_data", t) for t in inputs], **params))
-            for t, r in zip(result, raw, strict=True):
-                backend = backends.backend_of(r)
-                np.testing.assert_array_equal(host(t), backend.to_host(backend.wrap(r)))
+def test_values_and_gradients_in_each_dtype(row, dtype, device):
+    check_op(
+        row.op, row.draw(dtype), row.reference, row.order, device=device, dtypes=(), rtol=row.rtol, checks=IN_EACH_DTYPE
+    )
 
 
-def seeds(found, seed):
-    """A gradient for each output, not constant: the sum of a softmax has none."""
-    rng = np.random.default_rng(seed)
-    return [leafgrad.tensor(rng.uniform(0.5, 1.5, o.shape), dtype=o.dtype, device=o.device) for o in found]
-
-
-def derivative(function, seed):
-    """The gradients of ``function`` at its floating arguments, for a fixed gradient of its outputs."""
-
-    def derived(*args):
-        found = [o for o in outputs(function(*args)) if o.requires_grad]
-        inputs = [a for a in args if getattr(a, "requires_grad", False)]
-        grads = leafgrad.autograd.grad(found, inputs, seeds(found, seed), create_graph=True, allow_unused=True)
-        return tuple(g for g in grads if g is not None)
-
-    return derived
-
-
-@pytest.mark.parametrize("row", DIFFERENTIABLE, ids=str)
-def test_derivatives_of_each_order(row):
-    for args, params in row.draw("float64"):
-        inputs = tensors(args, "cpu", requires_grad=True)
-
-        def function(*xs, params=params):
-            return row.op(*xs, **params)
-
-        for order in range(row.order):
-            assert gradcheck(function, inputs, fast_mode=True, atol=1e-5 * 10**order, rtol=1e-4)
-            function = derivative(function, order)
-            if not any(o.requires_grad for o in outputs(function(*inputs))):
-                break
-
-
-@pytest.mark.parametrize("row", DIFFERENTIABLE, ids=str)
-def test_raw_and_recorded_gradients_agree_in_value_dtype_and_device(row, device):
-    for dtype in row.dtypes:
-        for args, params in row.draw(dtype):
-            inputs = tensors(args, device, requires_grad=True)
-            wanted = [t for t in inputs if getattr(t, "requires_grad", False)]
-            raw, recorded = (gradients(row, inputs, params, wanted, create_graph=c) for c in (False, True))
-            for t, g, h in zip(wanted, raw, recorded, strict=True):
-                assert (g is None) == (h is None)
-                if g is not None:
-                    assert (g.dtype, g.device, g.shape) == (t.dtype, device, t.shape)
-                    assert (h.dtype, h.device, h.shape) == (t.dtype, device, t.shape)
-                    close(host(h), host(g), dtype, row.rtol)
-
-
-def gradients(row, inputs, params, wanted, create_graph):
-    found = [o for o in outputs(row.op(*inputs, **params)) if o.requires_grad]
-    return leafgrad.autograd.grad(found, wanted, seeds(found, 0), create_graph=create_graph, allow_unused=True)
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_memory_gradients_of_each_order_and_traits(row):
+    left_out = {*IN_EACH_DTYPE, *ELSEWHERE_CHECKED, *(["aliases"] if str(row) in HANDS_ON else [])}
+    checks = [name for name in CHECKS if name not in left_out]
+    check_op(row.op, row.draw(row.dtypes[0]), None, row.order, dtypes=(), rtol=row.rtol, checks=checks)
 
 
 @pytest.mark.parametrize("row", INTEGERS, ids=str)
@@ -135,11 +59,6 @@ def test_every_op_has_a_row():
     covered = {id(row.op) for row in ROWS} | {id(op) for op in ELSEWHERE}
     missing = sorted(op.name for op in builtin.leafgrad_ops() if id(op) not in covered)
     assert not missing, f"no row in tests/ops/*_rows.py for: {', '.join(missing)}"
-
-
-@pytest.mark.parametrize(("op", "file"), ELSEWHERE.items(), ids=lambda v: getattr(v, "name", None))
-def test_what_has_no_row_is_checked_elsewhere(op, file):
-    assert op.name in (HERE / file).read_text(encoding="utf-8")
 
 
 def test_to_device_copies_and_carries_gradients_back(device):

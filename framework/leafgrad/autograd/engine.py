@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from leafgrad import modes
 from leafgrad.autograd import node_hooks
-from leafgrad.ops import carriers
+from leafgrad.ops import carriers, messages
 from leafgrad.ops.convert import clone, new_full
 from leafgrad.ops.node import GraphNode, Leaf, Output, SymbolBase, TensorBase
 from leafgrad.ops.shape import sum_to
@@ -138,8 +138,12 @@ def flow(
         for edge, ge in pulled:
             if ge is None:
                 continue
-            if ge.shape != edge.shape:
-                ge = sum_to(ge, shape=tuple(edge.shape))
+            try:
+                fits = ge.shape == edge.shape
+            except AttributeError:
+                raise messages.bad_gradient(node, edge, f"returned {type(ge).__name__}", "an array") from None
+            if not fits:
+                ge = unbroadcast(node, edge, ge)
             if edge not in grads:
                 grads[edge] = ge
             elif edge in owned and not isinstance(ge, SymbolBase):
@@ -148,6 +152,15 @@ def flow(
                 grads[edge] = grads[edge] + ge
                 if not recorded and not isinstance(ge, SymbolBase) and ge.ndim:
                     owned.add(edge)
+
+
+def unbroadcast(node: GraphNode, edge: GraphNode, g: Any) -> Any:
+    """A gradient of the shape that an argument was broadcast to, summed to the argument's own."""
+    shape, wide = tuple(edge.shape), tuple(g.shape)
+    extra = len(wide) - len(shape)
+    if wide[extra:] != shape and (extra < 0 or any(n not in (1, m) for n, m in zip(shape, wide[extra:], strict=True))):
+        raise messages.bad_gradient(node, edge, f"returned shape {wide}", str(shape))
+    return sum_to(g, shape=shape)
 
 
 def complete(node: Any, slots: dict[int, Any]) -> tuple[Any, ...]:

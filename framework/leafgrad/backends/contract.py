@@ -108,6 +108,17 @@ class Backend(ABC):
         """An array in C order, of which nobody reads the elements; where the library can, it takes no memory."""
         return self.xp.empty(tuple(shape), dtype=dtype)
 
+    def check_index(self, index: Any, size: int, dim: int) -> None:
+        """An IndexError unless all integers of the array ``index`` are in [-size, size), for dimension ``dim``.
+
+        For array libraries whose indexing counts around what is out of range, as CuPy's does: one reduction, for which
+        the host waits. A backend whose library raises an IndexError by itself overrides this to do nothing.
+        """
+        wrong = (index < -size) | (index >= size)
+        if index.size and self.item(wrong.any()):
+            first = self.item(index[wrong][:1])
+            raise IndexError(f"index {first} is out of bounds for dimension {dim} with size {size}")
+
     @abstractmethod
     def strided(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
         """The memory of `array` from its first element on, as an array of `shape`: a view, whatever the strides.

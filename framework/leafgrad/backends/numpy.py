@@ -177,6 +177,9 @@ class NumpyBackend(Backend):
         start: int = array.__array_interface__["data"][0]
         return start
 
+    def check_index(self, index: Any, size: int, dim: int) -> None:
+        """Nothing to do: NumPy's indexing raises."""
+
     def wrap(self, value: Any) -> Any:
         if not isinstance(value, np.ndarray | np.generic):
             raise TypeError(f"expected an array or a scalar of NumPy's, got {type(value).__name__}")

@@ -205,17 +205,18 @@ def on_device_of_arrays(forward: Callable[..., Any], backend: backends.Backend) 
 
 
 def wrap(op: Any, kind: type, result: Any) -> Any:
-    """The result of a forward with array-library scalars made 0-d arrays, and sequences made tuples."""
+    """The result of a forward on arrays of a class: library scalars made 0-d arrays, and sequences made tuples."""
     if type(result) in (tuple, list) or isinstance(result, tuple):
-        return tuple(wrap(op, kind, r) for r in result)
-    if isinstance(result, SymbolBase) or result is None:
+        return tuple([wrap(op, kind, r) for r in result])
+    if isinstance(result, SymbolBase):
         return result
+    backend = backends.backend_of_type(kind)
     try:
-        return backends.backend_of(result).wrap(result)
+        if backends.backend_of(result) is backend or op.crosses:
+            return backends.backend_of(result).wrap(result)
     except TypeError:
-        raise TypeError(
-            f"op {op.name!r}: expected its forward to return an array, got {type(result).__name__}"
-        ) from None
+        pass
+    raise messages.foreign(op, backend, result)
 
 
 def is_floating(data: Any) -> bool:

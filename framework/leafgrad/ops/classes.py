@@ -10,6 +10,7 @@ from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import div, mul, neg, sub
 from leafgrad.ops.exponential import exp
+from leafgrad.ops.index import check
 from leafgrad.ops.reduce import log_softmax, softmax, sum
 from leafgrad.ops.shape import reshape
 
@@ -30,10 +31,17 @@ def _key(xp: Any, shape: tuple[int, ...], target: Any, dim: int, ignore: int) ->
     return kept, (*ladders[:dim], at, *ladders[dim:])
 
 
+def _checked(xp: Any, shape: tuple[int, ...], target: Any, dim: int, ignore: int) -> tuple[Any, Any]:
+    """The same after a check of the targets, which ``place`` and slopes have from ops that did it."""
+    kept, key = _key(xp, shape, target, dim, ignore)
+    check(key[dim], shape[dim], dim)
+    return kept, key
+
+
 @op("any_dtype")
 def pick(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
     """x at the class that ``target`` (int64) names along ``dim``, 0 where it is ``ignore``. (n, c, ...) -> (n, ...)"""
-    kept, key = _key(xp, x.shape, target, dim, ignore)
+    kept, key = _checked(xp, x.shape, target, dim, ignore)
     return xp.where(kept, x[key], 0)
 
 
@@ -95,7 +103,7 @@ def cross_entropy(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any
 
     What ``log_softmax``, ``pick`` and a mean do, as one op: classifiers spend much of a small step here.
     """
-    kept, key = _key(xp, x.shape, target, dim, ignore)
+    kept, key = _checked(xp, x.shape, target, dim, ignore)
     picked = log_softmax.forward(xp, x, dim=dim)[key]
     return -xp.where(kept, picked, 0).sum() / kept.sum().astype(x.dtype)
 

@@ -30,6 +30,7 @@ def to_device(xp: Any, x: Any, *, device: tuple[str, int], source: tuple[str, in
     return backends.by_device_type(device[0]).from_host(host, device[1])
 
 
+to_device.crosses = True
 to_device.vjp(x=lambda g, *, device, source: to_device(g, device=source, source=device))
 to_device.batched(shifted())
 

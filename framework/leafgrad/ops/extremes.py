@@ -98,7 +98,7 @@ for _whole in (median, nanmedian, largest, smallest):
 def _median_batched(call: Any) -> Any:
     rows = call.rows(0)
     middle = argmedian(rows, dim=1, skips_nan=call.op is nanmedian)
-    return reshape(gather(rows, middle, dim=1), shape=(call.size,))
+    return reshape(gather(rows, middle, dim=1, inside=True), shape=(call.size,))
 
 
 median.batched(_median_batched)

@@ -2,6 +2,9 @@
 
 ``index`` takes one array per chosen dimension, ``gather`` one that says, for each element of the result, where along
 one dimension it comes from. Each has a transpose that sums into zeros, and a form that writes into a copy.
+
+An index out of range is an error on every device. Where the array library has none of its own, that costs a reduction
+for which the host waits; none where it is said that all are ``inside``, as in rules of what was checked.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from leafgrad.ops.abstract import broadcast
+from leafgrad import backends
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 from leafgrad.ops.geometry import index_axes, index_shape, inverse
@@ -23,10 +26,17 @@ Shape = tuple[int, ...]
 # ---- keys -----------------------------------------------------------------------------------------------------------
 
 
-def _chosen(ndim: int, at: Sequence[Any], dims: tuple[int, ...]) -> tuple[Any, ...]:
+def check(index: Any, size: int, dim: int, inside: bool = False) -> None:
+    """An IndexError if an index is out of range and the array library would not say so."""
+    if not inside:
+        backends.backend_of(index).check_index(index, size, dim)
+
+
+def _chosen(shape: Shape, at: Sequence[Any], dims: tuple[int, ...], inside: bool) -> tuple[Any, ...]:
     """The key of ``index``: arrays at ``dims``, everything elsewhere."""
-    key: list[Any] = [slice(None)] * ndim
+    key: list[Any] = [slice(None)] * len(shape)
     for d, indices in zip(dims, at, strict=True):
+        check(indices, shape[d], d, inside)
         key[d] = indices
     return tuple(key)
 
@@ -36,8 +46,13 @@ def _ladder(xp: Any, n: int, axis: int, ndim: int) -> Any:
     return xp.arange(n, dtype="int64").reshape((1,) * axis + (n,) + (1,) * (ndim - axis - 1))
 
 
-def _along(xp: Any, at: Any, dim: int) -> tuple[Any, ...]:
+def _along(xp: Any, shape: Shape, at: Any, dim: int, inside: bool = False) -> tuple[Any, ...]:
     """The key of ``gather``: ``at`` along ``dim``, each element's own index elsewhere."""
+    if shape:
+        check(at, shape[dim], dim, inside)
+    for d, (n, size) in enumerate(zip(at.shape, shape, strict=True)):
+        if d != dim and n > size:
+            raise IndexError(f"index {n - 1} is out of bounds for dimension {d} with size {size}")
     return tuple(at if d == dim else _ladder(xp, n, d, at.ndim) for d, n in enumerate(at.shape))
 
 
@@ -50,11 +65,12 @@ def _bounds() -> Iterator[None]:
         raise ValueError(str(error)) from None
 
 
-def _spelled_out(xp: Any, shape: Shape, at: Sequence[Any], dims: tuple[int, ...]) -> tuple[Any, ...]:
+def _spelled_out(xp: Any, shape: Shape, at: Sequence[Any], dims: tuple[int, ...], inside: bool) -> tuple[Any, ...]:
     """The key of ``index`` with an array for every dimension."""
     axes = index_axes(len(shape), dims, max(a.ndim for a in at))
     key = [_ladder(xp, n, axes.index(d), len(axes)) if d in axes else None for d, n in enumerate(shape)]
     for d, a in zip(dims, at, strict=True):
+        check(a, shape[d], d, inside)
         key[d] = a.reshape([a.shape[k] if -a.ndim <= k < 0 else 1 for k in axes])
     return tuple(key)
 
@@ -82,72 +98,67 @@ def _flat_index(xp: Any, shape: Shape, key: tuple[Any, ...]) -> Any:
 
 
 @op("linear", "any_dtype")
-def index(xp: Any, x: Any, *at: Any, dims: tuple[int, ...]) -> Any:
+def index(xp: Any, x: Any, *at: Any, dims: tuple[int, ...], inside: bool = False) -> Any:
     """The elements of x at integer arrays ``at``, one for each of ``dims`` (ascending), which broadcast together.
 
     The dimensions of the arrays stand where ``dims`` stood, or first if ``dims`` are not next to each other.
     """
-    return x.take(at[0], axis=dims[0]) if len(dims) == 1 and x.size else x[_chosen(x.ndim, at, dims)]
+    if len(dims) == 1 and x.size:
+        check(at[0], x.shape[dims[0]], dims[0], inside)
+        return x.take(at[0], axis=dims[0])
+    return x[_chosen(x.shape, at, dims, inside)]
 
 
 @op("linear", "any_dtype", transpose_of=index)
-def index_sum(xp: Any, x: Any, *at: Any, shape: Shape, dims: tuple[int, ...]) -> Any:
+def index_sum(xp: Any, x: Any, *at: Any, shape: Shape, dims: tuple[int, ...], inside: bool = False) -> Any:
     """Zeros of ``shape`` with x added where ``index`` would read; the transpose of index."""
-    return _add_at(xp, shape, _spelled_out(xp, shape, at, dims), x)
+    return _add_at(xp, shape, _spelled_out(xp, shape, at, dims, inside), x)
 
 
 index.lower("native", lambda c, e: c.lookup("read", e.params["dims"], at=1))
 index_sum.lower("native", lambda c, e: c.lookup("add", e.params["dims"], at=1))
 
 
-def _parted(ndim: int, at: Sequence[Any], dims: tuple[int, ...]) -> tuple[list[int], int, list[int]]:
-    """The dimensions that stand before those of the arrays in the result, how many these are, and those behind."""
-    kept = [d for d in range(ndim) if d not in dims]
-    first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
-    return kept[:first], max(a.ndim for a in at), kept[first:]
-
-
-@index.shape
-def _index_shape(x: Any, *at: Any, dims: tuple[int, ...]) -> Any:
-    before, _, after = _parted(x.ndim, at, dims)
-    return (*[x.shape[d] for d in before], *broadcast(a.shape for a in at), *[x.shape[d] for d in after])
+index.shape(lambda x, *at, dims: index_shape(x.shape, [a.shape for a in at], dims))
 
 
 @index.chunk
 def _index_rows(call: Any) -> Any:
     """The batch runs along the index arrays, or along a dimension that they do not choose."""
     (x, *at), (axis, *rest), dims = call.inputs, call.axes, call.params["dims"]
-    before, width, after = _parted(x.ndim, at, dims)
+    width = max(a.ndim for a in at)
+    axes = index_axes(x.ndim, dims, width)
     if axis is None:
         found = call.broadcast(first=1)
-        return found and call.on(len(before) + found[0], None, *found[1])
+        return found and call.on(axes.index(found[0] - width), None, *found[1])
     if axis in dims or rest.count(None) < len(rest):
         return None
-    return call.on((*before, *[None] * width, *after).index(axis), axis)
+    return call.on(axes.index(axis), axis)
 
 
 @index_sum.chunk
 def _index_sum_rows(call: Any) -> Any:
     """Its transpose. What is summed over the batch is summed whole, in the order of the elements."""
     axis = call.axes[0]
-    before, width, after = _parted(call.out.ndim, call.inputs[1:], call.params["dims"])
-    to = None if axis is None else (*before, *[None] * width, *after)[axis]
-    return None if to is None else call.on(to, axis, resized=True)
+    axes = index_axes(call.out.ndim, call.params["dims"], max(a.ndim for a in call.inputs[1:]))
+    return None if axis is None or axes[axis] < 0 else call.on(axes[axis], axis, resized=True)
 
 
-index_sum.shape(lambda x, *at, shape: shape)
+index.vjp(x=lambda g, x_shape, at, *, dims: index_sum(g, *at, shape=x_shape, dims=dims, inside=True))
+index_sum.vjp(x=lambda g, at, *, dims: index(g, *at, dims=dims, inside=True))
 
 
 @op("any_dtype")
-def index_put(xp: Any, x: Any, v: Any, *at: Any, dims: tuple[int, ...]) -> Any:
+def index_put(xp: Any, x: Any, v: Any, *at: Any, dims: tuple[int, ...], inside: bool = False) -> Any:
     """x with v (an array that broadcasts, or a number) written where ``index`` would read."""
     out = x.copy()
-    out[_chosen(x.ndim, at, dims)] = v
+    out[_chosen(x.shape, at, dims, inside)] = v
     return out
 
 
 index_put.vjp(
-    x=lambda g, at, *, dims: index_put(g, 0, *at, dims=dims), v=lambda g, at, *, dims: index(g, *at, dims=dims)
+    x=lambda g, at, *, dims: index_put(g, 0, *at, dims=dims, inside=True),
+    v=lambda g, at, *, dims: index(g, *at, dims=dims, inside=True),
 )
 index_put.lower("native", lambda c, e: c.lookup("write", e.params["dims"], at=2))
 index_put.shape(lambda x, v, *at: x.shape)
@@ -189,38 +200,39 @@ class _Batch:
 @index.batched
 def _index_batched(call: Any) -> Any:
     batch = _Batch(call, 1, call.shape(0), call.inside[0])
-    return batch.sorted(index(call.args[0], *batch.at, dims=batch.dims))
+    return batch.sorted(index(call.args[0], *batch.at, dims=batch.dims, inside=call.params["inside"]))
 
 
 @index_sum.batched
 def _index_sum_batched(call: Any) -> Any:
     shape = call.params["shape"]
     batch = _Batch(call, 1, shape, True)
-    return index_sum(batch.chosen(call, 0), *batch.at, shape=(call.size, *shape), dims=batch.dims)
+    x, shape = batch.chosen(call, 0), (call.size, *shape)
+    return index_sum(x, *batch.at, shape=shape, dims=batch.dims, inside=call.params["inside"])
 
 
 @index_put.batched
 def _index_put_batched(call: Any) -> Any:
     batch = _Batch(call, 2, call.shape(0), True)
-    v = call.args[1]
-    return index_put(call.front(0), batch.chosen(call, 1) if hasattr(v, "shape") else v, *batch.at, dims=batch.dims)
+    v = batch.chosen(call, 1) if hasattr(call.args[1], "shape") else call.args[1]
+    return index_put(call.front(0), v, *batch.at, dims=batch.dims, inside=call.params["inside"])
 
 
 # ---- along one dimension ------------------------------------------------------------------------------------------
 
 
 @op("any_dtype")
-def gather(xp: Any, x: Any, at: Any, *, dim: int) -> Any:
+def gather(xp: Any, x: Any, at: Any, *, dim: int, inside: bool = False) -> Any:
     """out[i, j, k] = x[i, at[i, j, k], k] for dim = 1, and alike. ``at`` may be smaller than x. -> at.shape"""
     with _bounds():
-        return x[_along(xp, at, dim)]
+        return x[_along(xp, x.shape, at, dim, inside)]
 
 
 @op("any_dtype", transpose_of=gather)
-def gather_sum(xp: Any, x: Any, at: Any, *, shape: Shape, dim: int) -> Any:
+def gather_sum(xp: Any, x: Any, at: Any, *, shape: Shape, dim: int, inside: bool = False) -> Any:
     """Zeros of ``shape`` with x added where ``gather`` would read; the transpose of gather."""
     with _bounds():
-        return _add_at(xp, shape, _along(xp, at, dim), x)
+        return _add_at(xp, shape, _along(xp, shape, at, dim, inside), x)
 
 
 gather.lower("native", lambda c, e: c.lookup("read", (e.params["dim"],), at=1, along=True))
@@ -237,23 +249,27 @@ def _by_rows(call: Any, resized: bool = False) -> Any:
 
 gather.shape(lambda x, at: x.like(at.shape) if x.ndim == at.ndim else None)
 gather.chunk(_by_rows)
-gather_sum.shape(lambda x, at, *, shape: shape)
 gather_sum.chunk(lambda call: _by_rows(call, resized=True))
+gather.vjp(x=lambda g, x_shape, at, *, dim: gather_sum(g, at, shape=x_shape, dim=dim, inside=True))
+gather_sum.vjp(x=lambda g, at, *, dim: gather(g, at, dim=dim, inside=True))
 
 
 @op("any_dtype")
-def scatter(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
+def scatter(xp: Any, x: Any, at: Any, v: Any, *, dim: int, inside: bool = False) -> Any:
     """x with v (of at's shape, or a number) written where ``gather`` would read."""
     out = x.copy()
     with _bounds():
-        out[_along(xp, at, dim)] = v
+        out[_along(xp, x.shape, at, dim, inside)] = v
     return out
 
 
-scatter.vjp(x=lambda g, at, *, dim: scatter(g, at, 0, dim=dim), v=lambda g, at, *, dim: gather(g, at, dim=dim))
 scatter.lower("native", lambda c, e: c.lookup("write", (e.params["dim"],), at=1, along=True))
 scatter.shape(lambda x, at, v: x.shape)
 scatter.chunk(_by_rows)
+scatter.vjp(
+    x=lambda g, at, *, dim: scatter(g, at, 0, dim=dim, inside=True),
+    v=lambda g, at, *, dim: gather(g, at, dim=dim, inside=True),
+)
 
 
 @op("any_dtype")
@@ -264,14 +280,14 @@ def scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) -
     """
     out = x.copy()
     with _bounds():
-        (xp.maximum if largest else xp.minimum).at(out, _along(xp, at, dim), v)
+        (xp.maximum if largest else xp.minimum).at(out, _along(xp, x.shape, at, dim), v)
     return out
 
 
 def _share(g: Any, out: Any, x: Any, at: Any, v: Any, dim: int) -> Any:
     """The gradient divided by how many of x and v are equal to the result; infinite where that is nan."""
-    hits = _ones_where(g, v == gather(out, at, dim=dim))
-    return g / (_ones_where(g, x == out) + gather_sum(hits, at, shape=tuple(out.shape), dim=dim))
+    hits = _ones_where(g, v == gather(out, at, dim=dim, inside=True))
+    return g / (_ones_where(g, x == out) + gather_sum(hits, at, shape=tuple(out.shape), dim=dim, inside=True))
 
 
 def _ones_where(g: Any, condition: Any) -> Any:
@@ -281,7 +297,8 @@ def _ones_where(g: Any, condition: Any) -> Any:
 scatter_best.vjp(
     x=lambda g, out, x, at, v, *, dim: _ones_where(g, x == out) * _share(g, out, x, at, v, dim),
     v=lambda g, out, x, at, v, *, dim: (
-        _ones_where(g, v == gather(out, at, dim=dim)) * gather(_share(g, out, x, at, v, dim), at, dim=dim)
+        _ones_where(g, v == gather(out, at, dim=dim, inside=True))
+        * gather(_share(g, out, x, at, v, dim), at, dim=dim, inside=True)
     ),
 )
 scatter_best.shape(lambda x, at, v: x.shape)
@@ -300,7 +317,7 @@ def scatter_product(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
     Sorted by index, neighbours are multiplied in log2(n) sweeps; CUDA has no atomic product.
     """
     with _bounds():
-        flat = xp.broadcast_to(_flat_index(xp, x.shape, _along(xp, at, dim)), v.shape).reshape(-1)
+        flat = xp.broadcast_to(_flat_index(xp, x.shape, _along(xp, x.shape, at, dim)), v.shape).reshape(-1)
     order = xp.argsort(flat, kind="stable")
     target, run, reach = flat[order], v.reshape(-1)[order], 1
     while reach < len(target):
@@ -324,7 +341,9 @@ def _without_zeros(x: Any, at: Any, v: Any, dim: int) -> tuple[Any, Any]:
     """The product of what is not zero at each index, and how many zeros there are."""
     one = new_full(x, shape=(), value=1)
     product = scatter_product(where(x == 0, 1, x), at, where(v == 0, 1, v), dim=dim)
-    return product, where(x == 0, one, 0) + gather_sum(where(v == 0, one, 0), at, shape=tuple(x.shape), dim=dim)
+    return product, where(x == 0, one, 0) + gather_sum(
+        where(v == 0, one, 0), at, shape=tuple(x.shape), dim=dim, inside=True
+    )
 
 
 def _product_x(g: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
@@ -333,7 +352,12 @@ def _product_x(g: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
 
 def _product_v(g: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
     product, zeros = _without_zeros(x, at, v, dim)
-    return _others(gather(g, at, dim=dim), v, gather(product, at, dim=dim), gather(zeros, at, dim=dim))
+    return _others(
+        gather(g, at, dim=dim, inside=True),
+        v,
+        gather(product, at, dim=dim, inside=True),
+        gather(zeros, at, dim=dim, inside=True),
+    )
 
 
 scatter_product.vjp(x=_product_x, v=_product_v)

@@ -182,6 +182,25 @@ def _source(node: Any, data: Any) -> str:
     return ""
 
 
+def bad_gradient(node: Any, edge: Any, got: str, expected: str) -> RuntimeError:
+    """Of a vjp rule whose result is no gradient of its argument."""
+    op = node.op
+    names = getattr(getattr(op, "signature", None), "arguments", ())
+    found = dict.fromkeys(
+        f"{names[op.signature.slot(i)]}{position(op, i)}" for i, e in enumerate(node.edges) if e is edge and names
+    )
+    where = f"op {op.name!r}, rule for {' or '.join(map(repr, found))}" if found else node.name()
+    return RuntimeError(f"{where}: {got}, expected {expected}")
+
+
+def foreign(op: Any, backend: Any, result: Any) -> TypeError:
+    """Of a forward whose result is no array of the library that its arguments are of."""
+    return TypeError(
+        f"op {op.name!r}: expected its forward to return an array of {backend.name!r}, as its arguments are, got "
+        f"{'nothing' if result is None else type(result).__name__}; compute with xp"
+    )
+
+
 def no_rule(op: Any, argument: str) -> str:
     return (
         f"op {op.name!r} has no gradient for its argument {argument!r}: detach() it, or define "

@@ -44,11 +44,20 @@ class Op(Declarations):
     function: Any
     reflected: Any
     transparent = False  # whether it only hands an unbatched argument to vmap, once; other uses of that go past it
+    batching: Callable[[Any], Any] | None = None
+    shares = False  # whether it only hands an argument over to a batch, once; other uses of that go past it
+    crosses = False  # whether its result lies on another device than its arguments
 
     def __init__(self, forward: Forward, name: str, traits: frozenset[str], signature: Signature) -> None:
         super().__init__(forward, name, traits, signature)
         self.label = "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward0"
         self.arity = 0 if signature.variadic else len(signature.arguments)
+        self.__doc__ = forward.__doc__
+        self.__module__ = forward.__module__
+        self.kernels: dict[str, Forward] = {}
+        self.table: dict[type, tuple[Forward, Any]] = {}
+        self.calls: dict[str, Call] = {}
+        self.arity = 0 if self.signature.variadic else len(self.signature.arguments)
         self.differentiable = "nondifferentiable" not in traits
         self.keeps_dtype = not traits & {"comparison", "any_dtype"}
         self.mixes_dtypes = "any_dtype" in traits
@@ -70,6 +79,9 @@ class Op(Declarations):
 
     def __str__(self) -> str:
         return describe.description(self)
+
+    def __reduce__(self) -> str:
+        return self.forward.__qualname__  # a pickle has the op's name, and copies are the op itself
 
     # ---- dispatch ---------------------------------------------------------------------------------------------
 

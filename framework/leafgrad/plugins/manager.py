@@ -211,7 +211,7 @@ class Manager:
         others = [other for other in self._pluggy.get_plugins() if other is not plugin]
         contribution: Contribution = {}
         for name in sorted(callers):
-            for listed in self._pluggy.subset_hook_caller(name, others)():
+            for listed in self._pluggy.subset_hook_caller(name, others)() or [None]:  # pluggy drops None
                 if not isinstance(listed, list | tuple):
                     raise PluginError(f"{record}: expected {name} to return a list, got {type(listed).__name__}")
                 contribution.setdefault(name, []).extend(listed)

@@ -98,7 +98,7 @@ def _arg(op: Any, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
 
 def _found(indices: Tensor, input: Tensor, dim: int, keepdim: bool) -> Found:
     """The elements of ``input`` at ``indices``, whose ``dim`` has size 1, and the indices."""
-    values = index.gather(input, indices, dim=dim)
+    values = index.gather(input, indices, dim=dim, inside=True)
     if not keepdim and input.ndim:
         shape = input.shape[:dim] + input.shape[dim + 1 :]
         values, indices = reshape(values, shape=tuple(shape)), reshape(indices, shape=tuple(shape))
@@ -228,13 +228,13 @@ def quantile(
     if not n:
         raise RuntimeError("quantile() input tensor must be non-empty")
     order = argsort(x, dim=x.ndim - 1, descending=False)
-    ranked = index.gather(x, order, dim=x.ndim - 1)
+    ranked = index.gather(x, order, dim=x.ndim - 1, inside=True)
     spoilt = ops.any(compare.isnan(x), dim=(x.ndim - 1,), keepdim=True)
     rank = _ROUNDINGS[interpolation](select.where(spoilt, float(n - 1), at * (n - 1)))  # nan is sorted last
     below = rounding.floor(rank)
     shape = (*x.shape[:-1], at.shape[0])
     low, high = (
-        index.gather(ranked, expand(cast(p, dtypes.int64), shape=shape), dim=x.ndim - 1)
+        index.gather(ranked, expand(cast(p, dtypes.int64), shape=shape), dim=x.ndim - 1, inside=True)
         for p in (below, rounding.ceil(rank))
     )
     found = low if interpolation in _PICKING else lerp(low, high, rank - below)  # (..., levels)

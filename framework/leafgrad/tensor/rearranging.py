@@ -162,7 +162,7 @@ def repeat_interleave(
         if min(counts) < 0:
             raise RuntimeError(f"repeats can not be negative, got {min(counts)}")
         at = copied([i for i, n in enumerate(counts) for _ in range(n)], None, input.device).to(kind)
-        out: Tensor = index_ops.index(input, at, dims=(d,))
+        out: Tensor = index_ops.index(input, at, dims=(d,), inside=True)
         return out
     if counts < 0:
         raise RuntimeError(f"repeats can not be negative, got {counts}")

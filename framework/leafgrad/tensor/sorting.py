@@ -42,7 +42,7 @@ def _taken(input: Tensor, order: Tensor, dim: int) -> Tensor:
     """The values at ``order`` along ``dim``."""
     if not input._data.ndim:
         return input.clone()
-    out: Tensor = gather(input, order, dim=arguments.one_dim(input, dim))
+    out: Tensor = gather(input, order, dim=arguments.one_dim(input, dim), inside=True)
     return out
 
 

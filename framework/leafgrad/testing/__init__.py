@@ -1,6 +1,8 @@
-"""Help for tests: comparing, random tensors, and a stand-in device, in ``leafgrad.testing.fake``."""
+"""Help for tests: comparing, random tensors, checks of ops and of backends; ``fake`` in it is a stand-in device."""
 
+from leafgrad.testing.backends import check_backend
 from leafgrad.testing.comparison import assert_close
+from leafgrad.testing.conformance import CHECKS, ConformanceError, Report, check_op
 from leafgrad.testing.making import make_tensor
 
-__all__ = ["assert_close", "make_tensor"]
+__all__ = ["CHECKS", "ConformanceError", "Report", "assert_close", "check_backend", "check_op", "make_tensor"]

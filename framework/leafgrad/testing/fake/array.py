@@ -74,14 +74,14 @@ class FakeArray:
 
     def __getitem__(self, key: Any) -> Any:
         _note_mask("FakeArray.__getitem__", key)
-        parts = key if isinstance(key, tuple) else (key,)
+        parts = wrapped(self, key)
         if not any(part is Ellipsis for part in parts):
             parts = (*parts, Ellipsis)  # a view of no axes where NumPy alone gives a scalar
         return run(np.ndarray.__getitem__, (self, parts))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         _note_mask("FakeArray.__setitem__", key)
-        run(np.ndarray.__setitem__, (self, key, value))
+        run(np.ndarray.__setitem__, (self, wrapped(self, key), value))
 
     def __len__(self) -> int:
         return len(self._hidden)
@@ -221,10 +221,34 @@ class Function:
         refuse_keywords(name, lacking.intersection(kwargs))
         if name in surface.SYNCHRONISING or (name == "where" and len(args) == 1):
             SYNCS.append(f"xp.{name}")
+        if name in surface.WRAPS:
+            kwargs = {"mode": "wrap", **kwargs}  # as CuPy's do, without a word
         if name == "repeat" and any(isinstance(arg, FakeArray) for arg in args[1:]):
             SYNCS.append("xp.repeat with an array of repeats")
         result = run(self._function, (*self._bound, *args), kwargs)
         return new_array(np.asarray(result)) if name in surface.GIVES_0D else result
+
+
+def wrapped(array: FakeArray, key: Any) -> tuple[Any, ...]:
+    """A key whose arrays of indices count around, as CuPy's do, where NumPy has an IndexError."""
+    parts = key if isinstance(key, tuple) else (key,)
+    taken = [0 if part is None or part is Ellipsis else _axes(part) for part in parts]
+    axis, found = 0, []
+    for part, axes in zip(parts, taken, strict=True):
+        if part is Ellipsis:
+            axis += array.ndim - sum(taken)
+        if isinstance(part, list):
+            part = new_array(np.asarray(part, None if part else "int64"), index=array._index)
+        if isinstance(part, FakeArray) and part.dtype != bool and axis < array.ndim and array.shape[axis]:
+            part = new_array(part._hidden % array.shape[axis], index=part._index)
+        found.append(part)
+        axis += axes
+    return tuple(found)
+
+
+def _axes(part: Any) -> int:
+    """How many axes an entry of a key chooses from."""
+    return part.ndim if isinstance(part, FakeArray) and part.dtype == bool else 1
 
 
 def run(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:

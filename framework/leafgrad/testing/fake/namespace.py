@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from leafgrad.testing.fake import surface
-from leafgrad.testing.fake.array import FakeArray, Function, refuse_keywords, run
+from leafgrad.testing.fake.array import FakeArray, Function, refuse_keywords, run, wrapped
 
 
 class _Ufunc(Function):
@@ -28,7 +28,12 @@ class _Ufunc(Function):
             raise AttributeError(f"ufuncs of CuPy have no attribute {name!r}")
         if self.__name__ not in surface.UFUNC_METHODS.get(name, (self.__name__,)):
             raise NotImplementedError(f"xp.{self.__name__}.{name}: CuPy has none")
+        if name == "at":
+            return self._at
         return Function(getattr(self._function, name), f"{self.__name__}.{name}")
+
+    def _at(self, array: FakeArray, key: Any, *values: Any) -> None:
+        run(self._function.at, (array, wrapped(array, key), *values))
 
 
 class Namespace:

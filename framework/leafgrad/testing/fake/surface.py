@@ -71,6 +71,9 @@ SYNCHRONISING: Final = _names(
 )
 """Functions that make the host wait, most because the shape of their result depends on values."""
 
+WRAPS: Final = _names("take put")
+"""Functions in which an index out of range counts around, as it does in indexing and in the `at` of a ufunc."""
+
 GIVES_0D: Final = frozenset({"allclose", "array_equal", "array_equiv"})
 """Functions that give a bool in NumPy and an array on the device in CuPy."""
 

@@ -1,0 +1,132 @@
+"""``check_op``: all checks of an op, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from leafgrad import devices
+from leafgrad.ops.traits import TRAITS
+from leafgrad.testing.conformance import (
+    batches,
+    elsewhere,
+    gradients,
+    memory,
+    programs,
+    samples as sampling,
+    traits,
+    values,
+)
+from leafgrad.testing.conformance.report import Report, Result, outcome
+from leafgrad.testing.conformance.subject import Subject
+
+Check = Callable[[Subject], None]
+
+CHECKS: Final[dict[str, Check]] = {
+    "forward": values.forward,
+    "values": values.values,
+    "precision": values.precision,
+    "arrays": values.arrays,
+    "inputs": memory.inputs,
+    "aliases": memory.aliases,
+    "layouts": memory.layouts,
+    "gradients": gradients.gradients,
+    "jvp": gradients.jvp,
+    "backward": gradients.backward,
+    "vmap": batches.batched,
+    "dims": programs.dims,
+    "shapes": programs.shapes,
+    "compile": programs.compiled,
+    "chunks": programs.chunks,
+    "stand-in": elsewhere.stand_in,
+    "pickle": elsewhere.pickled,
+    "elementwise": traits.elementwise,
+    "linear": traits.linear,
+    "bilinear": traits.bilinear,
+    "reduction": traits.reduction,
+    "comparison": traits.comparison,
+    "view": traits.view,
+    "nondifferentiable": traits.nondifferentiable,
+    "float": traits.default_dtype,
+    "promote": traits.promote,
+}
+"""Name -> check."""
+
+CLAIMED: Final = {name: name for name in TRAITS if name in CHECKS} | {"dims": "reduction"}
+"""Checks that run where the op claims a trait."""
+
+BY_VALUE: Final = frozenset(CHECKS) - {"forward", "inputs", "aliases", "backward", "pickle", "nondifferentiable"}
+"""Checks that compare one call with another, which those of a random op are not."""
+
+FLOATS: Final = ("float64", "float32", "float16")
+
+
+def check_op(
+    op: Any,
+    samples: Iterable[Any] | None = None,
+    reference: Callable[..., Any] | None = None,
+    orders: int = 3,
+    *,
+    device: Any = "cpu",
+    dtypes: Iterable[str] = FLOATS,
+    rtol: float = 1e-12,
+    executors: Iterable[str] | None = None,
+    checks: Iterable[str] | None = None,
+) -> Report:
+    """Check an op, or a function of tensors: values, gradients, traits, vmap, compile, devices, memory.
+
+    Args:
+        samples: ``(args, params)`` each: a tuple of NumPy arrays, numbers or None, and a dict. Where the op is
+            differentiated, float64 arrays away from points at which it is not smooth. By default they are drawn in
+            [0.1, 0.9) where the traits tell what the op takes: elementwise ops, and reductions of one array.
+        reference: the same of NumPy arrays, with the same parameters; it is given float64.
+        orders: how often to differentiate; 0 for never.
+        device: where values and gradients of the lower precisions are computed.
+        dtypes: what floating-point arrays are brought to; empty to take them as they are.
+        rtol: relative and absolute tolerance of values in float64.
+        executors: the names of those that run it compiled; by default all that are installed and run on the CPU.
+        checks: the names of those to run, of ``CHECKS``; all by default.
+
+    Returns:
+        The report: what passed, and what was left out for which reason.
+
+    Raises:
+        ConformanceError: some checks failed; an AssertionError that names each. ValueError: no such check, or the op
+        needs samples.
+    """
+    report = examine(
+        op, samples, reference, orders, device=device, dtypes=dtypes, rtol=rtol, executors=executors, checks=checks
+    )
+    report.require()
+    return report
+
+
+def examine(
+    op: Any,
+    samples: Iterable[Any] | None = None,
+    reference: Callable[..., Any] | None = None,
+    orders: int = 3,
+    *,
+    device: Any = "cpu",
+    dtypes: Iterable[str] = FLOATS,
+    rtol: float = 1e-12,
+    executors: Iterable[str] | None = None,
+    checks: Iterable[str] | None = None,
+) -> Report:
+    """The report of ``check_op``, whatever it says."""
+    wanted = list(CHECKS if checks is None else [checks] if isinstance(checks, str) else checks)
+    unknown = [name for name in wanted if name not in CHECKS]
+    if unknown:
+        raise ValueError(f"check_op: checks: unknown check {unknown[0]!r}; expected some of {', '.join(CHECKS)}")
+    found = sampling.drawn(op) if samples is None else sampling.given(samples)
+    chosen = None if executors is None else tuple(executors)
+    subject = Subject(op, found, reference, orders, devices.device(device), tuple(dtypes), rtol, chosen)
+    report = Report(f"{'op' if subject.traits or hasattr(op, 'signature') else 'function'} {subject.name!r}")
+    for name in wanted:
+        if name not in CLAIMED or CLAIMED[name] in subject.traits:
+            drawn = "random" in subject.traits and name in BY_VALUE
+            result = Result(name, "skipped", "the op is random", 0.0) if drawn else outcome(name, CHECKS[name], subject)
+            report.results.append(result)
+            if name == "forward" and result.outcome == "failed":
+                break  # every other would fail alike
+    return report

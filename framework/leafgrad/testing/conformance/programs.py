@@ -1,0 +1,213 @@
+"""Compiled, an op gives what it gives eagerly: shapes that a trace states, and values by every executor."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import leafgrad
+from leafgrad import plugins
+from leafgrad.autograd import grad
+from leafgrad.compile import trace
+from leafgrad.compile.replay import run
+from leafgrad.ops.op import Op
+from leafgrad.ops.trigonometric import cos, sin
+from leafgrad.testing.conformance.batches import batches, mapped
+from leafgrad.testing.conformance.report import Skip
+from leafgrad.testing.conformance.subject import Sample, Subject, difference, host, tensor
+
+ROWS = 130  # of a batch: two chunks or more, the last one shorter
+Function = Callable[..., tuple[Any, ...]]
+
+
+def shapes(subject: Subject) -> None:
+    """The shapes and dtypes that a trace states are those that the op gives."""
+    for sample in subject.samples:
+        for dtype in subject.dtypes if sample.floats and subject.dtypes else [""]:
+            low = sample.of(dtype) if dtype else sample
+            given = [tensor(low.args[i], "cpu") for i in low.arrays]
+            graph = trace(together(subject, [low]), *given)
+            at = dict(zip(graph.inputs, [host(given[s.index]) for s in graph.inputs.values()], strict=True))
+            for equation in graph.equations:
+                made = run(equation, at)
+                at.update(zip(equation.outputs, made if equation.several else (made,), strict=True))
+                for stated in equation.outputs:
+                    real = at[stated]
+                    if (stated.shape, stated.dtype) != (real.shape, real.dtype.name):
+                        raise subject.fault(
+                            low, f"{real.dtype} {real.shape}, as the op gives", f"{stated.dtype} {stated.shape}",
+                            "mend the shape rule, or the trait from which one follows", f"predicted for {equation}",
+                        )  # fmt: skip
+
+
+def together(subject: Subject, samples: list[Sample]) -> Function:
+    """All calls as one function of the arrays of all samples."""
+
+    def function(*given: Any) -> tuple[Any, ...]:
+        rest = iter(given)
+        found: list[Any] = []
+        for sample in samples:
+            args = [next(rest) if isinstance(a, np.ndarray) else a for a in sample.args]
+            found += subject.run(sample, args)
+        return tuple(found)
+
+    return function
+
+
+def tensors(subject: Subject, samples: list[Sample]) -> list[Any]:
+    """The arrays of all samples; those with a gradient rule require grad."""
+    found = []
+    for sample in samples:
+        given = subject.tensors(sample, subject.differentiable(sample), "cpu")
+        found += [given[i] for i in sample.arrays]
+    return found
+
+
+def differentiated(function: Function) -> Function:
+    """The results, and the first and second derivatives of a sum of them."""
+
+    def derived(*given: Any) -> tuple[Any, ...]:
+        inputs = [g for g in given if g.requires_grad]
+        found = function(*given)
+        parts = [(sin(r) * 1.5).sum() for r in found if r.requires_grad]
+        if not parts:
+            return found
+        first = grad(sum(parts[1:], parts[0]), inputs, create_graph=True, materialize_grads=True)
+        again = sum(((cos(g) + g * x).sum() for g, x in zip(first, inputs, strict=True)), parts[0] * 0.0)
+        return *found, *first, *grad(again, inputs, materialize_grads=True)
+
+    return derived
+
+
+def dims(subject: Subject) -> None:
+    """A negative ``dim`` counts from the end: eagerly, under vmap and compiled."""
+    done = False
+    for sample in subject.samples:
+        dim = sample.params.get("dim")
+        if dim is None or not sample.arrays:
+            continue
+        ndim = max(sample.args[i].ndim for i in sample.arrays)
+        several = isinstance(dim, tuple)
+        turned = tuple(d % ndim - ndim for d in (dim if several else (dim,))) if ndim else ()
+        if not turned:
+            continue
+        done = True
+        negative = Sample(sample.number, sample.args, sample.params | {"dim": turned if several else turned[0]})
+        given = tensors(subject, [sample])
+        ways: dict[str, Callable[[Sample], Function]] = {
+            "": lambda s: together(subject, [s]),
+            "under vmap": lambda s: filled(s, mapped(subject, s, tuple(0 if i in s.arrays else None
+                                                                     for i in range(len(s.args))))),
+        }  # fmt: skip
+        for what, way in ways.items():
+            arrays = [tensor(np.stack([host(g.detach())] * 2), "cpu") for g in given] if what else given
+            want = [host(r.detach()) for r in way(sample)(*arrays)]
+            for r, w in zip(way(negative)(*arrays), want, strict=True):
+                subject.compare(negative, host(r.detach()), w, subject.rtol, "take dim modulo ndim", what)
+        for executor in names_of(subject):
+            compare(subject, [negative], together(subject, [negative]), given, executor, "")
+    if not done:
+        raise Skip("no sample has a dim")
+
+
+def compiled(subject: Subject) -> None:
+    """Every executor gives what eager does: the results, and two derivatives."""
+    samples = subject.samples
+    smooth = subject.orders >= 2 and "nondifferentiable" not in subject.traits
+    function = together(subject, samples)
+    given, what = tensors(subject, samples), ""
+    if smooth:
+        function, what = differentiated(function), "with two derivatives"
+    names = names_of(subject)
+    for executor in names:
+        compare(subject, samples, function, given, executor, what)
+
+
+def chunks(subject: Subject) -> None:
+    """The same for a batch that is long enough for executors to go through it in parts."""
+    found = chunked(subject)
+    if not found:
+        raise Skip("the op has no batching rule, or no sample has elements")
+    for sample, function, given in found:
+        for executor in names_of(subject):
+            compare(subject, [sample], function, given, executor, f"a batch of {ROWS}")
+
+
+def names_of(subject: Subject) -> list[str]:
+    """The executors asked for, or all that are installed and run programs on the CPU."""
+    if subject.executors is not None:
+        return list(subject.executors)
+    plugins.load()
+    found = []
+    for spec in plugins.executors():
+        if getattr(plugins.resolve(spec.target), "device_type", None) in (None, "cpu"):
+            found.append(spec.name)
+    return found
+
+
+def chunked(subject: Subject) -> list[tuple[Sample, Function, list[Any]]]:
+    """The op and its derivatives on a long batch, where it has a batching rule."""
+    found = []
+    for group in batches(subject, ROWS):
+        sample, places = group[0], group[0].arrays
+        if not any(sample.args[i].size for i in places):
+            continue
+        dims = tuple(0 if i in places else None for i in range(len(sample.args)))
+        whole = [tensor(np.stack([s.args[i] for s in group]), "cpu") for i in places]
+        function = filled(sample, mapped(subject, sample, dims))
+        if isinstance(subject.op, Op) and subject.op.batching is None:
+            return []
+        smooth = [places.index(i) for i in subject.differentiable(sample)] if subject.orders else []
+        for k in smooth:
+            whole[k].requires_grad_()
+        found.append((sample, differentiated(function) if smooth else function, whole))
+    return found
+
+
+def filled(sample: Sample, function: Function) -> Function:
+    """The function of the arrays alone, the other arguments being those of the sample."""
+
+    def of_arrays(*given: Any) -> tuple[Any, ...]:
+        rest = iter(given)
+        return function(*[next(rest) if isinstance(a, np.ndarray) else a for a in sample.args])
+
+    return of_arrays
+
+
+def compare(
+    subject: Subject, samples: list[Sample], function: Function, given: list[Any], executor: str, what: str
+) -> None:
+    """A Fault unless the compiled function gives at each call what the function does."""
+    want = [host(r.detach()).copy() for r in function(*given)]
+    where = f"executor {executor!r}" + (f", {what}" if what else "")
+    remedy = "mend the trait or declaration of the op that does not hold"
+    step = leafgrad.compile(function, executor=executor)
+    step(*given)  # the first call runs eagerly
+    for _ in range(2):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            results = step(*given)
+        for warning in said:  # an executor that compares by itself tells what differs; NumPy tells of nan and inf
+            if issubclass(warning.category, RuntimeWarning) and "encountered in" not in str(warning.message):
+                raise subject.fault(samples[0], "the same by this executor", str(warning.message), remedy, where)
+        for k, (r, w) in enumerate(zip(results, want, strict=True)):
+            finite = np.abs(w[np.isfinite(w)]) if w.dtype.kind == "f" else np.zeros(0)
+            rtol = {"float32": 1e-5, "float16": 1e-2}.get(w.dtype.name, 1e-10)
+            scale = max(1.0, float(finite.max(initial=0.0)))
+            wrong = difference(host(r.detach()), w, rtol if w.dtype.kind != "f" else rtol * scale)
+            if wrong is not None:
+                raise subject.fault(samples[0] if len(samples) == 1 else blamed(subject, samples, executor, what),
+                                    *wrong, remedy, f"{where}, result {k}")  # fmt: skip
+
+
+def blamed(subject: Subject, samples: list[Sample], executor: str, what: str) -> Sample:
+    """Raise for the first sample that differs on its own; the first of all if none does."""
+    for sample in samples:
+        function = together(subject, [sample])
+        if what:
+            function = differentiated(function)
+        compare(subject, [sample], function, tensors(subject, [sample]), executor, what)
+    return samples[0]

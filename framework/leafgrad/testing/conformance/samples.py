@@ -1,0 +1,81 @@
+"""Samples: those that are given, and those that can be drawn for an op from its signature and traits."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from leafgrad.ops.op import Op
+from leafgrad.ops.signature import REQUIRED
+from leafgrad.testing.conformance.subject import Sample
+
+UNARY = [((3, 4),), ((),), ((0, 2),)]
+BINARY = [((2, 3), (2, 3)), ((2, 1), (3,)), ((2,), ()), ((0, 2), (2,))]
+DIMS: tuple[Any, ...] = (0, 2, (1,), (0, 2), (0, 1, 2))
+LOW, HIGH = 0.1, 0.9  # where nearly all functions are defined
+
+
+def given(samples: Iterable[Any]) -> list[Sample]:
+    """Samples from ``(args, params)``; lists among the arguments become arrays.
+
+    Raises:
+        ValueError: there are none, or one is not of this form.
+    """
+    found = []
+    for number, pair in enumerate(samples):
+        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], dict)):
+            raise ValueError(f"check_op: samples[{number}]: expected (args, params), a tuple and a dict, got {pair!r}")
+        args = pair[0] if isinstance(pair[0], tuple | list) else (pair[0],)
+        arrays = [np.asarray(a) if isinstance(a, list | np.generic) else a for a in args]
+        found.append(Sample(number, tuple(arrays), dict(pair[1])))
+    if not found:
+        raise ValueError("check_op: expected at least one sample, got none")
+    return found
+
+
+def drawn(op: Any) -> list[Sample]:
+    """Samples of an elementwise op or a reduction: float64 in [0.1, 0.9), with and without dimensions and elements.
+
+    Raises:
+        ValueError: what the op takes cannot be told.
+    """
+    if not isinstance(op, Op):
+        raise _needed(op, "what a function takes cannot be told")
+    rng = np.random.default_rng(0)
+    needed = [p for p, default in op.signature.parameters.items() if default is REQUIRED]
+    count = op.signature.required
+    if op.signature.variadic or not count:
+        raise _needed(op, "it takes any number of arrays" if op.signature.variadic else "it takes no arrays")
+    if "elementwise" in op.traits and not needed:
+        shapes: list[Any] = UNARY if count == 1 else [s + (s[0],) * (count - 2) for s in BINARY]
+        return given((tuple(rng.uniform(LOW, HIGH, s) for s in case), {}) for case in shapes)
+    if "reduction" in op.traits and count == 1 and needed in (["dim"], []) and "dim" in op.signature.parameters:
+        x = rng.uniform(LOW, HIGH, (2, 3, 4))
+        keeps = [{}, {"keepdim": True}] if "keepdim" in op.signature.parameters else [{}]
+        choices = ({"dim": d, **k} for d, k in itertools.product(DIMS, keeps))
+        runs = [((x,), params) for params in choices if _takes(op, x, params)]
+        if runs:
+            return given(runs)
+        raise _needed(op, "it runs with no dim of an array of three dimensions")
+    if needed:
+        raise _needed(op, f"it has parameters without a default: {', '.join(needed)}")
+    raise _needed(op, "its traits do not tell the shapes of what it takes")
+
+
+def _takes(op: Op, x: Any, params: dict[str, Any]) -> bool:
+    """Whether the op takes such a dim: some take an int alone."""
+    try:
+        op(x, **params)
+    except (TypeError, RuntimeError):
+        return False
+    return True
+
+
+def _needed(op: Any, reason: str) -> ValueError:
+    name = getattr(op, "name", None) or getattr(op, "__name__", repr(op))
+    return ValueError(
+        f"check_op: {name!r} needs samples, since {reason}; pass samples=[((array, ...), {{'parameter': value}}), ...]"
+    )

@@ -1,0 +1,180 @@
+"""What is checked: an op or a function of tensors, with samples, as arrays and as tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from leafgrad import backends, devices
+from leafgrad.ops import carriers, messages
+from leafgrad.ops.op import Op
+from leafgrad.tensor.tensor import Tensor
+from leafgrad.testing.conformance.report import Fault
+
+TOLERANCES = {"float32": 2e-5, "float16": 1e-2}
+"""Relative and absolute tolerance of values in the lower precisions."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One call: arguments (NumPy arrays, numbers or None) and parameters.
+
+    Attributes:
+        number: its place in the list of samples.
+    """
+
+    number: int
+    args: tuple[Any, ...]
+    params: dict[str, Any]
+
+    @property
+    def arrays(self) -> list[int]:
+        """The places of the arguments that are arrays."""
+        return [i for i, a in enumerate(self.args) if isinstance(a, np.ndarray)]
+
+    @property
+    def floats(self) -> list[int]:
+        """The places of those of floating-point numbers."""
+        return [i for i in self.arrays if self.args[i].dtype.kind == "f"]
+
+    def of(self, dtype: str) -> Sample:
+        """The same with floating-point arrays of another precision."""
+        return self.mapped(self.floats, lambda a: a.astype(dtype))
+
+    def mapped(self, places: Sequence[int], function: Callable[[Any], Any]) -> Sample:
+        """The same with ``function`` applied to some of the arguments."""
+        args = [np.asarray(function(a)) if i in places else a for i, a in enumerate(self.args)]
+        return Sample(self.number, tuple(args), self.params)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What ``check_op`` was given.
+
+    Attributes:
+        op: an Op, or a function of tensors.
+        samples: calls of it.
+        reference: the same of NumPy arrays, computing in float64; None if there is none.
+        orders: how often it is differentiated.
+        device: where values and gradients are checked.
+        dtypes: the dtypes that floating-point arrays are brought to; () to take all as they are.
+        rtol: relative and absolute tolerance in float64.
+        executors: those that run it compiled; None for all that are installed and run programs on the CPU.
+    """
+
+    op: Any
+    samples: list[Sample]
+    reference: Callable[..., Any] | None
+    orders: int
+    device: Any
+    dtypes: tuple[str, ...]
+    rtol: float
+    executors: tuple[str, ...] | None = None
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the op, or of the function."""
+        return str(getattr(self.op, "name", None) or getattr(self.op, "__name__", repr(self.op)))
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """Those of the op; a function has none."""
+        return self.op.traits if isinstance(self.op, Op) else frozenset()
+
+    def argument(self, i: int) -> str:
+        """The name of the i-th argument."""
+        if not isinstance(self.op, Op):
+            return str(i)
+        return self.op.signature.arguments[self.op.signature.slot(i)] + messages.position(self.op, i)
+
+    def differentiable(self, sample: Sample) -> list[int]:
+        """The floating-point arguments that have a gradient rule."""
+        if not isinstance(self.op, Op):
+            return sample.floats
+        names = self.op.signature.arguments
+        return [i for i in sample.floats if names[self.op.signature.slot(i)] in self.op.calls]
+
+    def call(self, sample: Sample) -> str:
+        """``sample 2, mul(x: float32 (3,), y: 2.0)``, for errors."""
+        if isinstance(self.op, Op):
+            return f"sample {sample.number}, {messages.call(self.op, sample.args, sample.params)}"
+        parts = [messages.describe(a) for a in sample.args]
+        parts += [f"{k}={messages.describe(v)}" for k, v in sample.params.items()]
+        return f"sample {sample.number}, {self.name}({', '.join(parts)})"
+
+    def run(self, sample: Sample, args: Sequence[Any] | None = None) -> tuple[Any, ...]:
+        """The results for other arguments, or for those of the sample as tensors, always as a tuple."""
+        given = self.tensors(sample) if args is None else args
+        return outputs(self.op(*given, **sample.params))
+
+    def tensors(self, sample: Sample, grads: Sequence[int] = (), device: Any = None) -> list[Any]:
+        """The arguments with arrays as tensors in memory of their own, of which those at ``grads`` require grad."""
+        place = self.device if device is None else device
+        made = [tensor(a, place) if isinstance(a, np.ndarray) else a for a in sample.args]
+        for i in grads:
+            made[i].requires_grad_()
+        return made
+
+    def fault(self, sample: Sample, expected: Any, got: Any, remedy: str, what: str = "") -> Fault:
+        """The error of a check."""
+        where = self.call(sample) + (f", {what}" if what else "")
+        return Fault(f"{where}: expected {expected}, got {got}; {remedy}")
+
+    def compare(self, sample: Sample, got: Any, want: Any, rtol: float, remedy: str, what: str = "") -> None:
+        """A Fault unless two NumPy arrays are equal in shape and dtype, and close."""
+        wrong = difference(got, want, rtol)
+        if wrong is not None:
+            raise self.fault(sample, *wrong, remedy, what)
+
+    def each_dtype(self) -> Iterator[tuple[str, Sample]]:
+        """Every sample in each of the dtypes, or as it is."""
+        for sample in self.samples:
+            for dtype in self.dtypes if sample.floats else ():
+                yield dtype, sample.of(dtype)
+            if not self.dtypes or not sample.floats:
+                kinds = [str(sample.args[i].dtype.name) for i in sample.floats or sample.arrays]
+                yield kinds[0] if kinds else "", sample
+
+
+def outputs(result: Any) -> tuple[Any, ...]:
+    """One result or several as a tuple."""
+    return tuple(result) if isinstance(result, tuple | list) else (result,)
+
+
+def tensor(array: Any, device: Any) -> Tensor:
+    """A NumPy array as a tensor in memory of its own."""
+    place = devices.device(device)
+    made: Tensor = carriers.alias(backends.by_device_type(place.type).from_host(array, place.index or 0))
+    return made
+
+
+def host(value: Any) -> Any:
+    """A tensor or raw array as a NumPy array; anything else as it is."""
+    data = getattr(value, "_data", value)
+    if not hasattr(data, "dtype"):
+        return data
+    backend = backends.backend_of(data)
+    return backend.to_host(backend.wrap(data))
+
+
+def difference(got: Any, want: Any, rtol: float) -> tuple[str, str] | None:
+    """What was expected and what came, in words, where two NumPy arrays differ in shape, dtype or values."""
+    if got.shape != want.shape:
+        return f"shape {want.shape}", str(got.shape)
+    if got.dtype != want.dtype:
+        return f"dtype {want.dtype.name}", got.dtype.name
+    same = got == want if want.dtype.kind != "f" else close(got.astype("float64"), want.astype("float64"), rtol)
+    if np.all(same):
+        return None
+    at = tuple(int(k) for k in np.argwhere(~np.asarray(same))[0])
+    where = f" at {at}" if at else ""
+    return f"{want[at]!s}{where}", f"{got[at]!s} ({np.count_nonzero(~same)} of {want.size} differ)"
+
+
+def close(got: Any, want: Any, rtol: float) -> Any:
+    """Where two arrays of float64 are close. nan is close to nan."""
+    return np.isclose(got, want, rtol=rtol, atol=rtol, equal_nan=True)

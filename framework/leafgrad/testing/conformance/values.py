@@ -1,0 +1,82 @@
+"""What an op computes: that it gives arrays, which values, and in which dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from leafgrad.ops.op import Op
+from leafgrad.tensor.tensor import Tensor
+from leafgrad.testing.conformance.report import Skip
+from leafgrad.testing.conformance.subject import TOLERANCES, Sample, Subject, close, host, outputs
+
+
+def forward(subject: Subject) -> None:
+    """It runs on every sample and gives tensors, on the device of its arguments."""
+    for sample in subject.samples:
+        results = subject.run(sample)
+        for r in results:
+            if not isinstance(r, Tensor):
+                raise subject.fault(sample, "a Tensor, or a tuple of them", type(r).__name__, "return arrays")
+            if r.device != subject.device:
+                raise subject.fault(
+                    sample, f"a result on {subject.device}", f"one on {r.device}", "compute with xp on the arguments"
+                )
+
+
+def arrays(subject: Subject) -> None:
+    """Raw arrays give what tensors do, each time."""
+    if not isinstance(subject.op, Op):
+        raise Skip("it is a function, not an op")
+    for sample in subject.samples:
+        want = [host(r) for r in subject.run(sample)]
+        raw = subject.run(sample, [getattr(x, "_data", x) for x in subject.tensors(sample)])
+        for array, w in zip(raw, want, strict=True):
+            if host(array).dtype == w.dtype:  # numbers beside arrays promote as the library does
+                subject.compare(sample, host(array), w, 0.0, "let results depend on arguments alone", "on raw arrays")
+
+
+def values(subject: Subject) -> None:
+    """The values, shapes and dtypes of the reference, which computes in float64."""
+    if subject.reference is None:
+        raise Skip("no reference was given")
+    for dtype, sample in subject.each_dtype():
+        want = [np.asarray(w) for w in outputs(reference_of(subject, sample))]
+        compare(subject, dtype, sample, want, "mend the forward, or the reference")
+
+
+def precision(subject: Subject) -> None:
+    """Results have the precision of the arguments (no silent float64), and the values of float64 up to rounding."""
+    floating = [s for s in subject.samples if s.floats]
+    if not floating or not subject.dtypes:
+        raise Skip("no sample has floating-point arrays, or no dtype was asked for")
+    for sample in floating:
+        for dtype in subject.dtypes:
+            low = sample.of(dtype)
+            want = [host(r) for r in subject.run(low.of("float64"))]
+            compare(subject, dtype, low, want, "let the forward keep the dtype of its arguments")
+
+
+def reference_of(subject: Subject, sample: Sample) -> Any:
+    """What the reference gives for arguments of float64."""
+    assert subject.reference is not None
+    with np.errstate(all="ignore"):
+        return subject.reference(*sample.of("float64").args, **sample.params)
+
+
+def compare(subject: Subject, dtype: str, sample: Sample, want: list[Any], remedy: str) -> None:
+    """A Fault unless the op gives ``want``; where that is float64, in the dtype of the arguments."""
+    got = subject.run(sample)
+    if len(got) != len(want):
+        raise subject.fault(sample, f"{len(want)} results", f"{len(got)}", remedy)
+    for k, (r, w) in enumerate(zip(got, want, strict=True)):
+        what = f"result {k}" if len(got) > 1 else ""
+        kind = dtype if w.dtype == "float64" and sample.floats else w.dtype.name
+        found = host(r)
+        if found.dtype.name != kind:
+            raise subject.fault(sample, f"dtype {kind}", found.dtype.name, remedy, what)
+        rtol = TOLERANCES.get(kind, subject.rtol)
+        if found.shape == w.shape and np.all(close(found.astype("float64"), w.astype("float64"), rtol)):
+            continue
+        subject.compare(sample, found.astype("float64"), w.astype("float64"), rtol, remedy, what)

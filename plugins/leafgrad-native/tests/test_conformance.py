@@ -1,0 +1,40 @@
+"""The kit compares what an op computes in C, and finds a wrong c= whether or not the executor looks itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leafgrad import op
+from leafgrad.testing import ConformanceError, check_op
+from leafgrad_native.compiler import NoCompiler, compiler
+
+try:
+    compiler()
+except NoCompiler:
+    pytest.skip("no C compiler", allow_module_level=True)
+
+
+@op("elementwise", c="x * 2 + bias")
+def doubled(xp, x, *, bias=0.5):
+    return x * 2 + bias
+
+
+@op("elementwise", c="x * 3")
+def wrong(xp, x):
+    return x * 2
+
+
+@pytest.mark.parametrize("own", ["0", "1"])
+def test_a_right_and_a_wrong_c(own, monkeypatch):
+    monkeypatch.setenv("LEAFGRAD_NATIVE_CHECK", own)
+    check_op(doubled, executors=["native"], checks=["forward", "compile"])
+    with pytest.raises(ConformanceError, match=r"op 'wrong' fails.*\n  compile: .*wrong\(x.*executor 'native'"):
+        check_op(wrong, [((np.ones((3, 4)),), {})], executors=["native"], checks=["forward", "compile"])
+    report = None
+    try:
+        check_op(wrong, executors=["native"], checks=["compile"])
+    except ConformanceError as error:
+        report = error.report
+    assert report is not None
+    assert ("its c='x * 3' computes something else" in report.failures[0].reason) == (own == "1")

@@ -1,0 +1,449 @@
+"""The kit finds planted faults, each by the name of its check, and nothing in ops that are right."""
+
+from __future__ import annotations
+
+import pickle
+import types
+
+import numpy as np
+import pytest
+
+import leafgrad
+from leafgrad import op
+from leafgrad.backends import by_device_type
+from leafgrad.errors import PluginError
+from leafgrad.ops import convert, random, reduce
+from leafgrad.plugins import hookimpl
+from leafgrad.testing import CHECKS, ConformanceError, check_op, fake
+
+CORE = ("numpy",)
+RNG = np.random.default_rng(0)
+MATRIX = RNG.uniform(-2.0, 2.0, (3, 4))
+
+
+def check(function, samples=None, reference=None, **options):
+    return check_op(function, samples, reference, **{"executors": CORE, **options})
+
+
+# ---- ops that are right -------------------------------------------------------------------------------------------
+
+
+@op("elementwise", "float", c="exp(-x * x)")
+def gauss(xp, x):
+    return xp.exp(-x * x)
+
+
+gauss.vjp(x=lambda g, out, x: g * (-2 * x * out))
+
+
+@op("elementwise", "float")
+def damped(xp, x, y, *, rate):
+    return x * xp.exp(-rate * y)
+
+
+damped.vjp(
+    x=lambda g, y, *, rate: g * leafgrad.exp(-rate * y),
+    y=lambda g, out, *, rate: g * (-rate * out),
+)  # fmt: skip
+
+
+@op("float", "reduction")
+def power_mean(xp, x, *, dim, keepdim=False):
+    return xp.sqrt((x * x).mean(axis=dim, keepdims=keepdim))
+
+
+@op("float")
+def halves(xp, x):
+    """Two results, the sum and the difference of both halves."""
+    n = x.shape[-1] // 2
+    return x[..., :n] + x[..., n:], x[..., :n] - x[..., n:]
+
+
+@op("nondifferentiable")
+def ranks(xp, x):
+    return xp.argsort(xp.argsort(x, axis=-1), axis=-1)
+
+
+@op("linear", "view")
+def turned(xp, x):
+    return x.T
+
+
+turned.vjp(x=lambda g: turned(g))
+
+
+RIGHT = {
+    "drawn": (gauss, None, lambda x: np.exp(-x * x), 3),
+    "two arguments": (damped, [((MATRIX, MATRIX[0]), {"rate": 2.0})], lambda x, y, rate: x * np.exp(-rate * y), 3),
+    "a reduction": (power_mean, None, lambda x, dim, keepdim=False: np.sqrt((x * x).mean(dim, keepdims=keepdim)), 0),
+    "several results": (halves, [((MATRIX,), {})], lambda x: (x[:, :2] + x[:, 2:], x[:, :2] - x[:, 2:]), 0),
+    "integers": (ranks, [((MATRIX,), {})], lambda x: np.argsort(np.argsort(x)), 3),
+    "a view": (turned, [((MATRIX,), {})], np.transpose, 2),
+    "a function": (lambda x: leafgrad.sin(x).sum(), [((MATRIX,), {})], lambda x: np.sin(x).sum(), 2),
+}
+
+
+@pytest.mark.parametrize(("function", "samples", "reference", "orders"), RIGHT.values(), ids=RIGHT)
+def test_what_is_right_passes(function, samples, reference, orders, device):
+    checks = set(CHECKS) - {"dims"}
+    report = check(
+        function, samples, reference, orders=orders, device=device, checks=[c for c in CHECKS if c in checks]
+    )
+    assert report.ok
+    assert {"forward", "values", "layouts", "vmap", "compile"} <= {r.check for r in report.results}
+    assert report.seconds == sum(r.seconds for r in report.results)
+
+
+# ---- faults -------------------------------------------------------------------------------------------------------
+
+
+@op("elementwise")
+def wrong_gradient(xp, x):
+    return x * x
+
+
+wrong_gradient.vjp(x=lambda g, x: g * (2.00001 * x))
+
+
+@op("elementwise")
+def cube_slope(xp, x):
+    return 3 * x * x
+
+
+@op("elementwise")
+def wrong_second_order(xp, x):
+    return x * x * x
+
+
+cube_slope.vjp(x=lambda g, x: g * (5.0 * x))
+wrong_second_order.vjp(x=lambda g, x: g * cube_slope(x))
+
+
+@op("elementwise")
+def constant_gradient(xp, x):
+    return x * x
+
+
+constant_gradient.vjp(x=lambda g, x: g * (2.0 * (x.detach() if isinstance(x, leafgrad.Tensor) else x)))
+
+
+@op("elementwise")
+def second_of_two(xp, x, y):
+    return x * y
+
+
+second_of_two.vjp(x=lambda g, y: g * y, y=lambda g, x: g * (x + 1e-3))
+
+
+@op("elementwise")
+def writes_its_input(xp, x):
+    y = x
+    y *= 2
+    return y + 0
+
+
+@op("elementwise")
+def writes_its_gradient(xp, x):
+    return 2 * x
+
+
+def in_place(g):
+    if not isinstance(g, leafgrad.Tensor):
+        g[...] *= 2
+        return g
+    return 2.0 * g
+
+
+writes_its_gradient.vjp(x=in_place)
+
+
+@op("elementwise")
+def widens(xp, x):
+    return xp.asarray(x, dtype="float64") * 2
+
+
+@op("elementwise")
+def calls_numpy(xp, x):
+    return np.exp(x)
+
+
+@op("linear")
+def undeclared_view(xp, x):
+    return x[::-1]
+
+
+@op("elementwise")
+def hands_its_input_on(xp, x):
+    return x
+
+
+BUFFER = np.empty((3, 4))
+
+
+@op("elementwise")
+def reuses_memory(xp, x):
+    if x.shape != BUFFER.shape or x.dtype != BUFFER.dtype or not isinstance(x, np.ndarray):
+        return 2 * x
+    return xp.multiply(x, 2, out=BUFFER)
+
+
+@op
+def repeats_memory(xp, x):
+    return xp.broadcast_to(x.sum(axis=0, keepdims=True), x.shape)
+
+
+@op("elementwise")
+def centred(xp, x):
+    return x - (x.mean() if x.size else 0)
+
+
+@op("elementwise")
+def running(xp, x):
+    return xp.cumsum(x.reshape(-1)).reshape(x.shape)
+
+
+@op("linear")
+def shifted(xp, x):
+    return x + 1
+
+
+@op("bilinear")
+def not_bilinear(xp, x, y):
+    return x @ y + y.sum()
+
+
+@op("reduction")
+def leaks(xp, x, *, dim, keepdim=False):
+    return x.sum(axis=dim, keepdims=keepdim) + x.max()
+
+
+@op("reduction")
+def drops_keepdim(xp, x, *, dim, keepdim=False):
+    return x.sum(axis=dim)
+
+
+@op("comparison")
+def no_comparison(xp, x):
+    return (x > 0).astype("int64")
+
+
+@op("view")
+def no_view(xp, x):
+    return x.T.copy()
+
+
+@op("elementwise")
+def nothing(xp, x):
+    x + 1
+
+
+@op
+def reads_memory(xp, x):
+    return xp.asarray(x.ravel(order="K")).reshape(x.shape)
+
+
+@op("elementwise")
+def wide_gradient(xp, x):
+    return 2 * x
+
+
+wide_gradient.vjp(x=lambda g: convert.to_dtype(2.0 * g, dtype="float64", source="float32"))
+
+
+@op("elementwise")
+def two_faced(xp, x):
+    return 3 * x
+
+
+two_faced.vjp(x=lambda g: (3.0 if isinstance(g, leafgrad.Tensor) else 2.0) * g)
+
+
+@op
+def wrong_batch(xp, x):
+    return 2 * x
+
+
+@wrong_batch.batched
+def _(call):
+    return call.again(call.front(0)[:1] + 0 * call.front(0))
+
+
+@op
+def wrong_shape(xp, x):
+    return x.sum(axis=0)
+
+
+COUNT = [0]
+
+
+@op("elementwise")
+def counts_calls(xp, x):
+    COUNT[0] += 1
+    return x + COUNT[0]
+
+
+ONE = [((MATRIX,), {})]
+FAULTS = {
+    "wrong gradient": (wrong_gradient, ONE, "gradients", "gradient of order 1 for 'x'.*mend the vjp rule for 'x'"),
+    "wrong second order": (wrong_second_order, ONE, "gradients", "gradient of order 2 for 'x'.*or of an op that it"),
+    "no second order": (constant_gradient, ONE, "gradients", "gradient of order 2 for 'x'"),
+    "one argument": (second_of_two, None, "gradients", "gradient of order 1 for 'y'"),
+    "wrong jvp": (second_of_two, [((MATRIX, MATRIX), {})], "gradients", "for 'y'"),
+    "mutated input": (writes_its_input, ONE, "inputs", "expected a forward and rules that only read.*copy"),
+    "mutated gradient": (writes_its_gradient, ONE, "inputs", "read-only"),
+    "float64": (widens, ONE, "precision", "expected dtype float32, got float64"),
+    "hidden NumPy": (calls_numpy, ONE, "stand-in", "on fake:0.*functions of xp alone"),
+    "undeclared view": (undeclared_view, ONE, "aliases", "expected memory of its own, got that of argument 'x'"),
+    "the input itself": (hands_its_input_on, ONE, "aliases", "got that of argument 'x'"),
+    "memory of another call": (reuses_memory, ONE, "aliases", "got that of the result of another call"),
+    "one place for several": (repeats_memory, ONE, "aliases", "expected a place for each element, got strides"),
+    "false elementwise": (centred, ONE, "elementwise", "every second element.*leave out the trait 'elementwise'"),
+    "false elementwise, in order": (running, ONE, "elementwise", "elements in another order"),
+    "false linear": (shifted, ONE, "linear", "0.75 and -1.5 times two values of 'x'"),
+    "false bilinear": (not_bilinear, [((MATRIX, MATRIX.T), {})], "bilinear", "two values of 'x'"),
+    "false reduction": (leaks, None, "reduction", "every second of dim"),
+    "no keepdim": (drops_keepdim, None, "reduction", "keepdim=True"),
+    "false comparison": (no_comparison, ONE, "comparison", "expected a result of bool, got int64"),
+    "false view": (no_view, ONE, "view", "expected the memory of 'x', got a copy"),
+    "None": (nothing, ONE, "forward", "op 'nothing': expected its forward to return an array .*, got nothing"),
+    "order of memory": (reads_memory, ONE, "layouts", "argument 'x' transposed"),
+    "a gradient of float64": (wide_gradient, ONE, "backward", "float32 .*got .*float64"),
+    "other rules when recorded": (two_faced, ONE, "backward", "recorded"),
+    "wrong batching rule": (wrong_batch, ONE, "vmap", r"in_dims=\(0,\).*mend the batching rule"),
+    "hidden state": (counts_calls, ONE, "compile", "executor 'numpy'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "samples", "name", "words"), FAULTS.values(), ids=FAULTS)
+def test_a_fault_is_caught_by_name(function, samples, name, words):
+    with pytest.raises(
+        ConformanceError, match=f"op '{function.name}' fails .*\n(?:.*\n)*  {name}: .*{words}"
+    ) as caught:
+        check(function, samples)
+    assert name in [r.check for r in caught.value.report.failures]
+
+
+def test_a_wrong_shape_rule():
+    wrong_shape.shape(lambda x: x.shape)
+    with pytest.raises(ConformanceError, match=r"  shapes: .*predicted float64 \(3, 4\), the op gave float64 \(4,\)"):
+        check(wrong_shape, ONE, checks=["forward", "shapes"])
+
+
+def test_what_cannot_be_pickled():
+    @op("elementwise")
+    def local(xp, x):
+        return 2 * x
+
+    with pytest.raises(ConformanceError, match=r"pickle: .*define the op at the top of a module"):
+        check(local)
+
+
+def test_wrong_values():
+    with pytest.raises(
+        ConformanceError, match=r"values: sample 0, gauss\(x: float64 \(3, 4\)\): expected .* at \(0, 0\)"
+    ):
+        check(gauss, None, lambda x: np.exp(-x * x) * (1 + 1e-9))
+    with pytest.raises(ConformanceError, match=r"values: .*expected shape \(\), got \(3, 4\)"):
+        check(gauss, ONE, lambda x: x.sum())
+    with pytest.raises(ConformanceError, match=r"values: .*expected 2 results, got 1"):
+        check(gauss, ONE, lambda x: (x, x))
+
+
+# ---- samples, reports, misuse -------------------------------------------------------------------------------------
+
+
+def test_a_report_tells_what_was_left_out():
+    report = check(gauss, orders=0)
+    told = {r.check: (r.outcome, r.reason) for r in report.results}
+    assert told["values"] == ("skipped", "no reference was given")
+    assert told["gradients"][0] == "skipped"
+    assert told["vmap"] == ("passed", "")
+    assert "op 'gauss'\n  forward" in str(report)
+    assert "linear" not in told
+
+
+def test_a_random_op_is_not_checked_by_value():
+    generator = by_device_type("cpu").generator()
+    report = check(random.bernoulli, [((np.full((3, 4), 0.5),), {"generator": generator})])
+    told = {r.check: r.reason for r in report.results if r.outcome == "skipped"}
+    assert told["vmap"] == told["stand-in"] == "the op is random"
+    assert {"forward", "inputs", "aliases"}.isdisjoint(told)
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (damped, "parameters without a default: rate"),
+        (turned, "traits do not tell the shapes"),
+        (lambda x: x, "what a function takes"),
+    ],
+)
+def test_samples_that_cannot_be_drawn(function, reason):
+    with pytest.raises(ValueError, match=f"needs samples, since .*{reason}.*; pass samples="):
+        check(function)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"checks": ["vamp"]}, "unknown check 'vamp'; expected some of forward, values"),
+        ({"samples": []}, "at least one sample"),
+        ({"samples": [MATRIX]}, r"samples\[0\]: expected \(args, params\)"),
+    ],
+)
+def test_misuse(options, words):
+    with pytest.raises(ValueError, match=words):
+        check(gauss, **options)
+
+
+# ---- what the framework itself refuses ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (lambda g: leafgrad.ops.reduce.sum(g, dim=(0,)), r"returned shape \(3,\), expected \(2, 3\)"),
+        (lambda g: leafgrad.ops.shape.permute(g, dims=(1, 0)), r"returned shape \(3, 2\), expected \(2, 3\)"),
+        (lambda g: 2.0, "returned float, expected an array"),
+    ],
+)
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_rule_that_gives_no_gradient_of_its_argument(rule, words, recorded):
+    @op
+    def rough(xp, x):
+        return x * 2
+
+    rough.vjp(x=rule)
+    x = leafgrad.ones(2, 3, requires_grad=True)
+    with pytest.raises(RuntimeError, match=f"op 'rough', rule for 'x': {words}"):
+        leafgrad.autograd.grad(rough(x).sum(), x, create_graph=recorded)
+
+
+@pytest.mark.parametrize("result", [None, 3.0, "x", np.ones(2)], ids=str)
+def test_a_result_that_is_no_array_of_the_device(result):
+    fake.register()
+
+    @op
+    def foreign(xp, x):
+        return result
+
+    with pytest.raises(
+        TypeError, match=r"op 'foreign': expected its forward to return an array of 'fake'.*; compute with"
+    ):
+        foreign(leafgrad.ones(2, device="fake:0"))
+
+
+def test_a_hook_that_returns_nothing():
+    @hookimpl
+    def leafgrad_ops():
+        pass
+
+    plugin = types.ModuleType("empty")
+    plugin.leafgrad_ops = leafgrad_ops
+    with pytest.raises(PluginError, match="expected leafgrad_ops to return a list, got NoneType"):
+        leafgrad.plugins.register(plugin, "empty")
+
+
+def test_ops_in_pickles_and_copies():
+    for o in (gauss, reduce.sum, leafgrad.ops.elementwise.mul):
+        assert pickle.loads(pickle.dumps(o)) is o
