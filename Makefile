@@ -11,6 +11,7 @@ PLUGINS := $(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.t
 SOURCES := framework $(wildcard plugins/*/leafgrad_* plugins/*/src/leafgrad_*)
 BENCH   := $(sort $(wildcard tests/benchmarks/*.py))
 REPORT  := docs/benchmarks/gpu.md
+FAULTS  := tests/faults $(wildcard plugins/*/tests/test_faults.py)
 # One BLAS thread for each test process; two test processes with two threads each are slower than one.
 PYTEST  := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
@@ -31,7 +32,7 @@ slow: $(VENV)/.test ## the tests that take longer than a few seconds
 	@$(PYTEST) -n $(JOBS) --dist loadfile -m "slow and not gpu"
 
 faults: $(VENV)/.test ## inject faults, some thousand times; writes the table in docs/reliability.md
-	@$(PYTEST) tests/faults -m "not gpu" --faults-report=docs/reliability.md
+	@$(PYTEST) $(FAULTS) -m "not gpu" --faults-report=docs/reliability.md
 
 lowest: $(LOWEST)/.test ## the whole suite on the lowest versions of the dependencies that are allowed
 	@OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -q -n $(JOBS) --dist loadfile
