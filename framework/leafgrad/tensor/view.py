@@ -20,18 +20,27 @@ from leafgrad.tensor.tensor import Tensor
 __all__: list[str] = []  # Tensor finds it through the dispatch
 
 Step = tuple[Any, dict[str, Any]]
+Path = tuple[Any, Step]  # the path before a step, or None, and the step: views of one view share it
 
 
 class View(Tensor):
     """A Tensor that shares memory with ``_base``; applying ``_steps`` to the base gives it."""
 
-    __slots__ = ("_base", "_history", "_root", "_seen", "_steps")
+    __slots__ = ("_base", "_history", "_path", "_root", "_seen")
 
     _base: Tensor
-    _steps: tuple[Step, ...]
+    _path: Path | None
     _root: Any  # the data of the base that _data was taken from; a trace replaces the base's data at each write
     _history: Any  # the node, as far as writes of the base have been followed
     _seen: float  # the write of the base up to which _history is valid; inf: never made anew
+
+    @property
+    def _steps(self) -> tuple[Step, ...]:
+        steps, path = [], self._path
+        while path is not None:
+            path, step = path
+            steps.append(step)
+        return tuple(reversed(steps))
 
     @property
     def _node(self) -> Any:
@@ -84,33 +93,35 @@ def of(step: Any, parent: Any, params: dict[str, Any], data: Any, node: Any) -> 
     """``data``, of history ``node``, as the View of ``parent`` that ``step`` gives."""
     if parent._version is None:
         parent._version = Version()
-    steps: tuple[Step, ...] = ((step, params),)
-    base = parent
+    base, path = parent, None
     detached = not modes.get() & GRAD
     if isinstance(parent, View) and not parent.is_own_leaf:
-        base, steps = parent._base, parent._steps + steps
+        base, path = parent._base, parent._path
         detached = detached or parent._seen == math.inf
-    return _new(base, steps, data, node, detached)
+    return _new(base, (path, (step, params)), data, node, detached)
 
 
 def result(base: Any, steps: tuple[Step, ...], detached: bool) -> View:
     """The view of ``base`` that ``steps`` lead to, of which somebody else makes the history."""
     if base._version is None:
         base._version = Version()
-    return _new(base, steps, follow(base._data, steps), None, detached)
+    path: Path | None = None
+    for step in steps:
+        path = path, step
+    return _new(base, path, follow(base._data, steps), None, detached)
 
 
 def stand_in(view: View, base: Any) -> View:
     """A view of ``base`` as ``view`` is one of its own base."""
-    return _new(base, view._steps, view._data, None, False)
+    return _new(base, view._path, view._data, None, False)
 
 
-def _new(base: Any, steps: tuple[Step, ...], data: Any, node: Any, detached: bool) -> View:
+def _new(base: Any, path: Path | None, data: Any, node: Any, detached: bool) -> View:
     view: View = carriers.make(View, data)
     view._version = base._version
     view._base = base
     view._root = base._data
-    view._steps = steps
+    view._path = path
     view._seen = math.inf if detached else base._version.seq
     view._history = node
     return view
@@ -123,8 +134,8 @@ def detach(x: Any) -> Any:
         x._version = Version()
     if modes.get() & TRACE:
         data = TRACER.get().lift(x)
-        base, steps = (x._base, x._steps) if isinstance(x, View) else (x, ())
-        return _new(base, steps, data, None, True)
+        base, path = (x._base, x._path) if isinstance(x, View) else (x, None)
+        return _new(base, path, data, None, True)
     out = carriers.alias(x._data)
     out._version = x._version
     return out

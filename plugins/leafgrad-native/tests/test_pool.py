@@ -155,6 +155,7 @@ stop = []
 def work():
     while not stop:
         pool.run(task, None, 4, 4)
+pool.run(task, None, 1, 1)  # loads it: a child of a process that imports modules may wait for ever
 other = threading.Thread(target=work)
 other.start()
 children = []
