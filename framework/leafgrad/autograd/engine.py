@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from leafgrad import backends, modes
-from leafgrad.ops import carriers
+from leafgrad.ops import carriers, messages
 from leafgrad.ops.convert import clone, new_full
 from leafgrad.ops.node import GraphNode, Leaf, Output, SymbolBase, TensorBase
 from leafgrad.ops.shape import sum_to
@@ -88,7 +88,10 @@ def run(
             continue
         if type(g) is dict:
             g = complete(node, g)
-        pulled = node.op.pull_recorded(node, g, needed) if recorded else node.op.pull(node, g, needed)
+        try:
+            pulled = node.op.pull_recorded(node, g, needed) if recorded else node.op.pull(node, g, needed)
+        except MemoryError as error:
+            raise messages.no_memory(node, g, error) from error
         if anomaly:
             check_anomaly(node, pulled)
         if not retain:
@@ -103,7 +106,10 @@ def run(
             elif edge in owned and not isinstance(ge, SymbolBase):
                 grads[edge] += ge
             else:
-                grads[edge] = grads[edge] + ge
+                try:
+                    grads[edge] = grads[edge] + ge
+                except MemoryError as error:
+                    raise messages.no_memory(node, g, error) from error
                 if not recorded and not isinstance(ge, SymbolBase) and ge.ndim:
                     owned.add(edge)
 
