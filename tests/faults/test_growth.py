@@ -7,6 +7,8 @@ import linecache
 import os
 import subprocess
 import sys
+import time
+import tracemalloc
 
 import pytest
 
@@ -119,6 +121,46 @@ def test_steps(kind, count, tried):
 def test_programs(count, tried):
     check("programs", count)
     tried("programs made, run and dropped", 2 * count, "memory does not grow")
+
+
+def pieces(join):
+    """Joins n parts, and differentiates that."""
+
+    def build(n):
+        x = lg.ones(4, requires_grad=True)
+        join([x[i % 4 : i % 4 + 1] for i in range(n)]).sum().backward()
+        assert x.grad.sum().item() == n
+
+    return build
+
+
+def chain(n):
+    """A view of a view of a view, and so on; written, and differentiated."""
+    x = lg.ones(4, requires_grad=True)
+    views = [x * 1]
+    for _ in range(n):
+        views.append(views[-1].view(4))
+    views[-1].mul_(3)
+    views[-1].sum().backward()
+    assert x.grad.tolist() == [3, 3, 3, 3]
+
+
+@pytest.mark.parametrize("n", [2000, pytest.param(16_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("build", [pieces(lg.cat), pieces(lg.stack), chain], ids=["cat", "stack", "chain"])
+def test_time_and_memory_in_proportion(build, n):
+    def cost(n):
+        tracemalloc.start()
+        build(n)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        start = time.process_time()
+        build(n)
+        return time.process_time() - start, most
+
+    build(10)
+    (seconds, most), (later, more) = min(cost(n // 4) for _ in range(3)), min(cost(n) for _ in range(3))
+    assert more < 6 * most  # 4 would be proportional, 16 quadratic
+    assert later < 9 * seconds
 
 
 if __name__ == "__main__":
