@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import time
@@ -23,6 +24,30 @@ def alarm():
     yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
+
+
+def test_saving_leaves_one_file_at_most_and_no_descriptor(alarm, tmp_path, tried):
+    path, chance, interrupted = tmp_path / "w.safetensors", random.Random(2), 0
+    states = [{"n": n, "w": lg.full((30_000,), float(n))} for n in range(5)]
+    lg.save(states[0], path)
+    before = len(os.listdir("/dev/fd"))
+    for n in range(200):
+        try:
+            alarm(chance.uniform(1e-5, 2e-3))
+            lg.save(states[n % 5], path)
+            alarm(0)
+        except KeyboardInterrupt:
+            interrupted += 1
+        found = lg.load(path)
+        assert found["w"].unique().tolist() == [found["n"]]
+        assert len(os.listdir(tmp_path)) <= 2
+    assert interrupted > 10
+    lg.save(1, path)
+    assert os.listdir(tmp_path) == [path.name]
+    assert len(os.listdir("/dev/fd")) == before
+    tried(
+        "Ctrl-C at a random moment of saving", interrupted, "the file is whole, and the next save removes what was left"
+    )
 
 
 BEFORE = 21  # calls before the interrupted ones
