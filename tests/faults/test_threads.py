@@ -45,7 +45,7 @@ class Job:
         return losses, [t.tolist() for t in self.net.state_dict().values()]
 
 
-@pytest.mark.times(1, 12)
+@pytest.mark.times(1, 5)
 def test_each_trains_as_it_would_alone(count, tried):
     shared = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
     before = sys.getswitchinterval()

@@ -139,7 +139,7 @@ def test_a_handler_that_compiles_and_runs(threads, handle):
     inner = leafgrad.compile(lambda x: ((x * 2).tanh() + x).sum(), executor="native")
     x = leafgrad.ones(3000)
     expected, found = [inner(x).item() for _ in range(3)], []
-    handle(0.01, lambda *_: found.append(inner(x).item()), again=0.05)
+    handle(0.01, lambda *_: found.append(inner(x).item()))
     step.check()
     signal.setitimer(signal.ITIMER_REAL, 0)
     assert found
