@@ -62,17 +62,15 @@ def pytest_addoption(parser):
     parser.addoption("--faults-report", type=Path, metavar="FILE", help="write the faults that were tried into FILE")
 
 
-def pytest_terminal_summary(terminalreporter, config):
+def pytest_terminal_summary(terminalreporter, exitstatus, config):
     if path := config.getoption("gpu_report"):
         write_gpu_report(path, terminalreporter)
-    if path := config.getoption("faults_report"):
+    if (path := config.getoption("faults_report")) and exitstatus == pytest.ExitCode.OK:
         write_faults_report(path, terminalreporter)
 
 
 def write_faults_report(path, terminalreporter):
-    """Put the table of faults that were tried between the marks in a document, if none failed."""
-    if terminalreporter.getreports("failed") or terminalreporter.getreports("error"):
-        return
+    """Put the table of faults that were tried between the marks in a document."""
     times, outcomes = Counter(), {}
     for report in terminalreporter.getreports("passed"):
         for name, value in report.user_properties:

@@ -97,23 +97,34 @@ def handle():
     def after(seconds, handler, again=0.0):
         signal.signal(signal.SIGALRM, handler)
         signal.setitimer(signal.ITIMER_REAL, seconds, again)
-        return time.perf_counter() + seconds
 
     yield after
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
 
 
+@pytest.fixture
+def interrupted(handle):
+    """Calls a function and interrupts it after so many seconds."""
+
+    def call(function, seconds):
+        handle(seconds, signal.default_int_handler)
+        function()
+
+    return call
+
+
 @pytest.mark.times(2, 20)
 @pytest.mark.parametrize("function", [many_points, whole_array, transposed])
-def test_ctrl_c(function, threads, handle, count, tried):
+def test_ctrl_c(function, threads, interrupted, count, tried):
     step = Step(function, 200_000 * threads)
     assert step.seconds > 0.25
     late = []
     for n in range(count):
-        due = handle(0.001 + 0.1 * n / count, signal.default_int_handler)
+        delay = 0.001 + 0.1 * n / count
+        due = time.perf_counter() + delay
         with pytest.raises(KeyboardInterrupt):
-            step.step(step.x)
+            interrupted(lambda: step.step(step.x), delay)
         late.append(time.perf_counter() - due)
         assert step.total.item() == 0
     step.check()
@@ -146,14 +157,14 @@ def test_a_handler_that_compiles_and_runs(threads, handle):
     assert set(found) == {expected[-1]}
 
 
-def test_other_threads_go_on(handle):
+def test_other_threads_go_on(interrupted):
     """Python hands signals to the main thread; a call in another one ends when it ends."""
     step, results, done = Step(whole_array, 200_000), [], threading.Event()
     thread = threading.Thread(target=lambda: (results.append(step.step(step.x)), done.set()))
-    due = handle(0.05, signal.default_int_handler)
     thread.start()
+    due = time.perf_counter() + 0.05
     with pytest.raises(KeyboardInterrupt):
-        done.wait()
+        interrupted(done.wait, 0.05)
     assert time.perf_counter() - due < 0.3
     assert not results
     done.wait()
