@@ -4,6 +4,7 @@ VENV   ?= .venv
 JOBS   ?= 2
 CUDA   ?= cuda12
 LOWEST ?= .venv-lowest
+PYTHONS ?= python3.12 python3.13 python3.14 python3.13t python3.14t
 
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
@@ -11,12 +12,13 @@ PLUGINS := $(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.t
 SOURCES := framework $(wildcard plugins/*/leafgrad_* plugins/*/src/leafgrad_*)
 BENCH   := $(sort $(wildcard tests/benchmarks/*.py))
 REPORT  := docs/benchmarks/gpu.md
+FAULTS  := tests/faults $(wildcard plugins/*/tests/test_faults.py)
 # One BLAS thread for each test process; two test processes with two threads each are slower than one.
 PYTEST  := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test slow faults lowest lint format bench gpu-check clean
+.PHONY: help demo test slow faults lowest versions lint format bench gpu-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -31,10 +33,16 @@ slow: $(VENV)/.test ## the tests that take longer than a few seconds
 	@$(PYTEST) -n $(JOBS) --dist loadfile -m "slow and not gpu"
 
 faults: $(VENV)/.test ## inject faults, some thousand times; writes the table in docs/reliability.md
-	@$(PYTEST) tests/faults -m "not gpu" --faults-report=docs/reliability.md
+	@$(PYTEST) $(FAULTS) -m "not gpu" --faults-report=docs/reliability.md
 
 lowest: $(LOWEST)/.test ## the whole suite on the lowest versions of the dependencies that are allowed
 	@OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -q -n $(JOBS) --dist loadfile
+
+versions: ## the whole suite on each of PYTHONS that is to be had here, each in a venv of its own
+	@for python in $(PYTHONS); do \
+		if $$python -c "" 2> /dev/null; then \
+			echo "$$python:"; $(MAKE) test PYTHON=$$python VENV=.venv-$$(echo $$python | tr / -) || exit; \
+		else echo "$$python: not to be had here"; fi; done
 
 lint: $(VENV)/.test $(VENV)/.dev ## ruff, mypy and the rules of the architecture
 	@$(BIN)/ruff check --quiet --output-format concise
@@ -55,7 +63,7 @@ gpu-check: $(VENV)/.test $(VENV)/.$(CUDA) ## tests and benchmarks on cuda:0; wri
 	@for script in $(filter tests/benchmarks/gpu%,$(BENCH)); do $(BIN)/python $$script >> $(REPORT) || exit; done
 
 clean: ## remove .venv, caches and builds
-	@rm -rf $(VENV) $(LOWEST) build dist docs/_build .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) .venv-* build dist docs/_build .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/pyvenv.cfg:

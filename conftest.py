@@ -41,22 +41,38 @@ def no_leaks():
     assert after == before, f"the test leaks: expected {before}, got {after}; undo it before the test ends"
 
 
+def pytest_generate_tests(metafunc):
+    """``count``: how often a fault is tried. ``@pytest.mark.times(few, many)``: many among the slow tests."""
+    mark = metafunc.definition.get_closest_marker("times")
+    if mark is not None:
+        few, many = mark.args
+        metafunc.parametrize("count", [few, pytest.param(many, marks=pytest.mark.slow)])
+
+
+@pytest.fixture
+def tried(record_property):
+    """Notes for the table in docs/reliability.md that a fault was tried so often, and what came of it each time."""
+
+    def note(fault, count, outcome):
+        record_property("tried", (fault, count, outcome))
+
+    return note
+
+
 def pytest_addoption(parser):
     parser.addoption("--gpu-report", type=Path, metavar="FILE", help="write GPU, versions and results to FILE")
     parser.addoption("--faults-report", type=Path, metavar="FILE", help="write the faults that were tried into FILE")
 
 
-def pytest_terminal_summary(terminalreporter, config):
+def pytest_terminal_summary(terminalreporter, exitstatus, config):
     if path := config.getoption("gpu_report"):
         write_gpu_report(path, terminalreporter)
-    if path := config.getoption("faults_report"):
+    if (path := config.getoption("faults_report")) and exitstatus == pytest.ExitCode.OK:
         write_faults_report(path, terminalreporter)
 
 
 def write_faults_report(path, terminalreporter):
-    """Put the table of faults that tests/faults tried between the marks in a document, if none failed."""
-    if terminalreporter.getreports("failed") or terminalreporter.getreports("error"):
-        return
+    """Put the table of faults that were tried between the marks in a document."""
     times, outcomes = Counter(), {}
     for report in terminalreporter.getreports("passed"):
         for name, value in report.user_properties:

@@ -14,6 +14,8 @@ import pytest
 
 import leafgrad as lg
 from leafgrad import nn
+from leafgrad.distributions import Bernoulli
+from leafgrad.distributions.distribution import lazy_property
 from leafgrad.utils.data import DataLoader, TensorDataset
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
@@ -136,6 +138,25 @@ LOADED_IN_A_THREAD = """
 def test_while_another_thread_loads_plugins():
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(LOADED_IN_A_THREAD)], timeout=30, check=False)
     assert done.returncode == 0
+
+
+def test_while_another_thread_computes_a_parameter_of_a_distribution():
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow(Bernoulli):
+        @lazy_property
+        def slow(self):
+            begun.set()
+            return go_on.wait()
+
+    thread = threading.Thread(target=lambda: Slow(0.5).slow)
+    thread.start()
+    begun.wait()
+    try:
+        assert child_of(lambda: (go_on.set(), Slow(0.5).slow)) == 0
+    finally:
+        go_on.set()
+        thread.join()
 
 
 @pytest.mark.times(3, 40)

@@ -27,6 +27,18 @@ TOO_LARGE = {
 }
 
 
+def gradient(f):
+    """Of a loss that takes no memory itself."""
+    f(lg.ones(1, requires_grad=True).expand(400_000_000)).backward()
+
+
+TOO_LARGE_BACKWARDS = {
+    "Amax": lambda: gradient(lambda x: x.amax()),
+    "Slice": lambda: gradient(lambda x: x[0] + x[1]),
+    "Prod": lambda: gradient(lambda x: x.prod()),
+}
+
+
 def attempts():
     """What is printed in a process with little memory left: the errors."""
     import resource
@@ -35,13 +47,14 @@ def attempts():
         used = 1024 * int(re.search(r"VmSize:\s+(\d+)", file.read())[1])
     resource.setrlimit(resource.RLIMIT_AS, (used + 200_000_000,) * 2)
     x = lg.ones(1000, 1000, requires_grad=True)
-    for act in TOO_LARGE.values():
+    acts = [*TOO_LARGE.values(), *TOO_LARGE_BACKWARDS.values()]
+    for act in acts:
         try:
             act()
         except MemoryError as error:
             print(error)
         (x * 2).sum().backward()  # all else goes on
-    assert x.grad.sum().item() == 2e6 * len(TOO_LARGE)
+    assert x.grad.sum().item() == 2e6 * len(acts)
 
 
 def test_the_operation_and_the_size_are_named(tried):
@@ -50,8 +63,10 @@ def test_the_operation_and_the_size_are_named(tried):
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    for name, line in zip(TOO_LARGE, lines, strict=True):
-        assert re.match(rf"{name}\(.*\): Unable to allocate [\d.]+ [MG]iB for an array with shape", line), line
+    calls = [rf"{name}\(.*\)" for name in TOO_LARGE]
+    calls += [rf"{name}Backward0\(g: float32 \(.*\)\)(: .*)?" for name in TOO_LARGE_BACKWARDS]
+    for call, line in zip(calls, lines, strict=True):
+        assert re.match(rf"{call}: Unable to allocate [\d.]+ [MG]iB for an array with shape", line), line
     tried("a result for which there is no memory", len(lines), "MemoryError that names operation and size")
 
 

@@ -125,33 +125,53 @@ def flow(
             continue
         if type(g) is dict:
             g = complete(node, g)
-        hooks = node.hooks
-        if hooks is not None and hooks.before:
-            g = node_hooks.run_before(hooks, g, recorded)
-        pulled = node.op.pull_recorded(node, g, needed) if recorded else node.op.pull(node, g, needed)
-        if anomaly:
-            check_anomaly(node, pulled)
-        if hooks is not None and hooks.after:
-            pulled = node_hooks.run_after(hooks, node, pulled, g, recorded)
+        try:
+            if anomaly or node.hooks is not None:
+                pulled = watched(node, g, needed, recorded)
+            else:
+                pulled = node.op.pull_recorded(node, g, needed) if recorded else node.op.pull(node, g, needed)
+        except MemoryError as error:
+            raise messages.no_memory(node, g, error) from error
         if not retain:
             node.release()
-        for edge, ge in pulled:
-            if ge is None:
-                continue
-            try:
-                fits = ge.shape == edge.shape
-            except AttributeError:
-                raise messages.bad_gradient(node, edge, f"returned {type(ge).__name__}", "an array") from None
-            if not fits:
-                ge = unbroadcast(node, edge, ge)
-            if edge not in grads:
-                grads[edge] = ge
-            elif edge in owned and not isinstance(ge, SymbolBase):
-                grads[edge] += ge
-            else:
-                grads[edge] = grads[edge] + ge
-                if not recorded and not isinstance(ge, SymbolBase) and ge.ndim:
-                    owned.add(edge)
+        try:
+            collect(grads, node, pulled, owned, recorded)
+        except MemoryError as error:
+            raise messages.no_memory(node, g, error) from error
+
+
+def watched(node: Any, g: Any, needed: set[GraphNode] | None, recorded: bool) -> Any:
+    """What a node's rules give, with its hooks before and after, and the check for nan."""
+    hooks = node.hooks
+    if hooks is not None and hooks.before:
+        g = node_hooks.run_before(hooks, g, recorded)
+    pulled = node.op.pull_recorded(node, g, needed) if recorded else node.op.pull(node, g, needed)
+    if modes.get() & modes.ANOMALY:
+        check_anomaly(node, pulled)
+    if hooks is not None and hooks.after:
+        pulled = node_hooks.run_after(hooks, node, pulled, g, recorded)
+    return pulled
+
+
+def collect(grads: dict[GraphNode, Any], node: GraphNode, pulled: Any, owned: set[GraphNode], recorded: bool) -> None:
+    """Add gradients to those of the nodes that they arrive at."""
+    for edge, ge in pulled:
+        if ge is None:
+            continue
+        try:
+            fits = ge.shape == edge.shape
+        except AttributeError:
+            raise messages.bad_gradient(node, edge, f"returned {type(ge).__name__}", "an array") from None
+        if not fits:
+            ge = unbroadcast(node, edge, ge)
+        if edge not in grads:
+            grads[edge] = ge
+        elif edge in owned and not isinstance(ge, SymbolBase):
+            grads[edge] += ge
+        else:
+            grads[edge] = grads[edge] + ge
+            if not recorded and not isinstance(ge, SymbolBase) and ge.ndim:
+                owned.add(edge)
 
 
 def unbroadcast(node: GraphNode, edge: GraphNode, g: Any) -> Any:

@@ -114,7 +114,7 @@ class Backward:
 
     def program(self, given: tuple[bool, ...]) -> tuple[Callable[[Sequence[Any]], list[Any]], list[int]]:
         """What runs the backward graph where some results have a gradient, and the targets that then have one."""
-        with self.lock:
+        with self.lock.held:
             if given not in self.runs:
                 missing = [v for v, there in zip(self.gradients, given, strict=True) if not there]
                 graph, places = without(self.graph, missing, self.gradients)

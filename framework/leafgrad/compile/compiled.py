@@ -125,6 +125,15 @@ class Compiled:
                 "a compiled function was called inside vmap, where its program does not fit; compile the whole, "
                 "leafgrad.compile(leafgrad.vmap(f))"
             )
+        try:
+            return self._call(flags, args, kwargs)
+        except Exception:
+            raise
+        except BaseException:  # the handler of a signal may raise anywhere, between any two lines
+            modes.FLAGS.set(flags)
+            raise
+
+    def _call(self, flags: int, args: Any, kwargs: Any) -> Any:
         leaves, structure = flatten((args, kwargs))
         calls = self._calls
         for call in calls:
@@ -222,8 +231,8 @@ class Compiled:
         try:
             with recording(recorder), watching(watch):
                 return self.function(*args, **kwargs)
-        except BaseException:
-            recorder.finish()
+        except BaseException as error:
+            recorder.fail(error)
             raise
 
     def _run(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
@@ -232,8 +241,8 @@ class Compiled:
         try:
             with recording(recorder):
                 result = self.function(*args, **kwargs)
-        except BaseException:
-            recorder.finish()
+        except BaseException as error:
+            recorder.fail(error)
             raise
         recorder.finish()
         vars(self)["_last"] = recorder.course

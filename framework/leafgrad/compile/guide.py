@@ -106,7 +106,7 @@ class Guide:
         """
         if not wanted and not self.draws:
             return {}
-        with self.lock:
+        with self.lock.held:
             self.seen += 1
             if self.seen > 1 and (self.runner is None or not self.results.keys() >= set(wanted)):
                 graph = self.graph(dict.fromkeys([*self.results, *wanted]), written)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -63,6 +64,7 @@ class LazyRecorder(Recorder):
         self.level = guides
         self.executor = executor
         self.strict = False  # whether a tear is an error
+        self.given_up = False  # whether a signal has ended a part of the call
         self.tears: list[tuple[str, Line]] = []
         self.parts: list[Guide] = []
         self.owners: dict[int, list[Outside]] = {}  # tensors from outside that were read, by whose memory they show
@@ -207,6 +209,9 @@ class LazyRecorder(Recorder):
             except Exception:
                 self.run_up_to_error()
                 raise
+            except BaseException:  # the handler of a signal raised it: what was to be computed is given up
+                self.given_up = True
+                raise
             steps = [partial(self.overwrite, o, o.inner._data.value, found) for o in writes]
             complete([*steps, partial(self.next_part, guide, alive, found)])
         finally:
@@ -286,6 +291,14 @@ class LazyRecorder(Recorder):
         finally:
             if not self.events:  # else an op failed, and there is nothing to give
                 complete([self.give_gradients, self.settle])
+
+    def fail(self, error: BaseException) -> None:
+        """Do what was recorded before the function raised an error. One of a signal is not lost for another one."""
+        if isinstance(error, Exception):
+            self.finish()
+        elif not self.given_up:
+            with suppress(Exception):  # it may have come between two lines of the recorder
+                self.finish()
 
     def give_gradients(self) -> None:
         for leaf, (_, before, after) in self.grads.items():

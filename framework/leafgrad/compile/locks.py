@@ -8,7 +8,7 @@ import weakref
 
 
 class Lock:
-    """A lock, as ``threading.Lock``."""
+    """A lock, as ``threading.Lock``. ``with lock.held:`` takes it, which no signal can come into."""
 
     __slots__ = ("__weakref__", "held")
 
@@ -22,12 +22,6 @@ class Lock:
 
     def release(self) -> None:
         """Give it back."""
-        self.held.release()
-
-    def __enter__(self) -> None:
-        self.held.acquire()
-
-    def __exit__(self, *_: object) -> None:
         self.held.release()
 
 

@@ -30,7 +30,7 @@ class Runner:
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """The arrays of results and effects' values."""
-        with self.lock:
+        with self.lock.held:
             try:
                 return self.program(inputs)
             except Exception as error:

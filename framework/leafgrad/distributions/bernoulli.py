@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from leafgrad import modes
 from leafgrad.distributions.constraints import boolean, nonnegative_integer, real, unit_interval
-from leafgrad.distributions.distribution import Distribution, Parameter, parameters
+from leafgrad.distributions.distribution import Distribution, Parameter, lazy_property, parameters
 from leafgrad.dtypes import finfo
 from leafgrad.ops.exponential import logaddexp
 from leafgrad.tensor.creation import arange
@@ -34,12 +33,12 @@ class Trials(Distribution):
             (self.logits,) = parameters(logits)
         super().__init__(self._param.shape, validate_args=validate_args)
 
-    @cached_property
+    @lazy_property
     def probs(self) -> Tensor:
         """The probability of success."""
         return self.logits.sigmoid()
 
-    @cached_property
+    @lazy_property
     def logits(self) -> Tensor:
         """The logarithm of the odds of success."""
         eps = finfo(self.probs.dtype).eps

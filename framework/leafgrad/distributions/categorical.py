@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from leafgrad import modes
 from leafgrad.distributions.bernoulli import over_batch
 from leafgrad.distributions.constraints import IntegerInterval, dependent, one_hot, real_vector, simplex
-from leafgrad.distributions.distribution import Distribution
+from leafgrad.distributions.distribution import Distribution, lazy_property
 from leafgrad.dtypes import finfo, int64
 from leafgrad.tensor.creation import arange, eye, full
 from leafgrad.tensor.random import multinomial
@@ -49,12 +48,12 @@ class Categorical(Distribution):
         super().__init__(given.shape[:-1], validate_args=validate_args)
         self.support = IntegerInterval(0, given.shape[-1] - 1)
 
-    @cached_property
+    @lazy_property
     def probs(self) -> Tensor:
         """The probabilities of the classes."""
         return self.logits.softmax(-1)
 
-    @cached_property
+    @lazy_property
     def logits(self) -> Tensor:
         """The logarithms of the probabilities."""
         eps = finfo(self.probs.dtype).eps

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from functools import cached_property
+from typing import Any, ClassVar, Self, TypeVar
 
 from leafgrad import modes
 from leafgrad.distributions.constraints import Constraint
@@ -17,6 +18,20 @@ from leafgrad.tensor.tensor import Tensor
 __all__ = ["Distribution"]
 
 Parameter = Tensor | float | None
+T = TypeVar("T")
+
+
+class lazy_property(cached_property[T]):
+    """An attribute that is computed when it is first asked for.
+
+    Without the lock that Python's own takes before 3.12, which nobody opens in a child of a fork.
+    """
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        assert self.attrname is not None
+        return vars(instance).setdefault(self.attrname, self.func(instance))
 
 
 class Distribution:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from leafgrad.distributions.constraints import lower_cholesky, positive_definite, real_vector
-from leafgrad.distributions.distribution import Distribution
+from leafgrad.distributions.distribution import Distribution, lazy_property
 from leafgrad.tensor.creation import eye
 from leafgrad.tensor.factorizations import cholesky
 from leafgrad.tensor.linalg import solve_triangular
@@ -60,7 +59,7 @@ class MultivariateNormal(Distribution):
         vars(self)[name] = matrix.expand(*batch_shape, *matrix.shape[-2:])
         super().__init__(batch_shape, loc.shape[-1:], validate_args)
 
-    @cached_property
+    @lazy_property
     def scale_tril(self) -> Tensor:
         """The lower triangular factor L."""
         if "covariance_matrix" in vars(self):
@@ -69,12 +68,12 @@ class MultivariateNormal(Distribution):
         flipped = cholesky(self.precision_matrix.flip((-2, -1))).flip((-2, -1))
         return solve_triangular(flipped.transpose(-2, -1), self._eye(), upper=False)
 
-    @cached_property
+    @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The covariance."""
         return self.scale_tril @ self.scale_tril.transpose(-2, -1)
 
-    @cached_property
+    @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
         inverse = solve_triangular(self.scale_tril, self._eye(), upper=False)

@@ -94,6 +94,12 @@ def failed(op: Any, args: tuple[Any, ...], params: dict[str, Any], error: Except
     return RuntimeError(f"{call(op, args, params)}: {_dimension(error)}")
 
 
+def no_memory(node: Any, g: Any, error: MemoryError) -> MemoryError:
+    """The error of a gradient for which there is no memory."""
+    given = ", ".join(map(describe, g if type(g) is tuple else [g]))
+    return MemoryError(f"{node.name()}(g: {given}): {error}")
+
+
 def _dimension(error: Exception) -> str:
     """An array library's words, which speak of axes."""
     return re.sub(r"out of bounds for axis (\d+) with", r"out of bounds for dimension \1 with", str(error))

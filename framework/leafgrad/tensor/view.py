@@ -24,6 +24,7 @@ from leafgrad.tensor.tensor import Tensor
 __all__: list[str] = []  # Tensor finds it through the dispatch
 
 Step = tuple[Any, dict[str, Any]]
+Path = tuple[Any, Step]  # the path before a step, or None, and the step: views of one view share it
 
 
 class View:
@@ -32,24 +33,24 @@ class View:
     Attributes:
         base: the tensor whose memory it is; no view itself, unless a leaf of its own.
         hides: whether nobody else knows the base, since a tensor of its own took another shape in place.
-        steps: ops and their parameters.
+        path: the steps, ops and their parameters, as a chain that views of this view share.
         root: the data of the base that the tensor's was taken from; a trace replaces the base's data at each write.
         seen: the write of the base up to which the tensor's history is valid; inf: it is never made anew.
         origin: why it must not be written when that would be recorded: the mode in which it was made, or the function
             that made it together with others. None if it may.
     """
 
-    __slots__ = ("_base", "hides", "origin", "root", "seen", "steps")
+    __slots__ = ("_base", "hides", "origin", "path", "root", "seen")
 
     origin: str | None
     root: Any
 
-    def __init__(self, base: Tensor, steps: tuple[Step, ...], detached: bool) -> None:
+    def __init__(self, base: Tensor, path: Path | None, detached: bool) -> None:
         self.origin = None
         self.hides = False
         self._base = base
         self.root = base._data
-        self.steps = steps
+        self.path = path
         self.seen = math.inf if detached else base._writes.seq
 
     @property
@@ -61,6 +62,14 @@ class View:
     @base.setter
     def base(self, base: Any) -> None:
         self._base = base
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        steps, path = [], self.path
+        while path is not None:
+            path, step = path
+            steps.append(step)
+        return tuple(reversed(steps))
 
     def node(self, tensor: Tensor) -> Any:
         """The node of ``tensor``, which is this view."""
@@ -108,16 +117,15 @@ def of(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
     """``out``, which ``step`` made of ``parent``, as a view of it."""
     if parent._writes is None:
         parent._writes = Version()
-    steps: tuple[Step, ...] = ((step, params),)
-    base = parent
+    base, path = parent, None
     flags = modes.get()
     detached = not flags & GRAD
     origin = None if not detached else "inference" if flags & INFERENCE else "no_grad"
     if parent._view is not None and not is_own_leaf(parent):
-        base, steps = parent._view.base, parent._view.steps + steps
+        base, path = parent._view.base, parent._view.path
         detached = detached or parent._view.seen == math.inf
         origin = parent._view.origin or origin
-    become(out, base, steps, detached)
+    become(out, base, (path, (step, params)), detached)
     out._view.origin = origin
     return out
 
@@ -154,10 +162,10 @@ def ambiguous(origin: str) -> RuntimeError:
     )
 
 
-def become(x: Any, base: Any, steps: tuple[Step, ...], detached: bool) -> Any:
-    """``x`` as the view of ``base`` that ``steps`` lead to."""
+def become(x: Any, base: Any, path: Path | None, detached: bool) -> Any:
+    """``x`` as the view of ``base`` that a path leads to."""
     x._writes = base._writes
-    x._view = View(base, steps, detached)
+    x._view = View(base, path, detached)
     return x
 
 
@@ -165,12 +173,15 @@ def result(base: Any, steps: tuple[Step, ...], detached: bool) -> Any:
     """The view of ``base`` that ``steps`` lead to, of which somebody else makes the history."""
     if base._writes is None:
         base._writes = Version()
-    return become(carriers.alias(follow(base._data, steps)), base, steps, detached)
+    path: Path | None = None
+    for step in steps:
+        path = path, step
+    return become(carriers.alias(follow(base._data, steps)), base, path, detached)
 
 
 def stand_in(x: Any, base: Any) -> Any:
     """A view of ``base`` as ``x`` is one of its own base."""
-    inner = become(carriers.alias(x._data), base, x._view.steps, False)
+    inner = become(carriers.alias(x._data), base, x._view.path, False)
     inner._view.origin = x._view.origin
     return inner
 
@@ -182,7 +193,7 @@ def detach(x: Any) -> Any:
         x._writes = Version()
     if modes.get() & TRACE:
         out = carriers.alias(TRACER.get().lift(x))
-        return become(out, x, (), True) if x._view is None else become(out, x._view.base, x._view.steps, True)
+        return become(out, x, None, True) if x._view is None else become(out, x._view.base, x._view.path, True)
     out = carriers.alias(x._data)
     out._writes = x._writes
     return out

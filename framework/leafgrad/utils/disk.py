@@ -10,6 +10,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, BinaryIO
 
 if sys.platform != "win32":
@@ -33,19 +34,19 @@ def replacing(path: str) -> Iterator[BinaryIO]:
     except (FileNotFoundError, NotADirectoryError):
         old = None
     if old is not None and not stat.S_ISREG(old.st_mode):
-        with open(path, "wb") as file, flushed(file):
-            yield file
+        with open(path, "wb") as other, flushed(other):
+            yield other
         return
     folder, name = os.path.split(os.path.realpath(path))
     target = os.path.join(folder, name)
     if not os.path.isdir(folder):
         raise RuntimeError(f"save: {path}: Parent directory {folder} does not exist; make it first")
     _clear(folder, name)
-    temporary, descriptor = _temporary(folder, name, 0o666 if old is None else stat.S_IMODE(old.st_mode))
+    temporary, new = _temporary(folder, name, 0o666 if old is None else stat.S_IMODE(old.st_mode))
     try:
-        with open(descriptor, "wb") as file:
+        with new as file:
             if old is not None:
-                _resemble(descriptor, old)
+                _resemble(file.fileno(), old)
             with flushed(file):
                 yield file
             if sys.platform == "win32":  # nor replaced
@@ -110,16 +111,16 @@ def _sync_folder(folder: str) -> None:
         os.close(descriptor)
 
 
-def _temporary(folder: str, name: str, mode: int) -> tuple[str, int]:
-    """A new file beside the one to be replaced, and its descriptor. It is locked for as long as it is being written."""
+def _temporary(folder: str, name: str, mode: int) -> tuple[str, BinaryIO]:
+    """A new file beside the one to be replaced, and its path. It is locked for as long as it is being written."""
     while True:
         path = os.path.join(folder, f".{name}.{os.urandom(8).hex()}")
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+        raw = io.FileIO(path, "x", opener=partial(os.open, mode=mode))  # an object, which no interrupt leaves open
         with suppress(OSError):  # some network file systems have no locks: there nothing counts as a left-over
-            _lock(descriptor, wait=True)
-        if os.fstat(descriptor).st_nlink:  # nobody took it for a left-over before it was locked
-            return path, descriptor
-        os.close(descriptor)
+            _lock(raw.fileno(), wait=True)
+        if os.fstat(raw.fileno()).st_nlink:  # nobody took it for a left-over before it was locked
+            return path, io.BufferedWriter(raw)
+        raw.close()
 
 
 def _clear(folder: str, name: str) -> None:

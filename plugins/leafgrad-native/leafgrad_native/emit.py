@@ -5,6 +5,7 @@ from __future__ import annotations
 from leafgrad_native import along, draws, lookups, multiply
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.kernels import (
+    LOOK,
     Copy,
     Draw,
     Kernel,
@@ -17,6 +18,7 @@ from leafgrad_native.kernels import (
     Reduce,
     Select,
     Store,
+    work,
 )
 from leafgrad_native.writer import Writer
 
@@ -32,6 +34,9 @@ def write(w: Writer, kernel: Kernel) -> None:
         w.names[form.root] = known[address][0]
     if isinstance(kernel, Draw):
         known[f"call->keys + {w.key(kernel.maker)}"] = "key", "uint64_t"
+    w.looks = isinstance(kernel, Nest) and not w.chunk and work(kernel, 0) > LOOK
+    if w.looks:
+        known["call"] = "call", "lg_call"
     if isinstance(kernel, Product):
         w.open()
         for address, (name, t) in known.items():
@@ -42,12 +47,13 @@ def write(w: Writer, kernel: Kernel) -> None:
     around, w.lines = w.lines, []
     body(w, kernel)
     lines, w.lines = w.lines, around
-    kind = "int" if kernel.may_fail else "void"
+    ends = kernel.may_fail or w.looks
+    kind = "int" if ends else "void"
     pointers = ", ".join(f"{t} *restrict {name}" for name, t in known.values())
     points = ", long lo, long n, long m" if w.chunk else ""
     name = w.functions.name(kind, type(kernel).__name__.lower(), pointers + points, lines)
     call = f"{name}({', '.join(known)}{', lo, n, m' if w.chunk else ''})"
-    w.add(f"if ((code = {call})) return code;" if kernel.may_fail else f"{call};")
+    w.add(f"if ((code = {call})) return code;" if ends else f"{call};")
 
 
 def body(w: Writer, kernel: Draw | Nest | Load | Store | Copy | Reduce | Normalize | Lines | Select | Lookup) -> None:

@@ -42,6 +42,7 @@ class Call(ctypes.Structure):
         ("sgemm", ctypes.c_void_p),
         ("dgemm", ctypes.c_void_p),
         ("pool", ctypes.c_void_p),
+        ("look", ctypes.c_void_p),
         ("threads", ctypes.c_long),
         ("next", ctypes.c_int),
         ("failed", ctypes.c_int),
@@ -81,7 +82,8 @@ class NativeProgram:
             keys=ctypes.addressof(self.keys),
             sgemm=blas.address("sgemm"),
             dgemm=blas.address("dgemm"),
-            pool=pool.address(),
+            pool=pool.address("lg_run"),
+            look=pool.address("lg_look"),
         )
         self.pointer = ctypes.addressof(self.call)
         self.inputs = self.expected(graph.inputs, "the caller of the program")
@@ -100,14 +102,18 @@ class NativeProgram:
     def phase(self, phase: CPhase | OpPhase) -> Any:
         if isinstance(phase, OpPhase):
             return OpRunner(self, phase)
-        function = self.library[f"phase{phase.number}"]
-        function.argtypes, function.restype = [ctypes.c_void_p], ctypes.c_int
-        return Checked(self, phase, function)
+        return Checked(self, phase, self.library[f"phase{phase.number}"])
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """The arrays of ``graph.results`` and then of its effects' values, each in memory of its own."""
         self.inputs.check(inputs)
         self.prepare()
+        try:
+            return self.run_phases(inputs)
+        finally:
+            self.slots[:] = [None] * len(self.slots)
+
+    def run_phases(self, inputs: Sequence[Any]) -> list[Any]:
         slots = self.slots
         slots[: len(inputs)] = inputs
         for k, array in self.constants:
@@ -130,9 +136,7 @@ class NativeProgram:
         if not self.calls and self.checked and all(p.agreed for p in self.phases if isinstance(p, Checked)):
             self.library.note_passed()
         self.calls += 1
-        found = [slots[k] for k, _, _ in self.results]
-        slots[:] = [None] * len(slots)
-        return found
+        return [slots[k] for k, _, _ in self.results]
 
     # ---- random numbers ---------------------------------------------------------------------------------------
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from leafgrad.compile.graph import Equation, Operand, Value
 from leafgrad_native import expressions
 from leafgrad_native.forms import Form, Root, Shape
+
+LOOK = 1 << 18  # operations, a few milliseconds at most, between two looks for signals
 
 
 @dataclass
@@ -171,6 +174,19 @@ class Draw(One):
 
 
 Kernel = Draw | Nest | Copy | Load | Store | Reduce | Product | Normalize | Lines | Select | Lookup
+
+
+def work(kernel: Kernel, chunk: int) -> int:
+    """About how many operations a kernel takes, on a chunk of so many points where it has points."""
+
+    def lengths(form: Form) -> list[int]:
+        return [chunk if s is None else n for n, s in zip(form.shape, form.strides, strict=True)]
+
+    if isinstance(kernel, Product):
+        return math.prod(lengths(kernel.target)) * lengths(kernel.sources[0])[-1]
+    seen = [f for f in (*kernel.inputs, *kernel.outputs) if not chunk or f.axis is not None]
+    size = max((math.prod(lengths(f)) for f in seen), default=0)
+    return size * len(kernel.equations) if isinstance(kernel, Nest) else size
 
 
 def roots(forms: Iterable[Form]) -> list[Root]:

@@ -1,4 +1,4 @@
-"""The threads that compiled phases run on: one pool for the process, in C."""
+"""The threads that compiled phases run on, one pool for the process, and calls that signals can end; in C."""
 
 from __future__ import annotations
 
@@ -7,28 +7,44 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from leafgrad_native.cache import library
+from leafgrad_native.cache import Library, library
 
 Task = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
+PYTHON = "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals"
 
 
 @cache
-def _run() -> Any:
+def _library() -> Library:
     text = Path(__file__).with_name("runtime").joinpath("pool.c").read_text(encoding="utf-8")
-    found = library(text, "pool", ["lg_run"])
+    found = library(text, "pool", ["lg_run", "lg_call", "lg_look", "lg_python"])
     found.stay()  # its threads sleep there
-    function = found.lg_run
-    function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int]
-    return function
+    found.lg_python(*(ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p) for name in PYTHON))
+    return found
 
 
-def address() -> int:
-    """Of ``int lg_run(void (*task)(void *context, int part), void *context, int parts, int threads)``, for C.
+def address(name: str) -> int:
+    """Of ``lg_run`` or ``lg_look`` of runtime/pool.c.
 
     Raises:
         NoCompiler, CompilationFailed: from `leafgrad_native.compiler`.
     """
-    return ctypes.cast(_run(), ctypes.c_void_p).value or 0
+    return ctypes.cast(_library()[name], ctypes.c_void_p).value or 0
+
+
+@cache
+def _call() -> Any:
+    made = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)  # an exception that C leaves is raised
+    return made(("lg_call", _library()))
+
+
+def call(function: int, context: int) -> int:
+    """What the C function of this address returns, run without Python's lock.
+
+    Raises:
+        BaseException: the handler of a signal raised it, as for Ctrl-C, and the function ended early.
+    """
+    code: int = _call()(function, context)
+    return code
 
 
 def run(task: Any, context: int | None, parts: int, threads: int) -> int:
@@ -36,5 +52,7 @@ def run(task: Any, context: int | None, parts: int, threads: int) -> int:
 
     A part belongs to a thread by its number alone. While the pool is busy, the caller does all parts by itself.
     """
-    number: int = _run()(ctypes.cast(task, ctypes.c_void_p), context, parts, threads)
+    stopped = ctypes.c_int()
+    arguments = ctypes.c_void_p(context), ctypes.c_int(parts), ctypes.c_int(threads), ctypes.byref(stopped)
+    number: int = _library().lg_run(ctypes.cast(task, ctypes.c_void_p), *arguments)
     return number

@@ -11,7 +11,7 @@ from leafgrad.compile.schedule import Loop, Schedule, schedule
 from leafgrad_native import emit, forms, memory
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.forms import Form, Root
-from leafgrad_native.kernels import Copy, Kernel, roots
+from leafgrad_native.kernels import LOOK, Copy, Kernel, roots, work
 from leafgrad_native.lowering import Lowering
 from leafgrad_native.parts import divided
 from leafgrad_native.patterns import Constant, Random, pattern
@@ -306,8 +306,13 @@ class Plan:
     def kernels_text(self, segment: Segment) -> list[str]:
         find, known = self.address(segment), self.draws.index
         writer = Writer(find, self.functions, self.products, segment.chunk, known)
+        since = 0
         for kernel in segment.kernels:
             emit.write(writer, kernel)
+            since += work(kernel, segment.chunk)
+            if since >= LOOK:
+                writer.look()
+                since = 0
         return writer.lines
 
     def whole_text(self, segment: Segment) -> list[str]:
@@ -345,9 +350,12 @@ class Plan:
             f"        const long first = part * {chunks}L / {parts} * {chunk}L;",
             f"        const long last = (part + 1) * {chunks}L / {parts} * {chunk}L;",
             f"        const long end = last < {loop.length}L ? last : {loop.length}L;",
-            f"        for (long lo = first; lo < end; lo += {chunk}L)",
-            f"            if ((code = points{k}(call, scratch, sums, lo, end - lo < {chunk}L ? end - lo : {chunk}L)))",
-            "                call->failed = code;",
+            f"        for (long lo = first; lo < end; lo += {chunk}L) {{",
+            "            if (__atomic_load_n(&call->failed, __ATOMIC_RELAXED)) return;",
+            f"            if ((code = points{k}(call, scratch, sums, lo, end - lo < {chunk}L ? end - lo : {chunk}L))",
+            "                || (code = call->look()))",
+            "                __atomic_store_n(&call->failed, code, __ATOMIC_RELAXED);",
+            "        }",
             "    }",
             "}",
             "",
@@ -359,7 +367,7 @@ class Plan:
         lines = [
             "    call->next = 0; call->failed = 0;",
             f"    call->pool(thread{k}, call, call->threads < {segment.parts} ? (int)call->threads : {segment.parts}, "
-            f"(int)call->threads);",
+            f"(int)call->threads, &call->failed);",
             "    if (call->failed) return call->failed;",
         ]
         find = self.address(Segment(segment.lowering, None, k, []))

@@ -13,7 +13,7 @@ from pathlib import Path
 def features() -> frozenset[str]:
     """The processor's features as the system names them; where it does not say, as NumPy finds them."""
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         lines = []
     flags = next((line for line in lines if line.startswith(("flags", "Features"))), "")

@@ -14,9 +14,9 @@ from leafgrad.compile.graph import Equation, Value
 from leafgrad_native import expressions, forms
 from leafgrad_native.expressions import C_TYPES, literal
 from leafgrad_native.forms import Form, Root
-from leafgrad_native.kernels import Copy, Load, Nest, Store
+from leafgrad_native.kernels import LOOK, Copy, Load, Nest, Store
 from leafgrad_native.products import Products
-from leafgrad_native.strides import collapsed, linear, spread, still
+from leafgrad_native.strides import collapsed, linear, spread, still, stretches
 
 SIMD = "#pragma omp simd"
 
@@ -69,6 +69,7 @@ class Writer:
         self.products = products
         self.chunk = chunk
         self.key = key
+        self.looks = False  # whether that kernel looks for signals
         self.lines: list[str] = []
         self.depth = 1
 
@@ -92,8 +93,19 @@ class Writer:
             self.depth -= 1
             self.add("}")
 
-    def loop(self, variable: str, count: int) -> None:
-        self.open(f"for (long {variable} = 0; {variable} < {count}; {variable}++) {{")
+    def loop(self, variable: str, count: int, part: bool = False) -> None:
+        """A loop over all of ``count``, or the part of it that is a stretch."""
+        first, end = ("first", "end") if part else ("0", count)
+        self.open(f"for (long {variable} = {first}; {variable} < {end}; {variable}++) {{")
+
+    def stretch(self, count: int, size: int) -> None:
+        """The loop over stretches of a loop."""
+        self.open(f"for (long first = 0; first < {count}; first += {size}) {{")
+        self.add(f"const long end = first + {size} < {count} ? first + {size} : {count};")
+
+    def look(self) -> None:
+        """End the call if the handler of a signal raised an exception."""
+        self.add("{ const int code = call->look(); if (code) return code; }")
 
     def points(self, clause: str = "") -> None:
         """The loop over the points of the chunk."""
@@ -132,9 +144,12 @@ class Writer:
         inner = None if axis is not None or not dims else len(dims) - 1
         if nest.may_fail:
             self.add("int far = 0;")
+        cut, size = stretches(dims, LOOK // len(nest.equations)) if self.looks else (len(dims), 0)
         for k, n in enumerate(dims):
+            if k == cut:
+                self.stretch(n, size)
             if k != inner:
-                self.loop(variables[k], n)
+                self.loop(variables[k], n, k == cut)
         local: dict[tuple[Root, str], str] = {}
         registers: dict[Any, str] = {}
         far = " reduction(| : far)" if nest.may_fail else ""
@@ -151,7 +166,7 @@ class Writer:
             load(key, nest.reads[key])
         if inner is not None:
             self.add(SIMD + far)
-            self.loop(variables[inner], dims[inner])
+            self.loop(variables[inner], dims[inner], inner == cut)
         elif axis is not None:
             self.points(far)
         for key, form in nest.reads.items():
@@ -167,9 +182,13 @@ class Writer:
             self.add(f"const {C_TYPES[equation.out.dtype]} v{k} = {text};")
             if equation.out in writes:
                 self.add(f"{self.at(nest.writes[equation.out], step[equation.out], variables)} = v{k};")
-        self.close(len(dims) + (axis is not None))
-        if nest.may_fail:
-            self.add("return far ? 2 : 0;")
+        self.close(len(dims) - cut + (axis is not None))
+        if self.looks:
+            self.look()
+            self.close()
+        self.close(cut)
+        if nest.may_fail or self.looks:
+            self.add("return far ? 2 : 0;" if nest.may_fail else "return 0;")
 
     def copy(self, copy: Copy) -> None:
         out = copy.target

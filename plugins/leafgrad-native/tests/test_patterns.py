@@ -113,5 +113,5 @@ def test_a_wrong_rule_is_refused_by_name(monkeypatch):
     with pytest.warns(
         RuntimeWarning, match="op 'wrong_lines', .*: its rule for native, from .*test_patterns.*computes"
     ):
-        step, found = compiled(lambda x: wrong(x + 1, dim=1) * 2, x)
+        _, found = compiled(lambda x: wrong(x + 1, dim=1) * 2, x)
     np.testing.assert_allclose(found.numpy()[0], [-6, -4, -2, 0])

@@ -23,7 +23,7 @@ except NoCompiler:
 TASKS = """
 #include <pthread.h>
 #include <stdint.h>
-typedef int run(void (*task)(void *, int), void *, int, int);
+typedef int run(void (*task)(void *, int), void *, int, int, int *);
 typedef struct { run *run; void *inner; int64_t *count, *thread; } context;
 void mark(void *c, int part) {
     ((context *)c)->count[part]++;
@@ -34,7 +34,7 @@ void slowly(void *c, int part) {
     mark(c, part);
 }
 void within(void *c, int part) {
-    if (part == 0) ((context *)c)->run(mark, ((context *)c)->inner, 5, 2);
+    if (part == 0) ((context *)c)->run(mark, ((context *)c)->inner, 5, 2, 0);
     mark(c, part);
 }
 """
@@ -51,7 +51,7 @@ class Call:
     def __init__(self, task, parts, threads, inner=None):
         self.count, self.thread = np.zeros((2, max(1, parts)), np.int64)
         pointers = [inner and ctypes.addressof(inner.context), self.count.ctypes.data, self.thread.ctypes.data]
-        self.context = Context(pool.address(), *pointers)
+        self.context = Context(pool.address("lg_run"), *pointers)
         self.task, self.parts, self.threads = getattr(library(TASKS, "tasks"), task), parts, threads
 
     def __call__(self):
@@ -155,6 +155,7 @@ stop = []
 def work():
     while not stop:
         pool.run(task, None, 4, 4)
+pool.run(task, None, 1, 1)  # loads it: a child of a process that imports modules may wait for ever
 other = threading.Thread(target=work)
 other.start()
 children = []

@@ -106,7 +106,8 @@ typedef void lg_sgemm(int order, int a, int b, lg_blas m, lg_blas n, lg_blas k, 
                       const float *y, lg_blas ldy, float beta, float *z, lg_blas ldz);
 typedef void lg_dgemm(int order, int a, int b, lg_blas m, lg_blas n, lg_blas k, double alpha, const double *x,
                       lg_blas ldx, const double *y, lg_blas ldy, double beta, double *z, lg_blas ldz);
-typedef int lg_pool(void (*task)(void *context, int part), void *context, int parts, int threads);
+typedef int lg_pool(void (*task)(void *context, int part), void *context, int parts, int threads, int *stopped);
+typedef int lg_look(void);
 
 /* One call: arrays from outside, memory for what lies between, a thread's scratch, accumulators of each part. */
 typedef struct {
@@ -118,9 +119,10 @@ typedef struct {
     lg_sgemm *sgemm;
     lg_dgemm *dgemm;
     lg_pool *pool;
+    lg_look *look; /* for signals: not 0 if the call shall end */
     long threads;
     int next;   /* the part that a free thread takes */
-    int failed; /* why a part stopped: 1 an index out of range, 2 an angle that is too large */
+    int failed; /* why a part stopped: 1 an index out of range, 2 an angle that is too large, -1 a signal */
 } lg_call;
 
 #endif

@@ -2,7 +2,10 @@
    parts 0, threads, 2 threads, ...; worker k, the same from k on. Which thread does a part depends on nothing else.
 
    A worker without work spins for a moment, since phases follow each other within microseconds, and then sleeps. A
-   second caller, and a task that calls lg_run itself, do all parts alone. A forked child starts workers of its own. */
+   second caller, and a task that calls lg_run itself, do all parts alone. A forked child starts workers of its own.
+
+   lg_call calls a function without Python's lock. While it runs, lg_look gives Python's handlers of signals their turn,
+   and tells whether one of them raised an exception, with which the call shall end. */
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -11,6 +14,7 @@
 #define MOST 255 /* workers */
 #define SPIN 50000 /* ns that a thread waits before it sleeps */
 #define ALONE 5000 /* the first of them without giving way to other threads */
+#define LOOK 40000000 /* ns between two looks for signals */
 
 #ifdef _WIN32
 #include <windows.h>
@@ -20,7 +24,9 @@ typedef SRWLOCK lg_mutex;
 typedef CONDITION_VARIABLE lg_condition;
 static void lg_lock(lg_mutex *mutex) { AcquireSRWLockExclusive(mutex); }
 static void lg_unlock(lg_mutex *mutex) { ReleaseSRWLockExclusive(mutex); }
-static void lg_sleep(lg_condition *condition, lg_mutex *mutex) { SleepConditionVariableSRW(condition, mutex, INFINITE, 0); }
+static void lg_sleep(lg_condition *condition, lg_mutex *mutex, int looks) {
+    SleepConditionVariableSRW(condition, mutex, looks ? LOOK / 1000000 : INFINITE, 0);
+}
 static void lg_wake(lg_condition *condition) { WakeAllConditionVariable(condition); }
 static void lg_give_way(void) { SwitchToThread(); }
 
@@ -41,7 +47,18 @@ typedef pthread_mutex_t lg_mutex;
 typedef pthread_cond_t lg_condition;
 static void lg_lock(lg_mutex *mutex) { pthread_mutex_lock(mutex); }
 static void lg_unlock(lg_mutex *mutex) { pthread_mutex_unlock(mutex); }
-static void lg_sleep(lg_condition *condition, lg_mutex *mutex) { pthread_cond_wait(condition, mutex); }
+static void lg_sleep(lg_condition *condition, lg_mutex *mutex, int looks) {
+    if (!looks) {
+        pthread_cond_wait(condition, mutex);
+        return;
+    }
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOOK;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(condition, mutex, &until);
+}
 static void lg_wake(lg_condition *condition) { pthread_cond_broadcast(condition); }
 static void lg_give_way(void) { sched_yield(); }
 
@@ -59,6 +76,51 @@ static void lg_pause(void) {
     __asm__ __volatile__("yield");
 #endif
 }
+
+/* ---- Python ----------------------------------------------------------------------------------------------------- */
+
+static struct {
+    void *(*release)(void); /* PyEval_SaveThread */
+    void (*acquire)(void *state); /* PyEval_RestoreThread */
+    int (*signals)(void); /* PyErr_CheckSignals */
+} python;
+
+static _Thread_local void *state; /* of a thread of Python's, while lg_call runs in it */
+static _Thread_local int64_t due; /* when it looks again */
+
+LG_EXPORT void lg_python(void *(*release)(void), void (*acquire)(void *state), int (*signals)(void)) {
+    python.release = release;
+    python.acquire = acquire;
+    python.signals = signals;
+}
+
+static void lg_leave_python(void) {
+    state = python.release();
+    due = lg_clock() + LOOK;
+}
+
+static void lg_enter_python(void) {
+    python.acquire(state);
+    state = NULL;
+}
+
+LG_EXPORT int lg_call(int (*function)(void *context), void *context) {
+    lg_leave_python();
+    int code = function(context);
+    lg_enter_python();
+    return code;
+}
+
+/* -1 when a handler raised an exception; always 0 in workers */
+LG_EXPORT int lg_look(void) {
+    if (!state || lg_clock() < due) return 0;
+    lg_enter_python();
+    int raised = python.signals();
+    lg_leave_python();
+    return raised;
+}
+
+/* ---- threads ---------------------------------------------------------------------------------------------------- */
 
 /* A number that one thread raises and another waits for */
 typedef struct {
@@ -88,8 +150,8 @@ static void lg_open(lg_gate *gate) {
     }
 }
 
-/* Until the value is not the one seen: the new one */
-static unsigned lg_wait(lg_gate *gate, unsigned seen) {
+/* Until the value is not the one seen, or for a while; for one that looks for signals, until then: the value */
+static unsigned lg_wait(lg_gate *gate, unsigned seen, int looks) {
     unsigned now;
     for (int k = 0; k < 64; k++) { /* a microsecond or a few, without looking at the clock */
         if ((now = atomic_load_explicit(&gate->value, memory_order_acquire)) != seen) return now;
@@ -106,7 +168,8 @@ static unsigned lg_wait(lg_gate *gate, unsigned seen) {
     }
     lg_lock(&gate->mutex);
     atomic_store(&gate->sleeping, 1); /* before the value is read: whoever raises it reads this afterwards */
-    while ((now = atomic_load(&gate->value)) == seen) lg_sleep(&gate->condition, &gate->mutex);
+    if (atomic_load(&gate->value) == seen) lg_sleep(&gate->condition, &gate->mutex, looks);
+    now = atomic_load(&gate->value);
     atomic_store(&gate->sleeping, 0);
     lg_unlock(&gate->mutex);
     return now;
@@ -128,9 +191,10 @@ static void lg_do_parts(int first) {
 
 static LG_THREAD lg_worker(void *argument) {
     int number = (int)(intptr_t)argument;
-    unsigned seen = 0;
+    unsigned seen = 0, now;
     for (;;) {
-        seen = lg_wait(&pool.gates[number - 1], seen);
+        while ((now = lg_wait(&pool.gates[number - 1], seen, 0)) == seen) {}
+        seen = now;
         lg_do_parts(number);
         if (atomic_fetch_sub(&pool.working, 1) == 1) lg_open(&pool.done);
     }
@@ -178,8 +242,8 @@ static int lg_grow(int workers) {
     return workers < pool.workers ? workers : pool.workers;
 }
 
-/* The number of threads that took part */
-LG_EXPORT int lg_run(void (*task)(void *context, int part), void *context, int parts, int threads) {
+/* The number of threads that took part. A look for signals while it waits that says to stop is left in `stopped`. */
+LG_EXPORT int lg_run(void (*task)(void *context, int part), void *context, int parts, int threads, int *stopped) {
     if (threads > parts) threads = parts;
     if (threads < 2 || atomic_flag_test_and_set(&pool.busy)) {
         for (int part = 0; part < parts; part++) task(context, part);
@@ -194,7 +258,10 @@ LG_EXPORT int lg_run(void (*task)(void *context, int part), void *context, int p
     unsigned seen = atomic_load(&pool.done.value);
     for (int k = 0; k < threads - 1; k++) lg_open(&pool.gates[k]);
     lg_do_parts(0);
-    if (threads > 1) lg_wait(&pool.done, seen);
+    while (threads > 1 && lg_wait(&pool.done, seen, state != NULL) == seen) {
+        int raised = lg_look();
+        if (raised) __atomic_store_n(stopped, raised, __ATOMIC_RELAXED);
+    }
     atomic_flag_clear(&pool.busy);
     return threads;
 }
