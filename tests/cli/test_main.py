@@ -13,7 +13,7 @@ import pytest
 from leafgrad import cli, plugins
 from leafgrad.plugins import CommandSpec, hookimpl
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 CALLS = []
 
 
