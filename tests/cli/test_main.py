@@ -84,6 +84,14 @@ def test_an_unknown_command(capsys):
     assert "usage: leafgrad COMMAND" in err
 
 
+def test_a_reader_that_has_read_enough():
+    done = subprocess.run(
+        f"{sys.executable} -m leafgrad ops | head -n 1", shell=True, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("op ")
+    assert done.stderr == ""
+
+
 def test_version(capsys):
     assert cli.main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("leafgrad 0.")

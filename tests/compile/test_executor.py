@@ -11,7 +11,7 @@ import leafgrad
 from leafgrad import plugins
 from leafgrad.compile import executor
 from leafgrad.compile.numpy_executor import NumpyExecutor
-from leafgrad.errors import CompileError
+from leafgrad.errors import CompileError, PluginError
 from leafgrad.plugins import ExecutorSpec, PluginWarning
 
 GRAPHS = []
@@ -120,6 +120,13 @@ def test_a_broken_one_is_named_once_and_programs_run_without_it(prefer, name, ta
     assert "LEAFGRAD_PLUGINS=-bad" in str(caught[0].message)
     assert GRAPHS  # the next one is asked
     value()
+
+
+def test_strict_makes_it_an_error(prefer, monkeypatch):
+    monkeypatch.setenv("LEAFGRAD_STRICT_PLUGINS", "1")
+    prefer(wrong="Wrong")
+    with pytest.raises(PluginError, match=r"plugin 'bad' .*'wrong' failed.*no gains today"):
+        value()
 
 
 @pytest.mark.parametrize(("name", "target"), [("absent", ""), ("unmade", "Unmade"), ("unable", "Unable")])

@@ -470,6 +470,14 @@ def test_names_with_and_without_a_minus_do_not_mix(fresh, monkeypatch, value):
     assert names(made.ops) == ["tanh"]
 
 
+def test_the_core_cannot_be_excluded(fresh, monkeypatch):
+    monkeypatch.setenv("LEAFGRAD_PLUGINS", "-a,-core")
+    with pytest.raises(
+        PluginError, match="LEAFGRAD_PLUGINS=-a,-core: expected names of installed plugins, got the core"
+    ):
+        fresh(*three()).load()
+
+
 @pytest.mark.parametrize("value", ["a,ghost", "-a,-ghost"])
 def test_leafgrad_plugins_with_a_name_that_is_not_installed(fresh, monkeypatch, value):
     monkeypatch.setenv("LEAFGRAD_PLUGINS", value)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol, cast
 
 from leafgrad import plugins
 from leafgrad.compile.graph import Equation, Graph
-from leafgrad.errors import CompileError, TraceError
+from leafgrad.errors import CompileError, PluginError, TraceError
 
 BROKEN: Final[set[str]] = set()
 """Preferred executors that failed, and are preferred no more."""
@@ -105,11 +104,12 @@ def leave_out(name: str, reason: str) -> None:
     """Prefer an executor no more, with a warning that names its plugin."""
     BROKEN.add(name)
     owner = next(p for p in plugins.status() if name in p.hooks.get("leafgrad_executors", ()))
-    warnings.warn(
-        f"{owner}: its preferred executor {name!r} failed, and programs that do not name it run without it: {reason}. "
-        f"See the whole error by compile(..., executor={name!r}), or exclude it by LEAFGRAD_PLUGINS=-{owner.name}",
-        plugins.PluginWarning,
-        stacklevel=2,
+    plugins.report(
+        PluginError(
+            f"{owner}: its preferred executor {name!r} failed, and programs that do not name it run without it: "
+            f"{reason}. See the whole error by compile(..., executor={name!r}), or exclude the plugin by "
+            f"LEAFGRAD_PLUGINS=-{owner.name}"
+        )
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from leafgrad.plugins.failures import PluginWarning as PluginWarning, report as report
 from leafgrad.plugins.hookspecs import API_VERSION as API_VERSION, hookimpl as hookimpl
-from leafgrad.plugins.manager import Manager, PluginWarning as PluginWarning
+from leafgrad.plugins.manager import Manager
 from leafgrad.plugins.registry import (
     Plugin as Plugin,
     PluginClashError as PluginClashError,

@@ -2,7 +2,7 @@
 
 Environment variables, read when third-party plugins load:
     LEAFGRAD_PLUGINS          which may load: see leafgrad.plugins.selection
-    LEAFGRAD_STRICT_PLUGINS   "1": a plugin that fails to load is an error, not a warning
+    LEAFGRAD_STRICT_PLUGINS   "1": a failure is an error, not a warning: see leafgrad.plugins.failures
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import difflib
 import os
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +19,7 @@ import pluggy
 
 from leafgrad.errors import PluginError
 from leafgrad.plugins import hookspecs
+from leafgrad.plugins.failures import report, strict
 from leafgrad.plugins.hookspecs import API_VERSION
 from leafgrad.plugins.registry import Plugin, PluginClashError, Registry
 from leafgrad.plugins.selection import VARIABLE, selection
@@ -35,10 +35,6 @@ HOOKS: Final = tuple(name for name in vars(hookspecs) if name.startswith("leafgr
 
 Contribution = dict[str, list[Any]]
 """What one plugin lists, by hook."""
-
-
-class PluginWarning(UserWarning):
-    """A plugin, or something of it, was left out; the message names it, its distribution and the reason."""
 
 
 class Manager:
@@ -86,12 +82,8 @@ class Manager:
                 failures = [*self._load_entry_points(), *self._clashes]
             finally:
                 self._busy = False
-            strict = os.environ.get("LEAFGRAD_STRICT_PLUGINS", "") not in ("", "0")
-            self._loaded = not (failures and strict)
-        if failures and strict:
-            raise PluginError("\n".join(map(str, failures))) from failures[0]
-        for failure in failures:
-            warnings.warn(str(failure), PluginWarning, stacklevel=2)
+            self._loaded = not (failures and strict())
+        report(*failures)
 
     def register(self, plugin: object, name: str | None = None) -> Plugin:
         """Register a plugin, a module or an object with hook implementations, without an entry point.

@@ -37,7 +37,7 @@ def selection() -> Selection:
     """The selection as the environment has it now.
 
     Raises:
-        PluginError: some names have a minus and some have none.
+        PluginError: some names have a minus and some have none, or the core has one.
     """
     value = os.environ.get(VARIABLE, "").strip()
     if value == "none":
@@ -49,4 +49,6 @@ def selection() -> Selection:
             f"{VARIABLE}={value}: expected either the plugins that alone may load (a,b) or, each with a minus, those "
             "that may not (-a,-b), got both; drop one kind"
         )
+    if "core" in excluded:
+        raise PluginError(f"{VARIABLE}={value}: expected names of installed plugins, got the core, which all need")
     return Selection(frozenset(excluded or listed), only=bool(listed) and not excluded)
