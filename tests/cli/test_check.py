@@ -79,6 +79,12 @@ def test_an_op_that_cannot_be_checked_has_not_passed(check):
     assert "parameters without a default: scale" in printed.out
 
 
+def test_a_plugin_without_ops(check):
+    status, printed = check("checked", ops=[])
+    assert status == 1
+    assert printed.out == "0 ops: nothing to check\n"
+
+
 def test_what_it_refuses(check):
     status, printed = check("nothing")
     assert status == 2

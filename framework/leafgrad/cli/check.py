@@ -31,8 +31,8 @@ def main(argv: list[str]) -> int:
         print(f"leafgrad check: {error}", file=sys.stderr)
         return 2
     outcomes = Counter(checked(op, in_full=options.verbose or len(ops) == 1) for op in ops)
-    if len(ops) > 1:
-        print(f"{len(ops)} ops: {', '.join(f'{n} {outcome}' for outcome, n in outcomes.items())}")
+    if len(ops) != 1:
+        print(f"{len(ops)} ops: {', '.join(f'{n} {outcome}' for outcome, n in outcomes.items()) or 'nothing to check'}")
     return 0 if outcomes["passed"] and not outcomes["failed"] else 1
 
 
@@ -40,6 +40,8 @@ def chosen(name: str) -> list[Any]:
     """The ops of a plugin, or the op of that name."""
     for plugin in plugins.status():
         if plugin.name == name and plugin.status == "active":
+            if plugin.error:  # others define some of its names, too
+                print(f"leafgrad check: {plugin.error}", file=sys.stderr)
             listed = plugin.hooks.get("leafgrad_ops", ())
             return [op for op in plugins.ops() if op.name in listed]
     return [plugins.op(name)]
