@@ -209,6 +209,7 @@ def test_unknown_names_list_the_known_ones(fresh):
     ("broken", "message"),
     [
         (ImportError("no module named numpy_3"), r"failed to load: ImportError: no module named numpy_3"),
+        (SystemExit(3), r"failed to load: SystemExit: 3"),
         (plugin(ops=lambda: 1 // 0), r"failed to register: ZeroDivisionError"),
         (plugin(ops={"b": 1}), r"expected leafgrad_ops to return a list, got dict"),
         (plugin(ops=["b"]), r"expected leafgrad_ops to list Op objects, got 'b'"),

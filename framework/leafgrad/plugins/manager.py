@@ -146,7 +146,7 @@ class Manager:
             self._register(entry.load, record, installed=True)
         except PluginError as error:
             failure = error
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a module may end in sys.exit(), as scripts do
             failure = PluginError(f"{record} failed to load: {type(error).__name__}: {error}")
             failure.__cause__ = error
         else:
