@@ -15,8 +15,8 @@ import pytest
 from leafgrad import cli
 
 WRITTEN = """
-.github/workflows/test.yml .gitignore Makefile README.md leafgrad_heat_flow/__init__.py leafgrad_heat_flow/ops.py
-pyproject.toml tests/test_heat_flow.py
+.github/workflows/test.yml .gitignore Makefile README.md
+conftest.py leafgrad_heat_flow/__init__.py leafgrad_heat_flow/ops.py pyproject.toml tests/test_heat_flow.py
 """
 
 
