@@ -18,7 +18,7 @@ PYTEST  := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test slow faults lowest versions lint format bench gpu-check clean
+.PHONY: help demo test slow faults coverage lowest versions lint format bench gpu-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -34,6 +34,9 @@ slow: $(VENV)/.test ## the tests that take longer than a few seconds
 
 faults: $(VENV)/.test ## inject faults, some thousand times; writes the table in docs/reliability.md
 	@$(PYTEST) $(FAULTS) -m "not gpu" --faults-report=docs/reliability.md
+
+coverage: $(VENV)/.test ## write docs/coverage.md: what each op can do
+	@$(BIN)/leafgrad ops --markdown core > docs/coverage.md
 
 lowest: $(LOWEST)/.test ## the whole suite on the lowest versions of the dependencies that are allowed
 	@OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -q -n $(JOBS) --dist loadfile

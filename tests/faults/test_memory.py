@@ -34,7 +34,7 @@ def gradient(f):
 
 TOO_LARGE_BACKWARDS = {
     "Amax": lambda: gradient(lambda x: x.amax()),
-    "Slice": lambda: gradient(lambda x: x[0] + x[1]),
+    "Select": lambda: gradient(lambda x: x[0] + x[1]),
     "Prod": lambda: gradient(lambda x: x.prod()),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -26,7 +27,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (plugins.UnknownNameError, PluginError) as error:
         print(f"leafgrad: {error}\n{USAGE}", file=sys.stderr)
         return 2
-    status: int | None = plugins.resolve(command.target)(arguments[1:])
+    try:
+        status: int | None = plugins.resolve(command.target)(arguments[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:  # who reads, `head` for instance, has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     return status or 0
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from leafgrad import plugins
 from leafgrad.compile.graph import Equation, Graph
-from leafgrad.errors import CompileError, TraceError
+from leafgrad.errors import CompileError, PluginError, TraceError
+
+BROKEN: Final[set[str]] = set()
+"""Preferred executors that failed, and are preferred no more."""
 
 
 class Program(Protocol):
@@ -80,12 +83,34 @@ def chosen(graph: Graph, types: set[str]) -> Executor:
     wanted = os.environ.get("LEAFGRAD_EXECUTOR")
     if wanted and runs(load(wanted), types):
         return load(wanted)
-    if not wanted:
-        plugins.load()
-        for spec in plugins.executors():
-            if spec.preferred and runs(found := load(spec.name), types) and cast(Preferred, found).gains(graph):
-                return found
-    return load("numpy" if types <= {"cpu"} else "replay")
+    return (None if wanted else preferred(graph, types)) or load("numpy" if types <= {"cpu"} else "replay")
+
+
+def preferred(graph: Graph, types: set[str]) -> Executor | None:
+    """The first preferred executor that gains by the graph. One that fails is left out from then on."""
+    plugins.load()
+    for spec in plugins.executors():
+        if spec.preferred and spec.name not in BROKEN:
+            try:
+                found = load(spec.name)
+                if runs(found, types) and cast(Preferred, found).gains(graph):
+                    return found
+            except Exception as error:
+                leave_out(spec.name, f"{type(error).__name__}: {error}")
+    return None
+
+
+def leave_out(name: str, reason: str) -> None:
+    """Prefer an executor no more, with a warning that names its plugin."""
+    BROKEN.add(name)
+    owner = next(p for p in plugins.status() if name in p.hooks.get("leafgrad_executors", ()))
+    plugins.report(
+        PluginError(
+            f"{owner}: its preferred executor {name!r} failed, and programs that do not name it run without it: "
+            f"{reason}. See the whole error by compile(..., executor={name!r}), or exclude the plugin by "
+            f"LEAFGRAD_PLUGINS=-{owner.name}"
+        )
+    )
 
 
 def load(name: str) -> Executor:
@@ -102,10 +127,21 @@ def build(graph: Graph, name: str | None) -> Program:
     executor = find(name, graph)
     try:
         return executor.compile(graph)
-    except (CompileError, TraceError):
-        raise
     except Exception as error:
-        raise blame(executor, graph, error, executor.compile) from error
+        plain = isinstance(error, (CompileError, TraceError))
+        failure = error if plain else blame(executor, graph, error, executor.compile)
+        if name is None and is_preferred(executor):
+            leave_out(executor.name, str(failure))
+            return build(graph, None)
+        if plain:
+            raise
+        raise failure from error
+
+
+def is_preferred(executor: Executor) -> bool:
+    """Whether only its plugin's preference chose an executor for which nobody asked."""
+    preferred = [spec.name for spec in plugins.executors() if spec.preferred]
+    return not os.environ.get("LEAFGRAD_EXECUTOR") and executor.name in preferred
 
 
 def explain_failure(name: str | None, graph: Graph, inputs: Sequence[Any], error: Exception) -> Exception:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         op,
         ops,
         register,
+        report,
         status,
     )
 else:
@@ -62,6 +63,7 @@ __all__ = [
     "op",
     "ops",
     "register",
+    "report",
     "resolve",
     "status",
 ]

@@ -44,8 +44,12 @@ def leafgrad_executors() -> list[ExecutorSpec]:
 
 @hookimpl
 def leafgrad_cli() -> list[CommandSpec]:
-    """ "run" for scripts, PyTorch's too, and "info"."""
+    """Scripts, PyTorch's too; what there is; and tools for authors of plugins."""
     return [
+        CommandSpec("check", "check an op, or all ops of a plugin", "leafgrad.cli.check:main"),
+        CommandSpec("new-plugin", "write a plugin to start from", "leafgrad.cli.new_plugin:main"),
+        CommandSpec("ops", "all ops, and what each can do", "leafgrad.cli.ops:main"),
+        CommandSpec("plugins", "the plugins that are installed, and what became of them", "leafgrad.cli.plugins:main"),
         CommandSpec("run", "run a script, with --as-torch one that was written for PyTorch", "leafgrad.cli.run:main"),
         CommandSpec("info", "versions, plugins, devices and executors", "leafgrad.cli.info:main"),
     ]

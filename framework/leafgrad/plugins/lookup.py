@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from leafgrad.plugins.failures import PluginWarning as PluginWarning, report as report
 from leafgrad.plugins.hookspecs import API_VERSION as API_VERSION, hookimpl as hookimpl
-from leafgrad.plugins.manager import Manager, PluginClashError as PluginClashError, PluginWarning as PluginWarning
-from leafgrad.plugins.registry import Plugin as Plugin, UnknownNameError as UnknownNameError
+from leafgrad.plugins.manager import Manager
+from leafgrad.plugins.registry import (
+    Plugin as Plugin,
+    PluginClashError as PluginClashError,
+    UnknownNameError as UnknownNameError,
+)
 from leafgrad.plugins.specs import BackendSpec, CommandSpec, ExecutorSpec, Op
 
 _MANAGER = Manager()
@@ -18,7 +23,7 @@ backend_for = _MANAGER.backend_for
 
 
 def op(name: str) -> Op:
-    """The op of this name; UnknownNameError, a LookupError, if no plugin defines it."""
+    """The op of this name; UnknownNameError, a LookupError, if no plugin defines it, PluginClashError if several do."""
     return _MANAGER.ops.find(name)
 
 

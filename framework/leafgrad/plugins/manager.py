@@ -1,8 +1,8 @@
 """The pluggy manager, with a loader that survives broken plugins and registers each one whole or not at all.
 
 Environment variables, read when third-party plugins load:
-    LEAFGRAD_PLUGINS          "none", or a comma list of entry-point names: only these load
-    LEAFGRAD_STRICT_PLUGINS   "1": a plugin that fails to load is an error, not a warning
+    LEAFGRAD_PLUGINS          which may load: see leafgrad.plugins.selection
+    LEAFGRAD_STRICT_PLUGINS   "1": a failure is an error, not a warning: see leafgrad.plugins.failures
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import difflib
 import os
 import threading
-import warnings
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,8 +19,10 @@ import pluggy
 
 from leafgrad.errors import PluginError
 from leafgrad.plugins import hookspecs
+from leafgrad.plugins.failures import report, strict
 from leafgrad.plugins.hookspecs import API_VERSION
-from leafgrad.plugins.registry import Plugin, Registry, UnknownNameError
+from leafgrad.plugins.registry import Plugin, PluginClashError, Registry
+from leafgrad.plugins.selection import VARIABLE, selection
 from leafgrad.plugins.specs import BackendSpec, CommandSpec, ExecutorSpec, Op
 
 if TYPE_CHECKING:
@@ -28,18 +30,11 @@ if TYPE_CHECKING:
 
 GROUP: Final = "leafgrad"
 CORE: Final = "leafgrad.plugins.builtin"
+CORE_KEY: Final = ("core", "leafgrad")
 HOOKS: Final = tuple(name for name in vars(hookspecs) if name.startswith("leafgrad_"))
 
 Contribution = dict[str, list[Any]]
 """What one plugin lists, by hook."""
-
-
-class PluginWarning(UserWarning):
-    """A plugin was left out; the message names it, its distribution and the reason."""
-
-
-class PluginClashError(PluginError):
-    """A plugin misspells a hook or defines a name that is taken: raised where other failures only warn."""
 
 
 class Manager:
@@ -52,29 +47,31 @@ class Manager:
         self._core_module = core
         self._pluggy = pluggy.PluginManager(GROUP)
         self._pluggy.add_hookspecs(hookspecs)
-        self._plugins: dict[str, Plugin] = {}
+        self._plugins: dict[tuple[str, str], Plugin] = {}  # by name and distribution
+        self._clashes: list[PluginError] = []
         self._lock = lock = threading.RLock()
         if hasattr(os, "register_at_fork"):  # a child must not find plugins half loaded, by a thread that it has not
             os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
         self._busy = self._loaded = False
         sources = (self._load_core, self.load)
-        self.ops: Registry[Op] = Registry("op", sources)
-        self.backends: Registry[BackendSpec] = Registry("backend", sources)
-        self.executors: Registry[ExecutorSpec] = Registry("executor", sources)
-        self.commands: Registry[CommandSpec] = Registry("command", sources)
-        self._registries: dict[str, tuple[Registry[Any], Any]] = {
-            "leafgrad_ops": (self.ops, Op),
-            "leafgrad_backends": (self.backends, BackendSpec),
-            "leafgrad_executors": (self.executors, ExecutorSpec),
-            "leafgrad_cli": (self.commands, CommandSpec),
+        self.ops: Registry[Op] = Registry("op", sources, self._left_out)
+        self.backends: Registry[BackendSpec] = Registry("backend", sources, self._left_out)
+        self.devices: Registry[BackendSpec] = Registry("device type", sources, self._left_out)
+        self.executors: Registry[ExecutorSpec] = Registry("executor", sources, self._left_out)
+        self.commands: Registry[CommandSpec] = Registry("command", sources, self._left_out)
+        self._registries: dict[str, tuple[Any, dict[str, Registry[Any]]]] = {
+            "leafgrad_ops": (Op, {"name": self.ops}),
+            "leafgrad_backends": (BackendSpec, {"name": self.backends, "device_type": self.devices}),
+            "leafgrad_executors": (ExecutorSpec, {"name": self.executors}),
+            "leafgrad_cli": (CommandSpec, {"name": self.commands}),
         }
 
     def load(self) -> None:
         """Load the third-party plugins that are installed, once.
 
-        A plugin that fails is left out with a PluginWarning, or a PluginError under
-        LEAFGRAD_STRICT_PLUGINS=1. Raises PluginClashError for misspelt hooks and names defined twice, after
-        all others are loaded.
+        A plugin that fails is left out, and a name that two of them define belongs to neither, each with a
+        PluginWarning: what is missing is an error where it is looked up. Raises PluginError if LEAFGRAD_PLUGINS
+        contradicts itself, and for every failure under LEAFGRAD_STRICT_PLUGINS=1.
         """
         with self._lock:
             if self._loaded or self._busy:  # busy: a plugin being loaded looked something up
@@ -82,18 +79,11 @@ class Manager:
             self._load_core()
             self._busy = True
             try:
-                failures = self._load_entry_points()
+                failures = [*self._load_entry_points(), *self._clashes]
             finally:
                 self._busy = False
-            strict = os.environ.get("LEAFGRAD_STRICT_PLUGINS", "") not in ("", "0")
-            errors = [error for error in failures if strict or isinstance(error, PluginClashError)]
-            self._loaded = not errors
-        for error in failures:
-            if error not in errors:
-                warnings.warn(str(error), PluginWarning, stacklevel=2)
-        if errors:
-            kind = PluginClashError if isinstance(errors[0], PluginClashError) else PluginError
-            raise kind("\n".join(map(str, errors))) from errors[0]
+            self._loaded = not (failures and strict())
+        report(*failures)
 
     def register(self, plugin: object, name: str | None = None) -> Plugin:
         """Register a plugin, a module or an object with hook implementations, without an entry point.
@@ -104,7 +94,7 @@ class Manager:
         record = Plugin(str(name or getattr(plugin, "__name__", type(plugin).__name__)))
         with self._lock:
             self._load_core()
-            self._register(plugin, record)
+            self._register(lambda: plugin, record)
         return record
 
     def status(self) -> list[Plugin]:
@@ -113,85 +103,114 @@ class Manager:
 
     def backend_for(self, device_type: str) -> BackendSpec:
         """The backend that serves a device type, as listed; UnknownNameError if no plugin lists one."""
-        for load in (self._load_core, self.load):
-            load()
-            for spec in self.backends:
-                if spec.device_type == device_type:
-                    return spec
-        known = ", ".join(sorted(spec.device_type for spec in self.backends)) or "none"
-        raise UnknownNameError(f"unknown device type {device_type!r}: known are {known}")
+        return self.backends.find(self.devices.find(device_type).name)
+
+    def _left_out(self) -> list[Plugin]:
+        """The plugins that failed or may not load."""
+        return [plugin for plugin in self._plugins.values() if plugin.status != "active"]
 
     def _load_core(self) -> None:
         """Register the core's own hooks. Its entry point, where installed, names the same module."""
         with self._lock:
-            if self._busy or "core" in self._plugins:
+            if self._busy or CORE_KEY in self._plugins:
                 return
             self._busy = True
             try:
-                self._register(import_module(self._core_module), Plugin("core", "leafgrad"))
+                self._register(lambda: import_module(self._core_module), Plugin(*CORE_KEY))
             finally:
                 self._busy = False
 
     def _load_entry_points(self) -> list[PluginError]:
         """Load what is installed and allowed; return what went wrong, naming plugin and distribution."""
+        chosen = selection()
         failures = []
-        allowed = _allowed()
         found = sorted(_installed(), key=lambda entry: entry.name)
         for entry in found:
             record = Plugin(entry.name, *_distribution(entry))
-            present = self._plugins.get(entry.name)
+            key = record.name, record.distribution
             if entry.value == self._core_module:
-                self._plugins["core"].version = record.version
-            elif present and present.status == "active" and present.distribution == record.distribution:
+                self._plugins[CORE_KEY].version = record.version
+            elif key in self._plugins and self._plugins[key].status == "active":
                 continue  # an earlier load, which another plugin stopped, got this far
-            elif allowed is not None and entry.name not in allowed:
-                record.status, record.error = "blocked", "not in LEAFGRAD_PLUGINS"
-                self._plugins[entry.name] = record
+            elif reason := chosen.blocks(entry.name):
+                record.status, record.error = "blocked", f"{record} is {reason}"
+                self._plugins[key] = record
             else:
                 failures += self._guarded(entry, record)
-        for name in sorted((allowed or set()) - {entry.name for entry in found}):
-            failures.append(PluginError(f"LEAFGRAD_PLUGINS names {name!r}, but no installed package has that plugin"))
+        for name in sorted(chosen.names - {entry.name for entry in found}):
+            failures.append(PluginError(f"{VARIABLE} names {name!r}, but no installed package has that plugin"))
         return failures
 
     def _guarded(self, entry: EntryPoint, record: Plugin) -> list[PluginError]:
         try:
-            self._register(entry.load(), record)
+            self._register(entry.load, record, installed=True)
         except PluginError as error:
             failure = error
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a module may end in sys.exit(), as scripts do
             failure = PluginError(f"{record} failed to load: {type(error).__name__}: {error}")
             failure.__cause__ = error
         else:
             return []
-        record.status, record.error, record.hooks = "failed", str(failure), ()
-        self._plugins[entry.name] = record
+        record.status, record.error = "failed", str(failure)
+        self._plugins[record.name, record.distribution] = record
         return [failure]
 
-    def _register(self, plugin: object, record: Plugin) -> None:
-        """Register all that `plugin` lists, or nothing."""
+    def _register(self, load: Callable[[], object], record: Plugin, *, installed: bool = False) -> None:
+        """Register all that the plugin lists, or nothing; of an installed one, all names that are free."""
+        start = time.perf_counter()
+        plugin = load()
         version = getattr(plugin, "leafgrad_api_version", API_VERSION)
         if version != API_VERSION:
             raise PluginError(
                 f"{record} was made for version {version!r} of leafgrad's plugin interface, this is version "
                 f"{API_VERSION}; install a release of it that fits this leafgrad"
             )
-        if self._pluggy.is_registered(plugin) or self._pluggy.has_plugin(record.name):
-            other = self._plugins[self._pluggy.get_name(plugin) or record.name]
+        if name := self._pluggy.get_name(plugin) or (self._pluggy.has_plugin(record.name) and record.name):
+            other = next(p for p in self._plugins.values() if p.name == name and p.status == "active")
             raise PluginClashError(f"{record}: {other} is registered already")
         try:
             self._pluggy.register(plugin, record.name)
             contribution = self._collect(plugin, record)
             self._check(contribution, record)
+            if not installed:
+                self._refuse_clashes(contribution, record)
         except Exception as error:
             if self._pluggy.get_plugin(record.name) is plugin:
                 self._pluggy.unregister(plugin)
             if isinstance(error, PluginError):
                 raise
             raise PluginError(f"{record} failed to register: {type(error).__name__}: {error}") from error
+        for registry, name, entry in self._claims(contribution):
+            self._enter(registry, name, entry, record)
+        record.hooks = {hook: tuple(entry.name for entry in entries) for hook, entries in contribution.items()}
+        record.load_time = time.perf_counter() - start
+        self._plugins[record.name, record.distribution] = record
+
+    def _claims(self, contribution: Contribution) -> Iterator[tuple[Registry[Any], str, Any]]:
+        """Each registry that an entry goes into, and the name it takes there."""
         for hook, entries in contribution.items():
-            self._registries[hook][0].add(entries, record)
-        record.hooks = tuple(contribution)
-        self._plugins[record.name] = record
+            for entry in entries:
+                for attribute, registry in self._registries[hook][1].items():
+                    yield registry, getattr(entry, attribute), entry
+
+    def _refuse_clashes(self, contribution: Contribution, record: Plugin) -> None:
+        for registry, name, _ in self._claims(contribution):
+            if owners := registry.owners(name):
+                raise registry.clash(name, *owners, record)
+
+    def _enter(self, registry: Registry[Any], name: str, entry: Any, record: Plugin) -> None:
+        """Give an installed plugin a name; of one that is taken, only the core and the program remain owners."""
+        owners = registry.owners(name)
+        if not owners:
+            registry.add(name, entry, record)
+            return
+        losers = (*owners, record) if all(owner.installed for owner in owners) else (record,)
+        if len(losers) > 1:
+            registry.contest(name, losers)
+        clash = registry.clash(name, *owners, record)
+        self._clashes.append(clash)
+        for plugin in losers:
+            plugin.error = "; ".join(filter(None, (plugin.error, str(clash))))
 
     def _collect(self, plugin: object, record: Plugin) -> Contribution:
         """Call the plugin's own hooks, after a check of their names."""
@@ -201,11 +220,9 @@ class Manager:
             if name not in HOOKS:
                 guess = difflib.get_close_matches(name, HOOKS, 1, cutoff=0.8)
                 hint = f"did you mean {guess[0]}?" if guess else f"the hooks are {', '.join(HOOKS)}"
-                raise PluginClashError(f"{record}: unknown hook {name!r}; {hint}")
+                raise PluginError(f"{record}: unknown hook {name!r}; {hint}")
             if name not in callers:
-                raise PluginClashError(
-                    f"{record}: {name} is not marked as a hook; put @leafgrad.plugins.hookimpl above it"
-                )
+                raise PluginError(f"{record}: {name} is not marked as a hook; put @leafgrad.plugins.hookimpl above it")
         if not callers:
             raise PluginError(f"{record} implements no hook; expected at least one of {', '.join(HOOKS)}")
         others = [other for other in self._pluggy.get_plugins() if other is not plugin]
@@ -218,38 +235,19 @@ class Manager:
         return contribution
 
     def _check(self, contribution: Contribution, record: Plugin) -> None:
-        """PluginError for entries of the wrong kind, PluginClashError for names that are taken."""
+        """PluginError for entries of the wrong kind, PluginClashError for a name that is listed twice."""
         for hook, entries in contribution.items():
-            registry, kind = self._registries[hook]
+            kind, _ = self._registries[hook]
             for entry in entries:
                 if not isinstance(entry, kind) or isinstance(entry, type):
                     raise PluginError(f"{record}: expected {hook} to list {kind.__name__} objects, got {entry!r}")
                 if not isinstance(entry.name, str) or (kind is Op and not entry.name.isidentifier()):
                     raise PluginError(f"{record}: {hook} lists an invalid name, {entry.name!r}")
-            _check_free(kind.__name__, ((entry.name, registry.owner(entry.name)) for entry in entries), record)
-        owners = {spec.device_type: self.backends.owner(spec.name) for spec in self.backends}
-        listed = [spec.device_type for spec in contribution.get("leafgrad_backends", ())]
-        _check_free("device type", ((device, owners.get(device)) for device in listed), record)
-
-
-def _check_free(what: str, names: Iterable[tuple[str, Plugin | None]], record: Plugin) -> None:
-    seen = set()
-    for name, owner in names:
-        owner = record if name in seen else owner
-        if owner is not None:
-            raise PluginClashError(
-                f"{what} {name!r} is defined twice: by {owner} and by {record}; "
-                "uninstall one of them, or exclude it with LEAFGRAD_PLUGINS"
-            )
-        seen.add(name)
-
-
-def _allowed() -> set[str] | None:
-    """Names in LEAFGRAD_PLUGINS; None if every plugin may load."""
-    value = os.environ.get("LEAFGRAD_PLUGINS", "").strip()
-    if not value:
-        return None
-    return set() if value == "none" else {name.strip() for name in value.split(",")} - {""}
+        seen = set()
+        for registry, name, _ in self._claims(contribution):
+            if (registry.kind, name) in seen:
+                raise registry.clash(name, record, record)
+            seen.add((registry.kind, name))
 
 
 def _installed() -> Iterable[EntryPoint]:

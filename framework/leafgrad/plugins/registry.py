@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Literal, TypeVar
 
+from leafgrad.errors import PluginError
 
-class Named(Protocol):
-    """Anything with a name."""
-
-    @property
-    def name(self) -> str:
-        """The name it is registered under."""
-
-
-T = TypeVar("T", bound=Named)
+T = TypeVar("T")
 
 
 class UnknownNameError(LookupError, RuntimeError):
     """No plugin defines the name that was asked for."""
+
+
+class PluginClashError(PluginError):
+    """Two plugins define the name that was asked for, or that is being registered."""
 
 
 @dataclass
@@ -29,16 +26,23 @@ class Plugin:
     name: its entry-point name.
     distribution, version: the installed package that brought it; empty if the program registered it itself.
     status: "active", "blocked" (excluded by LEAFGRAD_PLUGINS) or "failed".
-    hooks: the hooks it implements, once active.
-    error: why it failed, or what blocked it.
+    hooks: the hooks it implements, once active, and what each lists, by name.
+    error: why it failed, what blocked it, or which of its names others define too.
+    load_time: how long its import and registration took, in seconds.
     """
 
     name: str
     distribution: str = ""
     version: str = ""
     status: Literal["active", "blocked", "failed"] = "active"
-    hooks: tuple[str, ...] = ()
+    hooks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     error: str = ""
+    load_time: float = 0.0
+
+    @property
+    def installed(self) -> bool:
+        """Whether it is a package of its own, neither the core nor registered by the program."""
+        return self.distribution not in ("", "leafgrad")
 
     def __str__(self) -> str:
         origin = f"{self.distribution} {self.version}".rstrip() or "no distribution"
@@ -51,31 +55,54 @@ class Registry(Generic[T]):
 
     kind: what the things are called in errors.
     sources: functions that load further plugins, called in turn at the first look-up of a name still unknown.
+    left_out: tells which plugins did not load: an unknown name may be one of theirs.
     """
 
-    def __init__(self, kind: str, sources: Sequence[Callable[[], object]]) -> None:
-        self._kind = kind
+    def __init__(
+        self, kind: str, sources: Sequence[Callable[[], object]], left_out: Callable[[], Sequence[Plugin]]
+    ) -> None:
+        self.kind = kind
         self._sources = sources
+        self._left_out = left_out
         self._entries: dict[str, tuple[T, Plugin]] = {}
+        self._contested: dict[str, tuple[Plugin, ...]] = {}
 
     def find(self, name: str) -> T:
-        """The thing of this name; UnknownNameError lists the known names if there is none."""
+        """The thing of this name; UnknownNameError lists the known names if there is none.
+
+        Raises PluginClashError if several installed plugins define it.
+        """
         for load in self._sources:
-            if name in self._entries:
+            if self.owners(name):
                 break
             load()
+        if name in self._contested:
+            raise self.clash(name, *self._contested[name])
         if name not in self._entries:
             known = ", ".join(sorted(self._entries)) or "none"
-            raise UnknownNameError(f"unknown {self._kind} {name!r}: known are {known}")
+            left_out = "".join(f"; left out: {plugin.error}" for plugin in self._left_out())
+            raise UnknownNameError(f"unknown {self.kind} {name!r}: known are {known}{left_out}")
         return self._entries[name][0]
 
-    def owner(self, name: str) -> Plugin | None:
-        """The plugin that brought `name`, as far as plugins are loaded."""
-        return self._entries[name][1] if name in self._entries else None
+    def owners(self, name: str) -> tuple[Plugin, ...]:
+        """The plugins that define `name`, as far as plugins are loaded: none, one, or those that contest it."""
+        return (self._entries[name][1],) if name in self._entries else self._contested.get(name, ())
 
-    def add(self, entries: Iterable[T], plugin: Plugin) -> None:
-        """Enter things whose names are known to be free."""
-        self._entries.update({entry.name: (entry, plugin) for entry in entries})
+    def add(self, name: str, entry: T, plugin: Plugin) -> None:
+        """Enter a thing under a name that is known to be free."""
+        self._entries[name] = entry, plugin
+
+    def contest(self, name: str, plugins: tuple[Plugin, ...]) -> None:
+        """Leave a name to nobody, because several plugins define it."""
+        self._entries.pop(name, None)
+        self._contested[name] = plugins
+
+    def clash(self, name: str, *plugins: Plugin) -> PluginClashError:
+        """The error that names the plugins which define `name`, in order of loading."""
+        by = " and ".join(f"by {plugin}" for plugin in plugins)
+        installed = [plugin.name for plugin in plugins if plugin.installed]
+        remedy = f"uninstall one of them, or set LEAFGRAD_PLUGINS=-{installed[-1]}" if installed else "rename one"
+        return PluginClashError(f"{self.kind} {name!r} is defined twice: {by}; {remedy}")
 
     def __iter__(self) -> Iterator[T]:
         """The things registered so far, in the order they came."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import textwrap
@@ -13,7 +14,7 @@ import pytest
 from leafgrad import cli, plugins
 from leafgrad.plugins import CommandSpec, hookimpl
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 CALLS = []
 
 
@@ -65,8 +66,8 @@ def test_overview(command, capsys):
     assert cli.main([]) == cli.main(["--help"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("usage: leafgrad COMMAND ARGS...")
-    for line in ("called  notes its arguments", "info    versions, plugins,", "run     run a script"):
-        assert f"\n  {line}" in out
+    for line in ("called +notes its arguments", "check +check an op", "info +versions, plugins,", "run +run a script"):
+        assert re.search(f"^  {line}", out, re.MULTILINE)
 
 
 def test_a_command_of_a_plugin(command, monkeypatch):
@@ -81,6 +82,14 @@ def test_an_unknown_command(capsys):
     err = capsys.readouterr().err
     assert err.startswith("leafgrad: unknown command 'train': known are ")
     assert "usage: leafgrad COMMAND" in err
+
+
+def test_a_reader_that_has_read_enough():
+    done = subprocess.run(
+        f"{sys.executable} -m leafgrad ops | head -n 1", shell=True, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("op ")
+    assert done.stderr == ""
 
 
 def test_version(capsys):
