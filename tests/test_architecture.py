@@ -55,6 +55,12 @@ FOREIGN = {
     "einops": "leafgrad.compat.einops",
 }
 
+# Plugins that bring ops, and beside `import leafgrad` all that they may import of it. Executors and backends need more.
+OPS_PLUGINS = "leafgrad-fft leafgrad-sparse leafgrad-special"
+PUBLIC = " ".join(
+    f"leafgrad.{room}" for room in "autograd errors func nn ops optim plugins random special testing utils".split()
+)
+
 # A tensor's insides: private names that a plugin would reach through an object rather than by import.
 INSIDES = {"_data", "_leaf", "_node"}
 
@@ -202,6 +208,17 @@ def plugin_violations(root: Path) -> Iterator[str]:
                     yield f"{where}:{node.lineno}: {dotted} is private: plugins use public names only"
 
 
+def public_violations(root: Path) -> Iterator[str]:
+    """What plugins of ops import of the rooms that have no public names."""
+    known = modules(root)
+    for plugin in OPS_PLUGINS.split():
+        for path in python_files(root / "plugins" / plugin):
+            for line, module, name in imported(path):
+                target = f"{module}.{name}" if f"{module}.{name}" in known else module
+                if within(target, "leafgrad") and target != "leafgrad" and not within(target, PUBLIC):
+                    yield f"{path.relative_to(root)}:{line}: {target} is not for plugins of ops: only {PUBLIC}"
+
+
 RULES = [
     room_violations,
     foreign_violations,
@@ -209,6 +226,7 @@ RULES = [
     length_violations,
     suppression_violations,
     plugin_violations,
+    public_violations,
 ]
 
 
@@ -216,6 +234,12 @@ RULES = [
 def test_the_source_keeps(rule):
     violations = list(rule(ROOT))
     assert not violations, "\n" + "\n".join(violations)
+
+
+def test_the_plugins_of_ops_are_found():
+    assert all((ROOT / "plugins" / plugin / "pyproject.toml").exists() for plugin in OPS_PLUGINS.split())
+    where = {plugin: list(python_files(ROOT / "plugins" / plugin)) for plugin in OPS_PLUGINS.split()}
+    assert all(any(within(m, PUBLIC) for path in paths for _, m, _ in imported(path)) for paths in where.values())
 
 
 def test_the_source_is_found():
@@ -230,6 +254,7 @@ BUILTIN = "framework/leafgrad/plugins/builtin.py"
 CUPY = "framework/leafgrad/backends/cupy.py"
 NUMPY = "framework/leafgrad/backends/numpy.py"
 PLUGIN = "plugins/leafgrad-x/leafgrad_x.py"
+FFT = "plugins/leafgrad-fft/leafgrad_fft.py"
 
 
 @pytest.fixture
@@ -264,6 +289,8 @@ def tree(tmp_path):
         (plugin_violations, PLUGIN, "import leafgrad._x.y", ":1: leafgrad._x.y is private"),
         (plugin_violations, PLUGIN, "import leafgrad as lg\nlg.ops._x", ":2: lg.ops._x is private"),
         (plugin_violations, PLUGIN, "def f(t):\n    return t._data", ":2: t._data is private"),
+        (public_violations, FFT, "from leafgrad.backends import by_name", ":1: leafgrad.backends is not for plugins"),
+        (public_violations, FFT, "\nimport leafgrad.tensor.tensor", ":2: leafgrad.tensor.tensor is not for plugins"),
     ],
 )
 def test_a_violation_is_reported(tree, rule, file, text, expected):
@@ -288,6 +315,7 @@ def test_a_cycle_through_a_function_is_reported(tree):
         (room_violations, NN, "if TYPE_CHECKING:\n    import leafgrad.compile"),
         (room_violations, BUILTIN, "import leafgrad.compile"),
         (foreign_violations, CUPY, "import cupy, numpy, functools"),
+        (public_violations, FFT, "from leafgrad import Tensor, nn, op\nfrom leafgrad.ops.select import where"),
         (plugin_violations, PLUGIN, "def f(self, t):\n    return self._x, t.__class__, t._version"),
     ],
 )
