@@ -12,6 +12,7 @@ import leafgrad_fft
 from leafgrad import plugins
 from leafgrad.autograd import grad, gradcheck, gradgradcheck
 from leafgrad.func import vmap
+from leafgrad_fft import ops as fft_ops
 
 RNG = np.random.default_rng(0)
 REAL = RNG.normal(size=(2, 5, 6))
@@ -70,6 +71,66 @@ def test_derivatives(name, options, x, norm):
 
     assert gradcheck(function, (x,), fast_mode=True)
     assert gradgradcheck(function, (x,), fast_mode=True)
+
+
+def pairs(z):
+    return np.stack([z.real, z.imag], -1)
+
+
+def numbers(x):
+    return x[..., 0] + 1j * x[..., 1]
+
+
+def counts(n):
+    """How many of n coefficients each of the first half stands for."""
+    return np.array([1] + [2] * ((n - 1) // 2) + [1] * (n % 2 == 0))[:, None]
+
+
+def complex_transform(x, *, dims, inverse, norm):
+    return pairs((np.fft.ifftn if inverse else np.fft.fftn)(numbers(x), axes=dims, norm=norm))
+
+
+def real_transform(x, *, dim, norm, doubled):
+    return pairs(np.fft.rfft(x, axis=dim, norm=norm)) * (counts(x.shape[dim]) if doubled else 1)
+
+
+def real_inverse(x, *, n, dim, norm, halved):
+    return np.fft.irfft(numbers(x / counts(n) if halved else x), n, axis=dim, norm=norm)
+
+
+FLAGS = (False, True)
+# Op, samples, reference.
+OP_ROWS = [
+    (
+        fft_ops.fft_complex,
+        [((COMPLEX,), {"dims": d, "inverse": i, "norm": "ortho"}) for d in [(-1,), (-3, -2)] for i in FLAGS],
+        complex_transform,
+    ),
+    (
+        fft_ops.fft_real,
+        [((REAL[..., :n],), {"dim": -1, "norm": "backward", "doubled": d}) for n in (1, 5, 6) for d in FLAGS],
+        real_transform,
+    ),
+    (
+        fft_ops.fft_real_inverse,
+        [((COMPLEX,), {"n": n, "dim": -1, "norm": "backward", "halved": h}) for n in (6, 7) for h in FLAGS],
+        real_inverse,
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "samples", "reference"), OP_ROWS, ids=lambda row: getattr(row, "name", ""))
+def test_ops(op, samples, reference, device):
+    for (x,), params in samples:
+        y = op(leafgrad.tensor(x, device=device), **params)
+        np.testing.assert_allclose(y.cpu().numpy(), reference(x, **params), atol=1e-13)
+        x = leafgrad.tensor(x, requires_grad=True)
+
+        def function(x, op=op, params=params):
+            return op(x, **params) ** 2
+
+        assert gradcheck(function, (x,), fast_mode=True, check_forward_ad=True)
+        assert gradgradcheck(function, (x,), fast_mode=True, check_fwd_over_rev=True)
 
 
 @pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft"])

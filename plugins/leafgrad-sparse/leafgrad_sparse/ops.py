@@ -103,6 +103,7 @@ sampled_matmul.vjp(left=_left, right=_right)
 @sparse_matmul.batched
 def _matmul_of_batches(call: BatchedCall) -> Any:
     """Samples of the dense matrix are more columns; samples of values are so many matrices."""
+    _expect_one_place(call)
     if not call.inside[0]:
         return call.again(*call.args)
     return call.again(call.front(0), call.front(1), *call.args[2:])
@@ -110,7 +111,13 @@ def _matmul_of_batches(call: BatchedCall) -> Any:
 
 @sampled_matmul.batched
 def _sampled_of_batches(call: BatchedCall) -> Any:
+    _expect_one_place(call)
     return call.again(call.front(0), call.front(1), *call.args[2:])
+
+
+def _expect_one_place(call: BatchedCall) -> None:
+    if any(call.inside[2:]):
+        raise RuntimeError(f"vmap: {call.op.name}: expected the places of one matrix, got a batch of them")
 
 
 OPS: Final = (sparse_matmul, sampled_matmul)

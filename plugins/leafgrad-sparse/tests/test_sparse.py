@@ -86,6 +86,57 @@ def test_gradients_are_those_of_the_dense_product(device):
     np.testing.assert_allclose(to_x.cpu().numpy(), DENSE.T @ g.cpu().numpy(), rtol=1e-13)
 
 
+PLACES = (np.array([0, 0, 1, 3]), np.array([1, 4, 0, 4]), np.array([0, 2, 3, 3, 4]))
+VALUES, TALL, WIDE = RNG.normal(size=4), RNG.normal(size=(4, 2)), RNG.normal(size=(3, 5, 2))
+
+
+def sparse_product(values, dense, rows, columns, starts, *, shape, transposed):
+    matrix = sparse.csr_array((values, columns, starts), shape).toarray()
+    return (matrix.T if transposed else matrix) @ dense
+
+
+def sampled_product(left, right, rows, columns, starts, *, shape):
+    return (left @ np.swapaxes(right, -1, -2))[..., rows, columns]
+
+
+# Op, samples, reference.
+ROWS = [
+    (
+        sparse_ops.sparse_matmul,
+        [
+            ((VALUES, WIDE, *PLACES), {"shape": (4, 5), "transposed": False}),
+            ((VALUES, TALL, *PLACES), {"shape": (4, 5), "transposed": True}),
+        ],
+        sparse_product,
+    ),
+    (
+        sparse_ops.sampled_matmul,
+        [((TALL, WIDE[0], *PLACES), {"shape": (4, 5)}), ((np.stack([TALL] * 3), WIDE, *PLACES), {"shape": (4, 5)})],
+        sampled_product,
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "samples", "reference"), ROWS, ids=lambda row: getattr(row, "name", ""))
+def test_ops(op, samples, reference, device):
+    for args, params in samples:
+        tensors = [leafgrad.tensor(a, device=device) for a in args]
+        np.testing.assert_allclose(op(*tensors, **params).cpu().numpy(), reference(*args, **params), rtol=1e-13)
+        first, second, *places = [leafgrad.tensor(a, requires_grad=a.dtype.kind == "f") for a in args]
+
+        def function(x, y, op=op, places=places, params=params):
+            return op(x, y, *places, **params) ** 2
+
+        assert gradcheck(function, (first, second), check_forward_ad=True)
+        assert gradgradcheck(function, (first, second), check_fwd_over_rev=True)
+
+
+def test_a_batch_of_places_is_refused():
+    x, y, rows, *others = [leafgrad.tensor(a) for a in (TALL, WIDE[0], *PLACES)]
+    with pytest.raises(RuntimeError, match="sampled_matmul: expected the places of one matrix, got a batch of them"):
+        vmap(lambda rows: sparse_ops.sampled_matmul(x, y, rows, *others, shape=(4, 5)))(leafgrad.stack([rows, rows]))
+
+
 def test_gradients_flow_through_assembly_and_to_dense():
     rows, columns = [3, 0, 3, 0], [1, 4, 1, 2]
     values = leafgrad.tensor([1.0, 2.0, 3.0, 4.0], dtype=leafgrad.float64, requires_grad=True)
