@@ -20,7 +20,7 @@ COMPLEX = RNG.normal(size=(2, 5, 4, 2))
 
 # Name, arguments; of those of complex numbers and of those of real ones.
 OF_COMPLEX = [
-    *[(name, {"n": n, "dim": d}) for name in ("fft", "ifft", "irfft") for n in (None, 1, 3, 7) for d in (-1, 1, -3)],
+    *[(name, {"n": n, "dim": d}) for name in ("fft", "ifft", "irfft") for n in (None, 1, 7) for d in (-1, 0)],
     *[
         (name, {"s": s, "dim": d})
         for name in ("fft2", "ifft2", "irfft2")
@@ -29,13 +29,13 @@ OF_COMPLEX = [
     *[(name, {"s": s, "dim": None}) for name in ("fftn", "ifftn", "irfftn") for s in [None, (4, 5), (3, 2, 5)]],
 ]
 OF_REAL = [
-    *[("rfft", {"n": n, "dim": d}) for n in (None, 1, 3, 8) for d in (-1, 1, -3)],
+    *[("rfft", {"n": n, "dim": d}) for n in (None, 1, 8) for d in (-1, 0)],
     *[("rfft2", {"s": s, "dim": d}) for s, d in [(None, (-2, -1)), ((3, 7), (0, -1))]],
     *[("rfftn", {"s": s, "dim": None}) for s in [None, (4, 5), (3, 2, 5)]],
 ]
 ROWS = [(name, options, COMPLEX) for name, options in OF_COMPLEX] + [(name, options, REAL) for name, options in OF_REAL]
 rows = pytest.mark.parametrize(("name", "options", "x"), ROWS, ids=[f"{n}-{o}" for n, o, _ in ROWS])
-norms = pytest.mark.parametrize("norm", [None, "backward", "ortho", "forward"])
+norms = pytest.mark.parametrize("norm", [None, "ortho", "forward"])
 dtypes = pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-13), ("float32", 3e-6), ("float16", 5e-3)])
 
 
@@ -162,6 +162,12 @@ def test_a_batch_anywhere(name, x, place):
     found = vmap(lambda x: function(x, 5, 1), place)(leafgrad.tensor(batch)).numpy()
     expected = function(leafgrad.tensor(x), 5, 1).numpy()
     np.testing.assert_allclose(found, [expected, 2 * expected], rtol=1e-14)
+
+
+def test_no_norm_is_backward():
+    x = leafgrad.tensor(COMPLEX)
+    for function in (leafgrad_fft.fft, leafgrad_fft.ifft, leafgrad_fft.irfft):
+        np.testing.assert_array_equal(function(x).numpy(), function(x, norm="backward").numpy())
 
 
 def test_transforms_are_undone():
