@@ -14,7 +14,7 @@ from leafgrad_special.entropy import entr, kl_div, rel_entr, xlog1py
 from leafgrad_special.error import dawsn, erfc, erfcinv, erfcx, erfi, erfinv
 from leafgrad_special.exponential import exp1, expi, expn, exprel, fresnel, lambertw, shichi, sici
 from leafgrad_special.gamma import beta, betaln, digamma, gamma, gammaln, gammasgn, multigammaln, poch, polygamma, zeta
-from leafgrad_special.hypergeometric import ellipe, ellipk, hyp1f1, hyp2f1, spence
+from leafgrad_special.hypergeometric import ellipe, ellipk, hyp2f1, spence
 from leafgrad_special.incomplete import betainc, betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv
 from leafgrad_special.normal import log_ndtr, mills, ndtr, ndtri
 from leafgrad_special.polynomials import (
@@ -75,7 +75,6 @@ __all__ = [
     "gammaln",
     "gammasgn",
     "huber",
-    "hyp1f1",
     "hyp2f1",
     "i0",
     "i0e",

@@ -13,7 +13,7 @@ from leafgrad_special.entropy import entr, kl_div, rel_entr, xlog1py
 from leafgrad_special.error import dawsn, erfc, erfcinv, erfcx, erfi, erfinv
 from leafgrad_special.exponential import exp1, expi, expn_op, fresnel_op, lambertw_op, real_branch, shichi_op, sici_op
 from leafgrad_special.gamma import beta, betaln, digamma, gamma, gammaln, gammasgn, poch, polygamma_op, zeta
-from leafgrad_special.hypergeometric import ellipe, ellipk, hyp1f1_op, hyp2f1_op, spence
+from leafgrad_special.hypergeometric import ellipe, ellipk, hyp2f1_op, spence
 from leafgrad_special.incomplete import betainc, betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv
 from leafgrad_special.normal import log_ndtr, mills, ndtr, ndtri
 from leafgrad_special.precision import keep
@@ -31,20 +31,7 @@ from leafgrad_special.spherical import (
 PLAIN: Final = (
     *(beta, betainc, betaincinv, betaln, boxcox, boxcox1p, dawsn, digamma, ellipe, ellipk, entr, erfc, erfcinv, erfcx),
     *(erfi, erfinv, exp1, expi, expn_op, gamma, gammainc, gammaincc, gammainccinv, gammaincinv, gammaln, gammasgn),
-    *(
-        huber,
-        hyp1f1_op,
-        hyp2f1_op,
-        kl_div,
-        log_ndtr,
-        ndtr,
-        ndtri,
-        poch,
-        pseudo_huber,
-        rel_entr,
-        spence,
-        spherical_in_op,
-    ),
+    *(huber, hyp2f1_op, kl_div, log_ndtr, ndtr, ndtri, poch, pseudo_huber, rel_entr, spence, spherical_in_op),
     *(spherical_jn_op, spherical_kn_op, spherical_yn_op, struve_op, xlog1py, yn_op, zeta),
 )
 """Ops that are functions of SciPy by name: their parameters first, then their arguments."""

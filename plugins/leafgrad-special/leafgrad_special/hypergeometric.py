@@ -1,4 +1,4 @@
-"""Hypergeometric functions, and what has them as derivatives: complete elliptic integrals, the dilogarithm."""
+"""Gauss' hypergeometric function, and what has it as derivative: complete elliptic integrals, the dilogarithm."""
 
 from __future__ import annotations
 
@@ -18,15 +18,6 @@ def hyp2f1_op(xp: Any, x: Any, *, a: float, b: float, c: float) -> Any:
 
 
 hyp2f1_op.vjp(x=lambda g, x, *, a, b, c: g * (a * b / c * hyp2f1_op(x, a=a + 1, b=b + 1, c=c + 1)))  # DLMF 15.5.1
-
-
-@op("elementwise", "float", name="hyp1f1")
-def hyp1f1_op(xp: Any, x: Any, *, a: float, b: float) -> Any:
-    """Kummer's confluent hypergeometric function M(a, b, x) (DLMF 13.2.2). (...) -> (...)"""
-    return keep(special().hyp1f1(a, b, x), x)
-
-
-hyp1f1_op.vjp(x=lambda g, x, *, a, b: g * (a / b * hyp1f1_op(x, a=a + 1, b=b + 1)))  # DLMF 13.3.15
 
 
 @op("elementwise", "float")
@@ -68,10 +59,4 @@ spence.vjp(x=_spence_x)
 def hyp2f1(a: float, b: float, c: float, input: Tensor) -> Tensor:
     """Gauss' hypergeometric function F(a, b; c; x) of numbers a, b, c (DLMF 15.2.1). (...) -> (...)"""
     result: Tensor = hyp2f1_op(input, a=float(a), b=float(b), c=float(c))
-    return result
-
-
-def hyp1f1(a: float, b: float, input: Tensor) -> Tensor:
-    """Kummer's confluent hypergeometric function M(a, b, x) of numbers a, b (DLMF 13.2.2). (...) -> (...)"""
-    result: Tensor = hyp1f1_op(input, a=float(a), b=float(b))
     return result

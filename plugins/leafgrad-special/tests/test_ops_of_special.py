@@ -91,7 +91,6 @@ ROWS = [
     ("hermite", each(WIDE, ORDERS), lambda x, *, n: sp.eval_hermite(n, x)),
     ("hermitenorm", each(WIDE, ORDERS), lambda x, *, n: sp.eval_hermitenorm(n, x)),
     ("huber", pairs(POSITIVE, 1.07 * NOT_ZERO[[0, 1, 2, 3, 4, 5, 0]]), sp.huber),
-    ("hyp1f1", each(WIDE, [{"a": 0.5, "b": 1.5}, {"a": -1.5, "b": 2.0}]), lambda x, *, a, b: sp.hyp1f1(a, b, x)),
     ("hyp2f1", each(INSIDE, [{"a": 0.5, "b": -1.5, "c": 2.0}]), lambda x, *, a, b, c: sp.hyp2f1(a, b, c, x)),
     ("iv", each(ZERO_INSIDE, ORDERS), lambda x, *, n: sp.iv(n, x)),
     ("ive", each(POSITIVE, ORDERS) + each(-POSITIVE, ORDERS), lambda x, *, n: sp.ive(n, x)),
@@ -237,9 +236,7 @@ beta betainc betaincinv betaln boxcox boxcox1p digamma ellipk entr erfc erfcinv 
 gammainc gammaincc gammainccinv gammaincinv gammaln gammasgn huber i0 i0e i1 i1e k0 k0e k1 k1e kl_div lambertw
 log_ndtr ndtr ndtri poch pseudo_huber rel_entr sici spherical_yn xlog1py y0 y1 yn zeta
 """.split()
-NOT_IN_CUPY = set(
-    "airy dawsn ellipe erfi fresnel hyp1f1 hyp2f1 shichi spence spherical_in spherical_jn spherical_kn".split()
-)
+NOT_IN_CUPY = set("airy dawsn ellipe erfi fresnel hyp2f1 shichi spence spherical_in spherical_jn spherical_kn".split())
 NOT_IN_CUPY |= {"struve"}
 
 

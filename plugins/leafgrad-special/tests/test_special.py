@@ -107,7 +107,6 @@ PARAMETERS = {
     **{name: (n,) for name in ORDERED for n in (3,)},
     "eval_gegenbauer": (3, 1.5),
     "eval_genlaguerre": (3, 1.5),
-    "hyp1f1": (0.5, 1.5),
     "hyp2f1": (0.5, 1.5, 2.0),
     **dict.fromkeys("beta betaln boxcox boxcox1p gammainc gammaincc gammainccinv gammaincinv".split(), (1.3,)),
     **dict.fromkeys("huber kl_div poch pseudo_huber rel_entr xlog1py zeta".split(), (1.3,)),
