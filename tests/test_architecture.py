@@ -57,6 +57,14 @@ FOREIGN = {
     "pytest": "leafgrad.testing.pytest_plugin",
 }
 
+# Where no op is known by its name: what is to be known of one is declared beside it.
+WITHOUT_TABLES = ("framework/leafgrad/compile", "plugins/leafgrad-native/leafgrad_native")
+
+# Plugins that bring ops, and beside `import leafgrad` all that they may import of it. Executors and backends need more.
+OPS_PLUGINS = "leafgrad-fft leafgrad-sparse leafgrad-special"
+ROOMS_FOR_OPS = "autograd errors func nn ops optim plugins random rules special testing utils"
+PUBLIC = " ".join(f"leafgrad.{room}" for room in ROOMS_FOR_OPS.split())
+
 # A tensor's insides: private names that a plugin would reach through an object rather than by import.
 INSIDES = {"_data", "_leaf", "_node"}
 
@@ -236,10 +244,10 @@ def literals(node: ast.AST) -> set[str]:
     return {m.value for m in members} if plain else set()
 
 
-def table_violations(root: Path, folders: str = "framework/leafgrad/compile") -> Iterator[str]:
+def table_violations(root: Path) -> Iterator[str]:
     """What is to be known of an op stands beside it: no names of ops in comparisons, and no tables of them."""
     names = op_names(root)
-    for path in [p for folder in folders.split() for p in python_files(root / folder)]:
+    for path in [p for folder in WITHOUT_TABLES for p in python_files(root / folder)]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             found: set[str] = set()
             if isinstance(node, ast.Compare) and any(map(is_name, [node.left, *node.comparators])):
@@ -252,6 +260,17 @@ def table_violations(root: Path, folders: str = "framework/leafgrad/compile") ->
                 yield f"{path.relative_to(root)}:{node.lineno}: {name!r} is the name of an op: declare it beside the op"
 
 
+def public_violations(root: Path) -> Iterator[str]:
+    """What plugins of ops import of the rooms that have no public names."""
+    known = modules(root)
+    for plugin in OPS_PLUGINS.split():
+        for path in python_files(root / "plugins" / plugin):
+            for line, module, name in imported(path):
+                target = f"{module}.{name}" if f"{module}.{name}" in known else module
+                if within(target, "leafgrad") and target != "leafgrad" and not within(target, PUBLIC):
+                    yield f"{path.relative_to(root)}:{line}: {target} is not for plugins of ops: only {PUBLIC}"
+
+
 RULES = [
     table_violations,
     room_violations,
@@ -260,6 +279,7 @@ RULES = [
     length_violations,
     suppression_violations,
     plugin_violations,
+    public_violations,
 ]
 
 
@@ -267,6 +287,12 @@ RULES = [
 def test_the_source_keeps(rule):
     violations = list(rule(ROOT))
     assert not violations, "\n" + "\n".join(violations)
+
+
+def test_the_plugins_of_ops_are_found():
+    assert all((ROOT / "plugins" / plugin / "pyproject.toml").exists() for plugin in OPS_PLUGINS.split())
+    where = {plugin: list(python_files(ROOT / "plugins" / plugin)) for plugin in OPS_PLUGINS.split()}
+    assert all(any(within(m, PUBLIC) for path in paths for _, m, _ in imported(path)) for paths in where.values())
 
 
 def test_the_source_is_found():
@@ -283,6 +309,9 @@ NUMPY = "framework/leafgrad/backends/numpy.py"
 PLUGIN = "plugins/leafgrad-x/leafgrad_x.py"
 PASS = "framework/leafgrad/compile/pass.py"
 OPS = {"framework/leafgrad/ops/some.py": "@op\ndef tanh(): ...\n@op('float', name='where')\ndef choose(): ..."}
+
+
+FFT = "plugins/leafgrad-fft/leafgrad_fft.py"
 
 
 @pytest.fixture
@@ -322,6 +351,8 @@ def tree(tmp_path):
         (plugin_violations, PLUGIN, "import leafgrad._x.y", ":1: leafgrad._x.y is private"),
         (plugin_violations, PLUGIN, "import leafgrad as lg\nlg.ops._x", ":2: lg.ops._x is private"),
         (plugin_violations, PLUGIN, "def f(t):\n    return t._data", ":2: t._data is private"),
+        (public_violations, FFT, "from leafgrad.backends import by_name", ":1: leafgrad.backends is not for plugins"),
+        (public_violations, FFT, "\nimport leafgrad.tensor.tensor", ":2: leafgrad.tensor.tensor is not for plugins"),
     ],
 )
 def test_a_violation_is_reported(tree, rule, file, text, expected):
@@ -347,6 +378,7 @@ def test_a_cycle_through_a_function_is_reported(tree):
         (room_violations, BUILTIN, "import leafgrad.compile"),
         (foreign_violations, CUPY, "import cupy, numpy, functools"),
         (table_violations, PASS, 'def f(e):\n    return e.kind == "tanh", e.op is tanh, e.name == "mine", ("tanh", 3)'),
+        (public_violations, FFT, "from leafgrad import Tensor, nn, op\nfrom leafgrad.ops.select import where"),
         (plugin_violations, PLUGIN, "def f(self, t):\n    return self._x, t.__class__, t._version"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Bessel functions of integer order: J, and the modified I, as they are and scaled.
+"""Bessel functions of the first kind of integer order: J, and the modified I, as they are and scaled.
 
 One op serves every order n, and so every derivative: those of an order are the orders beside it. This form has
 no division by x, so derivatives are right at 0 as well.
@@ -10,6 +10,7 @@ from typing import Any
 
 from leafgrad import Tensor, op, sign
 from leafgrad_special.functions import special
+from leafgrad_special.orders import order
 from leafgrad_special.precision import keep
 
 
@@ -63,33 +64,25 @@ ive_op.vjp(x=_ive_x)
 # ---- by order -----------------------------------------------------------------------------------------------------
 
 
-def _order(function: str, n: Any) -> int:
-    if not isinstance(n, int) or isinstance(n, bool):
-        raise TypeError(f"{function}: n: expected an int, got {n!r}")
-    if n < 0:
-        raise RuntimeError(f"{function}: n: expected an order >= 0, got {n}")
-    return n
-
-
 def jv(n: int, input: Tensor) -> Tensor:
     """The Bessel function J of order ``n`` (DLMF 10.2.2). (...) -> (...)
 
     Raises:
         RuntimeError: ``n`` is negative. TypeError: it is no int.
     """
-    result: Tensor = jv_op(input, n=_order("jv", n))
+    result: Tensor = jv_op(input, n=order("jv", n))
     return result
 
 
 def iv(n: int, input: Tensor) -> Tensor:
     """The modified Bessel function I of order ``n`` (DLMF 10.25.2); errors as of `jv`. (...) -> (...)"""
-    result: Tensor = iv_op(input, n=_order("iv", n))
+    result: Tensor = iv_op(input, n=order("iv", n))
     return result
 
 
 def ive(n: int, input: Tensor) -> Tensor:
     """exp(-|x|) times I of order ``n``; errors as of `jv`. Its derivative at 0 is taken as that of I. (...) -> (...)"""
-    result: Tensor = ive_op(input, n=_order("ive", n))
+    result: Tensor = ive_op(input, n=order("ive", n))
     return result
 
 

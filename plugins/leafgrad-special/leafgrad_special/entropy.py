@@ -1,4 +1,4 @@
-"""Products with logarithms that are 0 where the factor is."""
+"""Entropies, divergences, and products with logarithms that are 0 where the factor is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from leafgrad import log, log1p, op
 from leafgrad.ops.select import where
 from leafgrad_special.functions import special
-from leafgrad_special.precision import keep
+from leafgrad_special.precision import array, keep
 
 
 @op("elementwise", "float")
@@ -26,6 +26,30 @@ def xlog1py(xp: Any, x: Any, y: Any) -> Any:
 
 
 xlog1py.vjp(
-    x=lambda g, x, y: where((x == 0) & (y <= -1), 0, g * log1p(y)),
+    x=lambda g, x, y: where((x == 0) & (y <= -1), 0, g * log1p(array(y, g))),
     y=lambda g, x, y: g * x / (y + 1),
+)  # fmt: skip
+
+
+@op("elementwise", "float")
+def rel_entr(xp: Any, x: Any, y: Any) -> Any:
+    """x log(x / y), the relative entropy; 0 at x = 0 <= y, inf where either is negative. (...), (...) -> (...)"""
+    return keep(special().rel_entr(x, y), x, y)
+
+
+rel_entr.vjp(
+    x=lambda g, x, y: g * (log(x / y) + 1),
+    y=lambda g, x, y: g * (-x / y),
+)  # fmt: skip
+
+
+@op("elementwise", "float")
+def kl_div(xp: Any, x: Any, y: Any) -> Any:
+    """x log(x / y) - x + y, which is least, 0, at x = y; else as rel_entr. (...), (...) -> (...)"""
+    return keep(special().kl_div(x, y), x, y)
+
+
+kl_div.vjp(
+    x=lambda g, x, y: g * log(x / y),
+    y=lambda g, x, y: g * (1 - x / y),
 )  # fmt: skip

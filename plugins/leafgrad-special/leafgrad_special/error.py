@@ -1,4 +1,4 @@
-"""The complementary error function, its scaled form, and the inverse of the error function."""
+"""The error function's relatives: complementary, scaled, imaginary, and the inverses."""
 
 from __future__ import annotations
 
@@ -37,3 +37,30 @@ def erfinv(xp: Any, x: Any) -> Any:
 
 
 erfinv.vjp(x=lambda g, out: g * (exp(out * out) / TWO_OVER_ROOT_PI))  # the reciprocal of erf's derivative there
+
+
+@op("elementwise", "float")
+def erfcinv(xp: Any, x: Any) -> Any:
+    """The y with erfc(y) = x; infinite at 0 and 2, nan beyond (DLMF 7.17.1). (...) -> (...)"""
+    return keep(special().erfcinv(x), x)
+
+
+erfcinv.vjp(x=lambda g, out: g * (-exp(out * out) / TWO_OVER_ROOT_PI))
+
+
+@op("elementwise", "float")
+def erfi(xp: Any, x: Any) -> Any:
+    """The imaginary error function -i erf(ix). (...) -> (...)"""
+    return keep(special().erfi(x), x)
+
+
+erfi.vjp(x=lambda g, x: g * (TWO_OVER_ROOT_PI * exp(x * x)))
+
+
+@op("elementwise", "float")
+def dawsn(xp: Any, x: Any) -> Any:
+    """Dawson's integral: exp(-x**2) times the integral of exp(t**2) from 0 to x (DLMF 7.2.5). (...) -> (...)"""
+    return keep(special().dawsn(x), x)
+
+
+dawsn.vjp(x=lambda g, out, x: g * (1 - 2 * x * out))  # DLMF 7.10.1

@@ -1,4 +1,4 @@
-"""The logarithm of the gamma function, and its derivatives of every order."""
+"""The gamma function, its logarithm and the derivatives of that; beta and zeta."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from leafgrad import Tensor, op
 from leafgrad_special.functions import special
+from leafgrad_special.orders import order
 from leafgrad_special.precision import keep
 
 
@@ -37,15 +38,90 @@ def gammaln(xp: Any, x: Any) -> Any:
 gammaln.vjp(x=lambda g, x: g * digamma(x))  # DLMF 5.2.2
 
 
+@op("elementwise", "float")
+def gamma(xp: Any, x: Any) -> Any:
+    """The gamma function; nan at -1, -2, ... (DLMF 5.2.1). (...) -> (...)"""
+    return keep(special().gamma(x), x)
+
+
+gamma.vjp(x=lambda g, out, x: g * (out * digamma(x)))
+
+
+@op("elementwise", "float")
+def gammasgn(xp: Any, x: Any) -> Any:
+    """The sign of gamma(x); nan at -1, -2, ... (...) -> (...)"""
+    return keep(special().gammasgn(x), x)
+
+
+gammasgn.vjp(x=lambda g: None)  # a step function
+
+
+@op("elementwise", "float")
+def poch(xp: Any, x: Any, m: Any) -> Any:
+    """Pochhammer's symbol gamma(x + m) / gamma(x) (DLMF 5.2.5). (...), (...) -> (...)"""
+    return keep(special().poch(x, m), x, m)
+
+
+poch.vjp(
+    x=lambda g, out, x, m: g * (out * (digamma(x + m) - digamma(x))), m=lambda g, out, x, m: g * (out * digamma(x + m))
+)
+
+
+@op("elementwise", "float")
+def beta(xp: Any, a: Any, b: Any) -> Any:
+    """The beta function gamma(a) gamma(b) / gamma(a + b) (DLMF 5.12.1). (...), (...) -> (...)"""
+    return keep(special().beta(a, b), a, b)
+
+
+beta.vjp(
+    a=lambda g, out, a, b: g * (out * (digamma(a) - digamma(a + b))),
+    b=lambda g, out, a, b: g * (out * (digamma(b) - digamma(a + b))),
+)
+
+
+@op("elementwise", "float")
+def betaln(xp: Any, a: Any, b: Any) -> Any:
+    """log |beta(a, b)|. (...), (...) -> (...)"""
+    return keep(special().betaln(a, b), a, b)
+
+
+betaln.vjp(
+    a=lambda g, a, b: g * (digamma(a) - digamma(a + b)),
+    b=lambda g, a, b: g * (digamma(b) - digamma(a + b)),
+)  # fmt: skip
+
+
+@op("elementwise", "float")
+def zeta(xp: Any, x: Any, q: Any) -> Any:
+    """Hurwitz' zeta function, the sum of (k + q)**-x over k = 0, 1, ...; q = 1 gives Riemann's (DLMF 25.11.1).
+
+    It has a derivative in ``q`` alone; that in ``x`` is in no library. (...), (...) -> (...)
+    """
+    return keep(special().zeta(x, q), x, q)
+
+
+zeta.vjp(q=lambda g, x, q: g * (-x * zeta(x + 1, q)))  # DLMF 25.11.17
+
+
 def polygamma(n: int, input: Tensor) -> Tensor:
     """The ``n``-th derivative of digamma, element by element (DLMF 5.15). (...) -> (...)
 
     Raises:
         RuntimeError: ``n`` is negative. TypeError: it is no int.
     """
-    if not isinstance(n, int) or isinstance(n, bool):
-        raise TypeError(f"polygamma: n: expected an int, got {n!r}")
-    if n < 0:
-        raise RuntimeError(f"polygamma: n: expected an order >= 0, got {n}")
+    n = order("polygamma", n)
     result: Tensor = digamma(input) if n == 0 else polygamma_op(input, n=n)
     return result
+
+
+def multigammaln(a: Tensor, d: int) -> Tensor:
+    """The logarithm of the gamma function of ``d`` dimensions (DLMF 35.3.4). (...) -> (...)
+
+    Raises:
+        RuntimeError: ``d`` is not positive. TypeError: it is no int.
+    """
+    d = order("multigammaln", d, "d", least=1)
+    total: Tensor = gammaln(a)
+    for j in range(1, d):
+        total = total + gammaln(a - 0.5 * j)
+    return total + d * (d - 1) / 4 * math.log(math.pi)

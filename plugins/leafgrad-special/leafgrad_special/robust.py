@@ -1,0 +1,65 @@
+"""Huber's losses and the power transforms of Box and Cox."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leafgrad import exp, hypot, log, log1p, op, relu
+from leafgrad.ops.exponential import xlogy
+from leafgrad.ops.select import clamp
+from leafgrad_special.entropy import xlog1py
+from leafgrad_special.exponential import exprel
+from leafgrad_special.functions import special
+from leafgrad_special.precision import array, keep
+
+
+@op("elementwise", "float")
+def huber(xp: Any, delta: Any, r: Any) -> Any:
+    """r**2 / 2 up to abs(r) = delta, from there on linear; inf for a negative delta. (...), (...) -> (...)"""
+    return keep(special().huber(delta, r), delta, r)
+
+
+huber.vjp(
+    delta=lambda g, delta, r: g * relu(abs(r) - delta),
+    r=lambda g, delta, r: g * clamp(r, -delta, delta),
+)  # fmt: skip
+
+
+@op("elementwise", "float")
+def pseudo_huber(xp: Any, delta: Any, r: Any) -> Any:
+    """delta**2 (sqrt(1 + (r / delta)**2) - 1), a smooth huber; inf for a negative delta. (...), (...) -> (...)"""
+    return keep(special().pseudo_huber(delta, r), delta, r)
+
+
+def _pseudo_huber_delta(g: Any, delta: Any, r: Any) -> Any:
+    h = hypot(array(delta, g), array(r, g))
+    return g * ((r * r / (h + delta)) ** 2 / h)
+
+
+pseudo_huber.vjp(delta=_pseudo_huber_delta, r=lambda g, delta, r: g * (delta * r / hypot(array(delta, g), r)))
+
+
+@op("elementwise", "float")
+def boxcox(xp: Any, x: Any, lmbda: Any) -> Any:
+    """(x**lmbda - 1) / lmbda, and log(x) at lmbda = 0; nan for a negative x. (...), (...) -> (...)"""
+    return keep(special().boxcox(x, lmbda), x, lmbda)
+
+
+@op("elementwise", "float")
+def boxcox1p(xp: Any, x: Any, lmbda: Any) -> Any:
+    """boxcox(1 + x, lmbda), accurate for small x. (...), (...) -> (...)"""
+    return keep(special().boxcox1p(x, lmbda), x, lmbda)
+
+
+def _in_power(g: Any, logarithm: Any, lmbda: Any) -> Any:
+    """The gradient in lmbda of exprel(lmbda log x) log x."""
+    return g * (logarithm * logarithm * exprel(lmbda * logarithm, order=1))
+
+
+boxcox.vjp(
+    x=lambda g, x, lmbda: g * exp(xlogy(lmbda - 1, x)), lmbda=lambda g, x, lmbda: _in_power(g, log(array(x, g)), lmbda)
+)
+boxcox1p.vjp(
+    x=lambda g, x, lmbda: g * exp(xlog1py(lmbda - 1, x)),
+    lmbda=lambda g, x, lmbda: _in_power(g, log1p(array(x, g)), lmbda),
+)

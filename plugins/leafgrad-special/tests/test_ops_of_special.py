@@ -1,0 +1,275 @@
+"""Each op's values against SciPy, derivatives against differences, dtypes, devices, batches, programs: one table."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import special as sp
+
+import leafgrad
+import leafgrad_special as special
+from leafgrad.autograd import grad, gradcheck
+from leafgrad.func import vmap
+from leafgrad_special import cupy_kernels
+
+OPS = {op.name: op for op in special.leafgrad_ops()}
+
+WIDE = np.linspace(-3.0, 3.0, 7)
+INSIDE = np.linspace(-0.9, 0.9, 7)
+UNIT = np.linspace(0.05, 0.95, 7)
+UP_TO_TWO = np.linspace(0.1, 1.9, 7)
+POSITIVE = np.linspace(0.3, 6.0, 7)
+BELOW = np.array([-2.7, -1.5, -0.3])
+ZERO_INSIDE = np.array([-2.0, -0.1, 0.0, 0.1, 2.0])
+NOT_ZERO = np.array([-5.0, -2.0, -0.3, 0.4, 1.0, 3.0])
+ORDERS = [{"n": n} for n in (0, 1, 2, 5)]
+REAL_ORDERS = [{"v": v} for v in (0, 1, 2, 2.5)]
+FAMILIES = [{"n": n, "alpha": alpha} for n in (0, 1, 2, 5) for alpha in (0.5, 1.0, 2.5)]
+
+
+def at(*points):
+    """Samples of an op without parameters, of one argument."""
+    return [((x,), {}) for x in points]
+
+
+def each(x, all_params):
+    """Samples of an op of one argument, for each of several parameters."""
+    return [((x,), params) for params in all_params]
+
+
+def pairs(x, y):
+    """Samples of two arguments of one shape, that broadcast, and of which the first or second is a number."""
+    return [((x, y), {}), ((x[:, None], y[:3]), {}), ((x, float(y[1])), {}), ((float(x[2]), y), {})]
+
+
+def one_of_two(function):
+    return lambda x, *, cosine: function(x)[cosine]
+
+
+def real_w(x, *, k):
+    w = sp.lambertw(x, k)
+    return np.where(w.imag == 0, w.real, math.nan)
+
+
+# Name of the op, samples, SciPy's function.
+ROWS = [
+    ("airy", each(WIDE, [{"kind": k} for k in range(4)]), lambda x, *, kind: sp.airy(x)[kind]),
+    ("beta", pairs(POSITIVE, UP_TO_TWO), sp.beta),
+    ("betainc", [((1 + UNIT, POSITIVE, UNIT), {}), ((2.0, 0.5, UNIT), {})], sp.betainc),
+    ("betaincinv", [((1 + UNIT, POSITIVE, UNIT), {}), ((2.0, 0.5, UNIT), {})], sp.betaincinv),
+    ("betaln", pairs(POSITIVE, UP_TO_TWO), sp.betaln),
+    ("boxcox", pairs(POSITIVE, np.array([-1.0, -0.1, 0.0, 0.1, 1.0, 2.0, 3.0])), sp.boxcox),
+    ("boxcox1p", pairs(INSIDE, np.array([-1.0, -0.1, 0.0, 0.1, 1.0, 2.0, 3.0])), sp.boxcox1p),
+    ("chebyt", each(WIDE, ORDERS), lambda x, *, n: sp.eval_chebyt(n, x)),
+    ("dawsn", at(WIDE), sp.dawsn),
+    ("digamma", at(POSITIVE, BELOW), sp.digamma),
+    ("ellipe", at(INSIDE, ZERO_INSIDE[:4], -POSITIVE), sp.ellipe),
+    ("ellipk", at(INSIDE, ZERO_INSIDE[:4], -POSITIVE), sp.ellipk),
+    ("entr", at(UNIT), sp.entr),
+    ("erfc", at(WIDE), sp.erfc),
+    ("erfcinv", at(UP_TO_TWO), sp.erfcinv),
+    ("erfcx", at(WIDE), sp.erfcx),
+    ("erfi", at(WIDE), sp.erfi),
+    ("erfinv", at(INSIDE), sp.erfinv),
+    ("exp1", at(POSITIVE), sp.exp1),
+    ("expi", at(NOT_ZERO), sp.expi),
+    ("expn", each(POSITIVE, ORDERS), lambda x, *, n: sp.expn(n, x)),
+    ("exprel", at(ZERO_INSIDE, 3 * WIDE), lambda x: sp.exprel(x)),
+    ("fresnel", each(WIDE, [{"cosine": c} for c in (False, True)]), one_of_two(sp.fresnel)),
+    ("gamma", at(POSITIVE, BELOW), sp.gamma),
+    ("gammainc", pairs(POSITIVE, 2 * UNIT), sp.gammainc),
+    ("gammaincc", pairs(POSITIVE, 2 * UNIT), sp.gammaincc),
+    ("gammainccinv", pairs(POSITIVE, UNIT), sp.gammainccinv),
+    ("gammaincinv", pairs(POSITIVE, UNIT), sp.gammaincinv),
+    ("gammaln", at(POSITIVE, BELOW), sp.gammaln),
+    ("gammasgn", at(POSITIVE, BELOW), sp.gammasgn),
+    ("gegenbauer", each(WIDE, FAMILIES), lambda x, *, n, alpha: sp.eval_gegenbauer(n, alpha, x)),
+    ("genlaguerre", each(WIDE, FAMILIES), lambda x, *, n, alpha: sp.eval_genlaguerre(n, alpha, x)),
+    ("hermite", each(WIDE, ORDERS), lambda x, *, n: sp.eval_hermite(n, x)),
+    ("hermitenorm", each(WIDE, ORDERS), lambda x, *, n: sp.eval_hermitenorm(n, x)),
+    ("huber", pairs(POSITIVE, 1.07 * NOT_ZERO[[0, 1, 2, 3, 4, 5, 0]]), sp.huber),
+    ("hyp2f1", each(INSIDE, [{"a": 0.5, "b": -1.5, "c": 2.0}]), lambda x, *, a, b, c: sp.hyp2f1(a, b, c, x)),
+    ("iv", each(ZERO_INSIDE, ORDERS), lambda x, *, n: sp.iv(n, x)),
+    ("ive", each(POSITIVE, ORDERS) + each(-POSITIVE, ORDERS), lambda x, *, n: sp.ive(n, x)),
+    ("jv", each(ZERO_INSIDE, ORDERS), lambda x, *, n: sp.jv(n, x)),
+    ("kl_div", pairs(POSITIVE, UP_TO_TWO), sp.kl_div),
+    ("kv", each(POSITIVE, REAL_ORDERS), lambda x, *, v: sp.kv(v, x)),
+    ("kve", each(POSITIVE, REAL_ORDERS), lambda x, *, v: sp.kve(v, x)),
+    ("lambertw", [((WIDE[3:],), {"k": 0}), ((-UNIT[:3] / 3,), {"k": 0}), ((-UNIT[:3] / 3,), {"k": -1})], real_w),
+    ("log_ndtr", at(WIDE), sp.log_ndtr),
+    ("mills", at(WIDE), lambda x: np.exp(-x * x / 2) / math.sqrt(2 * math.pi) / sp.ndtr(x)),
+    ("ndtr", at(WIDE), sp.ndtr),
+    ("ndtri", at(UNIT), sp.ndtri),
+    ("poch", pairs(POSITIVE, UP_TO_TWO), sp.poch),
+    ("polygamma", each(POSITIVE, [{"n": n} for n in (1, 2, 3)]), lambda x, *, n: sp.polygamma(n, x)),
+    ("pseudo_huber", pairs(POSITIVE, 1.07 * NOT_ZERO[[0, 1, 2, 3, 4, 5, 0]]), sp.pseudo_huber),
+    ("rel_entr", pairs(POSITIVE, UP_TO_TWO), sp.rel_entr),
+    ("shichi", each(NOT_ZERO, [{"cosine": True}]) + each(ZERO_INSIDE, [{"cosine": False}]), one_of_two(sp.shichi)),
+    ("sici", each(NOT_ZERO, [{"cosine": True}]) + each(ZERO_INSIDE, [{"cosine": False}]), one_of_two(sp.sici)),
+    ("spence", at(POSITIVE, 1 + ZERO_INSIDE[1:]), sp.spence),
+    ("spherical_in", each(ZERO_INSIDE, ORDERS), lambda x, *, n: sp.spherical_in(n, x)),
+    ("spherical_jn", each(ZERO_INSIDE, ORDERS), lambda x, *, n: sp.spherical_jn(n, x)),
+    ("spherical_kn", each(POSITIVE, ORDERS), lambda x, *, n: sp.spherical_kn(n, x)),
+    ("spherical_yn", each(NOT_ZERO, ORDERS), lambda x, *, n: sp.spherical_yn(n, x)),
+    ("struve", each(ZERO_INSIDE, ORDERS), lambda x, *, n: sp.struve(n, x)),
+    ("xlog1py", pairs(WIDE, INSIDE), sp.xlog1py),
+    ("yn", each(POSITIVE, ORDERS), lambda x, *, n: sp.yn(n, x)),
+    ("zeta", pairs(1 + POSITIVE, POSITIVE), sp.zeta),
+]
+SAMPLES = [
+    pytest.param(OPS[name], args, params, reference, id=f"{name}-{i}")
+    for name, samples, reference in ROWS
+    for i, (args, params) in enumerate(samples)
+]
+samples = pytest.mark.parametrize(("op", "args", "params", "reference"), SAMPLES)
+TOLERANCE = {"float64": 2e-13, "float32": 4e-6, "float16": 4e-3}
+
+
+def test_every_op_is_in_the_table():
+    assert {name for name, _, _ in ROWS} == OPS.keys()
+
+
+def tensors(args, **options):
+    """Arrays as tensors, numbers as they are."""
+    return [leafgrad.tensor(a, **options) if isinstance(a, np.ndarray) else a for a in args]
+
+
+def variables(op, args, **options):
+    """The same, and those for which there is a rule require grad."""
+    rules = zip(args, op.signature.arguments, strict=True)
+    return [
+        leafgrad.tensor(a, requires_grad=name in op.calls, **options) if isinstance(a, np.ndarray) else a
+        for a, name in rules
+    ]
+
+
+def derivatives_of(function):
+    """The gradients of the sum of all results, as a function of the same arguments."""
+
+    def gradients(*args):
+        tracked = [a for a in args if getattr(a, "requires_grad", False)]
+        results = function(*args)
+        total = sum(y.sum() * (k + 1.5) for k, y in enumerate(results if isinstance(results, tuple) else (results,)))
+        found = grad(total, tracked, create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None and g.requires_grad)
+
+    return gradients
+
+
+@samples
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_values_are_scipys_in_the_dtype_of_the_arguments(op, args, params, reference, dtype, device):
+    args = [a.astype(dtype) if isinstance(a, np.ndarray) else a for a in args]
+    y = op(*tensors(args, device=device), **params)
+    assert (y.dtype.name, y.device) == (dtype, device)
+    with np.errstate(over="ignore"):
+        expected = reference(*[np.asarray(a, "float64") for a in args], **params).astype(dtype)
+    np.testing.assert_allclose(y.cpu().numpy(), expected, rtol=TOLERANCE[dtype], atol=1e-6)
+
+
+@samples
+def test_tensors_without_dimensions(op, args, params, reference):
+    args = [a.flat[1] if isinstance(a, np.ndarray) else a for a in args]
+    y = op(*[leafgrad.tensor(a) if isinstance(a, np.ndarray | np.generic) else a for a in args], **params)
+    assert (y.shape, y.dtype) == ((), leafgrad.float64)
+    assert float(y) == pytest.approx(float(reference(*args, **params)), rel=1e-12)
+
+
+@samples
+def test_derivatives_to_third_order(op, args, params, reference):
+    args = variables(op, args, dtype=leafgrad.float64)
+
+    def function(*args):
+        return op(*args, **params)
+
+    results = function(*args)
+    for order in range(3 if results.requires_grad else 0):
+        assert gradcheck(function, args, atol=1e-5 * 10**order, rtol=1e-4)
+        function = derivatives_of(function)
+        results = function(*args)
+        if not results:  # a step, or a polynomial of too low a degree
+            break
+
+
+@samples
+def test_gradients_keep_dtype_and_device(op, args, params, reference, device):
+    args = variables(op, args, dtype=leafgrad.float32, device=device)
+    tracked = [a for a in args if isinstance(a, leafgrad.Tensor) and a.requires_grad]
+    for g in grad(op(*args, **params).sum(), tracked, create_graph=True, allow_unused=True) if tracked else ():
+        assert g is None or (g.dtype, g.device) == (leafgrad.float32, device)
+
+
+@samples
+def test_a_batch_is_the_samples_in_turn(op, args, params, reference):
+    rows = [np.stack([a, a[::-1]], axis=1) if isinstance(a, np.ndarray) else a for a in args]
+    found = vmap(lambda *args: op(*args, **params), tuple([1 if isinstance(a, np.ndarray) else None for a in args]))
+    batch = found(*tensors(rows)).numpy()
+    np.testing.assert_array_equal(batch[0], op(*tensors(args), **params).numpy())
+    assert batch.shape[0] == 2
+
+
+@samples
+def test_programs_with_derivatives(op, args, params, reference):
+    args = variables(op, args, dtype=leafgrad.float64)
+    tracked = [a for a in args if isinstance(a, leafgrad.Tensor) and a.requires_grad]
+
+    def derivatives(*args):
+        y = op(*args, **params)
+        found = grad(y.sum(), tracked, create_graph=True, allow_unused=True) if y.requires_grad else ()
+        return (y.detach(), *[g.detach() for g in found if g is not None])
+
+    compiled = leafgrad.compile(derivatives)
+    for _ in range(2):
+        found = compiled(*args)
+    for actual, expected in zip(found, derivatives(*args), strict=True):
+        np.testing.assert_allclose(actual.numpy(), expected.numpy(), rtol=1e-12, atol=1e-14)
+
+
+# ---- on a GPU -----------------------------------------------------------------------------------------------------
+
+# What all of CuPy 14 has of SciPy's functions that are used here; what else there is, is in none or in some.
+IN_CUPY = """
+beta betainc betaincinv betaln boxcox boxcox1p digamma ellipk entr erfc erfcinv erfcx erfinv exp1 expi expn gamma
+gammainc gammaincc gammainccinv gammaincinv gammaln gammasgn huber i0 i0e i1 i1e k0 k0e k1 k1e kl_div lambertw
+log_ndtr ndtr ndtri poch pseudo_huber rel_entr sici spherical_yn xlog1py y0 y1 yn zeta
+""".split()
+NOT_IN_CUPY = set("airy dawsn ellipe erfi fresnel hyp2f1 shichi spence spherical_in spherical_jn spherical_kn".split())
+NOT_IN_CUPY |= {"struve"}
+
+
+@pytest.fixture
+def cupyx(monkeypatch):
+    """SciPy in the place of cupyx.scipy, with the functions that this has too; kernels then run on NumPy's arrays."""
+    monkeypatch.setattr(
+        cupy_kernels, "library", lambda: SimpleNamespace(**{name: getattr(sp, name) for name in IN_CUPY})
+    )
+    monkeypatch.setattr(cupy_kernels, "bessel_j", lambda: lambda n, x: sp.jv(n, x).astype(x.dtype))
+
+
+@samples
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_cupys_kernels_do_what_the_forwards_do(op, args, params, reference, dtype, cupyx):
+    args = [a.astype(dtype) if isinstance(a, np.ndarray) else a for a in args]
+    kernel = op.kernels.get("cupy", op.forward)
+    if op.name in NOT_IN_CUPY:
+        with pytest.raises(NotImplementedError, match=rf"cupyx.scipy.special has no {op.name}; compute it on the CPU"):
+            kernel(np, *args, **params)
+    elif params.get("v") == 2.5:
+        with pytest.raises(NotImplementedError, match=rf"{op.name} of order 2.5: CuPy has integer orders"):
+            kernel(np, *args, **params)
+    else:
+        actual, expected = kernel(np, *args, **params), op.forward(np, *args, **params)
+        assert actual.dtype == dtype
+        np.testing.assert_allclose(actual, expected, rtol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("n", range(7))
+def test_modified_bessel_functions_of_every_order_in_plain_array_functions(n):
+    x = np.concatenate([np.linspace(-600, 600, 1201), np.linspace(-25, 25, 1000)])
+    expected = sp.ive(n, x)
+    actual = cupy_kernels.scaled_bessel_i(np, x, n)
+    np.testing.assert_allclose(actual, expected, rtol=2e-14, atol=1e-300)
+    assert cupy_kernels.scaled_bessel_i(np, x.astype("float32"), n).dtype == "float32"
