@@ -307,7 +307,7 @@ scatter_best.chunk(_by_rows)
 
 @scatter_best.lower("native")
 def _extreme(c: Any, e: Any) -> Any:
-    return c.lookup("maximum" if e.params["largest"] else "minimum", (e.params["dim"],), at=1, along=True)
+    return c.lookup("max" if e.params["largest"] else "min", (e.params["dim"],), at=1, along=True)
 
 
 @op("any_dtype")

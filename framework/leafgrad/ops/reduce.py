@@ -64,7 +64,7 @@ def _sum(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
 
 
 sum.vjp(x=lambda g, x_shape, *, dim: spread(g, x_shape, dim))
-sum.lower("native", lambda c, e: c.reduction("sum", e.params["dim"]))
+sum.lower("native", lambda c, e: c.reduction("+", e.params["dim"]))
 sum.chunk(lambda call: call.reduced(additive=True))
 sum.lower("numpy", lambda writer, e: writer.total(e, dims(e.params["dim"], e.inputs[0].ndim)))
 
@@ -78,7 +78,7 @@ def mean(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
 
 
 mean.vjp(x=lambda g, x_shape, *, dim: spread(g / count(x_shape, dim), x_shape, dim))
-mean.lower("native", lambda c, e: c.reduction("sum", e.params["dim"], mean=True))
+mean.lower("native", lambda c, e: c.reduction("+", e.params["dim"], mean=True))
 
 
 @mean.rewrite
@@ -123,7 +123,7 @@ def _prod_x(g: Any, x: Any, x_shape: Dims, *, dim: Dims) -> Any:
 
 
 prod.vjp(x=_prod_x)
-prod.lower("native", lambda c, e: c.reduction("prod", e.params["dim"]))
+prod.lower("native", lambda c, e: c.reduction("*", e.params["dim"]))
 
 
 # ---- spread -------------------------------------------------------------------------------------------------------
@@ -332,8 +332,8 @@ def share(g: Any, out: Any, x: Any, x_shape: Dims, *, dim: Dims) -> Any:
 
 amax.vjp(x=share)
 amin.vjp(x=share)
-amax.lower("native", lambda c, e: c.reduction("maximum", e.params["dim"]))
-amin.lower("native", lambda c, e: c.reduction("minimum", e.params["dim"]))
+amax.lower("native", lambda c, e: c.reduction("max", e.params["dim"]))
+amin.lower("native", lambda c, e: c.reduction("min", e.params["dim"]))
 
 
 # ---- logic --------------------------------------------------------------------------------------------------------

@@ -14,14 +14,12 @@ from leafgrad_native.strides import linear
 from leafgrad_native.writer import SIMD, Writer
 
 COLUMNS = ROWS = 64  # a sum over rows takes so many columns at once, and adds up so many rows at first
-START = {"sum": 0.0, "prod": 1.0, "maximum": -math.inf, "minimum": math.inf}
+START = {"+": 0.0, "*": 1.0, "max": -math.inf, "min": math.inf}
 
 
 def combine(kind: str, total: str, x: str, dtype: str) -> str:
     """One more element of a reduction."""
-    if kind in ("sum", "prod"):
-        return f"{total} {'+' if kind == 'sum' else '*'} {x}"
-    return f"lg_{kind}_{short(dtype)}({total}, {x})"
+    return f"lg_{kind}imum_{short(dtype)}({total}, {x})" if kind.isalpha() else f"{total} {kind} {x}"
 
 
 def reduce(w: Writer, reduce: Reduce) -> None:
@@ -31,7 +29,7 @@ def reduce(w: Writer, reduce: Reduce) -> None:
     outer = [k for k in kept if k != x.axis and x.shape[k] != 1]
     inner = [k for k in dims if k != x.axis and x.shape[k] != 1]
     targets = [s for s, n in zip(out.strides, out.shape, strict=True) if n != 1 and s is not None]
-    if reduce.kind == "sum" and x.axis is None and inner and outer and max(inner) < max(outer):
+    if reduce.kind == "+" and x.axis is None and inner and outer and max(inner) < max(outer):
         columns(w, reduce, x, outer, inner)
         return
     if reduce.total and not inner and len(outer) <= 1:
@@ -124,7 +122,7 @@ def scalar(
     for v, n in zip(inner[:-1], counts[:-1], strict=True):
         w.loop(v, n)
     place = w.at(x, steps, variables)
-    if counts and reduce.kind == "sum":  # partial sums of limited length keep the digits of long ones
+    if counts and reduce.kind == "+":  # partial sums of limited length keep the digits of long ones
         v, n = inner[-1], counts[-1]
         w.open(f"for (long b = 0; b < {n}; b += 1024) {{")
         w.add(f"{t} s = 0;")

@@ -128,7 +128,7 @@ def worded(text: str, names: dict[str, str], kind: str) -> str:
             return literal(float(found) if kind in FLOATS else int(found), kind)
         if found in names:
             return names[found]
-        return f"lg_{'near_' if found in ('sin', 'cos', 'tan') else ''}{found}{suffix}"
+        return f"lg_{'near_' if turns(f'{found}(') else ''}{found}{suffix}"
 
     return _WORD.sub(word, text)
 

@@ -94,7 +94,7 @@ class Store(One):
 
 @dataclass
 class Reduce(One):
-    """``"sum"``, ``"prod"``, ``"maximum"`` or ``"minimum"`` of the source over ``dims``, or the mean of a sum.
+    """``"+"``, ``"*"``, ``"max"`` or ``"min"`` of the source over ``dims``, or the mean of a sum.
 
     With ``total``, the batch is among them: the sum is added to an accumulator.
     """
@@ -154,7 +154,7 @@ class Lookup(One):
     """Elements of ``table`` that index arrays name, read into ``line`` or written from it.
 
     Attributes:
-        kind: ``"read"``, ``"add"``, ``"write"``, ``"maximum"`` or ``"minimum"``.
+        kind: ``"read"``, ``"add"``, ``"write"``, ``"max"`` or ``"min"``.
         table: seen in the shape of the line, with strides of 0 where index arrays say where.
         line: the other side; a number that is written everywhere.
         indices: one for each chosen dimension of the table.

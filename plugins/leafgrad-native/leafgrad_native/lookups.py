@@ -48,7 +48,7 @@ def fits(equation: Equation, how: How) -> bool:
         return False
     if any(not isinstance(v, Value) or v.dtype in (*FLOATS, "bool") for v in arrays):
         return False
-    return kind in FLOATS or not (how.kind in ("maximum", "minimum") or (kind == "bool" and how.kind == "add"))
+    return kind in FLOATS or not (how.kind in ("max", "min") or (kind == "bool" and how.kind == "add"))
 
 
 def lookup(equation: Equation, how: How, given: dict[Value, Form], out: Form) -> Lookup:
@@ -170,4 +170,4 @@ def statement(lookup: Lookup, place: str, other: str, kind: str) -> str:
         case "write":
             return f"{place} = {other};"
         case _:
-            return f"{place} = lg_{lookup.kind}_{short(kind)}({place}, {other});"
+            return f"{place} = lg_{lookup.kind}imum_{short(kind)}({place}, {other});"

@@ -244,7 +244,7 @@ def reduction(kind: str, dim: int | tuple[int, ...] | None, mean: bool = False) 
     """The argument over ``dim``: a dimension, some, or all for None.
 
     Args:
-        kind: ``"sum"``, ``"prod"``, ``"maximum"`` or ``"minimum"``.
+        kind: ``"+"``, ``"*"``, ``"max"`` or ``"min"``.
         mean: a sum is divided by the number of its terms.
     """
     return Reduction(kind, dim, mean)
@@ -360,7 +360,7 @@ def lookup(kind: str, dims: Sequence[int], at: int, along: bool = False) -> Inde
 
     Args:
         kind: ``"read"``: the first argument there. ``"add"``: zeros, with the first argument added there. ``"write"``,
-            ``"maximum"``, ``"minimum"``: the first argument, with the other that is no index array put there.
+            ``"max"``, ``"min"``: the first argument, with the other that is no index array put there.
         dims: the dimensions of the table that the index arrays choose, one each.
         at: which arguments are index arrays: from this one on; with ``along``, this one alone.
         along: whether an element has its own place along the other dimensions, as in ``gather``; else the index arrays
