@@ -9,12 +9,10 @@ import leafgrad
 from leafgrad import func, op
 from leafgrad.autograd import gradcheck, gradgradcheck
 from leafgrad.errors import OpDefinitionError
-from leafgrad.ops import classes, index, shape, windows
+from leafgrad.ops import classes, shape, windows
 from leafgrad.ops.shifted import behind, shifted
 
 PAIRS = [
-    (index.index, index.index_sum),
-    (index.gather, index.gather_sum),
     (shape.expand, shape.sum_to),
     (shape.diagonal, shape.undiagonal),
     (shape.part, shape.unpart),

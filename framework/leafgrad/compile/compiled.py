@@ -6,7 +6,6 @@ import copy
 import os
 import time
 import types
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -287,12 +286,10 @@ class Compiled:
         if self._retraces == PATIENCE:
             paths = [m.path for m in self._misses]
             often = max(paths, key=paths.count)
-            warnings.warn(
+            messages.warn(
                 f"{self.__qualname__} has been traced again {PATIENCE} times, mostly because of {often} (last: {path} "
                 f"was {before}, is {now}). Tracing costs far more than a call: pass a number that changes as a tensor, "
-                "keep shapes fixed, and keep what changes from call to call out of the function; explain() lists all",
-                UserWarning,
-                stacklevel=5,
+                "keep shapes fixed, and keep what changes from call to call out of the function; explain() lists all"
             )
 
     # ---- looking inside ---------------------------------------------------------------------------------------

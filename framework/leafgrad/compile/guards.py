@@ -118,13 +118,7 @@ class Guards:
         for t in captured:
             self.captured(t, environment.tensors.get(id(t), "a captured tensor"))
         for view in views:
-            name, path = self.name(view), environment.tensors.get(id(view), "a captured view")
-            self.add(
-                f"{name}._view.root is {name}._view.base._data",
-                path,
-                "a view of its base",
-                lambda _: "a view of other memory",
-            )
+            self.view(view, leaves, environment)
         self.gradients(touched, tensors, leaves, captured, environment)
         self.places(environment.places)
         self.accepts = compiled([c for c in self.conditions if not c.covered], len(leaves), self.scope)
@@ -158,6 +152,20 @@ class Guards:
         else:
             test = self.same(at, leaf)
         self.add(test, self.paths[i], brief(leaf), lambda leaves: brief(leaves[i]), isinstance(leaf, Tensor))
+
+    def view(self, view: Any, leaves: Sequence[Any], environment: Environment) -> None:
+        """That a view which was recorded as one is the same part of the same memory."""
+        place = {id(leaf): i for i, leaf in enumerate(leaves)}
+        i, base = place.get(id(view)), view._view.base
+        if i is None:
+            name, path = self.name(view), environment.tensors.get(id(view), "a captured view")
+            test = f"{name}._view.root is {name}._view.base._data"
+        else:
+            at, path = f"a{i}._view", self.paths[i]
+            of = f"a{place[id(base)]}" if id(base) in place else self.name(base)
+            test = f"{at} is not None and {at}.base is {of} and {at}.root is {of}._data and {at}.steps == "
+            test += self.name(view._view.steps)
+        self.add(test, path, "a view of its base", lambda _: "a view of other memory")
 
     def captured(self, t: Tensor, path: str) -> None:
         at = self.name(t)

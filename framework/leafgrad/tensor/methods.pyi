@@ -734,7 +734,7 @@ class Methods:
     def mm(self, mat2: Tensor) -> Tensor:
         """Product of two matrices. (n, k), (k, m) -> (n, m)"""
     def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False) -> Found:
-        """(values, indices) of the commonest value along ``dim``: the smallest of equally common, its last place."""
+        """(values, indices) of the commonest value along ``dim``: the smallest of equally common, its last index."""
     def moveaxis(
         self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]
     ) -> Tensor:

@@ -119,6 +119,31 @@ def captured_tensor_and_argument_overlap(w):
 
 
 @row
+def argument_views_of_a_captured_tensor(w):
+    t, u = points(6), points(6) * 10
+
+    def step(x):
+        t.mul_(2)
+        return x + 1
+
+    step = w.compile(step)
+    for x in (t[:3], t[:3], t[:3], t[:3], t[3:], t[3:], u[:3], t[::2], points(), t[:3].detach(), t[:3]):
+        w.call(step, x)
+
+
+@row
+def argument_views_of_another_argument(w):
+    def step(x, y):
+        x.mul_(2)
+        return y + 1
+
+    step = w.compile(step)
+    for part in w.turns(slice(0, 3), slice(3, 6), slice(0, 6, 2)):
+        x = points(6)
+        w.call(step, x, x[part])
+
+
+@row
 def captured_tensor_and_its_captured_view(w):
     t = points(6)
     part = t[2:4]
