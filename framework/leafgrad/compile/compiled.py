@@ -26,6 +26,7 @@ from leafgrad.compile.unclosed import Unclosed
 from leafgrad.compile.walk import look
 from leafgrad.compile.watch import Watch, watching
 from leafgrad.errors import CompileError, TraceError
+from leafgrad.ops import messages
 from leafgrad.tensor.matrices import trace as matrix_trace
 from leafgrad.tensor.tensor import Tensor
 
