@@ -104,40 +104,58 @@ def flow(
     """Send ``grads`` through the nodes of ``order``. The arguments are those of ``run``, and what it made of them."""
     owned: set[GraphNode] = set()  # nodes whose sum of gradients is an array of our own
     anomaly = modes.get() & modes.ANOMALY
-    for node in order:
-        if node not in grads:
-            continue
-        g = grads.pop(node)
-        if node.hooks is not None and node.seq >= since and type(g) is not dict:
-            g = run_hooks(node, g, recorded)
-        if targets is None:
-            if type(node) is Leaf:
-                arrived(node, g)
+    node = g = None
+    try:
+        for node in order:
+            if node not in grads:
                 continue
-        else:
-            if node in targets:
-                arrived(node, g)
-            if node not in passing:
+            g = grads.pop(node)
+            if node.hooks is not None and node.seq >= since and type(g) is not dict:
+                g = run_hooks(node, g, recorded)
+            if targets is None:
+                if type(node) is Leaf:
+                    arrived(node, g)
+                    continue
+            else:
+                if node in targets:
+                    arrived(node, g)
+                if node not in passing:
+                    continue
+            if type(node) is Output:
+                add_output(grads.setdefault(node.source, {}), node.index, g)
                 continue
-        if type(node) is Output:
-            slots = grads.setdefault(node.source, {})
-            slots[node.index] = slots[node.index] + g if node.index in slots else g
-            continue
-        if type(g) is dict:
-            g = complete(node, g)
-        try:
+            if type(g) is dict:
+                g = complete(node, g)
             if anomaly or node.hooks is not None:
                 pulled = watched(node, g, needed, recorded)
             else:
                 pulled = node.op.pull_recorded(node, g, needed) if recorded else node.op.pull(node, g, needed)
-        except MemoryError as error:
-            raise messages.no_memory(node, g, error) from error
-        if not retain:
-            node.release()
-        try:
-            collect(grads, node, pulled, owned, recorded)
-        except MemoryError as error:
-            raise messages.no_memory(node, g, error) from error
+            if not retain:
+                node.release()
+            for edge, ge in pulled:
+                if ge is None:
+                    continue
+                try:
+                    fits = ge.shape == edge.shape
+                except AttributeError:
+                    raise messages.bad_gradient(node, edge, f"returned {type(ge).__name__}", "an array") from None
+                if not fits:
+                    ge = unbroadcast(node, edge, ge)
+                if edge not in grads:
+                    grads[edge] = ge
+                elif edge in owned and not isinstance(ge, SymbolBase):
+                    grads[edge] += ge
+                else:
+                    grads[edge] = grads[edge] + ge
+                    if not recorded and not isinstance(ge, SymbolBase) and ge.ndim:
+                        owned.add(edge)
+    except MemoryError as error:
+        raise messages.no_memory(node, g, error) from error
+
+
+def add_output(slots: dict[int, Any], index: int, g: Any) -> None:
+    """Add the gradient of one of several outputs."""
+    slots[index] = slots[index] + g if index in slots else g
 
 
 def watched(node: Any, g: Any, needed: set[GraphNode] | None, recorded: bool) -> Any:
@@ -151,27 +169,6 @@ def watched(node: Any, g: Any, needed: set[GraphNode] | None, recorded: bool) ->
     if hooks is not None and hooks.after:
         pulled = node_hooks.run_after(hooks, node, pulled, g, recorded)
     return pulled
-
-
-def collect(grads: dict[GraphNode, Any], node: GraphNode, pulled: Any, owned: set[GraphNode], recorded: bool) -> None:
-    """Add gradients to those of the nodes that they arrive at."""
-    for edge, ge in pulled:
-        if ge is None:
-            continue
-        try:
-            fits = ge.shape == edge.shape
-        except AttributeError:
-            raise messages.bad_gradient(node, edge, f"returned {type(ge).__name__}", "an array") from None
-        if not fits:
-            ge = unbroadcast(node, edge, ge)
-        if edge not in grads:
-            grads[edge] = ge
-        elif edge in owned and not isinstance(ge, SymbolBase):
-            grads[edge] += ge
-        else:
-            grads[edge] = grads[edge] + ge
-            if not recorded and not isinstance(ge, SymbolBase) and ge.ndim:
-                owned.add(edge)
 
 
 def unbroadcast(node: GraphNode, edge: GraphNode, g: Any) -> Any:

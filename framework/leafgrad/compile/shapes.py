@@ -86,8 +86,10 @@ def apply(op: Op, inputs: Sequence[Operand], params: dict[str, Any]) -> Any:
     try:
         found = rule(*arguments, **{name: params[name] for name in wanted(rule) if name in params})
     except (ValueError, IndexError) as error:
+        op.signature.bind(params)  # a misspelt parameter is named
         raise Unknown(f"{op.name}: {error}") from None
     except Exception as error:
+        op.signature.bind(params)
         raise failed(op, f"{type(error).__name__}: {error}") from error
     if found is None:
         raise Unknown(f"{op.name} itself must tell what it makes")

@@ -62,7 +62,7 @@ class Op(Declarations):
         self.keeps_dtype = not traits & {"comparison", "any_dtype"}
         self.mixes_dtypes = "any_dtype" in traits
         self.converts_integers = "float" in traits and not self.mixes_dtypes
-        self.parameters = signature.parameters.keys()
+        self.count = len(signature.parameters)
         self.dims = dims_of(traits, signature)
         expand(self)
 
@@ -86,7 +86,7 @@ class Op(Declarations):
     # ---- dispatch ---------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        if params.keys() != self.parameters:
+        if len(params) != self.count:
             params = self.signature.bind(params)
         if self.dims is not None:
             params = normalized(self, args, params)

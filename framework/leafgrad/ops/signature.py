@@ -52,11 +52,12 @@ class Signature:
         parameters: name -> default of each keyword-only parameter (``REQUIRED`` if none).
     """
 
-    __slots__ = ("arguments", "name", "parameters", "required", "variadic")
+    __slots__ = ("arguments", "defaults", "name", "parameters", "required", "variadic")
 
     def __init__(self, forward: Callable[..., Any], name: str) -> None:
         self.name = name
         positional, self.parameters, star, stars = declared(forward)
+        self.defaults = {name: default for name, default in self.parameters.items() if default is not REQUIRED}
         first, *arguments = positional or ("",)
         if first != "xp":
             raise messages.definition(name, "the forward's first parameter must be xp, the array namespace")
@@ -109,14 +110,14 @@ class Signature:
 
     def bind(self, params: dict[str, Any]) -> dict[str, Any]:
         """``params`` with the defaults of those that are missing. Raises TypeError."""
+        found = {**self.defaults, **params}
+        if found.keys() == self.parameters.keys():
+            return found
         for name in params:
             if name not in self.parameters:
                 raise TypeError(f"{self.name}: unexpected parameter {name!r}; expected {self.name}({self})")
-        found = {**self.parameters, **params}
-        for name, value in found.items():
-            if value is REQUIRED:
-                raise TypeError(f"{self.name}: missing the parameter {name!r}; expected {self.name}({self})")
-        return found
+        missing = next(name for name in self.parameters if name not in found)
+        raise TypeError(f"{self.name}: missing the parameter {missing!r}; expected {self.name}({self})")
 
     def check_kernel(self, forward: Callable[..., Any], backend: str) -> None:
         """An OpDefinitionError unless ``forward`` takes the same arguments and parameters."""

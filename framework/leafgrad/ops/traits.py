@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 from leafgrad.ops.abstract import Abstract, Shape, broadcast
 from leafgrad.ops.declarations import Declarations
+from leafgrad.ops.node import TensorBase
 from leafgrad.ops.signature import Signature
 
 TRAITS: Final = {
@@ -65,7 +66,7 @@ def dims(dim: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
     return tuple(range(ndim)) if dim is None else dim if isinstance(dim, tuple) else (dim,)
 
 
-def normalized(op: Declarations, args: Iterable[Any], params: dict[str, Any]) -> dict[str, Any]:
+def normalized(op: Declarations, args: tuple[Any, ...], params: dict[str, Any]) -> dict[str, Any]:
     """``params`` with each of ``dim`` counted from the front, and several in ascending order.
 
     Raises:
@@ -74,10 +75,17 @@ def normalized(op: Declarations, args: Iterable[Any], params: dict[str, Any]) ->
     dim = params["dim"]
     if dim is None:
         return params
-    ndim = max([len(getattr(a, "_data", a).shape) for a in args if hasattr(a, "shape")], default=0)
-    if type(dim) is int:
-        return params if 0 <= dim < ndim else {**params, "dim": counted(op, dim, ndim)}
-    if type(dim) is tuple and (not dim or (len(dim) == 1 and type(dim[0]) is int and 0 <= dim[0] < ndim)):
+    ndim = rank(args[0]) if len(args) == 1 else max(map(rank, args), default=0)
+    if type(dim) is tuple:
+        last = -1
+        for d in dim:
+            if type(d) is not int or d <= last:
+                break
+            last = d
+        else:
+            if last < ndim:
+                return params
+    elif type(dim) is int and 0 <= dim < ndim:
         return params
     if not isinstance(dim, (tuple, list)):
         return {**params, "dim": counted(op, dim, ndim)}
@@ -86,6 +94,11 @@ def normalized(op: Declarations, args: Iterable[Any], params: dict[str, Any]) ->
         if found.count(d) > 1:
             raise RuntimeError(f"{op.name}: dim {d} appears multiple times in the list of dims")
     return {**params, "dim": found}
+
+
+def rank(a: Any) -> int:
+    """The number of dimensions of an argument."""
+    return len(a._data.shape) if isinstance(a, TensorBase) else len(getattr(a, "shape", ()))
 
 
 def counted(op: Declarations, dim: Any, ndim: int) -> int:

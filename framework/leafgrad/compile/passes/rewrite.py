@@ -63,7 +63,7 @@ class Rewriter:
 
     def emit(self, op: Op, *inputs: Operand, **params: Any) -> Value:
         """The value of ``op(*inputs, **params)``, simplified. At least one input is a Value."""
-        if params.keys() != op.parameters:
+        if params.keys() != op.signature.parameters.keys():
             params = op.signature.bind(params)
         if op.dims is not None:
             params = normalized(op, inputs, params)
