@@ -57,9 +57,9 @@ def op(
             the op that has it.
 
     Raises:
-        OpDefinitionError: the first parameter is not ``xp``, a name is taken by vjp rules, the op's by one of
-            leafgrad's, an unknown trait, a C expression of an op that is not elementwise or with unknown names, or a
-            ``transpose_of`` whose arguments do not fit.
+        OpDefinitionError: the first parameter is not ``xp``, a name is taken by vjp rules, an unknown trait, a C
+            expression of an op that is not elementwise or with unknown names, or a ``transpose_of`` whose arguments do
+            not fit.
     """
     if len(arguments) == 1 and callable(arguments[0]):
         return _make(arguments[0], name, frozenset(), c, ufunc, transpose_of)
@@ -77,9 +77,6 @@ def _make(
     name = name or forward.__name__.rstrip("_")
     if not (name.isascii() and name.isidentifier() and name == name.lower()):
         raise messages.definition(name, "expected a lower-case identifier as its name")
-    own = (forward.__module__ or "").startswith("leafgrad.")  # none in code that was given to exec
-    if name in _own and not own:
-        raise messages.definition(name, "leafgrad has an op of this name, by which executors know it; choose another")
     unknown = sorted(map(str, traits - set(TRAITS)))
     if unknown:
         raise messages.definition(name, f"unknown trait {unknown[0]!r}; known are {', '.join(TRAITS)}")
@@ -97,8 +94,6 @@ def _make(
     made.ufunc = ufunc
     if transpose_of is not None:
         pair(made, transpose_of)
-    if own:
-        _own.add(name)
     return made
 
 
@@ -115,12 +110,6 @@ def _checked(c: str, op: Op) -> str:
     return c
 
 
-# Names of this package's ops: at first those that are imported later, with nn.
-_own: set[str] = set(
-    "affine attention attention_gradients convolution convolution_spread convolution_weight cross_entropy "
-    "cross_entropy_slope fold gru gru_gates inverse_erf lstm lstm_gates pick place range_sum rnn rnn_gates shares "
-    "standardize standardize_slope unfold window_argmax window_max window_pick window_place".split()
-)
 _quieted: set[str] = set()
 
 
