@@ -115,3 +115,19 @@ def test_a_wrong_rule_is_refused_by_name(monkeypatch):
     ):
         _, found = compiled(lambda x: wrong(x + 1, dim=1) * 2, x)
     np.testing.assert_allclose(found.numpy()[0], [-6, -4, -2, 0])
+
+
+@pytest.mark.parametrize("name", ["sum", "matmul", "softmax", "add", "where", "cat", "gather"])
+def test_an_op_may_have_the_name_of_one_of_leafgrads(name):
+    @leafgrad.op("elementwise", name=name, c="2 * x - y")
+    def mine(xp, x, y):
+        return 2 * x - y
+
+    x, y = leafgrad.randn(200, 3), leafgrad.randn(3)
+
+    def function(x, y):
+        return mine(x.tanh() + 1, y).sum(1) * 2
+
+    step, found = compiled(function, x, y)
+    assert name in lowered(step)
+    np.testing.assert_allclose(found.numpy(), function(x, y).numpy(), rtol=1e-5, atol=1e-5)
