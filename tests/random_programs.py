@@ -88,6 +88,6 @@ def compare(
         graph = optimize(graph).check()
     arrays = [((x, w)[s.index] if isinstance(s, Argument) else s.tensor)._data for s in graph.inputs.values()]
     for got in run(graph, arrays):
-        for ours, theirs in zip(got, expected, strict=False):
+        for ours, theirs in zip(got, expected, strict=True):
             scale = max(1.0, float(np.abs(theirs).max()))
             np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12 * scale, err_msg=str(program))

@@ -13,7 +13,6 @@ from leafgrad import nn
 from leafgrad.autograd import grad, gradcheck, gradgradcheck
 from leafgrad.nn import functional as F
 from leafgrad.nn.functional.attention import Kind, attend
-from leafgrad.ops import attention as ops
 
 F64 = {"dtype": lg.float64}
 SDPA = F.scaled_dot_product_attention
@@ -64,7 +63,6 @@ def test_fast_gradients_are_those_of_the_definition(masked, device):
         close(fast, slow)
         for a, b in zip(*(grad(y.sin().sum(), (q, k, v)) for y in (fast, slow)), strict=True):
             close(a, b, 1e-10)
-    assert ops.attention_gradients.name == "attention_gradients"
 
 
 def test_gradients_of_both_orders():

@@ -31,7 +31,7 @@ def check(function: Any, *args: Any, rows: int = 64) -> NumpyProgram:
     program = NumpyProgram(graph, rows)
     before = [a.copy() for a in inputs(graph, args)]
     for _ in range(2):
-        for got, want in zip(program(inputs(graph, args)), expected, strict=False):
+        for got, want in zip(program(inputs(graph, args)), expected, strict=True):
             np.testing.assert_allclose(got, want.detach().numpy(), rtol=1e-10, atol=1e-12)
     for a, b in zip(before, inputs(graph, args), strict=True):
         np.testing.assert_array_equal(a, b)
