@@ -16,7 +16,7 @@ from leafgrad.compat.settings import (
     set_num_interop_threads,
     use_deterministic_algorithms,
 )
-from leafgrad.compat.torch.amp import autocast
+from leafgrad.compat.torch.amp import autocast, is_autocast_enabled
 from leafgrad.compat.torch.compiler import compile
 from leafgrad.compat.torch.version import __version__
 from leafgrad.tensor.matrices import trace
@@ -33,6 +33,7 @@ __all__ = [
     "complex128",
     "get_float32_matmul_precision",
     "get_num_interop_threads",
+    "is_autocast_enabled",
     "set_default_tensor_type",
     "set_float32_matmul_precision",
     "set_num_interop_threads",
