@@ -32,6 +32,8 @@ _LAYERS = (
 ELSEWHERE = {
     "autograd.anomaly_mode": "autograd",
     "autograd.grad_mode": "autograd",
+    "nn.parallel.data_parallel": "compat.torch.nn.parallel",
+    "nn.parallel.distributed": "compat.torch.nn.parallel",
     "autograd.profiler": "compat.torch.profiler",
     "autograd.variable": "autograd",
     "nn.modules": "nn",

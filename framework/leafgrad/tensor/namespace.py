@@ -25,4 +25,22 @@ def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
     return array_api
 
 
+def to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
+    """The tensor on another device, as the array API standard spells ``to``.
+
+    Raises:
+        ValueError: a stream is given, and leafgrad has none.
+    """
+    if stream is not None:
+        raise ValueError(f"to_device: stream: expected None, got {stream!r}")
+    return self.to(device)
+
+
+def as_complex(self: Tensor) -> complex:
+    """``complex(x)`` of a tensor with one element."""
+    return complex(self.item())
+
+
 attach("__array_namespace__", array_namespace)
+attach("__complex__", as_complex)
+attach("to_device", to_device)
