@@ -373,8 +373,10 @@ LINALG = [
     ("cholesky", {}), ("cholesky", {"upper": True}), ("det", {}), ("diagonal", {"offset": 1}), ("eigvalsh", {}),
     ("inv", {}), ("matrix_norm", {}), ("matrix_norm", {"ord": "nuc"}), ("matrix_norm", {"ord": 1, "keepdims": True}),
     ("matrix_norm", {"ord": -2}), ("matrix_norm", {"ord": math.inf}), ("matrix_rank", {}),
-    ("matrix_rank", {"rtol": 0.1}), ("pinv", {}), ("pinv", {"rtol": 0.1}), ("svdvals", {}), ("trace", {}), ("vector_norm", {}), ("qr", {}),
-    ("qr", {"mode": "complete"}), ("slogdet", {}), ("vector_norm", {"axis": 0, "ord": 3}), ("vector_norm", {"ord": 0}),
+    ("matrix_rank", {"rtol": 0.1}), ("pinv", {}),
+    ("pinv", {"rtol": 0.1}), ("svdvals", {}), ("trace", {}), ("vector_norm", {}),
+    ("qr", {}), ("qr", {"mode": "complete"}), ("slogdet", {}), ("vector_norm", {"axis": 0, "ord": 3}),
+    ("vector_norm", {"ord": 0}),
     ("vector_norm", {"axis": (0, 1), "ord": math.inf, "keepdims": True}),
 ]  # fmt: skip
 

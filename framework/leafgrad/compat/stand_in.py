@@ -32,12 +32,12 @@ _LAYERS = (
 ELSEWHERE = {
     "autograd.anomaly_mode": "autograd",
     "autograd.grad_mode": "autograd",
-    "nn.parallel.data_parallel": "compat.torch.nn.parallel",
-    "nn.parallel.distributed": "compat.torch.nn.parallel",
     "autograd.profiler": "compat.torch.profiler",
     "autograd.variable": "autograd",
     "nn.modules": "nn",
     **{f"nn.modules.{name}": "nn" for name in _LAYERS.split()},
+    "nn.parallel.data_parallel": "compat.torch.nn.parallel",
+    "nn.parallel.distributed": "compat.torch.nn.parallel",
     "nn.utils.clip_grad": "nn.utils",
     "utils.data.dataloader": "utils.data",
     "utils.data.dataset": "utils.data",
@@ -64,7 +64,7 @@ class StandIn(ModuleType):
                 setattr(self, name, value)
                 return value
         full = f"{self.__name__}.{name}"
-        if not name.startswith("__") and sources(full):
+        if (not name.startswith("__") or name == "__config__") and sources(full):
             return import_module(full)
         raise AttributeError(lacks(full), name=name, obj=self)
 

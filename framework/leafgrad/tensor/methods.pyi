@@ -35,8 +35,6 @@ class Methods:
         """The only element as a complex number."""
     def __contains__(self, element: Any) -> builtins.bool:
         """Whether some element equals a number, or those of a tensor that broadcasts."""
-    def __complex__(self) -> builtins.complex:
-        """``complex(x)`` of a tensor with one element."""
     def __dlpack__(
         self,
         *,

@@ -36,11 +36,5 @@ def to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
     return self.to(device)
 
 
-def as_complex(self: Tensor) -> complex:
-    """``complex(x)`` of a tensor with one element."""
-    return complex(self.item())
-
-
 attach("__array_namespace__", array_namespace)
-attach("__complex__", as_complex)
 attach("to_device", to_device)
