@@ -263,7 +263,7 @@ def test_timers(torch):
     assert once.iqr == 0
     many = timer.blocked_autorange(min_run_time=0.02)
     assert sum(many.raw_times) >= 0.02
-    assert many.median * many.number_per_run > 0.001
+    assert many.median * many.number_per_run > 0.0001
     assert "30 runs" in repr(once)
     assert "Median" in repr(many)
 

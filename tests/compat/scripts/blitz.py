@@ -65,4 +65,4 @@ for row in a:
 try:
     torch.ones(2, 3) @ torch.ones(2, 3)
 except RuntimeError as e:
-    print(e)
+    print("mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)" in str(e))

@@ -76,5 +76,6 @@ loss = sigmoid_focal_loss(logits, torch.nn.functional.one_hot(torch.arange(6) % 
 loss.backward()
 show("loss", loss)
 show("grad", logits.grad)
-print(torch.topk(scores, 3), math.prod(iou.shape))
+best = torch.topk(scores, 3)
+print(best.values, best.indices, math.prod(iou.shape))
 print(boxes.new_tensor([1, 2]), torch.nonzero(scores > 0.7).squeeze(1))
