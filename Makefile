@@ -55,7 +55,8 @@ versions: ## the whole suite on each of PYTHONS that is to be had here, each in 
 
 parity: ## the tests that ask PyTorch, with the one of PARITY_PYTHON; skipped where there is none
 	@if [ -n "$(PARITY_PYTHON)" ]; then $(MAKE) --no-print-directory $(PARITY)/.test && \
-		OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PARITY)/bin/python -m pytest -q -n $(JOBS) --dist loadfile $(ASKING); \
+		OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PARITY)/bin/python -m pytest -q \
+		-n $(JOBS) --dist loadfile -W ignore::DeprecationWarning:torch.jit._script $(ASKING); \
 	else echo "parity: skipped, since no Python on PATH has PyTorch: make parity PARITY_PYTHON=..."; fi
 
 lint: $(VENV)/.test $(VENV)/.dev ## ruff, mypy and the rules of the architecture

@@ -222,8 +222,7 @@ def test_missing_names(torch, name):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["torch.fft", "torch.utils.tensorboard", "torch.ops", "torch.nn.modules.foo", "torch._D", "torch.sparse"],
+    "name", ["torch.fft", "torch.utils.tensorboard", "torch.ops", "torch.nn.modules.foo", "torch._D", "torch.sparse"]
 )
 def test_missing_modules(torch, name):
     with pytest.raises(ModuleNotFoundError, match=f"does not provide {name}$") as caught:
