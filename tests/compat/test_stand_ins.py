@@ -183,6 +183,36 @@ def test_functions_of_nn_that_are_torchs(torch):
     assert torch.relu_(torch.tensor([-1.0, 2])).tolist() == [0, 2]
 
 
+@pytest.fixture(params=["leafgrad", "torch"])
+def either(request):
+    """leafgrad as torch, and PyTorch where it is installed."""
+    if request.param == "torch":
+        yield pytest.importorskip("torch")
+    else:
+        yield request.getfixturevalue("torch")
+
+
+def test_older_names_of_functions(either):
+    F, init = either.nn.functional, either.nn.init
+    x = either.arange(8.0).reshape(1, 2, 2, 2)
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert F.upsample(x, scale_factor=2).tolist() == F.interpolate(x, scale_factor=2).tolist()
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert F.upsample_nearest(x, (3, 3)).tolist() == F.interpolate(x, (3, 3)).tolist()
+    with pytest.warns(UserWarning, match="deprecated"):
+        larger = F.upsample_bilinear(x, scale_factor=2)
+    assert larger.tolist() == F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True).tolist()
+    values, indices = F.max_pool2d_with_indices(x, 2)
+    assert (values.flatten().tolist(), indices.flatten().tolist()) == ([3, 7], [3, 3])
+    assert F.adaptive_max_pool2d_with_indices(x, 1)[1].flatten().tolist() == [3, 3]
+    w = either.empty(2, 3)
+    with pytest.warns(FutureWarning, match="`nn.init.constant` is now deprecated in favor of `nn.init.constant_`."):
+        assert init.constant(w, 2.0) is w
+    assert w.tolist() == [[2.0] * 3] * 2
+    for name in "dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse uniform xavier_normal".split():
+        assert callable(getattr(init, name))
+
+
 def test_functorch(torch):
     import functorch
     from functorch import grad, vmap
