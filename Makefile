@@ -5,11 +5,17 @@ JOBS   ?= 2
 CUDA   ?= cuda12
 LOWEST ?= .venv-lowest
 PYTHONS ?= python3.12 python3.13 python3.14 python3.13t python3.14t
+PARITY ?= .venv-parity
+# A Python that has PyTorch; by default one on PATH, if there is one.
+PARITY_PYTHON ?= $(shell for python in python3 python; do $$python -c '$(TORCH)' >/dev/null 2>&1 && command -v $$python && break; done)
 
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 PLUGINS := $(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml)))
 SOURCES := framework $(wildcard plugins/*/leafgrad_* plugins/*/src/leafgrad_*)
+TORCH   := import importlib.util, os, sys; spec = importlib.util.find_spec("torch"); spec or sys.exit(1); print(os.path.dirname(os.path.dirname(spec.origin)))
+# Files whose tests ask PyTorch, where there is one.
+ASKING  := $(sort $(shell grep -lrE '"torch"|parity|def test_\w+\((.*, )?t[,)]' tests plugins/*/tests --include='test_*.py'))
 BENCH   := $(sort $(wildcard tests/benchmarks/*.py))
 REPORT  := docs/benchmarks/gpu.md
 FAULTS  := tests/faults $(wildcard plugins/*/tests/test_faults.py)
@@ -18,7 +24,7 @@ PYTEST  := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test slow faults coverage lowest versions lint format bench gpu-check clean
+.PHONY: help demo test slow faults coverage lowest versions parity lint format bench gpu-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -46,6 +52,12 @@ versions: ## the whole suite on each of PYTHONS that is to be had here, each in 
 		if $$python -c "" 2> /dev/null; then \
 			echo "$$python:"; $(MAKE) test PYTHON=$$python VENV=.venv-$$(echo $$python | tr / -) || exit; \
 		else echo "$$python: not to be had here"; fi; done
+
+parity: ## the tests that ask PyTorch, with the one of PARITY_PYTHON; skipped where there is none
+	@if [ -n "$(PARITY_PYTHON)" ]; then $(MAKE) --no-print-directory $(PARITY)/.test && \
+		OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PARITY)/bin/python -m pytest -q \
+		-n $(JOBS) --dist loadfile -W ignore::DeprecationWarning:torch.jit._script $(ASKING); \
+	else echo "parity: skipped, since no Python on PATH has PyTorch: make parity PARITY_PYTHON=..."; fi
 
 lint: $(VENV)/.test $(VENV)/.dev ## ruff, mypy and the rules of the architecture
 	@$(BIN)/ruff check --quiet --output-format concise
@@ -88,4 +100,11 @@ $(LOWEST)/.test: pyproject.toml $(PLUGINS:%=%/pyproject.toml)
 	@$(LOWEST)/bin/python -m pip --quiet --quiet --disable-pip-version-check install uv
 	@$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
 		--editable ".[test]" $(PLUGINS:%=--editable ./%)
+	@touch $@
+
+# PyTorch's own environment is not touched: the new one finds PyTorch there.
+$(PARITY)/.test: pyproject.toml $(PLUGINS:%=%/pyproject.toml)
+	@$(PARITY_PYTHON) -m venv $(PARITY)
+	@$(PARITY)/bin/python -m pip --quiet --quiet --disable-pip-version-check install --editable ".[test]" $(PLUGINS:%=--editable ./%)
+	@$(PARITY_PYTHON) -c '$(TORCH)' > $$($(PARITY)/bin/python -c 'import site; print(site.getsitepackages()[0])')/torch.pth
 	@touch $@

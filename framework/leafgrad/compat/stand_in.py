@@ -22,6 +22,8 @@ HIDDEN_MODULES = frozenset(
 )
 HIDDEN_NAMES = frozenset("bool_ float_ forward int_ op publish".split())
 
+TOPS = ("torch", "functorch")
+
 # Modules of PyTorch whose contents leafgrad has in others.
 _LAYERS = (
     "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm linear "
@@ -30,9 +32,12 @@ _LAYERS = (
 ELSEWHERE = {
     "autograd.anomaly_mode": "autograd",
     "autograd.grad_mode": "autograd",
+    "autograd.profiler": "compat.torch.profiler",
     "autograd.variable": "autograd",
     "nn.modules": "nn",
     **{f"nn.modules.{name}": "nn" for name in _LAYERS.split()},
+    "nn.parallel.data_parallel": "compat.torch.nn.parallel",
+    "nn.parallel.distributed": "compat.torch.nn.parallel",
     "nn.utils.clip_grad": "nn.utils",
     "utils.data.dataloader": "utils.data",
     "utils.data.dataset": "utils.data",
@@ -59,7 +64,7 @@ class StandIn(ModuleType):
                 setattr(self, name, value)
                 return value
         full = f"{self.__name__}.{name}"
-        if not name.startswith("_") and sources(full):
+        if (not name.startswith("__") or name == "__config__") and sources(full):
             return import_module(full)
         raise AttributeError(lacks(full), name=name, obj=self)
 
@@ -93,9 +98,9 @@ def shows(source: ModuleType, name: str) -> bool:
 
 def sources(name: str) -> list[ModuleType]:
     """The modules of leafgrad's that ``torch`` or ``torch.…`` is made of; none if leafgrad does not provide it."""
-    rest = name.partition(".")[2]
+    top, _, rest = name.partition(".")
     rooms = {".".join(rest.split(".")[: i + 1]) for i in range(rest.count(".") + 1)}
-    ours = [] if rooms & HIDDEN_MODULES else ["leafgrad." + ELSEWHERE.get(rest, rest)]
+    ours = [] if top != "torch" or rooms & HIDDEN_MODULES else ["leafgrad." + ELSEWHERE.get(rest, rest)]
     return [import_module(n.rstrip(".")) for n in (f"leafgrad.compat.{name}", *ours) if exists(n.rstrip("."))]
 
 
@@ -108,11 +113,11 @@ def exists(name: str) -> bool:
 
 
 class Finder(MetaPathFinder, Loader):
-    """Finds and makes ``torch`` and all below it."""
+    """Finds and makes ``torch``, ``functorch`` and all below them."""
 
     def find_spec(self, fullname: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
         """How to make a module of PyTorch's; ModuleNotFoundError if leafgrad has nothing for it."""
-        if fullname.partition(".")[0] != "torch":
+        if fullname.partition(".")[0] not in TOPS:
             return None
         if not sources(fullname):
             raise ModuleNotFoundError(lacks(fullname), name=fullname)

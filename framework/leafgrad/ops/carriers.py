@@ -124,7 +124,7 @@ def expose(data: Any) -> None:
 
 def memory_of(data: Any) -> Any:
     """The array whose memory a raw array shows: itself, or what it is a view of."""
-    while hasattr(data.base, "dtype"):
+    while hasattr(data.base, "base"):  # what has none is memory of another library
         data = data.base
     return data
 

@@ -126,10 +126,9 @@ def cast(input: Any, dtype: Any) -> Any:
 
 
 def widened(input: Any, dtype: Any) -> Any:
-    """``input`` as sums and products take it: in ``dtype`` if given, else integers and bools as int64."""
-    if dtype is None and not dtypes.of(input._data).is_floating_point:
-        dtype = dtypes.int64
-    return cast(input, dtype)
+    """``input``, converted to ``dtype`` if given, as sums and products take it: integers and bools as int64."""
+    x = cast(input, dtype)
+    return x if dtypes.of(x._data).is_floating_point else cast(x, dtypes.int64)
 
 
 def expect_floating(input: Any, function: str, error: type[Exception] = RuntimeError) -> Any:

@@ -1,7 +1,7 @@
 """The part of the Python array API standard that leafgrad has, under the standard's names and signatures.
 
 ``x.__array_namespace__()`` gives this module, so that code written for the standard takes tensors. Not here: complex
-numbers, unsigned types beyond uint8, and the ``fft`` and ``linalg`` extensions. Results promote as PyTorch's do.
+numbers, unsigned types beyond uint8, and the extension ``fft``. Results promote as PyTorch's do.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from leafgrad import dtypes
 from leafgrad.dtypes import (
     bool_,
     float32 as float32,
@@ -22,17 +21,32 @@ from leafgrad.dtypes import (
     int64 as int64,
     uint8 as uint8,
 )
-from leafgrad.tensor import (
-    creation,
-    data,
-    derived,
-    einsum,
-    extremes,
-    gathering,
-    joining,
-    rearranging,
-    reductions,
-    sorting,
+from leafgrad.tensor import array_linalg, derived, extremes, gathering, joining, rearranging, reductions, sorting
+from leafgrad.tensor.array_creation import (
+    arange as arange,
+    asarray as asarray,
+    astype as astype,
+    empty as empty,
+    eye as eye,
+    full as full,
+    linspace as linspace,
+    meshgrid as meshgrid,
+    ones as ones,
+    tril as tril,
+    triu as triu,
+    zeros as zeros,
+)
+from leafgrad.tensor.array_linalg import (
+    matmul as matmul,
+    matrix_transpose as matrix_transpose,
+    tensordot as tensordot,
+    vecdot as vecdot,
+)
+from leafgrad.tensor.array_sets import (
+    unique_all as unique_all,
+    unique_counts as unique_counts,
+    unique_inverse as unique_inverse,
+    unique_values as unique_values,
 )
 from leafgrad.tensor.array_types import (
     __array_namespace_info__ as __array_namespace_info__,
@@ -43,18 +57,13 @@ from leafgrad.tensor.array_types import (
     result_type as result_type,
 )
 from leafgrad.tensor.creation import (
-    arange as arange,
-    empty as empty,
     empty_like as empty_like,
     full_like as full_like,
-    ones as ones,
     ones_like as ones_like,
-    zeros as zeros,
     zeros_like as zeros_like,
 )
 from leafgrad.tensor.derived import conj as conj, imag as imag, positive as positive, real as real
 from leafgrad.tensor.interop import from_dlpack as from_dlpack
-from leafgrad.tensor.matmul import matmul as matmul
 from leafgrad.tensor.methods import DECLARED
 from leafgrad.tensor.pointwise import (
     abs as abs,
@@ -109,7 +118,7 @@ from leafgrad.tensor.pointwise import (
     reciprocal as reciprocal,
     remainder as remainder,
     round as round,
-    sign as sign,
+    sign as sign_or_zero,
     signbit as signbit,
     sin as sin,
     sinh as sinh,
@@ -121,20 +130,14 @@ from leafgrad.tensor.pointwise import (
     trunc as trunc,
     where as where,
 )
-from leafgrad.tensor.rearranging import tile as tile, tril as tril, triu as triu
-from leafgrad.tensor.shapes import (
-    broadcast_tensors,
-    broadcast_to as broadcast_to,
-    moveaxis as moveaxis,
-    permute,
-    reshape as reshape,
-)
+from leafgrad.tensor.rearranging import tile as tile
+from leafgrad.tensor.shapes import broadcast_tensors, moveaxis as moveaxis
 from leafgrad.tensor.tensor import Tensor
 
 __array_api_version__ = "2024.12"
 
 e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
-bool, bitwise_invert, equal, permute_dims = bool_, bitwise_not, eq, permute
+bool, bitwise_invert, equal, linalg = bool_, bitwise_not, eq, array_linalg
 
 Axis = int | Sequence[int] | None
 
@@ -146,45 +149,9 @@ def axes(x: Tensor, axis: Axis) -> tuple[int, ...]:
     return (axis,) if isinstance(axis, int) else tuple(axis)
 
 
-# ---- creation, dtypes -----------------------------------------------------------------------------------------------
-
-
-def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: builtins.bool | None = None) -> Tensor:
-    """``obj`` as a tensor; shares memory with arrays and tensors if it may."""
-    if copy is False and not hasattr(obj, "__array__"):
-        raise ValueError(f"asarray: copy=False, but a {type(obj).__name__} can become a tensor only in a copy")
-    out = data.as_tensor(obj, dtype=dtype, device=device)
-    return out.clone() if copy else out
-
-
-def astype(x: Tensor, dtype: Any, /, *, copy: builtins.bool = True, device: Any = None) -> Tensor:
-    """``x`` in another dtype; a copy even of the same unless ``copy=False``."""
-    return x.to(x.device if device is None else device, dtype, copy=copy)
-
-
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
-    """Ones on diagonal ``k``, zeros elsewhere."""
-    rows, columns = arange(n_rows, device=device), arange(n_rows if n_cols is None else n_cols, device=device)
-    return (columns - rows.unsqueeze(1) == k).to(dtypes.get_default_dtype() if dtype is None else dtype)
-
-
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """``fill_value`` everywhere."""
-    return creation.full((shape,) if isinstance(shape, int) else shape, fill_value, dtype=dtype, device=device)
-
-
-def linspace(
-    start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: builtins.bool = True
-) -> Tensor:
-    """``num`` numbers from ``start`` to ``stop``, or to the one before it."""
-    if endpoint:
-        return creation.linspace(start, stop, num, dtype=dtype, device=device)
-    return creation.linspace(start, stop, num + 1, dtype=dtype, device=device)[:-1]
-
-
-def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
-    """Coordinates of a grid."""
-    return list(joining.meshgrid(*arrays, indexing=indexing))
+def sign(x: Tensor, /) -> Tensor:
+    """-1, 0 or 1, and nan of nan."""
+    return where(isnan(x), x, sign_or_zero(x)) if x.dtype.is_floating_point else sign_or_zero(x)
 
 
 # ---- shapes ---------------------------------------------------------------------------------------------------------
@@ -193,6 +160,23 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
 def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
     """All in the shape in which they meet."""
     return list(broadcast_tensors(*arrays))
+
+
+def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
+    """In a larger shape."""
+    return x.broadcast_to(shape)
+
+
+def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
+    """With dimensions in another order."""
+    return x.permute(axes)
+
+
+def reshape(x: Tensor, /, shape: Sequence[int], *, copy: builtins.bool | None = None) -> Tensor:
+    """In another shape: as a copy if ``copy``, and if that is False as a view, or a RuntimeError."""
+    if copy is False:
+        return x.view(shape)
+    return (x.clone() if copy else x).reshape(shape)
 
 
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
@@ -213,11 +197,6 @@ def expand_dims(x: Tensor, /, *, axis: int = 0) -> Tensor:
 def flip(x: Tensor, /, *, axis: Axis = None) -> Tensor:
     """In reversed order along some dimensions."""
     return rearranging.flip(x, axes(x, axis))
-
-
-def matrix_transpose(x: Tensor, /) -> Tensor:
-    """With the last two dimensions exchanged."""
-    return x.transpose(-2, -1)
 
 
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
@@ -246,51 +225,64 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 # ---- reductions, order, choice --------------------------------------------------------------------------------------
 
 
+def _reduced(function: Any, x: Tensor, axis: Axis, keepdims: builtins.bool, **options: Any) -> Tensor:
+    """A reduction; over no dimensions it goes over each element alone."""
+    wanted = axes(x, axis)
+    if not wanted:
+        x, wanted, keepdims = x.unsqueeze(0), (0,), False
+    reduced: Tensor = function(x, wanted, keepdim=keepdims, **options)
+    return reduced
+
+
 def all(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
     """Whether all are not zero."""
-    return reductions.all(x, axes(x, axis), keepdims)
+    return _reduced(reductions.all, x != 0, axis, keepdims)
 
 
 def any(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
     """Whether any is not zero."""
-    return reductions.any(x, axes(x, axis), keepdims)
+    return _reduced(reductions.any, x != 0, axis, keepdims)
 
 
 def max(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
     """The largest."""
-    return extremes.amax(x, axes(x, axis), keepdims)
+    return _reduced(extremes.amax, x, axis, keepdims)
 
 
 def min(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
     """The smallest."""
-    return extremes.amin(x, axes(x, axis), keepdims)
+    return _reduced(extremes.amin, x, axis, keepdims)
 
 
 def mean(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
     """The mean."""
-    return reductions.mean(x, axes(x, axis), keepdims)
+    return _reduced(reductions.mean, x, axis, keepdims)
 
 
 def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: builtins.bool = False) -> Tensor:
     """The sum."""
-    return reductions.sum(x, axes(x, axis), keepdims, dtype=dtype)
+    return _reduced(reductions.sum, x, axis, keepdims, dtype=dtype)
 
 
 def prod(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: builtins.bool = False) -> Tensor:
     """The product."""
-    for d in sorted((d % x.ndim for d in axes(x, axis)), reverse=True):
+    return _reduced(_product, x, axis, keepdims, dtype=dtype)
+
+
+def _product(x: Tensor, dims: tuple[int, ...], keepdim: builtins.bool, dtype: Any) -> Tensor:
+    for d in dims:
         x = reductions.prod(x, d, True, dtype=dtype)
-    return x if keepdims else x.squeeze(axes(x, axis))
+    return x if keepdim else x.squeeze(dims)
 
 
 def std(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: builtins.bool = False) -> Tensor:
     """The standard deviation."""
-    return reductions.std(x, axes(x, axis), keepdim=keepdims, correction=correction)
+    return _reduced(reductions.std, x, axis, keepdims, correction=correction)
 
 
 def var(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: builtins.bool = False) -> Tensor:
     """The variance."""
-    return reductions.var(x, axes(x, axis), keepdim=keepdims, correction=correction)
+    return _reduced(reductions.var, x, axis, keepdims, correction=correction)
 
 
 def _running(function: Any, x: Tensor, axis: int | None, dtype: Any, first: float | None) -> Tensor:
@@ -337,7 +329,7 @@ def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: builtins.bool = F
 
 def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
     """How many are not zero."""
-    return reductions.sum(x != 0, axes(x, axis), keepdims)
+    return _reduced(reductions.sum, x != 0, axis, keepdims)
 
 
 def argsort(x: Tensor, /, *, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
@@ -361,52 +353,6 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     return found
 
 
-def unique_values(x: Tensor, /) -> Tensor:
-    """The distinct elements."""
-    found: Tensor = extremes.unique(x)
-    return found
-
-
-class UniqueAll(NamedTuple):
-    """The distinct elements, where each is first, the number of each element's own, and how often each occurs."""
-
-    values: Tensor
-    indices: Tensor
-    inverse_indices: Tensor
-    counts: Tensor
-
-
-class UniqueCounts(NamedTuple):
-    """The distinct elements, and how often each occurs."""
-
-    values: Tensor
-    counts: Tensor
-
-
-class UniqueInverse(NamedTuple):
-    """The distinct elements, and for each element the number of its own among them."""
-
-    values: Tensor
-    inverse_indices: Tensor
-
-
-def unique_all(x: Tensor, /) -> UniqueAll:
-    """The distinct elements, with all that there is to know of them."""
-    values, inverse, counts = extremes.unique(x, return_inverse=True, return_counts=True)
-    order = sorting.argsort(inverse.reshape(-1), stable=True)
-    return UniqueAll(values, order[extremes.cumsum(counts, 0) - counts], inverse, counts)
-
-
-def unique_counts(x: Tensor, /) -> UniqueCounts:
-    """The distinct elements, and how often each occurs."""
-    return UniqueCounts(*extremes.unique(x, return_counts=True))
-
-
-def unique_inverse(x: Tensor, /) -> UniqueInverse:
-    """The distinct elements, and for each element the number of its own among them."""
-    return UniqueInverse(*extremes.unique(x, return_inverse=True))
-
-
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     """The slices at ``indices`` of a dimension; negative ones count from the end."""
     found: Tensor = x[(*(slice(None),) * ((axis or 0) % x.ndim), indices)]
@@ -420,20 +366,7 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
 
 def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
     """Within bounds."""
-    return x.clamp(min, max)
-
-
-# ---- products -------------------------------------------------------------------------------------------------------
-
-
-def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
-    """The sum of products over some dimensions."""
-    return einsum.tensordot(x1, x2, axes)
-
-
-def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """The dot product along a dimension."""
-    return (x1 * x2).sum(axis)
+    return x.clone() if min is None and max is None else x.clamp(min, max)
 
 
 def __getattr__(name: str) -> object:

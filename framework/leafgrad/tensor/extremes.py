@@ -283,7 +283,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Running sums along ``dim``; integers and bools are added up in int64. (...) -> (...)"""
     x = widened(expect_tensor(input, "input", "cumsum"), dtype)
     result: Tensor = cumulative.cumsum(x, dim=one_dim(x, dim, "cumsum"))
-    return result
+    return cast(result, dtype)
 
 
 @method
@@ -291,7 +291,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Running products along ``dim``; integers and bools are multiplied in int64. (...) -> (...)"""
     x = widened(expect_tensor(input, "input", "cumprod"), dtype)
     result: Tensor = cumulative.cumprod(x, dim=one_dim(x, dim, "cumprod"))
-    return result
+    return cast(result, dtype)
 
 
 @method

@@ -129,6 +129,17 @@ def frombuffer(
     return from_numpy(array).requires_grad_(requires_grad)
 
 
+def strided(buffer: Any, *, dtype: dtypes.dtype, size: Any, stride: Any, offset: int) -> Tensor:
+    """A CPU tensor in the memory of a buffer: ``size``, and ``stride`` and ``offset`` counted in elements.
+
+    Raises:
+        ValueError, TypeError: it is not within the buffer.
+    """
+    steps = tuple(n * dtype.itemsize for n in stride)
+    ndarray = backends.by_device_type("cpu").xp.ndarray
+    return from_numpy(ndarray(tuple(size), dtype.name, buffer, offset * dtype.itemsize, steps))
+
+
 def size_of(buffer: Any) -> int:
     """The bytes of contiguous memory; TypeError if it is something else."""
     try:

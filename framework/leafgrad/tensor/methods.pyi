@@ -1123,6 +1123,8 @@ class Methods:
     def tensor_split(self, indices_or_sections: Any, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
         """That many pieces along ``dim``, of sizes that differ by one at most, or pieces cut at given places; views."""
     def tile(self, *dims: Any) -> Any: ...
+    def to_device(self, device: Any, *, stream: Any = None) -> Tensor:
+        """The tensor on another device, as the array API standard spells ``to``."""
     def topk(
         self, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True
     ) -> Found:

@@ -25,4 +25,16 @@ def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
     return array_api
 
 
+def to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
+    """The tensor on another device, as the array API standard spells ``to``.
+
+    Raises:
+        ValueError: a stream is given, and leafgrad has none.
+    """
+    if stream is not None:
+        raise ValueError(f"to_device: stream: expected None, got {stream!r}")
+    return self.to(device)
+
+
 attach("__array_namespace__", array_namespace)
+attach("to_device", to_device)

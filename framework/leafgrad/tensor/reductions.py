@@ -37,7 +37,7 @@ def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = N
     """
     x = widened(expect_tensor(input, "input", "sum"), dtype)
     result: Tensor = ops.sum(x, dim=dims(x, dim, "sum"), keepdim=flag(keepdim, "sum"))
-    return result
+    return cast(result, dtype)
 
 
 @method
@@ -45,7 +45,7 @@ def nansum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any 
     """Sum over ``dim`` of what is not nan."""
     x = widened(expect_tensor(input, "input", "nansum"), dtype)
     result: Tensor = ops.nansum(x, dim=dims(x, dim, "nansum"), keepdim=flag(keepdim, "nansum"))
-    return result
+    return cast(result, dtype)
 
 
 @method
@@ -78,7 +78,7 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     x = widened(expect_tensor(input, "input", "prod"), dtype)
     over = dims(x, None if dim is None else one_dim(x, dim, "prod"), "prod")
     result: Tensor = ops.prod(x, dim=over, keepdim=flag(keepdim, "prod"))
-    return result
+    return cast(result, dtype)
 
 
 # ---- spread -------------------------------------------------------------------------------------------------------

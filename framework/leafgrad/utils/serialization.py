@@ -16,11 +16,12 @@ from leafgrad.tensor.tensor import Tensor
 __all__ = ["load", "save"]
 
 METADATA = "leafgrad"
-# How files begin that hold pickles: zip archives as torch.save writes them, its older files, and bare pickles.
-PICKLES = (b"PK\x03\x04", *(b"\x80" + bytes([protocol]) for protocol in range(2, 6)))
+ZIP = b"PK\x03\x04"  # how files of torch.save begin
+# How its files before PyTorch 1.6 and bare pickles begin.
+PICKLES = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
 PICKLED = (
-    "it is a pickle, as torch.save writes it, and leafgrad never unpickles, since that can run any code. Convert it "
-    "where PyTorch is installed: safetensors.torch.save_file(torch.load(path, weights_only=True), 'model.safetensors')"
+    "it is a pickle, as torch.save wrote it before PyTorch 1.6, and leafgrad never unpickles, since that can run any "
+    "code. Where PyTorch is installed, load it with weights_only=True and save it again"
 )
 
 Path = str | os.PathLike[str]
@@ -77,28 +78,30 @@ def save(obj: Any, f: Path | Writable) -> None:
             )
 
 
-def load(f: Path | Readable, map_location: Any = None, *, weights_only: bool = True) -> Any:
+def load(f: Path | Readable, map_location: Any = None, *, weights_only: bool = True, mmap: bool = False) -> Any:
     """What ``save`` wrote to a file. A safetensors file of another program gives a dict of its tensors.
+
+    Of files of ``torch.save`` it reads those with tensors, numbers, strings, containers of them, sizes, dtypes and
+    devices, by a reader that runs no code. Anything else in them is an error that names it.
 
     Args:
         f: the path, or a binary file, which is read from where it stands.
         map_location: the device on which to put the tensors: the CPU by default. Also a dict with the device for
             ``"cpu"``, or a function of each tensor and ``"cpu"`` that returns a tensor.
-        weights_only: always so, since nothing is unpickled.
+        weights_only: False changes nothing, since nothing else is ever read.
+        mmap: has no effect: files are read whole.
 
     Returns:
-        The object, with tensors that do not require grad, and every kind of mapping as a dict. bfloat16, which leafgrad
-        does not have, becomes float32, with a warning.
+        The object. What ``save`` wrote has tensors that do not require grad, and every kind of mapping as a dict; of
+        ``torch.save``, parameters are tensors that require grad. bfloat16, which leafgrad does not have, becomes
+        float32, with a warning.
 
     Raises:
-        FileNotFoundError: there is no such file. RuntimeError: it is a pickle, no safetensors file, or not as it was
-            written; the message names the file and what is wrong.
+        FileNotFoundError: there is no such file. RuntimeError: it is a pickle, no safetensors file, not as it was
+            written, or of ``torch.save`` with something else in it; the message names the file and what is wrong.
         TypeError: the file object is not binary, or a tensor is of a dtype that leafgrad does not have.
-        ValueError: ``weights_only=False``.
         ImportError: the package safetensors is missing.
     """
-    if not weights_only:
-        raise ValueError("load: weights_only=False asks to unpickle, which leafgrad never does; leave it out")
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             found = _loaded(file, os.fspath(f), map_location)
@@ -116,11 +119,13 @@ def _loaded(file: Any, name: Any, map_location: Any) -> Any:
     from leafgrad.utils import disk, safetensors, structure
 
     here = file.tell() if disk.seekable(file) else None
+    if _begins(file, here, ZIP):
+        return _of_pytorch(file, name, map_location)
     expected = f"load: {name}: expected a whole safetensors file, but"
     try:
         tensors, metadata = safetensors.decode(file, METADATA)
     except ValueError as error:
-        why = PICKLED if _is_pickle(file, here) else f"it cannot be read: {error}"
+        why = PICKLED if _begins(file, here, PICKLES) else f"it cannot be read: {error}"
         raise RuntimeError(f"{expected} {why}") from error
     except MemoryError as error:
         raise MemoryError(f"load: {name}: {error}") from error
@@ -133,11 +138,37 @@ def _loaded(file: Any, name: Any, map_location: Any) -> Any:
         raise RuntimeError(f"{expected} it cannot be read: {error}") from error
 
 
-def _is_pickle(file: Any, start: int | None) -> bool:
+def _begins(file: Any, start: int | None, magic: bytes | tuple[bytes, ...]) -> bool:
+    """Whether a file begins so; it is left at its beginning."""
     if start is None:  # what a pipe began with is gone
         return False
     file.seek(start)
-    return bytes(file.read(4)).startswith(PICKLES)
+    first = file.read(4)
+    file.seek(start)
+    return isinstance(first, bytes) and first.startswith(magic)
+
+
+def _of_pytorch(file: Any, name: Any, map_location: Any) -> Any:
+    import io
+
+    from leafgrad.utils import pytorch_file
+
+    try:
+        found = pytorch_file.read(io.BytesIO(file.read()))
+    except ValueError as error:
+        raise RuntimeError(f"load: {name}: expected a file of torch.save with tensors, but {error}") from error
+    return found if map_location is None else _each_moved(found, map_location)
+
+
+def _each_moved(found: Any, map_location: Any) -> Any:
+    """``found`` with its tensors moved, in containers of the same kind."""
+    if isinstance(found, Tensor):
+        return _moved(found, map_location)
+    if isinstance(found, dict):
+        return type(found)((k, _each_moved(v, map_location)) for k, v in found.items())
+    if type(found) in (list, tuple):
+        return type(found)(_each_moved(v, map_location) for v in found)
+    return found
 
 
 def _moved(t: Tensor, map_location: Any) -> Tensor:

@@ -6,6 +6,8 @@ answer here; anything else stays missing.
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from leafgrad.compat.absent import bfloat16, cdouble, cfloat, complex64, complex128, uint16, uint32, uint64
 from leafgrad.compat.settings import (
     are_deterministic_algorithms_enabled,
@@ -16,12 +18,22 @@ from leafgrad.compat.settings import (
     set_num_interop_threads,
     use_deterministic_algorithms,
 )
-from leafgrad.compat.torch.amp import autocast
+from leafgrad.compat.torch.amp import autocast, is_autocast_enabled
 from leafgrad.compat.torch.compiler import compile
 from leafgrad.compat.torch.version import __version__
 from leafgrad.tensor.matrices import trace
 
+# Functions of torch.nn.functional that are torch's as well.
+OF_FUNCTIONAL = (
+    "adaptive_avg_pool1d avg_pool1d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_transpose1d "
+    "conv_transpose2d conv_transpose3d hardshrink max_pool1d max_pool2d max_pool3d pdist pixel_shuffle pixel_unshuffle "
+    "prelu relu_ rrelu rrelu_ selu_ threshold threshold_"
+).split()
+
+newaxis = None
+
 __all__ = [
+    *OF_FUNCTIONAL,
     "__version__",
     "are_deterministic_algorithms_enabled",
     "autocast",
@@ -33,6 +45,8 @@ __all__ = [
     "complex128",
     "get_float32_matmul_precision",
     "get_num_interop_threads",
+    "is_autocast_enabled",
+    "newaxis",
     "set_default_tensor_type",
     "set_float32_matmul_precision",
     "set_num_interop_threads",
@@ -42,3 +56,10 @@ __all__ = [
     "uint64",
     "use_deterministic_algorithms",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """What is of ``leafgrad.nn`` is imported when it is first asked for."""
+    if name in OF_FUNCTIONAL:
+        return getattr(import_module("leafgrad.nn.functional"), name)
+    raise AttributeError(f"module 'leafgrad.compat.torch' has no attribute {name!r}", name=name)

@@ -1,14 +1,18 @@
-"""``torch.amp``: mixed precision, which leafgrad does not do; switched off it is nothing, and that works."""
+"""``torch.amp``: mixed precision, which leafgrad does not do; switched off it is nothing, and that works.
+
+For CUDA where there is none it switches itself off, with PyTorch's warning.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from leafgrad.compat.torch import cuda
 from leafgrad.ops.messages import warn
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["GradScaler", "autocast"]
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available", "is_autocast_enabled"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -17,13 +21,15 @@ class autocast:
     """A context, or decorator, in which nothing changes.
 
     Raises:
-        NotImplementedError: ``enabled`` is true.
+        NotImplementedError: ``enabled`` is true, and there is a device of this type.
     """
 
     def __init__(
         self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
     ) -> None:
-        if enabled:
+        if enabled and device_type == "cuda" and not cuda.is_available():
+            warn("CUDA is not available. Disabling autocast.")
+        elif enabled:
             raise NotImplementedError(
                 f"autocast({device_type!r}): leafgrad does not lower precision by itself; pass enabled=False, or "
                 "convert the model with .half()"
@@ -37,6 +43,26 @@ class autocast:
 
     def __call__(self, function: F) -> F:
         return function
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """False."""
+    return False
+
+
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """False."""
+    return False
+
+
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
+    """The ``forward`` of an autograd Function, as it is; ``custom_bwd`` is the same for ``backward``."""
+    return (lambda given: given) if fwd is None else fwd
+
+
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+    """The ``backward`` of an autograd Function, as it is."""
+    return (lambda given: given) if bwd is None else bwd
 
 
 class GradScaler:

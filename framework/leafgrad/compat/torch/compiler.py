@@ -9,7 +9,18 @@ from leafgrad import plugins
 from leafgrad.compile import compile as compile_with
 from leafgrad.ops.messages import warn
 
-__all__ = ["is_compiling"]
+__all__ = [
+    "allow_in_graph",
+    "assume_constant_result",
+    "compile",
+    "cudagraph_mark_step_begin",
+    "disable",
+    "is_compiling",
+    "is_dynamo_compiling",
+    "is_exporting",
+    "list_backends",
+    "reset",
+]
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
@@ -69,3 +80,33 @@ def executor(backend: Any) -> str:
 def is_compiling() -> bool:
     """False: leafgrad runs a function as it is while it compiles it."""
     return False
+
+
+is_dynamo_compiling = is_exporting = is_compiling
+
+
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """``fn`` as it is: ``@disable`` or ``@disable()``. Inside a function that is compiled it is compiled with it."""
+    return (lambda given: given) if fn is None else fn
+
+
+def allow_in_graph(fn: Any) -> Any:
+    """``fn``: functions are compiled with whatever they call."""
+    return fn
+
+
+assume_constant_result = allow_in_graph
+
+
+def reset() -> None:
+    """Nothing to forget: each compiled function has its own programs."""
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Has no effect."""
+
+
+def list_backends(exclude_tags: Any = ()) -> list[str]:
+    """What ``torch.compile`` takes as ``backend``, besides "eager"."""
+    plugins.load()
+    return ["inductor", *sorted(found.name for found in plugins.executors())]

@@ -5,20 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad import backends, devices
+from leafgrad.compat.absent import refused_class
 from leafgrad.tensor import random
 
 __all__ = [
+    "Event",
+    "Stream",
     "current_device",
     "device_count",
     "empty_cache",
+    "get_arch_list",
     "get_device_name",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
     "manual_seed",
     "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+    "reset_peak_memory_stats",
+    "set_device",
     "synchronize",
 ]
+
+QUEUE = "operations run in the order in which they are called; torch.cuda.synchronize() waits for them"
+
+Event, Stream = refused_class("torch.cuda.Event", QUEUE), refused_class("torch.cuda.Stream", QUEUE)
 
 
 def device_count() -> int:
@@ -87,3 +102,42 @@ def manual_seed_all(seed: int) -> None:
     """Restart the generators of all CUDA devices."""
     for index in range(device_count()):
         random.generator_of(("cuda", index)).manual_seed(seed)
+
+
+def set_device(device: Any) -> None:
+    """Accepts device 0, which "cuda" stands for.
+
+    Raises:
+        RuntimeError: another device, or there is none.
+    """
+    kind, index = devices.device(device).resolve()
+    if (kind, index) != ("cuda", 0):
+        raise RuntimeError(f"set_device: device: expected cuda:0, got {device}; pass device= where tensors are made")
+
+
+def is_current_stream_capturing() -> bool:
+    """False."""
+    return False
+
+
+def get_arch_list() -> list[str]:
+    """Empty: CuPy compiles for the device that is there."""
+    return []
+
+
+def memory_allocated(device: Any = None) -> int:
+    """0 where there is no CUDA device.
+
+    Raises:
+        NotImplementedError: there is one, whose memory CuPy's pool knows.
+    """
+    if is_available():
+        raise NotImplementedError("memory_allocated: ask CuPy: cupy.get_default_memory_pool().used_bytes()")
+    return 0
+
+
+max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Nothing is counted."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from leafgrad.compat.torch import amp
 
-__all__ = ["GradScaler", "autocast"]
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
 class autocast(amp.autocast):
@@ -21,3 +21,13 @@ class GradScaler(amp.GradScaler):
 
     def __init__(self, *scale: float, enabled: bool = True, **options: float) -> None:
         super().__init__("cuda", *scale, enabled=enabled, **options)
+
+
+def custom_fwd(fwd: Any = None, *, cast_inputs: Any = None) -> Any:
+    """See ``torch.amp.custom_fwd``."""
+    return amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
+
+
+def custom_bwd(bwd: Any) -> Any:
+    """See ``torch.amp.custom_bwd``."""
+    return amp.custom_bwd(bwd, device_type="cuda")

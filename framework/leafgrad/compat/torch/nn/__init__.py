@@ -1,3 +1,5 @@
 """Names of ``torch.nn`` that leafgrad spells differently."""
 
-__all__: list[str] = []
+from leafgrad.compat.torch.nn.parallel import DataParallel
+
+__all__ = ["DataParallel"]

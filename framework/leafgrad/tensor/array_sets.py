@@ -1,0 +1,54 @@
+"""The set functions of the Python array API standard."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from leafgrad.tensor import extremes, sorting
+from leafgrad.tensor.tensor import Tensor
+
+
+def unique_values(x: Tensor, /) -> Tensor:
+    """The distinct elements."""
+    found: Tensor = extremes.unique(x)
+    return found
+
+
+class UniqueAll(NamedTuple):
+    """The distinct elements, where each is first, the number of each element's own, and how often each occurs."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCounts(NamedTuple):
+    """The distinct elements, and how often each occurs."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    """The distinct elements, and for each element the number of its own among them."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+def unique_all(x: Tensor, /) -> UniqueAll:
+    """The distinct elements, with all that there is to know of them."""
+    values, inverse, counts = extremes.unique(x, return_inverse=True, return_counts=True)
+    order = sorting.argsort(inverse.reshape(-1), stable=True)
+    return UniqueAll(values, order[extremes.cumsum(counts, 0) - counts], inverse, counts)
+
+
+def unique_counts(x: Tensor, /) -> UniqueCounts:
+    """The distinct elements, and how often each occurs."""
+    return UniqueCounts(*extremes.unique(x, return_counts=True))
+
+
+def unique_inverse(x: Tensor, /) -> UniqueInverse:
+    """The distinct elements, and for each element the number of its own among them."""
+    return UniqueInverse(*extremes.unique(x, return_inverse=True))

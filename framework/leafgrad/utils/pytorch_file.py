@@ -1,0 +1,258 @@
+"""Files of ``torch.save``, read without running any code that is in them.
+
+Such a file is a zip archive with a pickle and the bytes of each storage. A pickle is a program for a stack machine. The
+one here knows the operations that build containers, numbers, strings and tensors, and calls nothing by name but what
+CALLS lists. Format: torch/serialization.py and pickletools.py.
+"""
+
+from __future__ import annotations
+
+import pickletools
+import sys
+import zipfile
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, BinaryIO, NamedTuple
+
+from leafgrad import devices, dtypes
+from leafgrad.ops import messages
+from leafgrad.tensor.interop import frombuffer, strided
+from leafgrad.tensor.size import Size
+from leafgrad.tensor.tensor import Tensor
+
+MAGIC = b"PK\x03\x04"
+
+STORAGES = {
+    "FloatStorage": dtypes.float32,
+    "DoubleStorage": dtypes.float64,
+    "HalfStorage": dtypes.float16,
+    "LongStorage": dtypes.int64,
+    "IntStorage": dtypes.int32,
+    "ShortStorage": dtypes.int16,
+    "CharStorage": dtypes.int8,
+    "ByteStorage": dtypes.uint8,
+    "BoolStorage": dtypes.bool_,
+}
+BFLOAT16 = "BFloat16Storage"
+
+REMEDY = (
+    "leafgrad reads tensors, numbers, strings and containers of them; where PyTorch is installed, save a state_dict()"
+)
+
+
+class Name(NamedTuple):
+    """Something that a pickle refers to as module and name; it is never looked up there."""
+
+    module: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+class Storage(NamedTuple):
+    """Memory of tensors."""
+
+    memory: Any
+    dtype: dtypes.dtype
+
+
+class Mark:
+    """Where on the stack the items of a container begin."""
+
+
+def read(file: BinaryIO) -> Any:
+    """What ``torch.save`` wrote, with tensors on the CPU; those that share memory there share it here.
+
+    bfloat16 becomes float32, exactly, with a warning. Parameters become tensors that require grad.
+
+    Raises:
+        ValueError: it is no such file, or has something else in it; the message names it.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return _object(archive)
+    except (zipfile.BadZipFile, LookupError, TypeError, AttributeError, OverflowError, EOFError, RuntimeError) as error:
+        raise ValueError(f"it is damaged: {error}") from error
+
+
+def _object(archive: zipfile.ZipFile) -> Any:
+    entries = {info.filename: info for info in archive.infolist()}
+    found = [name for name in entries if name.endswith("/data.pkl") and name.count("/") == 1]
+    if len(found) != 1:
+        raise ValueError("it is a zip archive, but not of torch.save: it has no data.pkl")
+    folder = found[0].removesuffix("data.pkl")
+
+    def stored(name: str) -> bytes:
+        entry = entries[folder + name]
+        if entry.compress_type != zipfile.ZIP_STORED:
+            raise ValueError(f"it is a zip archive, but not of torch.save: its {name} is compressed")
+        return archive.read(entry)
+
+    order = stored("byteorder").decode() if folder + "byteorder" in entries else "little"
+    if order != sys.byteorder:
+        raise ValueError(f"its numbers are {order}-endian, and this machine is {sys.byteorder}-endian")
+    return Machine(lambda key: stored(f"data/{key}")).run(stored("data.pkl"))
+
+
+class Machine:
+    """Runs one pickle.
+
+    Args:
+        stored: gives the bytes of a storage by its key.
+    """
+
+    def __init__(self, stored: Callable[[str], bytes]) -> None:
+        self._stored = stored
+        self._storages: dict[str, Storage] = {}
+        self._stack: list[Any] = []
+        self._memo: dict[int, Any] = {}
+        self._converted = 0
+
+    def run(self, pickle: bytes) -> Any:
+        """What the pickle builds."""
+        for operation, argument, _ in pickletools.genops(pickle):
+            if operation.name == "STOP":
+                break
+            if operation.name in PUSHED:
+                self._stack.append(argument)
+            elif operation.name in CONSTANTS:
+                self._stack.append(CONSTANTS[operation.name]())
+            elif operation.name in OPERATIONS:
+                OPERATIONS[operation.name](self, argument)
+            else:
+                raise ValueError(f"its pickle has the operation {operation.name}; {REMEDY}")
+        if self._converted:
+            messages.warn(
+                f"load: {self._converted} storages are bfloat16 and were converted to float32, exactly. leafgrad has "
+                "no bfloat16"
+            )
+        return self._values([self._stack.pop()])[0]
+
+    def _since_mark(self) -> list[Any]:
+        """The items above the last mark, taken off with it."""
+        start = max(i for i, item in enumerate(self._stack) if type(item) is Mark)
+        items = self._stack[start + 1 :]
+        del self._stack[start:]
+        return items
+
+    def _last(self, count: int) -> list[Any]:
+        """The last items, taken off."""
+        items = self._stack[-count:]
+        del self._stack[-count:]
+        return items
+
+    def _values(self, items: list[Any]) -> list[Any]:
+        """``items``, none of which may be a mere name."""
+        for item in items:
+            if isinstance(item, Name):
+                raise ValueError(f"it has {item} in it; {REMEDY}")
+        return items
+
+    def _put(self, index: Any) -> None:
+        self._memo[len(self._memo) if index is None else index] = self._stack[-1]
+
+    def _name(self, module: str, name: str) -> None:
+        known = module == "torch" and dtypes.BY_NAME.get(name)
+        self._stack.append(known or Name(module, name))
+
+    def _tuple(self, items: list[Any]) -> None:
+        self._stack.append(tuple(items if items[:1] == ["storage"] else self._values(items)))
+
+    def _append(self, items: list[Any]) -> None:
+        self._container(list).extend(self._values(items))
+
+    def _set(self, items: list[Any]) -> None:
+        self._container(dict).update(zip(items[::2], self._values(items[1::2]), strict=True))
+
+    def _container(self, kind: type[Any]) -> Any:
+        if not isinstance(self._stack[-1], kind):
+            raise ValueError(f"its pickle adds items to a {type(self._stack[-1]).__name__}; {REMEDY}")
+        return self._stack[-1]
+
+    def _call(self) -> None:
+        function, arguments = self._last(2)
+        if function not in CALLS:
+            raise ValueError(f"it has {function} in it; {REMEDY}")
+        self._stack.append(CALLS[function](*arguments))
+
+    def _state(self) -> None:
+        """Attributes: of a state_dict they are the versions of its modules, which a dict need not have."""
+        state = self._stack.pop()
+        if type(self._stack[-1]) is not OrderedDict or not isinstance(state, dict) or set(state) - {"_metadata"}:
+            raise ValueError(f"it has a {type(self._stack[-1]).__name__} with attributes in it; {REMEDY}")
+
+    def _storage(self) -> None:
+        kind, name, key, _, count = self._stack.pop()
+        if kind != "storage" or name.name not in (*STORAGES, BFLOAT16):
+            raise ValueError(f"it has {name} in it, and leafgrad has no such dtype; {REMEDY}")
+        if key not in self._storages:
+            self._storages[key] = self._elements(name.name, bytearray(self._stored(key)), count)
+        self._stack.append(self._storages[key])
+
+    def _elements(self, kind: str, memory: bytearray, count: int) -> Storage:
+        itemsize = 2 if kind == BFLOAT16 else STORAGES[kind].itemsize
+        if len(memory) != itemsize * count:
+            raise ValueError(f"it is damaged: a storage of {count} elements has {len(memory)} bytes")
+        if kind != BFLOAT16:
+            return Storage(memory, STORAGES[kind])
+        self._converted += 1
+        if not memory:
+            return Storage(memory, dtypes.float32)
+        halves = frombuffer(memory, dtype=dtypes.int16).to(dtypes.int32) * 2**16  # the upper half of float32
+        return Storage(memoryview(halves.numpy()).cast("B"), dtypes.float32)
+
+
+def tensor(storage: Storage, offset: int, size: Any, stride: Any, requires_grad: Any = False, *_: Any) -> Tensor:
+    """The part of a storage with these sizes and strides, in elements."""
+    if not isinstance(storage, Storage):
+        raise ValueError(f"it is damaged: it has a tensor of a {type(storage).__name__}")
+    made = strided(storage.memory, dtype=storage.dtype, size=size, stride=stride, offset=offset)
+    return made.requires_grad_(bool(requires_grad))
+
+
+def parameter(data: Tensor, requires_grad: bool, *_: Any) -> Tensor:
+    """A Parameter, as a tensor."""
+    return data.requires_grad_(requires_grad)
+
+
+CALLS: dict[Any, Callable[..., Any]] = {
+    Name("collections", "OrderedDict"): OrderedDict,
+    Name("torch._utils", "_rebuild_tensor_v2"): tensor,
+    Name("torch._utils", "_rebuild_parameter"): parameter,
+    Name("torch", "Size"): Size,
+    Name("torch", "device"): devices.device,
+}
+PUSHED = frozenset("BINUNICODE SHORT_BINUNICODE BINUNICODE8 BININT BININT1 BININT2 BINFLOAT LONG1 LONG4 INT".split())
+CONSTANTS: dict[str, Callable[[], Any]] = {
+    "EMPTY_DICT": dict,
+    "EMPTY_LIST": list,
+    "EMPTY_TUPLE": tuple,
+    "MARK": Mark,
+    "NONE": lambda: None,
+    "NEWTRUE": lambda: True,
+    "NEWFALSE": lambda: False,
+}
+OPERATIONS: dict[str, Callable[[Any, Any], object]] = {
+    "PROTO": lambda machine, _: None,
+    "FRAME": lambda machine, _: None,
+    "BINPUT": Machine._put,
+    "LONG_BINPUT": Machine._put,
+    "MEMOIZE": Machine._put,
+    "BINGET": lambda machine, index: machine._stack.append(machine._memo[index]),
+    "LONG_BINGET": lambda machine, index: machine._stack.append(machine._memo[index]),
+    "GLOBAL": lambda machine, text: machine._name(*text.split(" ")),
+    "STACK_GLOBAL": lambda machine, _: machine._name(*machine._last(2)),
+    "TUPLE": lambda machine, _: machine._tuple(machine._since_mark()),
+    "TUPLE1": lambda machine, _: machine._tuple(machine._last(1)),
+    "TUPLE2": lambda machine, _: machine._tuple(machine._last(2)),
+    "TUPLE3": lambda machine, _: machine._tuple(machine._last(3)),
+    "APPEND": lambda machine, _: machine._append(machine._last(1)),
+    "APPENDS": lambda machine, _: machine._append(machine._since_mark()),
+    "SETITEM": lambda machine, _: machine._set(machine._last(2)),
+    "SETITEMS": lambda machine, _: machine._set(machine._since_mark()),
+    "REDUCE": lambda machine, _: machine._call(),
+    "NEWOBJ": lambda machine, _: machine._call(),
+    "BUILD": lambda machine, _: machine._state(),
+    "BINPERSID": lambda machine, _: machine._storage(),
+}

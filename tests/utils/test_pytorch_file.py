@@ -1,0 +1,215 @@
+"""Files of ``torch.save`` are read, and nothing in them is run."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import pickle
+import random
+import zipfile
+import zlib
+from collections import Counter, OrderedDict
+
+import numpy as np
+import pytest
+
+import leafgrad
+from leafgrad.utils.pytorch_file import Machine
+
+# PyTorch 2.13: torch.save(OrderedDict(w=base.reshape(2, 3).t(), part=base[2:4], p=Parameter(torch.ones(1).double()),
+# bf=torch.tensor([1.5, -2], dtype=torch.bfloat16), meta=[3, 0.5, "x", None, True, (torch.Size([1, 2]), torch.int8,
+# torch.device("cpu"))]), f) with base = torch.arange(6.); compressed.
+STORED = zlib.decompress(
+    base64.b85decode(
+        "c-o~_NpI6Y6rR|rn;Pf}q_j}V9-yR&lO`!!kcHfXC1_KSqDm-olWAjclRRfqmQxW5%MJbj;#a_t-"
+        "Z%pi;?M&U2gCuvks~v9Ft$rtwH;+VvOV82Gw(fTTIGWXg+gdu>qY%YGmB+?8IPAVqD5<W3`OonbDp-"
+        "s6^m8Fz(t~0D|PX@S;8hRUDb<31avwFfk-|;$?gJIBvr~5Ei{O3)Ww2{=Nr0FDiB<$SIxq*Bmy6a<U8r)I-RL4VhGw0Q8B6-"
+        "nYAB^&|wkAK*;lSEY=#(sR{%_Gb&Pfm3s_bYCz>5gZQk>4D2GXI|qC6bd{*4nFPAaRHqy)ca(*)h3uJ8IhAWduNr7VpN;A#Fpz`2mQ)S)wee2*"
+        "v?WZiDZ+l6wdMF~wJ~pC$8y->iNhcj3=lZLtWvEZb{Vz>4-z<(gOR7!&EY37nu8;Gj-uul;HZaNwzeala@dbq>=GQO>>Pm;jGZp$Bx65ivquQf"
+        ">lteks9_Dx-h#1+%1>p#*oSRV+=Fx1p0-qG^#_zXO1F~k=y(%iIf%Dj=@pU@L2BKV@UmW{Qxnc{B%3gigVYm9<3@B^?F`-"
+        "iv36&au7&mKw(%B5!%n<K7pmrxMheT=tkbws<ghR7oEB#SZ+@;lVhdosy}%Gk{}X7%SV1%N#mW+{5JgV3)7Yq`lFUH%E_`Q)#cgPy4`m$#^Y;m"
+        "^vSd-@3)|8C+YFr$12YfJOJ5HNR7Kd(LpQqY$?EZ#BA?%Z0h@ItOD|XGkM<SXUtM92!q30G7^E)-H*qxPbre_R2-"
+        "=$duPoF1KJfb;69{dhchRdSDRO4pJFuEXt4zCdX6`G?uHc5+J+26FVtYsDpAeb)`<IJ1H;=y&B>hVOYw2}t>NEo$Xsmh{^pYY+w`eAoNlqp+nM"
+        "^W0nVN_tGwH-cES`~)vD9QbO&?E6u~b}2SXuJ=;o*-"
+        "F>LX&g3^22fPj`*zUFY2Y9rB~y1t9D});QFzs`yFVNj&5sdG97!S2_GV?nLbK@Z@;3z5w{)?yTwdz(4WGm%DzfI|IDfa?pp3`?2l__F_N#v63I"
+        "_j=vrc_C^QtN4y{G4vP^F_=5}l|A3uV1!3%Oc=P8RWS4K8;_UIBV2>2X{%N4MEf4mWqeHMUUDkYi?jK)g4^9"
+    )
+)
+
+
+def load(data, *args, **kwargs):
+    return leafgrad.load(io.BytesIO(data), *args, **kwargs)
+
+
+@pytest.fixture
+def stored():
+    with pytest.warns(UserWarning, match="1 storages are bfloat16 and were converted to float32, exactly"):
+        return load(STORED)
+
+
+def archive(data, entries=(), compression=zipfile.ZIP_STORED):
+    """A file as torch.save makes them, around a pickle."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as out:
+        for name, content in {"data.pkl": data, "byteorder": b"little", **dict(entries)}.items():
+            out.writestr(f"archive/{name}", content)
+    return file.getvalue()
+
+
+def test_values_dtypes_and_kinds(stored):
+    assert type(stored) is OrderedDict
+    assert list(stored) == ["w", "part", "p", "bf", "meta"]
+    assert stored["w"].tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert stored["w"].stride() == (1, 3)
+    assert (stored["bf"].tolist(), stored["bf"].dtype) == ([1.5, -2], leafgrad.float32)
+    assert stored["p"].dtype is leafgrad.float64
+    assert stored["p"].requires_grad
+    assert stored["p"].is_leaf
+    assert not stored["w"].requires_grad
+    assert stored["meta"] == [3, 0.5, "x", None, True, (leafgrad.Size([1, 2]), leafgrad.int8, leafgrad.device("cpu"))]
+
+
+def test_what_shared_memory_shares_it(stored):
+    stored["part"][0] = 9
+    assert stored["w"].tolist() == [[0, 3], [1, 4], [9, 5]]
+
+
+@pytest.mark.filterwarnings("ignore:.*bfloat16")
+def test_arguments(tmp_path):
+    path = tmp_path / "weights.pt"
+    path.write_bytes(STORED)
+    for options in ({"weights_only": True}, {"weights_only": False}, {"mmap": True}, {"map_location": "cpu"}):
+        assert leafgrad.load(path, **options)["w"].tolist() == [[0, 3], [1, 4], [2, 5]]
+    seen = []
+    moved = leafgrad.load(path, lambda tensor, where: seen.append((tuple(tensor.shape), where)))
+    assert seen == [((3, 2), "cpu"), ((2,), "cpu"), ((1,), "cpu"), ((2,), "cpu")]
+    assert type(moved) is OrderedDict
+    with open(path, "rb") as file:
+        assert list(leafgrad.load(file)) == ["w", "part", "p", "bf", "meta"]
+    from_middle = io.BytesIO(b"before" + STORED)
+    from_middle.seek(6)
+    assert list(leafgrad.load(from_middle)) == ["w", "part", "p", "bf", "meta"]
+
+
+class Evil:
+    def __reduce__(self):
+        return os.mkdir, ("evil",)
+
+
+@pytest.mark.parametrize(
+    ("obj", "name"),
+    [
+        (Evil(), r"(posix|nt)\.mkdir"),
+        (np.float64(1), r"numpy\.\S+"),
+        ({"a": [np.random.default_rng]}, r"numpy\S*\.default_rng"),
+        (pytest.raises, "_pytest.raises.raises"),
+        (1j, r"\S+\.complex"),
+        (range(3), r"\S+range"),
+        (OrderedDict, "collections.OrderedDict"),
+        ((OrderedDict, 1), "collections.OrderedDict"),
+        (Counter("a"), "collections.Counter"),
+        (zipfile.ZipInfo(), "zipfile.ZipInfo"),
+    ],
+)
+def test_anything_else_is_refused_by_name_and_not_run(obj, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for protocol in (2, 4):
+        data = archive(pickle.dumps(obj, protocol=protocol))
+        with pytest.raises(RuntimeError, match=f"it has {name} in it; leafgrad reads tensors, numbers"):
+            load(data)
+    assert not list(tmp_path.iterdir())
+
+
+def state(data):
+    """A pickle that gives an OrderedDict attributes."""
+    return b"\x80\x02ccollections\nOrderedDict\n)R" + data + b"b."
+
+
+def storage(kind=b"FloatStorage", count=b"K\x02", size=b"K\x02\x85", stride=b"K\x01\x85", offset=b"K\x00"):
+    """A pickle of one tensor."""
+    names = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\n" + kind + b"\n"
+    rest = b"X\x01\x00\x00\x000X\x03\x00\x00\x00cpu" + count + b"tQ" + offset + size + stride + b"\x89Ntq"
+    return names + rest + b"\x00R."
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (archive(b"\x80\x02K\x01")[:-30], "it is damaged"),
+        (archive(b"\x80\x02K\x01."), None),
+        (archive(b"\x80\x02K\x01.", compression=zipfile.ZIP_DEFLATED), "its byteorder is compressed"),
+        (archive(b"\x80\x02K\x01.", {"byteorder": b"big"}), "its numbers are big-endian"),
+        (archive(b"\x80\x02K\x01.").replace(b"data.pkl", b"data.pk_"), "not of torch.save: it has no data.pkl"),
+        (archive(state(b"}X\x01\x00\x00\x00aK\x01s")), "it has a OrderedDict with attributes"),
+        (archive(state(b"}X\x09\x00\x00\x00_metadata}s")), None),
+        (archive(storage(), {"data/0": bytes(8)}), None),
+        (archive(storage(), {"data/0": bytes(7)}), "a storage of 2 elements has 7 bytes"),
+        (archive(storage()), "it is damaged: 'archive/data/0'"),
+        (archive(storage(kind=b"ComplexFloatStorage"), {"data/0": bytes(16)}), "has torch.ComplexFloatStorage in it"),
+        (archive(storage(offset=b"K\x01"), {"data/0": bytes(8)}), "load: "),
+        (archive(storage(stride=b"K\x02\x85"), {"data/0": bytes(8)}), "load: "),
+        (archive(storage(size=b"K\x02K\x01\x86"), {"data/0": bytes(8)}), "load: "),
+    ],
+)
+def test_damage(data, message):
+    if message is None:
+        load(data)
+        return
+    with pytest.raises(RuntimeError, match=message):
+        load(data)
+
+
+@pytest.mark.filterwarnings("ignore:.*bfloat16")
+def test_random_damage_gives_one_kind_of_error():
+    rng = random.Random(0)
+    ended = Counter()
+    for _ in range(400):
+        data = bytearray(STORED)
+        for _ in range(rng.randint(1, 3)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        try:
+            load(bytes(data))
+            ended["read"] += 1
+        except RuntimeError:
+            ended["refused"] += 1
+    assert min(ended["read"], ended["refused"]) > 40
+
+
+def test_random_pickles_run_nothing():
+    rng = random.Random(0)
+    with zipfile.ZipFile(io.BytesIO(STORED)) as file:
+        pickled = next(file.read(name) for name in file.namelist() if name.endswith("data.pkl"))
+    for _ in range(400):
+        data = bytearray(pickled)
+        for _ in range(rng.randint(1, 3)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        try:
+            Machine(lambda key: bytes(24)).run(bytes(data))
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RuntimeError):
+            continue
+
+
+@pytest.mark.filterwarnings("ignore:.*bfloat16")
+def test_as_pytorch_reads_its_own(tmp_path):
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+    optimizer = torch.optim.Adam(net.parameters())
+    net(torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+    whole = {"model": net.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3, "half": torch.ones(2).half()}
+    torch.save(whole, tmp_path / "a.pt")
+    ours = leafgrad.load(tmp_path / "a.pt")
+    for name, value in net.state_dict().items():
+        np.testing.assert_array_equal(ours["model"][name].numpy(), value.numpy())
+    assert ours["optimizer"]["param_groups"] == optimizer.state_dict()["param_groups"]
+    twin = leafgrad.nn.Sequential(leafgrad.nn.Linear(3, 4), leafgrad.nn.BatchNorm1d(4))
+    twin.load_state_dict(ours["model"])
+    leafgrad.optim.Adam(twin.parameters()).load_state_dict(ours["optimizer"])
+    kinds = [torch.float16, torch.float32, torch.float64, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool]
+    for dtype in (*kinds, torch.uint8, torch.bfloat16):
+        for shape in ((), (3,), (0,), (2, 3), (2, 0, 3)):
+            t = (torch.rand(shape) * 9).to(dtype)
+            for value in (t, t.expand(2, *shape), t.mT if len(shape) > 1 else t):
+                torch.save(value, tmp_path / "t.pt")
+                np.testing.assert_array_equal(leafgrad.load(tmp_path / "t.pt").numpy(), value.float().numpy())
