@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from leafgrad.compile.graph import Equation, Value
 from leafgrad.ops.traits import dims
-from leafgrad_native import expressions, lookups
+from leafgrad_native import expressions, lookups, windows
 from leafgrad_native.expressions import C_TYPES, FLOATS
 from leafgrad_native.forms import Form, Root, Stride, full
-from leafgrad_native.kernels import Copy, Draw, Lines, Normalize, Product, Reduce, Select
+from leafgrad_native.kernels import Convolve, Copy, Draw, Lines, Normalize, Product, Reduce, Select
 
 if TYPE_CHECKING:
     from leafgrad_native.lowering import Lowering
@@ -317,6 +317,36 @@ def product() -> MatrixProduct:
 
 
 @dataclass
+class Convolution(Pattern):
+    """A convolution, or one of its two derivatives."""
+
+    kind: str
+    windows: Sequence[Sequence[int]]
+    groups: int
+
+    def fits(self, e: Equation) -> bool:
+        return one_float(e) and windows.fits(self.kind, self.windows, e)
+
+    def lower(self, low: Lowering, e: Equation) -> None:
+        total = self.kind == "taps" and low.loop is not None
+        target = low.accumulator(e.out) if total else low.new(e.out)
+        chunk = low.loop is not None
+        low.add(windows.convolve(e, low.operands(e), target, self.kind, self.windows, self.groups, chunk), e.out)
+
+
+def convolution(kind: str, windows: Sequence[Sequence[int]], groups: int) -> Convolution:
+    """The products of windows with kernels.
+
+    Args:
+        kind: ``"gather"``: the first argument's windows with the second; ``"spread"``: its transpose by the first;
+            ``"taps"``: by the second, which gets the first argument's windows and the second's elements.
+        windows: for each dimension: length, kernel, stride, padding, dilation and size.
+        groups: of channels, each of which sees its like alone.
+    """
+    return Convolution(kind, windows, groups)
+
+
+@dataclass
 class OneOfMany(Pattern):
     """One class of many, read or written."""
 
@@ -370,6 +400,6 @@ def lookup(kind: str, dims: Sequence[int], at: int, along: bool = False) -> Inde
 
 
 __all__ = [
-    "along", "constant", "draw", "elementwise", "filled", "join", "lookup", "normalized", "pick", "place", "placed",
+    "along", "constant", "convolution", "draw", "elementwise", "filled", "join", "lookup", "normalized", "pick", "place", "placed",
     "product", "reduction", "view",
 ]  # fmt: skip
