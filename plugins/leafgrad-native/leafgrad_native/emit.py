@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leafgrad_native import along, draws, lookups, multiply, windows
+from leafgrad_native import along, draws, lookups, multiply, sliding, windows
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.kernels import (
     LOOK,
@@ -18,6 +18,7 @@ from leafgrad_native.kernels import (
     Product,
     Reduce,
     Select,
+    Slide,
     Store,
     work,
 )
@@ -57,7 +58,7 @@ def write(w: Writer, kernel: Kernel) -> None:
     w.add(f"if ((code = {call})) return code;" if ends else f"{call};")
 
 
-def body(w: Writer, kernel: Convolve | Draw | Nest | Load | Store | Copy | Reduce | Normalize | Lines | Select | Lookup) -> None:
+def body(w: Writer, kernel: Convolve | Draw | Nest | Load | Store | Copy | Reduce | Normalize | Lines | Select | Slide | Lookup) -> None:
     """What the function of a kernel does."""
     match kernel:
         case Convolve():
@@ -80,5 +81,7 @@ def body(w: Writer, kernel: Convolve | Draw | Nest | Load | Store | Copy | Reduc
             along.lines(w, kernel)
         case Select():
             along.select(w, kernel)
+        case Slide():
+            sliding.write(w, kernel)
         case Lookup():
             lookups.write(w, kernel)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -220,11 +220,22 @@ class Convolve(One):
 
 
 @dataclass
+class Slide(One):
+    """Windows over the last dimensions: their ``"max"`` or ``"argmax"``, or elements that are ``"read"`` or ``"add"``ed.
+
+    ``windows`` are lengths, kernels, strides, paddings, dilations and sizes, one for each dimension.
+    """
+
+    windows: Sequence[Sequence[int]]
+    kind: str
+
+
+@dataclass
 class Draw(One):
     """Random zeros and ones."""
 
 
-Kernel = Convolve | Draw | Nest | Copy | Load | Store | Reduce | Product | Normalize | Lines | Select | Lookup
+Kernel = Convolve | Draw | Nest | Copy | Load | Store | Reduce | Product | Normalize | Lines | Select | Slide | Lookup
 
 
 def work(kernel: Kernel, chunk: int) -> int:

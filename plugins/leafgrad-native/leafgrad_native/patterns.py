@@ -7,17 +7,18 @@ with a C expression (``leafgrad.op(..., c="exp(-x * x)")``) needs no rule.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leafgrad.compile.graph import Equation, Value
 from leafgrad.ops.traits import dims
-from leafgrad_native import expressions, lookups, windows
+from leafgrad_native import expressions, lookups, sliding, windows
 from leafgrad_native.expressions import C_TYPES, FLOATS
 from leafgrad_native.forms import Form, Root, Stride, full
-from leafgrad_native.kernels import Convolve, Copy, Draw, Lines, Normalize, Product, Reduce, Select
+from leafgrad_native.kernels import Convolve, Copy, Draw, Lines, Normalize, Product, Reduce, Select, Slide
 
 if TYPE_CHECKING:
     from leafgrad_native.lowering import Lowering
@@ -347,6 +348,30 @@ def convolution(kind: str, windows: Sequence[Sequence[int]], groups: int) -> Con
 
 
 @dataclass
+class Sliding(Pattern):
+    """What windows over the last dimensions hold."""
+
+    kind: str
+    windows: Sequence[Sequence[int]]
+
+    def fits(self, e: Equation) -> bool:
+        return sliding.fits(self.kind, self.windows, e)
+
+    def lower(self, low: Lowering, e: Equation) -> None:
+        low.add(Slide(e, low.operands(e), low.new(e.out), self.windows, self.kind), e.out)
+
+
+def windowed(kind: str, windows: Sequence[Sequence[int]]) -> Sliding:
+    """Windows over the last dimensions of the argument, as `convolution` takes them.
+
+    Args:
+        kind: ``"max"``: the largest element of each. ``"argmax"``: its number among those of the last dimensions.
+            ``"read"``: the elements of each. ``"add"``: such elements added where they were read.
+    """
+    return Sliding(kind, windows)
+
+
+@dataclass
 class OneOfMany(Pattern):
     """One class of many, read or written."""
 
@@ -399,7 +424,37 @@ def lookup(kind: str, dims: Sequence[int], at: int, along: bool = False) -> Inde
     return Indexed(lookups.How(kind, tuple(dims), at, along))
 
 
+@dataclass
+class Numbered(Indexed):
+    """Elements of the last dimensions by their numbers there."""
+
+    last: int
+    fixed = True
+
+    def lower(self, low: Lowering, e: Equation) -> None:
+        how = replace(self.how, dims=(e.out.ndim - self.last,))
+        given = {v: self.flat(low, e, low.operand(e, i)) for i, v in enumerate(e.values)}
+        out = self.flat(low, e, low.new(e.out))
+        low.add(lookups.lookup(e, how, given, out), e.out)
+
+    def flat(self, low: Lowering, e: Equation, x: Form) -> Form:
+        """With one dimension for the last ones; in order first, if elements do not lie so."""
+        shape = (*x.shape[: -self.last], math.prod(x.shape[-self.last :]))
+        found = x.reshape(shape, x.axis)
+        if found is None:
+            ordered = full(Root(x.shape, x.root.dtype, x.axis))
+            low.add(Copy(e, (x,), ordered))
+            found = ordered.reshape(shape, x.axis)
+            assert found is not None
+        return found
+
+
+def numbered(kind: str, last: int) -> Numbered:
+    """As `lookup` along the ``last`` dimensions as one, whose elements the second argument numbers."""
+    return Numbered(lookups.How(kind, (), 1, True), last)
+
+
 __all__ = [
-    "along", "constant", "convolution", "draw", "elementwise", "filled", "join", "lookup", "normalized", "pick", "place", "placed",
-    "product", "reduction", "view",
+    "along", "constant", "convolution", "draw", "elementwise", "filled", "join", "lookup", "normalized", "numbered", "pick", "place", "placed",
+    "product", "reduction", "view", "windowed",
 ]  # fmt: skip

@@ -24,6 +24,7 @@ from leafgrad_native.writer import Writer
 
 
 KERNELS = 1 << 18  # elements up to which kernels are read again for each row of outputs
+STRETCH = int(__import__('os').environ.get('STR','1024'))  # elements
 PARTS = 64  # sweeps of one spread
 
 
@@ -218,12 +219,18 @@ def sources(found: Layout, lines: Sequence[Line]) -> list[int]:
     return [found.frame.place(a) for a in at]
 
 
-def outer(w: Writer, found: Layout, lines: Sequence[Line]) -> tuple[list[str], str]:
-    """Open the loops over outputs that do not lie in one run: their variables, and where they are in the frame."""
+def outer(w: Writer, found: Layout, lines: Sequence[Line], stretched: bool = False) -> tuple[list[str], str]:
+    """Open the loops over outputs that do not lie in one run: their variables, and where they are in the frame.
+
+    Of the first of them only from ``row`` to ``stop``, if they are ``stretched``.
+    """
     sliding = list(lines) if w.chunk else list(lines[:-1])
     names = [f"u{d}" for d in range(len(sliding))]
     for name, line in zip(names, sliding, strict=True):
-        w.loop(name, line.size)
+        if stretched and name == "u0":
+            w.open("for (long u0 = row; u0 < stop; u0++) {")
+        else:
+            w.loop(name, line.size)
     strides = [*found.frame.strides, found.frame.unit]
     return names, linear(0, [line.step * s for line, s in zip(sliding, strides, strict=False)], names)
 
@@ -327,7 +334,7 @@ def taps(w: Writer, kernel: Convolve, found: Layout, f: str, t: str) -> None:
     x, y = kernel.sources
     (lines,), out = found.sweeps, kernel.target
     kind, groups = x.root.dtype, kernel.groups
-    v, u, size = vector(kind), loose(kind), lanes(kind)
+    v, u, size, itemsize = vector(kind), loose(kind), lanes(kind), 4 if kind == "float32" else 8
     inputs, outputs = x.shape[1] // groups, y.shape[1] // groups
     each = math.prod(line.taps for line in lines)
     table(w, "at", sources(found, lines))
@@ -344,6 +351,15 @@ def taps(w: Writer, kernel: Convolve, found: Layout, f: str, t: str) -> None:
         delivered(w, y, found, lines, runs_, back=True)
         steps, start, end = row_steps(found, lines), 0, str(lines[-1].size * found.frame.unit // size * size)
     rest = 0 if w.chunk else lines[-1].size * found.frame.unit % size
+    if rest:
+        w.add("typedef int64_t lg_bits __attribute__((vector_size(LG_VB)));")
+        bits = ", ".join(["-1"] * rest + ["0"] * (size - rest))
+        w.add(f"static const int{8 * itemsize}_t valid[] __attribute__((aligned(LG_VB))) = {{{bits}}};")
+    sliding = [line.size for line in (lines if w.chunk else lines[:-1])]
+    rows = sliding[0] if sliding else 1
+    stretch = max(1, STRETCH // (math.prod(sliding[1:]) * (w.chunk or found.longest)))
+    w.open(f"for (long row = 0; row < {rows}; row += {stretch}) {{")
+    w.add(f"const long stop = row + {stretch} < {rows} ? row + {stretch} : {rows}; (void)stop;")
     w.loop("g", groups)
     e0 = 0
     for height, count in blocks(inputs * each, ROWS if registers() > 16 else SIDE):
@@ -356,7 +372,7 @@ def taps(w: Writer, kernel: Convolve, found: Layout, f: str, t: str) -> None:
                 w.add(f"const {t} *x{r}_ = {f} + {channel} * {found.frame.channel}L + at[(e + {r}) % {each}];")
             w.open(f"for (long o = {o0}; o < {o0 + width * times}; o += {width}) {{")
             w.add(f"{v} {', '.join(f'a{r}_{c} = {{0}}' for r, c in cells)};")
-            names, base = outer(w, found, lines)
+            names, base = outer(w, found, lines, stretched=True)
             place = linear(start, steps, [f"(g * {outputs} + o)", *names])
             w.add(f"const {t} *ys = {runs_} + {place};")
             w.open(f"for (long p = 0; p < {end}; p += {size}) {{")
@@ -366,15 +382,17 @@ def taps(w: Writer, kernel: Convolve, found: Layout, f: str, t: str) -> None:
                 w.add(f"{{ const {v} h = *(const {u} *)(x{r}_ + {base} + p); {adds} }}")
             w.close()
             if rest:
-                for r, c in cells:
-                    a = f"x{r}_[{base} + {end} + p] * ys[{c * steps[0]}L + {end} + p]"
-                    w.add(f"for (long p = 0; p < {rest}; p++) a{r}_{c}[p] += {a};")
+                w.add(" ".join(f"const {v} y{c} = *(const {u} *)(ys + {c * steps[0] + int(end)}L);" for c in range(width)))
+                for r in range(height):
+                    adds = " ".join(f"a{r}_{c} += h * y{c};" for c in range(width))
+                    read = f"*(const {u} *)(x{r}_ + {base} + {end})"
+                    w.add(f"{{ const {v} h = ({v})((lg_bits){read} & (lg_bits)*(const {v} *)valid); {adds} }}")
             w.close(len(names))
             collected(w, kernel, cells, kind, inputs, outputs, each)
             w.close(2)
             o0 += width * times
         e0 += height * count
-    w.close()
+    w.close(2)
 
 
 def collected(
