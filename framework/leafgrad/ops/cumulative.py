@@ -42,8 +42,9 @@ cumsum.chunk(lambda call: call.along())
 @cumsum.lower("native")
 def _cumsum_in_c(c: Any, e: Any) -> Any:
     way = "n - 1 - i" if e.params["reverse"] else "i"
-    return c.along(f"real sum = 0; for (long i = 0; i < n; i++) {{ sum += x({way}); out({way}) = sum; }}", e.params["dim"])
-
+    return c.along(
+        f"real sum = 0; for (long i = 0; i < n; i++) {{ sum += x({way}); out({way}) = sum; }}", e.params["dim"]
+    )
 
 
 @op("along")

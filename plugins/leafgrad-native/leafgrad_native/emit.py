@@ -58,7 +58,7 @@ def write(w: Writer, kernel: Kernel) -> None:
     w.add(f"if ((code = {call})) return code;" if ends else f"{call};")
 
 
-def body(w: Writer, kernel: Convolve | Draw | Nest | Load | Store | Copy | Reduce | Normalize | Lines | Select | Slide | Lookup) -> None:
+def body(w: Writer, kernel: Kernel) -> None:
     """What the function of a kernel does."""
     match kernel:
         case Convolve():

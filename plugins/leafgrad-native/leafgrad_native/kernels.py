@@ -221,9 +221,11 @@ class Convolve(One):
 
 @dataclass
 class Slide(One):
-    """Windows over the last dimensions: their ``"max"`` or ``"argmax"``, or elements that are ``"read"`` or ``"add"``ed.
+    """Windows over the last dimensions.
 
-    ``windows`` are lengths, kernels, strides, paddings, dilations and sizes, one for each dimension.
+    Attributes:
+        windows: lengths, kernels, strides, paddings, dilations and sizes, each with an entry for each dimension.
+        kind: ``"max"``, ``"argmax"``, ``"read"`` or ``"add"``, as ``windowed`` explains.
     """
 
     windows: Sequence[Sequence[int]]

@@ -7,41 +7,24 @@ with a C expression (``leafgrad.op(..., c="exp(-x * x)")``) needs no rule.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leafgrad.compile.graph import Equation, Value
 from leafgrad.ops.traits import dims
-from leafgrad_native import expressions, lookups, sliding, windows
+from leafgrad_native import expressions, lookups
 from leafgrad_native.expressions import C_TYPES, FLOATS
 from leafgrad_native.forms import Form, Root, Stride, full
-from leafgrad_native.kernels import Convolve, Copy, Draw, Lines, Normalize, Product, Reduce, Select, Slide
+from leafgrad_native.kernels import Copy, Draw, Lines, Normalize, Product, Reduce, Select
+from leafgrad_native.pattern import Pattern, one_float
+from leafgrad_native.window_patterns import convolution, numbered, windowed
 
 if TYPE_CHECKING:
     from leafgrad_native.lowering import Lowering
 
 Seen = Callable[[Form, Stride], "Form | list[Form] | None"]
-
-
-class Pattern:
-    """How one equation is lowered.
-
-    Attributes:
-        fixed: whether it fills all of its memory, or its result lies in another's: it cannot be made in a larger array.
-    """
-
-    fixed = False
-
-    def fits(self, e: Equation) -> bool:
-        """Whether C computes what the op does, for these dtypes."""
-        return True
-
-    def lower(self, low: Lowering, e: Equation) -> None:
-        """Add the kernels of an equation."""
-        raise NotImplementedError
 
 
 def pattern(e: Equation) -> Pattern | None:
@@ -63,12 +46,6 @@ def goes_beyond(e: Equation) -> bool:
     """Whether it runs along dimension 0 of an array without dimensions: what that means, the op alone knows."""
     dim = e.params.get("dim", e.params.get("dims", ()))
     return bool(e.values) and not e.values[0].ndim and dim not in ((), None)
-
-
-def one_float(e: Equation) -> bool:
-    """Whether all arrays are of one floating dtype."""
-    kind = e.out.dtype
-    return kind in FLOATS and all(v.dtype == kind for v in (*e.values, *e.outputs))
 
 
 # ---- elements -------------------------------------------------------------------------------------------------------
@@ -318,60 +295,6 @@ def product() -> MatrixProduct:
 
 
 @dataclass
-class Convolution(Pattern):
-    """A convolution, or one of its two derivatives."""
-
-    kind: str
-    windows: Sequence[Sequence[int]]
-    groups: int
-
-    def fits(self, e: Equation) -> bool:
-        return one_float(e) and windows.fits(self.kind, self.windows, e)
-
-    def lower(self, low: Lowering, e: Equation) -> None:
-        total = self.kind == "taps" and low.loop is not None
-        target = low.accumulator(e.out) if total else low.new(e.out)
-        chunk = low.loop is not None
-        low.add(windows.convolve(e, low.operands(e), target, self.kind, self.windows, self.groups, chunk), e.out)
-
-
-def convolution(kind: str, windows: Sequence[Sequence[int]], groups: int) -> Convolution:
-    """The products of windows with kernels.
-
-    Args:
-        kind: ``"gather"``: the first argument's windows with the second; ``"spread"``: its transpose by the first;
-            ``"taps"``: by the second, which gets the first argument's windows and the second's elements.
-        windows: for each dimension: length, kernel, stride, padding, dilation and size.
-        groups: of channels, each of which sees its like alone.
-    """
-    return Convolution(kind, windows, groups)
-
-
-@dataclass
-class Sliding(Pattern):
-    """What windows over the last dimensions hold."""
-
-    kind: str
-    windows: Sequence[Sequence[int]]
-
-    def fits(self, e: Equation) -> bool:
-        return sliding.fits(self.kind, self.windows, e)
-
-    def lower(self, low: Lowering, e: Equation) -> None:
-        low.add(Slide(e, low.operands(e), low.new(e.out), self.windows, self.kind), e.out)
-
-
-def windowed(kind: str, windows: Sequence[Sequence[int]]) -> Sliding:
-    """Windows over the last dimensions of the argument, as `convolution` takes them.
-
-    Args:
-        kind: ``"max"``: the largest element of each. ``"argmax"``: its number among those of the last dimensions.
-            ``"read"``: the elements of each. ``"add"``: such elements added where they were read.
-    """
-    return Sliding(kind, windows)
-
-
-@dataclass
 class OneOfMany(Pattern):
     """One class of many, read or written."""
 
@@ -424,37 +347,7 @@ def lookup(kind: str, dims: Sequence[int], at: int, along: bool = False) -> Inde
     return Indexed(lookups.How(kind, tuple(dims), at, along))
 
 
-@dataclass
-class Numbered(Indexed):
-    """Elements of the last dimensions by their numbers there."""
-
-    last: int
-    fixed = True
-
-    def lower(self, low: Lowering, e: Equation) -> None:
-        how = replace(self.how, dims=(e.out.ndim - self.last,))
-        given = {v: self.flat(low, e, low.operand(e, i)) for i, v in enumerate(e.values)}
-        out = self.flat(low, e, low.new(e.out))
-        low.add(lookups.lookup(e, how, given, out), e.out)
-
-    def flat(self, low: Lowering, e: Equation, x: Form) -> Form:
-        """With one dimension for the last ones; in order first, if elements do not lie so."""
-        shape = (*x.shape[: -self.last], math.prod(x.shape[-self.last :]))
-        found = x.reshape(shape, x.axis)
-        if found is None:
-            ordered = full(Root(x.shape, x.root.dtype, x.axis))
-            low.add(Copy(e, (x,), ordered))
-            found = ordered.reshape(shape, x.axis)
-            assert found is not None
-        return found
-
-
-def numbered(kind: str, last: int) -> Numbered:
-    """As `lookup` along the ``last`` dimensions as one, whose elements the second argument numbers."""
-    return Numbered(lookups.How(kind, (), 1, True), last)
-
-
 __all__ = [
-    "along", "constant", "convolution", "draw", "elementwise", "filled", "join", "lookup", "normalized", "numbered", "pick", "place", "placed",
-    "product", "reduction", "view", "windowed",
+    "along", "constant", "convolution", "draw", "elementwise", "filled", "join", "lookup", "normalized", "numbered",
+    "pick", "place", "placed", "product", "reduction", "view", "windowed",
 ]  # fmt: skip

@@ -10,143 +10,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from leafgrad.compile.graph import Equation
-from leafgrad_native import forms
 from leafgrad_native.expressions import C_TYPES
-from leafgrad_native.forms import Form, Root
+from leafgrad_native.forms import Form
+from leafgrad_native.frames import Frame, Layout, layout
 from leafgrad_native.kernels import Convolve, Line
 from leafgrad_native.products import ROWS, SIDE, blocks, lanes, loose, tree, vector
 from leafgrad_native.strides import linear
 from leafgrad_native.target import registers
 from leafgrad_native.writer import Writer
-
-
-KERNELS = 1 << 18  # elements up to which kernels are read again for each row of outputs
-STRETCH = int(__import__('os').environ.get('STR','1024'))  # elements
-PARTS = 64  # sweeps of one spread
-
-
-def gathering(windows: Sequence[Sequence[int]]) -> list[Line]:
-    """The lines of a convolution."""
-    _, kernel, stride, padding, dilation, size = windows
-    return [Line(*sizes) for sizes in zip(size, kernel, [-p for p in padding], stride, dilation, strict=True)]
-
-
-def spreading(windows: Sequence[Sequence[int]]) -> list[tuple[Line, ...]]:
-    """The lines of its transpose: places that are a stride apart have the same taps, and are a sweep of their own."""
-    found = []
-    for n, k, s, p, d, _ in zip(*windows, strict=True):
-        common = math.gcd(s, d)
-        lines = []
-        for r in range(min(s, n)):
-            taps = [t for t in range(k) if (r + p - t * d) % s == 0]
-            first = taps[0] if taps else 0
-            start = (r + p - first * d) // s
-            lines.append(Line(-(-(n - r) // s), len(taps), start, 1, -d // common, r, s, first, s // common))
-        found.append(lines)
-    return list(itertools.product(*found))
-
-
-class Frame(NamedTuple):
-    """Sources ``low`` to ``low + extent`` of each dimension, ``unit`` points of each side by side.
-
-    Of the last dimension, sources that are ``split`` apart are neighbours; ``extent`` is a multiple of it.
-    """
-
-    low: tuple[int, ...]
-    extent: tuple[int, ...]
-    unit: int
-    split: int
-
-    @property
-    def strides(self) -> list[int]:
-        """Of all dimensions but the last."""
-        return [math.prod(self.extent[d + 1 :]) * self.unit for d in range(len(self.extent) - 1)]
-
-    @property
-    def channel(self) -> int:
-        return math.prod(self.extent) * self.unit
-
-    def place(self, at: Sequence[int]) -> int:
-        """Where a source lies, from the beginning of its channel."""
-        *rest, last = [a - low for a, low in zip(at, self.low, strict=True)]
-        inner = last % self.split * (self.extent[-1] // self.split) + last // self.split
-        return sum(a * s for a, s in zip(rest, self.strides, strict=True)) + inner * self.unit
-
-
-def frame(sweeps: Sequence[Sequence[Line]], unit: int, split: int) -> Frame:
-    """What all sweeps together read."""
-    ends = [[line.ends for line in lines] for lines in zip(*sweeps, strict=True)]
-    low = tuple(min(a for a, _ in pairs) for pairs in ends)
-    extent = [max(b for _, b in pairs) + 1 - a for pairs, a in zip(ends, low, strict=True)]
-    extent[-1] = -(-extent[-1] // split) * split
-    return Frame(low, tuple(extent), unit, split)
-
-
-def images(kind: str, batch: int, row: int) -> int:
-    """How many images of whole arrays lie side by side: rows of outputs fill vectors, some of them if they can."""
-    n = lanes(kind) // math.gcd(row, lanes(kind))
-    while n * row < 4 * lanes(kind):
-        n *= 2
-    return min(n, batch)
-
-
-class Layout(NamedTuple):
-    """How a kernel is computed: its sweeps, its frame, and the elements of a run along the vectors."""
-
-    sweeps: list[tuple[Line, ...]]
-    frame: Frame
-    longest: int  # of a run, in whole vectors; 0 in a chunk, whose points are one
-
-    @property
-    def rows(self) -> int:
-        """Elements of one channel of results, run by run."""
-        return max(math.prod(line.size for line in lines[:-1]) for lines in self.sweeps) * self.longest
-
-
-def layout(kind: str, chunk: int, sweeps: list[tuple[Line, ...]], batch: int) -> Layout:
-    """For a chunk of so many points (1 before that is known), or for whole arrays with 0."""
-    if chunk:
-        return Layout(sweeps, frame(sweeps, chunk, 1), 0)
-    row = max(lines[-1].size for lines in sweeps)
-    unit, size = images(kind, batch, row), lanes(kind)
-    return Layout(sweeps, frame(sweeps, unit, sweeps[0][-1].step), -(-row * unit // size) * size)
-
-
-def fits(kind: str, windows: Sequence[Sequence[int]], e: Equation) -> bool:
-    """Whether C is worth it: not for kernels that fill the cache, and strides that leave much apart."""
-    kernel = e.out if kind == "taps" else e.values[1]
-    return math.prod(kernel.shape) <= KERNELS and (kind != "spread" or math.prod(windows[2]) <= PARTS)
-
-
-def convolve(
-    e: Equation,
-    sources: tuple[Form, ...],
-    target: Form,
-    kind: str,
-    windows: Sequence[Sequence[int]],
-    groups: int,
-    chunk: bool,
-) -> Convolve:
-    """The kernel of an equation, with memory for what it needs on the way."""
-    x = sources[0]
-    dtype, channels = x.root.dtype, x.shape[1]
-    sweeps = spreading(windows) if kind == "spread" else [tuple(gathering(windows))]
-    found = layout(dtype, int(chunk), sweeps, x.shape[0])
-    elements = found.frame.channel * channels
-    if chunk:
-        scratch = [forms.full(Root((x.shape[0], elements), dtype, 0))]
-    else:
-        runs = found.rows * (sources[1] if kind == "taps" else target).shape[1]
-        scratch = [forms.full(Root((size,), dtype)) for size in (elements + found.longest, runs)]
-    pairs = sum(math.prod(line.size * line.taps for line in lines) for lines in sweeps)
-    outputs = (sources[1] if kind == "taps" else target).shape[1]
-    return Convolve(e, sources, target, sweeps, groups, kind, pairs * channels * outputs // groups, tuple(scratch))
-
-
-# ---- as C -----------------------------------------------------------------------------------------------------------
 
 
 def write(w: Writer, kernel: Convolve) -> None:
@@ -219,18 +91,12 @@ def sources(found: Layout, lines: Sequence[Line]) -> list[int]:
     return [found.frame.place(a) for a in at]
 
 
-def outer(w: Writer, found: Layout, lines: Sequence[Line], stretched: bool = False) -> tuple[list[str], str]:
-    """Open the loops over outputs that do not lie in one run: their variables, and where they are in the frame.
-
-    Of the first of them only from ``row`` to ``stop``, if they are ``stretched``.
-    """
+def outer(w: Writer, found: Layout, lines: Sequence[Line]) -> tuple[list[str], str]:
+    """Open the loops over outputs that do not lie in one run: their variables, and where they are in the frame."""
     sliding = list(lines) if w.chunk else list(lines[:-1])
     names = [f"u{d}" for d in range(len(sliding))]
     for name, line in zip(names, sliding, strict=True):
-        if stretched and name == "u0":
-            w.open("for (long u0 = row; u0 < stop; u0++) {")
-        else:
-            w.loop(name, line.size)
+        w.loop(name, line.size)
     strides = [*found.frame.strides, found.frame.unit]
     return names, linear(0, [line.step * s for line, s in zip(sliding, strides, strict=False)], names)
 
@@ -250,7 +116,7 @@ def runs(w: Writer, found: Layout, lines: Sequence[Line], kind: str, most: int) 
 
 def sweep(w: Writer, kernel: Convolve, found: Layout, lines: Sequence[Line], f: str, t: str) -> None:
     """All outputs of a sweep, into their places or, of whole arrays, first into memory in which runs are whole."""
-    x, weight, *rest = kernel.sources
+    x, weight = kernel.sources[:2]
     kind, groups, out = x.root.dtype, kernel.groups, kernel.target
     v, u, size = vector(kind), loose(kind), lanes(kind)
     inputs, outputs = x.shape[1] // groups, out.shape[1] // groups
@@ -263,7 +129,6 @@ def sweep(w: Writer, kernel: Convolve, found: Layout, lines: Sequence[Line], f: 
     table(w, "at", sources(found, lines))
     table(w, "of", offsets)
     group = int(weight.strides[0] or 0) * (inputs if swapped else outputs)
-    y = w.names[out.root] if w.chunk else w.names[kernel.scratch[1].root]
     w.loop("g", groups)
     first = 0
     for height, count in blocks(outputs):
@@ -273,14 +138,7 @@ def sweep(w: Writer, kernel: Convolve, found: Layout, lines: Sequence[Line], f: 
             names, base = outer(w, found, lines)
             w.open(head)
             w.open(f"for (long o = {first}; o < {first + height * count}; o += {height}) {{")
-            w.add(f"{v} {', '.join(f'a{r}[{wide}]' for r in rows)};")
-            start = [f"({v}){{0}}"] * height
-            if rest:
-                bias, step = rest[0], int(rest[0].strides[0] or 0)
-                values = [w.at(bias, [step, step], [f"g * {outputs}", f"(o + {r})"]) for r in rows]
-                start = [f"({v}){{0}} + {value}" for value in values]
-            w.add(f"LG_UNROLL for (int q = 0; q < {wide}; q++) {{ "
-                  + " ".join(f"a{r}[q] = {s};" for r, s in zip(rows, start, strict=True)) + " }")  # fmt: skip
+            started(w, kernel, height, wide, [f"g * {outputs} + o + {r}" for r in rows])
             w.loop("c", inputs)
             w.loop("k", len(offsets))
             w.add(f"const {t} *from = {f} + (g * {inputs} + c) * {found.frame.channel}L + {base} + at[k] + p;")
@@ -292,20 +150,39 @@ def sweep(w: Writer, kernel: Convolve, found: Layout, lines: Sequence[Line], f: 
             w.add(" ".join(f"a{r}[q] += h * w{r};" for r in rows))
             w.close(3)
             for r in rows:
-                channel = f"(g * {outputs} + o + {r})"
-                if w.chunk:
-                    steps = [int(s or 0) for s in out.strides[1:]]
-                    moved = [line.every * s for line, s in zip(lines, steps[1:], strict=True)]
-                    extra = sum(line.out * s for line, s in zip(lines, steps[1:], strict=True))
-                    to = w.row(out, [steps[0], *moved], [channel, *names], extra) + " + p"
-                else:
-                    to = f"{y} + {linear(0, row_steps(found, lines), [channel, *names])} + p"
+                to = target(w, kernel, found, lines, [f"(g * {outputs} + o + {r})", *names])
                 w.add(f"LG_UNROLL for (int q = 0; q < {wide}; q++) *({u} *)({to} + q * {size}) = a{r}[q];")
             w.close(2 + len(names))
         first += height * count
     w.close()
     if not w.chunk:
-        delivered(w, out, found, lines, y)
+        delivered(w, out, found, lines, w.names[kernel.scratch[1].root])
+
+
+def started(w: Writer, kernel: Convolve, height: int, wide: int, channels: Sequence[str]) -> None:
+    """A block of outputs in registers: the bias, or 0."""
+    v, start = vector(kernel.target.root.dtype), ["0"] * height
+    if len(kernel.sources) > 2:
+        bias = kernel.sources[2]
+        start = [w.at(bias, [int(bias.strides[0] or 0)], [f"({channel})"]) for channel in channels]
+    w.add(f"{v} {', '.join(f'a{r}[{wide}]' for r in range(height))};")
+    sets = " ".join(f"a{r}[q] = ({v}){{0}} + {s};" for r, s in enumerate(start))
+    w.add(f"LG_UNROLL for (int q = 0; q < {wide}; q++) {{ {sets} }}")
+
+
+def target(w: Writer, kernel: Convolve, found: Layout, lines: Sequence[Line], at: Sequence[str]) -> str:
+    """The address of the outputs ``p`` and on of a run, by the variables of channel and rows."""
+    out = kernel.target
+    if not w.chunk:
+        return f"{w.names[kernel.scratch[1].root]} + {linear(0, row_steps(found, lines), at)} + p"
+    return w.row(out, *moved(out, lines, at)) + " + p"
+
+
+def moved(y: Form, lines: Sequence[Line], at: Sequence[str]) -> tuple[list[int], Sequence[str], int]:
+    """How an array is stepped through from channel to channel and output to output, and where the first lies."""
+    steps = [int(s or 0) for s in y.strides[1:]]
+    every = [line.every * s for line, s in zip(lines, steps[1:], strict=True)]
+    return [steps[0], *every], at, sum(line.out * s for line, s in zip(lines, steps[1:], strict=True))
 
 
 def row_steps(found: Layout, lines: Sequence[Line]) -> list[int]:
@@ -320,10 +197,7 @@ def delivered(w: Writer, y: Form, found: Layout, lines: Sequence[Line], name: st
     w.loop("c", y.shape[1])
     for variable, line in zip(names[1:], lines, strict=True):
         w.loop(variable, line.size)
-    steps = [int(s or 0) for s in y.strides[1:]]
-    moved = [steps[0], *(line.every * s for line, s in zip(lines, steps[1:], strict=True))]
-    extra = sum(line.out * s for line, s in zip(lines, steps[1:], strict=True))
-    place = points(w, y, moved, names, extra)
+    place = points(w, y, *moved(y, lines, names))
     run = f"{name}[{linear(0, [*row_steps(found, lines), found.frame.unit], names)} + p]"
     w.add(f"for (long p = 0; p < left; p++) {f'{run} = {place}' if back else f'{place} = {run}'};")
     w.close(len(names))
@@ -334,7 +208,7 @@ def taps(w: Writer, kernel: Convolve, found: Layout, f: str, t: str) -> None:
     x, y = kernel.sources
     (lines,), out = found.sweeps, kernel.target
     kind, groups = x.root.dtype, kernel.groups
-    v, u, size, itemsize = vector(kind), loose(kind), lanes(kind), 4 if kind == "float32" else 8
+    v, size, itemsize = vector(kind), lanes(kind), 4 if kind == "float32" else 8
     inputs, outputs = x.shape[1] // groups, y.shape[1] // groups
     each = math.prod(line.taps for line in lines)
     table(w, "at", sources(found, lines))
@@ -355,44 +229,43 @@ def taps(w: Writer, kernel: Convolve, found: Layout, f: str, t: str) -> None:
         w.add("typedef int64_t lg_bits __attribute__((vector_size(LG_VB)));")
         bits = ", ".join(["-1"] * rest + ["0"] * (size - rest))
         w.add(f"static const int{8 * itemsize}_t valid[] __attribute__((aligned(LG_VB))) = {{{bits}}};")
-    sliding = [line.size for line in (lines if w.chunk else lines[:-1])]
-    rows = sliding[0] if sliding else 1
-    stretch = max(1, STRETCH // (math.prod(sliding[1:]) * (w.chunk or found.longest)))
-    w.open(f"for (long row = 0; row < {rows}; row += {stretch}) {{")
-    w.add(f"const long stop = row + {stretch} < {rows} ? row + {stretch} : {rows}; (void)stop;")
     w.loop("g", groups)
     e0 = 0
     for height, count in blocks(inputs * each, ROWS if registers() > 16 else SIDE):
         o0 = 0
         for width, times in blocks(outputs, SIDE if registers() > 16 else SIDE // 2):
-            cells = [(r, c) for r in range(height) for c in range(width)]
+            cells = list(itertools.product(range(height), range(width)))
             w.open(f"for (long e = {e0}; e < {e0 + height * count}; e += {height}) {{")
             for r in range(height):
                 channel = f"(g * {inputs} + (e + {r}) / {each})"
                 w.add(f"const {t} *x{r}_ = {f} + {channel} * {found.frame.channel}L + at[(e + {r}) % {each}];")
             w.open(f"for (long o = {o0}; o < {o0 + width * times}; o += {width}) {{")
             w.add(f"{v} {', '.join(f'a{r}_{c} = {{0}}' for r, c in cells)};")
-            names, base = outer(w, found, lines, stretched=True)
-            place = linear(start, steps, [f"(g * {outputs} + o)", *names])
-            w.add(f"const {t} *ys = {runs_} + {place};")
+            names, base = outer(w, found, lines)
+            w.add(f"const {t} *ys = {runs_} + {linear(start, steps, [f'(g * {outputs} + o)', *names])};")
             w.open(f"for (long p = 0; p < {end}; p += {size}) {{")
-            w.add(" ".join(f"const {v} y{c} = *(const {u} *)(ys + {c * steps[0]}L + p);" for c in range(width)))
-            for r in range(height):
-                adds = " ".join(f"a{r}_{c} += h * y{c};" for c in range(width))
-                w.add(f"{{ const {v} h = *(const {u} *)(x{r}_ + {base} + p); {adds} }}")
+            multiplied(w, kind, height, width, steps[0], base)
             w.close()
             if rest:
-                w.add(" ".join(f"const {v} y{c} = *(const {u} *)(ys + {c * steps[0] + int(end)}L);" for c in range(width)))
-                for r in range(height):
-                    adds = " ".join(f"a{r}_{c} += h * y{c};" for c in range(width))
-                    read = f"*(const {u} *)(x{r}_ + {base} + {end})"
-                    w.add(f"{{ const {v} h = ({v})((lg_bits){read} & (lg_bits)*(const {v} *)valid); {adds} }}")
+                w.add(f"const long p = {end};")
+                multiplied(w, kind, height, width, steps[0], base, "valid")
             w.close(len(names))
             collected(w, kernel, cells, kind, inputs, outputs, each)
             w.close(2)
             o0 += width * times
         e0 += height * count
-    w.close(2)
+    w.close()
+
+
+def multiplied(w: Writer, kind: str, height: int, width: int, step: int, base: str, valid: str = "") -> None:
+    """A vector of each of some taps with one of each of some outputs; of the taps those elements that are valid."""
+    v, u = vector(kind), loose(kind)
+    w.add(" ".join(f"const {v} y{c} = *(const {u} *)(ys + {c * step}L + p);" for c in range(width)))
+    for r in range(height):
+        h = f"*(const {u} *)(x{r}_ + {base} + p)"
+        if valid:
+            h = f"({v})((lg_bits){h} & (lg_bits)*(const {v} *){valid})"
+        w.add(f"{{ const {v} h = {h}; " + " ".join(f"a{r}_{c} += h * y{c};" for c in range(width)) + " }")
 
 
 def collected(
@@ -423,6 +296,3 @@ def blank(w: Writer, x: Form, y: Form, found: Layout, f: str) -> None:
         w.loop(name, n)
     w.add(f"for (long p = n; p < m; p++) {w.at(y, [int(s or 0) for s in y.strides[1:]], names)} = 0;")
     w.close(1 + len(names))
-
-
-__all__ = ["gathering", "layout", "spreading", "write"]
