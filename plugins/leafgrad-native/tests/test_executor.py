@@ -365,7 +365,7 @@ from leafgrad_native.compiler import compiler
 class Library(ctypes.CDLL):
     passed = False
     def note_passed(self): pass
-def compiled(text, name, sides, count=[0]):
+def compiled(text, name, functions, sides, count=[0]):
     count[0] += 1
     path = {str(tmp_path)!r} + f"/step{{count[0]}}"
     open(path + ".c", "w").write(text)
