@@ -215,6 +215,11 @@ class Convolve(One):
     scratch: tuple[Form, ...]
 
     @property
+    def may_fail(self) -> bool:
+        """Whether weights may be infinite."""
+        return self.kind == "spread"
+
+    @property
     def outputs(self) -> Iterable[Form]:
         return (self.target, *self.scratch)
 

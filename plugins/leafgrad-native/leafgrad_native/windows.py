@@ -27,6 +27,8 @@ def write(w: Writer, kernel: Convolve) -> None:
     found = layout(kind, w.chunk, kernel.sweeps, x.shape[0])
     f, t = w.names[kernel.scratch[0].root], C_TYPES[kind]
     size = found.frame.channel * x.shape[1] * (4 if kind == "float32" else 8)
+    if kernel.kind == "spread":
+        tame(w, kernel.sources[1])
     if kernel.kind == "taps" and not chunked:
         w.fill(out, 0.0)
     if chunked:
@@ -49,8 +51,15 @@ def write(w: Writer, kernel: Convolve) -> None:
         if w.looks:
             w.look()
         w.close()
-    if w.looks:
+    if w.looks or kernel.may_fail:
         w.add("return 0;")
+
+
+def tame(w: Writer, weight: Form) -> None:
+    """Leave it to NumPy if a weight is infinite or nan, which must not meet the zeros around an image."""
+    w.add("int wild = 0;")
+    w.elements(weight.shape, None, [weight], "wild |= !({0} - {0} == 0);".format, " reduction(| : wild)")
+    w.add("if (wild) return 2;")
 
 
 def points(w: Writer, x: Form, steps: Sequence[int], variables: Sequence[str], extra: int = 0) -> str:

@@ -159,6 +159,19 @@ def test_what_is_not_finite_stays_where_it_is(rows):
         np.testing.assert_allclose(ours.numpy(), right.numpy(), rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("rows", ROWS)
+def test_weights_that_are_not_finite_meet_no_zeros_around_an_image(rows):
+    rng = np.random.default_rng(7)
+    w = over((5, 3, 1, 1, 1), (6, 3, 2, 1, 1))
+    y, weight = numbers(rng, (rows, 3, *w.size)), numbers(rng, (3, 2, 3, 3))
+    c = leafgrad.compile(lambda y, v: convolution.convolution_spread(y, v, windows=w, groups=1), executor="native")
+    for number in (1.0, float("inf"), float("nan"), 2.0):
+        weight[1, 0, 0, 2] = number
+        c(y, weight)
+        want = convolution.convolution_spread(y, weight, windows=w, groups=1).numpy()
+        np.testing.assert_allclose(c(y, weight).numpy(), want, rtol=1e-9, atol=1e-11)
+
+
 def test_large_sums_over_windows_are_left_to_blas():
     rng = np.random.default_rng(3)
     w = over((3, 3, 1, 1, 1))
