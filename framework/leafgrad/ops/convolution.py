@@ -202,6 +202,9 @@ def _narrow(call: Any) -> bool:
 convolution.chunk(lambda call: call.on(0, 0) if _narrow(call) else None)
 convolution_spread.chunk(lambda call: call.on(0, 0) if _narrow(call) else None)
 convolution_weight.chunk(lambda call: call.summed(0, 0) if _narrow(call) else None)
+convolution.lower("native", lambda c, e: c.convolution("gather", e.params["windows"], e.params["groups"]))
+convolution_spread.lower("native", lambda c, e: c.convolution("spread", e.params["windows"], e.params["groups"]))
+convolution_weight.lower("native", lambda c, e: c.convolution("taps", e.params["windows"], e.params["groups"]))
 convolution.label = convolution_spread.label = "ConvolutionBackward0"  # as PyTorch names their nodes
 
 

@@ -39,6 +39,14 @@ cumsum.shape(lambda x: x.shape if x.floating else None)
 cumsum.chunk(lambda call: call.along())
 
 
+@cumsum.lower("native")
+def _cumsum_in_c(c: Any, e: Any) -> Any:
+    way = "n - 1 - i" if e.params["reverse"] else "i"
+    return c.along(
+        f"real sum = 0; for (long i = 0; i < n; i++) {{ sum += x({way}); out({way}) = sum; }}", e.params["dim"]
+    )
+
+
 @op("along")
 def cumprod(xp: Any, x: Any, *, dim: int, reverse: bool = False) -> Any:
     """Products of the elements up to each (or from each on, in reverse) along ``dim``. (...) -> (...)"""

@@ -223,6 +223,12 @@ window_pick.shape(lambda x, at, *, windows: (*_leading(x, windows.length), *wind
 window_place.shape(lambda v, at, *, windows: (*_leading(v, windows.size), *windows.length))
 for _op in (window_max, window_argmax, window_pick, window_place):
     _op.chunk(lambda call: call.aligned(whole=_last(call, 1)))
+unfold.lower("native", lambda c, e: c.windowed("read", e.params["windows"]))
+fold.lower("native", lambda c, e: c.windowed("add", e.params["windows"]))
+window_max.lower("native", lambda c, e: c.windowed("max", e.params["windows"]))
+window_argmax.lower("native", lambda c, e: c.windowed("argmax", e.params["windows"]))
+window_pick.lower("native", lambda c, e: c.numbered("read", len(e.params["windows"].size)))
+window_place.lower("native", lambda c, e: c.numbered("add", len(e.params["windows"].size)))
 window_pick.vjp(at=zero)
 window_place.vjp(at=zero)
 window_max.label = "MaxPoolBackward0"

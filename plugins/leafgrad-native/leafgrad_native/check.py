@@ -22,7 +22,7 @@ from leafgrad_native.program import CPhase
 if TYPE_CHECKING:
     from leafgrad_native.executor import NativeProgram
 
-OUT_OF_RANGE, FAR_ANGLE = 1, 2  # what a phase returns when it stops
+OUT_OF_RANGE, NOT_IN_C = 1, 2  # what a phase returns when it stops
 
 
 class Checked:
@@ -43,7 +43,7 @@ class Checked:
         self.agreed = not phase.equations
         self.pending = not self.agreed and program.checked and wanted(program.library)
         self.reference: NumpyProgram | None = None  # what runs instead of a refused phase
-        self.spare: NumpyProgram | None = None  # what runs at calls that C stopped, for an angle that is too large
+        self.spare: NumpyProgram | None = None  # what runs at calls that C stopped, as for an angle that is too large
 
     def __call__(self) -> None:
         if self.reference is not None:
@@ -54,7 +54,7 @@ class Checked:
         code = pool.call(self.address, self.program.pointer)
         if code == OUT_OF_RANGE:
             raise IndexError("an index is out of range")
-        if code == FAR_ANGLE:
+        if code == NOT_IN_C:
             if self.spare is None:
                 self.spare = NumpyProgram(self.part())
             self.run_reference(self.spare)

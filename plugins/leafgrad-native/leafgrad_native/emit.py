@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from leafgrad_native import along, draws, lookups, multiply
+from leafgrad_native import along, draws, lookups, multiply, sliding, windows
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.kernels import (
     LOOK,
+    Convolve,
     Copy,
     Draw,
     Kernel,
@@ -17,6 +18,7 @@ from leafgrad_native.kernels import (
     Product,
     Reduce,
     Select,
+    Slide,
     Store,
     work,
 )
@@ -34,7 +36,7 @@ def write(w: Writer, kernel: Kernel) -> None:
         w.names[form.root] = known[address][0]
     if isinstance(kernel, Draw):
         known[f"call->keys + {w.key(kernel.maker)}"] = "key", "uint64_t"
-    w.looks = isinstance(kernel, Nest) and not w.chunk and work(kernel, 0) > LOOK
+    w.looks = isinstance(kernel, (Convolve, Nest)) and not w.chunk and work(kernel, 0) > LOOK
     if w.looks:
         known["call"] = "call", "lg_call"
     if isinstance(kernel, Product):
@@ -56,9 +58,11 @@ def write(w: Writer, kernel: Kernel) -> None:
     w.add(f"if ((code = {call})) return code;" if ends else f"{call};")
 
 
-def body(w: Writer, kernel: Draw | Nest | Load | Store | Copy | Reduce | Normalize | Lines | Select | Lookup) -> None:
+def body(w: Writer, kernel: Kernel) -> None:
     """What the function of a kernel does."""
     match kernel:
+        case Convolve():
+            windows.write(w, kernel)
         case Draw():
             draws.write(w, kernel)
         case Nest():
@@ -77,5 +81,7 @@ def body(w: Writer, kernel: Draw | Nest | Load | Store | Copy | Reduce | Normali
             along.lines(w, kernel)
         case Select():
             along.select(w, kernel)
+        case Slide():
+            sliding.write(w, kernel)
         case Lookup():
             lookups.write(w, kernel)

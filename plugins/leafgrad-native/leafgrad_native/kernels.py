@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from leafgrad.compile.graph import Equation, Operand, Value
 from leafgrad_native import expressions
@@ -168,12 +169,80 @@ class Lookup(One):
     start: Form | None = None
 
 
+class Line(NamedTuple):
+    """Along one dimension: output u of ``size`` has tap t of ``taps`` at source ``start + u * step + t * hop``.
+
+    Attributes:
+        out, every: where output 0 lies in the result, and how far from one output to the next.
+        tap, each: the same for taps in the kernel.
+    """
+
+    size: int
+    taps: int
+    start: int
+    step: int
+    hop: int
+    out: int = 0
+    every: int = 1
+    tap: int = 0
+    each: int = 1
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The first and the last source that any output reads."""
+        reach, hops = (self.size - 1) * self.step, (max(self.taps, 1) - 1) * self.hop
+        return self.start + min(hops, 0), self.start + reach + max(hops, 0)
+
+
+@dataclass
+class Convolve(One):
+    """A convolution, its transpose, or its sum over windows; see ``windows.py``.
+
+    With ``total``, the batch is summed: what a chunk gives is added to an accumulator.
+
+    Attributes:
+        sweeps: for each part of the outputs, a line for each dimension.
+        groups: of channels, each of which sees its like alone.
+        kind: ``"gather"``, ``"spread"`` or ``"taps"``.
+        work: multiplications for one image.
+        scratch: memory for frames, and of whole arrays for runs of outputs.
+    """
+
+    sweeps: list[tuple[Line, ...]]
+    groups: int
+    kind: str
+    work: int
+    scratch: tuple[Form, ...]
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether weights may be infinite."""
+        return self.kind == "spread"
+
+    @property
+    def outputs(self) -> Iterable[Form]:
+        return (self.target, *self.scratch)
+
+
+@dataclass
+class Slide(One):
+    """Windows over the last dimensions.
+
+    Attributes:
+        windows: lengths, kernels, strides, paddings, dilations and sizes, each with an entry for each dimension.
+        kind: ``"max"``, ``"argmax"``, ``"read"`` or ``"add"``, as ``windowed`` explains.
+    """
+
+    windows: Sequence[Sequence[int]]
+    kind: str
+
+
 @dataclass
 class Draw(One):
     """Random zeros and ones."""
 
 
-Kernel = Draw | Nest | Copy | Load | Store | Reduce | Product | Normalize | Lines | Select | Lookup
+Kernel = Convolve | Draw | Nest | Copy | Load | Store | Reduce | Product | Normalize | Lines | Select | Slide | Lookup
 
 
 def work(kernel: Kernel, chunk: int) -> int:
@@ -182,6 +251,8 @@ def work(kernel: Kernel, chunk: int) -> int:
     def lengths(form: Form) -> list[int]:
         return [chunk if s is None else n for n, s in zip(form.shape, form.strides, strict=True)]
 
+    if isinstance(kernel, Convolve):
+        return kernel.work * lengths(kernel.sources[0])[0]
     if isinstance(kernel, Product):
         return math.prod(lengths(kernel.target)) * lengths(kernel.sources[0])[-1]
     seen = [f for f in (*kernel.inputs, *kernel.outputs) if not chunk or f.axis is not None]

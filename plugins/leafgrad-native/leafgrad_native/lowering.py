@@ -9,7 +9,8 @@ from leafgrad.compile.schedule import Loop
 from leafgrad_native import expressions, forms, joins
 from leafgrad_native.forms import Form, Root
 from leafgrad_native.kernels import Copy, Kernel, Load, Nest, Store, roots
-from leafgrad_native.patterns import Elementwise, Join, Pattern
+from leafgrad_native.pattern import Pattern
+from leafgrad_native.patterns import Elementwise, Join
 
 LARGEST_NEST = 48  # equations in one loop; beyond it, compilers spend their time on registers
 

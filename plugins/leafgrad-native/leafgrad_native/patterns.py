@@ -18,29 +18,13 @@ from leafgrad_native import expressions, lookups
 from leafgrad_native.expressions import C_TYPES, FLOATS
 from leafgrad_native.forms import Form, Root, Stride, full
 from leafgrad_native.kernels import Copy, Draw, Lines, Normalize, Product, Reduce, Select
+from leafgrad_native.pattern import Pattern, one_float
+from leafgrad_native.window_patterns import convolution, numbered, windowed
 
 if TYPE_CHECKING:
     from leafgrad_native.lowering import Lowering
 
 Seen = Callable[[Form, Stride], "Form | list[Form] | None"]
-
-
-class Pattern:
-    """How one equation is lowered.
-
-    Attributes:
-        fixed: whether it fills all of its memory, or its result lies in another's: it cannot be made in a larger array.
-    """
-
-    fixed = False
-
-    def fits(self, e: Equation) -> bool:
-        """Whether C computes what the op does, for these dtypes."""
-        return True
-
-    def lower(self, low: Lowering, e: Equation) -> None:
-        """Add the kernels of an equation."""
-        raise NotImplementedError
 
 
 def pattern(e: Equation) -> Pattern | None:
@@ -62,12 +46,6 @@ def goes_beyond(e: Equation) -> bool:
     """Whether it runs along dimension 0 of an array without dimensions: what that means, the op alone knows."""
     dim = e.params.get("dim", e.params.get("dims", ()))
     return bool(e.values) and not e.values[0].ndim and dim not in ((), None)
-
-
-def one_float(e: Equation) -> bool:
-    """Whether all arrays are of one floating dtype."""
-    kind = e.out.dtype
-    return kind in FLOATS and all(v.dtype == kind for v in (*e.values, *e.outputs))
 
 
 # ---- elements -------------------------------------------------------------------------------------------------------
@@ -370,6 +348,6 @@ def lookup(kind: str, dims: Sequence[int], at: int, along: bool = False) -> Inde
 
 
 __all__ = [
-    "along", "constant", "draw", "elementwise", "filled", "join", "lookup", "normalized", "pick", "place", "placed",
-    "product", "reduction", "view",
+    "along", "constant", "convolution", "draw", "elementwise", "filled", "join", "lookup", "normalized", "numbered",
+    "pick", "place", "placed", "product", "reduction", "view", "windowed",
 ]  # fmt: skip

@@ -365,7 +365,7 @@ from leafgrad_native.compiler import compiler
 class Library(ctypes.CDLL):
     passed = False
     def note_passed(self): pass
-def compiled(text, name, sides, count=[0]):
+def compiled(text, name, functions, sides, count=[0]):
     count[0] += 1
     path = {str(tmp_path)!r} + f"/step{{count[0]}}"
     open(path + ".c", "w").write(text)
@@ -375,7 +375,7 @@ def compiled(text, name, sides, count=[0]):
     return Library(path + ".so")
 build.compiled = compiled
 sys.path.insert(0, {os.path.dirname(__file__)!r})
-import leafgrad, test_executor, test_joins, test_lookups
+import leafgrad, test_executor, test_joins, test_lookups, test_windows
 for dtype in (leafgrad.float32, leafgrad.float64):
     for points in (65, 300):
         step, arguments = test_executor.burgers(dtype, points)
@@ -389,6 +389,11 @@ for rows in test_lookups.ROWS:
     test_lookups.test_an_index_out_of_range_is_the_error_of_eager("gather_sum", 1 << 40, rows)
 test_lookups.test_functions_of_tensors()
 test_joins.test_nested_joins()
+for rows in test_windows.ROWS:
+    for shape in ("stride and dilation", "long rows", "padding above kernel"):
+        test_windows.test_convolutions(shape, rows)
+    test_windows.test_pooling("solid", rows)
+test_windows.test_groups_and_strides(2, 3, 2, 130)
 print("clean")
 """
     environment = os.environ | {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0"}
