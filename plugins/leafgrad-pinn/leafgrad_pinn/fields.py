@@ -15,7 +15,7 @@ from leafgrad_pinn.domains import Domain, as_domain
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.networks import Network
 
-RESERVED = ("lap", "n")
+RESERVED = ("lap", "n", "points", "names", "index", "along")
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Field:
         self.shared: tuple[Field, ...] = (self,)
         clash = {name, *RESERVED} & set(self.domain.names)
         if clash or not name.isidentifier():
-            raise ValueError(f"Field {name!r}: expected a name, and coordinates other than it, lap and n")
+            raise ValueError(f"Field {name!r}: expected a name, and coordinates other than it, {', '.join(RESERVED)}")
         Ansatz(self).check()
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import leafgrad
 from leafgrad import Tensor, linalg
 from leafgrad.func import jacrev, vmap
+from leafgrad_pinn.adaptive import Redraw
 from leafgrad_pinn.problem import Tensors
 from leafgrad_pinn.stages import Stage, Worker
 from leafgrad_pinn.trainee import Parameters, Trainee
@@ -30,20 +31,21 @@ class GaussNewton(Stage):
         steps: how many.
         damping: mu at first, in units of the largest singular value of J, squared.
         tolerance: stop when ten steps lower the loss by less than this part of it.
+        points: ``Fresh(...)`` or ``RAD(...)`` for new points now and then.
     """
 
     damping: float = 1e-3
     tolerance: float = 1e-3
+    points: Redraw | None = None
 
     def start(self, trainee: Trainee, number: int) -> Worker:
-        return GaussNewtonWorker(self, trainee)
+        return GaussNewtonWorker(self, trainee, number)
 
 
 class GaussNewtonWorker(Worker):
-    def __init__(self, stage: GaussNewton, trainee: Trainee) -> None:
-        self.stage, self.trainee = stage, trainee
+    def __init__(self, stage: GaussNewton, trainee: Trainee, number: int) -> None:
+        self.stage, self.trainee, self.number = stage, trainee, number
         self.damping, self.losses = stage.damping, list[float]()
-        self.names = [name for name, _ in trainee.system.named_parameters()]
         columns = sum(p.numel() for p in trainee.system.parameters())
         rows = sum(len(batch["points"]) for batch in trainee.batches)
         if rows * columns > LARGEST:
@@ -68,6 +70,8 @@ class GaussNewtonWorker(Worker):
 
     def advance(self) -> list[float]:
         trainee, stage = self.trainee, self.stage
+        if stage.points and stage.points.at(self.done, trainee, self.number):
+            self.losses = []
         here = self.parameters()
         before = self.terms(here, trainee.batches, trainee.weights)
         loss = float(before.sum())

@@ -125,7 +125,7 @@ class Inputs(nn.Module):
         self.names, self.middle, self.half = list(names), [float(v) for v in bounds.mean(1)], (np.ptp(bounds, axis=1) / 2).tolist()
         parts = [] if embed is None else list(embed) if isinstance(embed, Sequence) else [embed]
         self.harmonics: dict[str, int] = {}
-        self.frequencies = None
+        self.register_buffer("frequencies", None)
         self.size = len(self.names)
         for part in parts:
             if isinstance(part, Periodic):
@@ -140,7 +140,7 @@ class Inputs(nn.Module):
         for part in parts:
             if isinstance(part, Fourier):
                 matrix = make.rng.normal(scale=part.scale, size=(self.size, part.features // 2))
-                self.register_buffer("frequencies", make.tensor(matrix))
+                self.frequencies = make.tensor(matrix)
                 self.size = part.features
 
     def forward(self, columns: Sequence[Tensor]) -> Tensor:

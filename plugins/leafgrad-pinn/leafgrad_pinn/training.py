@@ -22,6 +22,7 @@ from leafgrad_pinn.stages import Stage, Worker
 from leafgrad_pinn.trainee import Trainee
 
 EVERY = 5.0  # seconds between two checkpoints
+DENSE = 500  # calls whose terms all go into the history; later ones, only with the error
 LOOK = 25  # calls of a worker between two looks at the error, and two states to return to
 
 Score = Callable[[System], dict[str, float]]
@@ -117,7 +118,7 @@ class Training:
             if wrong:
                 self._go_back(worker, good, f"{', '.join(wrong)} at step {worker.done}")
                 return
-            if look or calls < LOOK:
+            if look or calls < DENSE:
                 self._note(number, worker, terms, look)
                 good = self._state(worker) if look else good
             with suppress(OSError):
