@@ -86,9 +86,7 @@ class RAD(Redraw):
                 batches[index] = {"points": points[self.choose(trainee, index, points, n, rng)]}
         return batches
 
-    def choose(
-        self, trainee: Trainee, index: int, points: Array, n: int, rng: np.random.Generator
-    ) -> Array:
+    def choose(self, trainee: Trainee, index: int, points: Array, n: int, rng: np.random.Generator) -> Array:
         """The indices of n of the candidates."""
         sizes = []
         for part in np.array_split(points, max(1, len(points) // 4096)):

@@ -39,8 +39,7 @@ class Named:
         names = list(known)
         if unknown := [name for name in self.parameters if name not in names]:
             raise ValueError(
-                f"{what}: there is no field or coordinate {', '.join(map(repr, unknown))}; "
-                f"there are {', '.join(names)}"
+                f"{what}: there is no field or coordinate {', '.join(map(repr, unknown))}; there are {', '.join(names)}"
             )
 
     def __call__(self, values: Mapping[str, Any]) -> Any:

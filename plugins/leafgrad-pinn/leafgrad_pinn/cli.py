@@ -39,7 +39,9 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--quick", action="store_true", help="less training, at most a minute")
     run.add_argument("--seeds", type=int, default=1, help="how many seeds (default: 1)")
     run.add_argument("--dtype", choices=["float32", "float64"], default="float64")
-    run.add_argument("--out", type=Path, help="folder for checkpoints, history, solution and picture (default: runs/NAME)")
+    run.add_argument(
+        "--out", type=Path, help="folder for checkpoints, history, solution and picture (default: runs/NAME)"
+    )
     run.add_argument("--resume", action="store_true", help="go on from the checkpoints in --out")
     return made
 

@@ -68,7 +68,9 @@ def decode(saved: Any) -> Any:
         return {name: decode(part) for name, part in saved["dict"].items()}
     if "field" in saved:
         parts = {name: decode(saved[name]) for name in ("domain", "net", "initial", "boundary")}
-        return Field(saved["field"], parts["domain"], parts["net"], initial=parts["initial"], boundary=parts["boundary"])
+        return Field(
+            saved["field"], parts["domain"], parts["net"], initial=parts["initial"], boundary=parts["boundary"]
+        )
     if "domain" in saved:
         return Domain(decode(saved["domain"]), decode(saved["time"]))
     if "start" in saved:
@@ -125,7 +127,8 @@ class Program:
         signature = inspect.signature(function).parameters.values()
         parameters = [p.name for p in signature if p.default is p.empty]
         traced = leafgrad.trace(
-            lambda *args: as_tensor(function(*args), args), *[leafgrad.zeros((), dtype=leafgrad.float64)] * len(parameters)
+            lambda *args: as_tensor(function(*args), args),
+            *[leafgrad.zeros((), dtype=leafgrad.float64)] * len(parameters),
         )
         if len(traced.inputs) != len(parameters):
             raise ValueError(f"save: {function}: expected a function of its parameters alone; it uses other tensors")

@@ -76,9 +76,7 @@ class Domain:
             return points[keep(points)]
         return filled(n, draw, keep, f"{type(self.shape).__name__}: no points inside were found")[0]
 
-    def boundary(
-        self, n: int, edges: Iterable[str], sampler: str, rng: np.random.Generator
-    ) -> tuple[Array, Array]:
+    def boundary(self, n: int, edges: Iterable[str], sampler: str, rng: np.random.Generator) -> tuple[Array, Array]:
         """Points on the named edges and their outward unit normals in space: float64 (n, d), (n, k).
 
         The pieces get points in proportion to their length or area, at least one each; what belongs to none, none.
@@ -118,7 +116,9 @@ class Domain:
         outside = ~self.inside(points)
         if outside.any():
             first = dict(zip(self.names, points[outside][0].tolist(), strict=True))
-            raise ValueError(f"{what}: expected points inside {self}, got {outside.sum()} outside, the first at {first}")
+            raise ValueError(
+                f"{what}: expected points inside {self}, got {outside.sum()} outside, the first at {first}"
+            )
 
     def _pieces(self, edge: str) -> Sequence[Piece]:
         return self.shape.edges[edge] if self.shape else ()

@@ -147,6 +147,4 @@ def moved(parameters: Parameters, step: Tensor) -> Parameters:
     """Parameters plus a flat step (columns,)."""
     sizes = [p.numel() for p in parameters.values()]
     parts = step.split(sizes)
-    return {
-        name: p + part.reshape(p.shape) for (name, p), part in zip(parameters.items(), parts, strict=True)
-    }
+    return {name: p + part.reshape(p.shape) for (name, p), part in zip(parameters.items(), parts, strict=True)}

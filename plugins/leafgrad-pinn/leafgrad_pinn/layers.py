@@ -122,7 +122,11 @@ class Inputs(nn.Module):
         self, names: Sequence[str], bounds: Array, embed: Periodic | Fourier | Sequence[Any] | None, make: Maker
     ) -> None:
         super().__init__()
-        self.names, self.middle, self.half = list(names), [float(v) for v in bounds.mean(1)], (np.ptp(bounds, axis=1) / 2).tolist()
+        self.names, self.middle, self.half = (
+            list(names),
+            [float(v) for v in bounds.mean(1)],
+            (np.ptp(bounds, axis=1) / 2).tolist(),
+        )
         parts = [] if embed is None else list(embed) if isinstance(embed, Sequence) else [embed]
         self.harmonics: dict[str, int] = {}
         self.register_buffer("frequencies", None)

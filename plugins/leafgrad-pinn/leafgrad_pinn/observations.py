@@ -35,7 +35,9 @@ class Data(Condition):
         self.values = {key: np.asarray(v, dtype=np.float64).reshape(-1) for key, v in values.items()}
         arrays = {**self.coordinates, **self.values}
         if len({len(array) for array in arrays.values()}) != 1 or not self.values:
-            raise ValueError(f"{name}: expected arrays of one length, got { {key: len(a) for key, a in arrays.items()} }")
+            raise ValueError(
+                f"{name}: expected arrays of one length, got { {key: len(a) for key, a in arrays.items()} }"
+            )
         if wrong := [key for key, array in arrays.items() if not np.isfinite(array).all()]:
             raise ValueError(f"{name}: expected finite numbers, got nan or inf in {', '.join(wrong)}")
         super().__init__(len(next(iter(arrays.values()))), "uniform", weight, name)

@@ -27,6 +27,8 @@ def draw(solution: Solution, path: Path, slices: dict[str, Any]) -> None:
         raise ValueError(f"plot: expected one or two coordinates, got {', '.join(names)}")
     if unknown := set(slices) - set(names):
         raise ValueError(f"plot: slices: expected {' or '.join(names)}, got {', '.join(sorted(unknown))}")
+    if slices and len(names) == 1:
+        raise ValueError("plot: slices: expected two coordinates, got one, which is drawn as a curve anyway")
     values = on_grid(solution, axes)
     columns = 1 + (solution.reference is not None) + bool(slices)
     rows = len(values) + bool(solution.run.history)
@@ -38,7 +40,14 @@ def draw(solution: Solution, path: Path, slices: dict[str, Any]) -> None:
         panels = iter(range(columns))
         show(figure, figure.add_subplot(spec[row, next(panels)]), axes, value, name, "RdBu_r")
         if truth is not None:
-            show(figure, figure.add_subplot(spec[row, next(panels)]), axes, np.abs(value - truth), f"|error of {name}|", "magma")
+            show(
+                figure,
+                figure.add_subplot(spec[row, next(panels)]),
+                axes,
+                np.abs(value - truth),
+                f"|error of {name}|",
+                "magma",
+            )
         if slices:
             cuts(figure.add_subplot(spec[row, columns - 1]), axes, value, truth, name, slices)
     if solution.run.history:
@@ -82,7 +91,9 @@ def show(figure: Figure, panel: Axes, axes: dict[str, Array], value: Array, titl
     shown = value if second == names[0] else value.T
     limit = float(np.nanmax(np.abs(value)))
     scale = {"vmin": -limit, "vmax": limit} if colours == "RdBu_r" and limit > 0 else {}
-    image = panel.pcolormesh(axes[first], axes[second], shown, cmap=colours, shading="nearest", rasterized=True, **scale)
+    image = panel.pcolormesh(
+        axes[first], axes[second], shown, cmap=colours, shading="nearest", rasterized=True, **scale
+    )
     panel.set(xlabel=first, ylabel=second, title=title)
     figure.colorbar(image, ax=panel)
 
@@ -93,7 +104,7 @@ def cuts(
     """The field along lines, with the reference dashed."""
     names = list(axes)
     for fixed, places in slices.items():
-        (along,) = [other for other in names if other != fixed] or [fixed]
+        (along,) = [other for other in names if other != fixed]
         for number, place in enumerate(places):
             index = int(np.abs(axes[fixed] - place).argmin())
             colour, at = f"C{number}", (names.index(fixed), index)

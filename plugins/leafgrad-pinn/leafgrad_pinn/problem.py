@@ -36,10 +36,7 @@ class Problem:
     """
 
     def __init__(
-        self,
-        fields: Field | Sequence[Field],
-        conditions: Sequence[Condition],
-        unknowns: Sequence[Unknown] = (),
+        self, fields: Field | Sequence[Field], conditions: Sequence[Condition], unknowns: Sequence[Unknown] = ()
     ) -> None:
         self.fields = [fields] if isinstance(fields, Field) else list(fields)
         self.conditions, self.unknowns = list(conditions), list(unknowns)
@@ -93,7 +90,9 @@ class Problem:
                     f"got {', '.join(sorted(extra))}"
                 )
             if missing := [other.name for other in field.shared if other not in self.fields]:
-                raise ValueError(f"Problem: fields: {field.name} shares its network with {', '.join(missing)}: add them")
+                raise ValueError(
+                    f"Problem: fields: {field.name} shares its network with {', '.join(missing)}: add them"
+                )
             if field.name in self.domain.names:
                 raise ValueError(f"Field {field.name!r}: expected a name other than a coordinate's")
 
@@ -216,5 +215,3 @@ def on_device(batches: Sequence[Batch], dtype: Any, device: Any) -> list[Tensors
         {key: leafgrad.tensor(np.ascontiguousarray(v), dtype=dtype, device=device) for key, v in batch.items()}
         for batch in batches
     ]
-
-

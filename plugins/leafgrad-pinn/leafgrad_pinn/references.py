@@ -136,7 +136,9 @@ def schroedinger(*, modes: int = 1024, nx: int = 256, nt: int = 101, real: str =
     return spectral(equation, -5, 5, np.pi / 2, modes, 4000, nx, nt, lambda h: {real: h.real, imag: h.imag})
 
 
-def kuramoto_sivashinsky(*, stop: float = 0.1, modes: int = 512, nx: int = 256, nt: int = 101, field: str = "u") -> Reference:
+def kuramoto_sivashinsky(
+    *, stop: float = 0.1, modes: int = 512, nx: int = 256, nt: int = 101, field: str = "u"
+) -> Reference:
     """u_t + a u u_x + b u_xx + c u_xxxx = 0, periodic on [0, 2 pi], u(x, 0) = cos x (1 + sin x).
 
     a = 100/16, b = 100/16^2, c = 100/16^4; t in [0, ``stop``]. Chaotic: errors grow with time.

@@ -196,7 +196,9 @@ class Errors:
     __repr__ = __str__
 
 
-def evaluate(modules: Sequence[Surrogate], domain: Domain, columns: Sequence[Array], check: bool = True) -> dict[str, Array]:
+def evaluate(
+    modules: Sequence[Surrogate], domain: Domain, columns: Sequence[Array], check: bool = True
+) -> dict[str, Array]:
     """Each field at points, given as an array for each coordinate of one shape: float64 of that shape."""
     parameter = next(iter(modules[0].parameters()))
     shape = columns[0].shape

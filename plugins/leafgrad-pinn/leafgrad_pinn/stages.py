@@ -18,10 +18,14 @@ class Worker(ABC):
 
     Attributes:
         done: how many steps are done.
+        calls: how often ``advance`` was called.
+        look: calls between two checkpoints and looks at the error.
         reason: why it stopped, in words; None while it goes on.
     """
 
     done = 0
+    calls = 0
+    look = 10
     reason: str | None = None
 
     @abstractmethod
@@ -30,11 +34,11 @@ class Worker(ABC):
 
     def state_dict(self) -> dict[str, Any]:
         """What a worker that goes on from here needs, besides the trainee."""
-        return {"done": self.done, "reason": self.reason}
+        return {"done": self.done, "calls": self.calls, "reason": self.reason}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from there."""
-        self.done, self.reason = state["done"], state["reason"]
+        self.done, self.calls, self.reason = state["done"], state["calls"], state["reason"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,8 @@ class Adam(Stage):
 
 
 class AdamWorker(Worker):
+    look = 200
+
     def __init__(self, stage: Adam, trainee: Trainee, number: int) -> None:
         self.stage, self.trainee, self.number = stage, trainee, number
         parameters = list(trainee.system.parameters())

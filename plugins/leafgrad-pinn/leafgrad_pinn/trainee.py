@@ -36,9 +36,7 @@ class Trainee:
     def take(self, batches: list[Tensors]) -> None:
         """Go on with other points, of weight 1."""
         self.batches = batches
-        self.weights = [
-            leafgrad.ones(len(batch["points"]), dtype=self.dtype, device=self.device) for batch in batches
-        ]
+        self.weights = [leafgrad.ones(len(batch["points"]), dtype=self.dtype, device=self.device) for batch in batches]
 
     def losses(
         self, batches: Sequence[Tensors], weights: Sequence[Tensor], parameters: Parameters | None = None
@@ -68,10 +66,15 @@ class Trainee:
 
     def state_dict(self) -> dict[str, Any]:
         """Networks, unknowns, points and weights."""
-        return {"system": self.system.state_dict(), "batches": self.batches, "weights": self.weights, "notes": self.notes}
+        return {
+            "system": self.system.state_dict(),
+            "batches": self.batches,
+            "weights": self.weights,
+            "notes": self.notes,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take over what ``state_dict`` gave."""
         self.system.load_state_dict(state["system"])
-        self.batches = [dict(batch) for batch in state["batches"]]
-        self.weights, self.notes = list(state["weights"]), dict(state["notes"])
+        self.batches = [{name: t.clone() for name, t in batch.items()} for batch in state["batches"]]
+        self.weights, self.notes = [weight.clone() for weight in state["weights"]], dict(state["notes"])

@@ -21,9 +21,8 @@ from leafgrad_pinn.problem import Problem, System
 from leafgrad_pinn.stages import Stage, Worker
 from leafgrad_pinn.trainee import Trainee
 
-EVERY = 5.0  # seconds between two checkpoints
 DENSE = 500  # calls whose terms all go into the history; later ones, only with the error
-LOOK = 25  # calls of a worker between two looks at the error, and two states to return to
+WARM = 4  # calls after which a compiled function runs as a program
 
 Score = Callable[[System], dict[str, float]]
 
@@ -78,7 +77,9 @@ class Training:
                 if number < len(self.reasons):
                     continue
                 worker = self._worker(stage, number)
-                with tqdm(total=stage.steps, initial=worker.done, desc=f"seed {self.seed} {type(stage).__name__}") as bar:
+                with tqdm(
+                    total=stage.steps, initial=worker.done, desc=f"seed {self.seed} {type(stage).__name__}"
+                ) as bar:
                     self._stage(worker, number, bar, interrupts)
                 if interrupts.received:
                     self._save(number, worker)
@@ -90,47 +91,45 @@ class Training:
                     return
 
     def _worker(self, stage: Stage, number: int) -> Worker:
-        """A worker at its start, or where the checkpoint was. Compiled functions run once before, uncompiled:
-        all calls that count, resumed or not, are then of the same programs, and give the same bits."""
+        """A worker at its start, or where the checkpoint was, whose compiled functions have become programs."""
         worker = stage.start(self.trainee, number)
-        before = copied(self.trainee.state_dict()), copied(worker.state_dict())
-        worker.advance()
-        self.trainee.load_state_dict(before[0])
-        worker.load_state_dict(before[1])
+        before = self._state(worker)
+        for _ in range(WARM):
+            worker.advance()
+        self._put(worker, before)
         if self.saved is not None and self.saved["number"] == number and self.saved["worker"] is not None:
-            worker.load_state_dict(self.saved["worker"])
-            self.trainee.load_state_dict(self.saved["trainee"])
+            self._put(worker, self.saved)
         return worker
 
     def _stage(self, worker: Worker, number: int, bar: Any, interrupts: Interrupts) -> None:
         good = self._state(worker)
-        calls, saved = 0, time.perf_counter()
         while worker.reason is None and not interrupts.received:
             begin, done = time.perf_counter(), worker.done
             terms = worker.advance()
             self.seconds += time.perf_counter() - begin
-            calls += 1
+            worker.calls += 1
             wrong = [f"{name} is {term}" for name, term in zip(self.problem.names, terms, strict=True)
                      if not math.isfinite(term)]  # fmt: skip
-            look = calls % LOOK == 0 or worker.reason is not None
+            look = worker.calls % worker.look == 0 or worker.reason is not None
             if not wrong and look and not finite(self.trainee.system):
                 wrong = ["a weight of the network is not finite"]
             if wrong:
                 self._go_back(worker, good, f"{', '.join(wrong)} at step {worker.done}")
                 return
-            if look or calls < DENSE:
+            if look or worker.calls < DENSE:
                 self._note(number, worker, terms, look)
-                good = self._state(worker) if look else good
+            if look:
+                good = self._state(worker)
+                self._save(number, worker)
             with suppress(OSError):
                 bar.set_postfix(self._shown(terms), refresh=False)
                 bar.update(worker.done - done)
-            if time.perf_counter() - saved > EVERY:
-                self._save(number, worker)
-                saved = time.perf_counter()
 
     def _shown(self, terms: Sequence[float]) -> dict[str, str]:
         shown = {name: f"{term:.1e}" for name, term in zip(self.problem.names, terms, strict=True)}
-        errors = {name: f"{v:.1e}" for name, v in self.rows[-1].items() if name.startswith("error ")} if self.rows else {}
+        errors = (
+            {name: f"{v:.1e}" for name, v in self.rows[-1].items() if name.startswith("error ")} if self.rows else {}
+        )
         return {**shown, **errors}
 
     def _note(self, number: int, worker: Worker, terms: Sequence[float], look: bool) -> None:
@@ -142,9 +141,12 @@ class Training:
         self.rows.append(row)
 
     def _go_back(self, worker: Worker, good: dict[str, Any], what: str) -> None:
-        worker.load_state_dict(good["worker"])
-        self.trainee.load_state_dict(good["trainee"])
+        self._put(worker, good)
         worker.reason = f"{what}: went back to the state after step {worker.done}"
+
+    def _put(self, worker: Worker, state: dict[str, Any]) -> None:
+        worker.load_state_dict(state["worker"])
+        self.trainee.load_state_dict(state["trainee"])
 
     def _state(self, worker: Worker) -> dict[str, Any]:
         return {"trainee": copied(self.trainee.state_dict()), "worker": copied(worker.state_dict())}
@@ -186,7 +188,9 @@ def finite(system: System) -> bool:
 
 def describe(problem: Problem) -> str:
     """What must be the same in a resumed run, as far as it can be told from outside functions."""
-    conditions = [f"{name}: {c.n} {c.sampler} x {c.weight:g}" for name, c in zip(problem.names, problem.conditions, strict=True)]
+    conditions = [
+        f"{name}: {c.n} {c.sampler} x {c.weight:g}" for name, c in zip(problem.names, problem.conditions, strict=True)
+    ]
     return f"{problem.fields} {conditions} {problem.unknowns}"
 
 
@@ -206,4 +210,3 @@ def write(path: Path, text: str) -> None:
     new = path.with_name(f".{path.name}.new")
     new.write_text(text, encoding="utf-8")
     os.replace(new, path)
-

@@ -23,7 +23,9 @@ class Unknown:
 
     def __init__(self, name: str, value: float, positive: bool = False) -> None:
         if not math.isfinite(value) or (positive and value <= 0):
-            raise ValueError(f"Unknown {name!r}: value: expected a {'positive' if positive else 'finite'} number, got {value}")
+            raise ValueError(
+                f"Unknown {name!r}: value: expected a {'positive' if positive else 'finite'} number, got {value}"
+            )
         self.name, self.value, self.positive = name, float(value), positive
         self.raw = math.log(value) if positive else float(value)
         self.tensor: Tensor | None = None  # while residuals are computed

@@ -28,14 +28,26 @@ def data(x, **values):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: pinn.Problem(field(), [pinn.Interior(lambda v: v)]), "there is no field or coordinate 'v'; there are u, x, t"),
+        (
+            lambda: pinn.Problem(field(), [pinn.Interior(lambda v: v)]),
+            "there is no field or coordinate 'v'; there are u, x, t",
+        ),
         (lambda: pinn.Problem(field(), [pinn.Dirichlet(0, field="v")]), "field: expected one of u, got 'v'"),
-        (lambda: pinn.Problem(field(), [pinn.Dirichlet(0, "left")]), r"expected edges of the domain \(x_min, x_max\), got left"),
+        (
+            lambda: pinn.Problem(field(), [pinn.Dirichlet(0, "left")]),
+            r"expected edges of the domain \(x_min, x_max\), got left",
+        ),
         (lambda: pinn.Problem(field(X), [pinn.Initial(0)]), "the domain has no time"),
         (lambda: pinn.Problem(field(), [data(np.array([0.5, 1.5]))]), "data: expected points inside .* 1 outside"),
         (lambda: pinn.Problem(field(), [data(np.array([0.5]), v=np.zeros(1))]), "expected one of u, got 'v'"),
-        (lambda: pinn.Problem(field(), [pinn.Interior(lambda u: u.x.sum(), n=8)]), r"interior: expected one number for each"),
-        (lambda: pinn.Problem(field(), [pinn.Interior(lambda u: u[:, None], n=8)]), r"shape \(5,\), got shape \(5, 1\)"),
+        (
+            lambda: pinn.Problem(field(), [pinn.Interior(lambda u: u.x.sum(), n=8)]),
+            r"interior: expected one number for each",
+        ),
+        (
+            lambda: pinn.Problem(field(), [pinn.Interior(lambda u: u[:, None], n=8)]),
+            r"shape \(5,\), got shape \(5, 1\)",
+        ),
         (lambda: pinn.Problem(field(), [pinn.Interior(lambda u: 0.0, n=8)]), "got float"),
         (lambda: pinn.Problem(field(), [pinn.Interior(lambda u: None, n=8)]), "got NoneType"),
         (
@@ -49,8 +61,14 @@ def data(x, **values):
         (lambda: field(RING, boundary=pinn.Hard(0)), "the domain has no edges"),
         (lambda: field(pinn.LShape(), boundary=pinn.Hard(0)), "no smooth distance function"),
         (lambda: pinn.Problem(field(RING), [HEAT]), "nothing makes it periodic in x"),
-        (lambda: pinn.Problem(field(net=pinn.MLP(4, 1, embed=pinn.Periodic(x=1))), [HEAT]), "x is not periodic in the domain"),
-        (lambda: pinn.Problem(field(net=pinn.MLP(4, 1, embed=pinn.Periodic(y=1))), [HEAT]), "y is not periodic in the domain"),
+        (
+            lambda: pinn.Problem(field(net=pinn.MLP(4, 1, embed=pinn.Periodic(x=1))), [HEAT]),
+            "x is not periodic in the domain",
+        ),
+        (
+            lambda: pinn.Problem(field(net=pinn.MLP(4, 1, embed=pinn.Periodic(y=1))), [HEAT]),
+            "y is not periodic in the domain",
+        ),
         (lambda: pinn.Problem(field(RING), [pinn.Wrap("t")]), "expected a periodic coordinate"),
         (lambda: pinn.Problem([field(), field()], [HEAT]), "expected different names, got u, u"),
         (lambda: pinn.Problem(field(), []), "expected fields and conditions"),

@@ -31,14 +31,14 @@ def test_etdrk4_solves_a_linear_equation_exactly():
 
 def test_burgers_satisfies_its_equation():
     nu = 0.05
-    found = references.burgers(nu, nx=401, nt=401)
+    found = references.burgers(nu, nx=201, nt=201)
     u, x, t = found.fields["u"], found.axes["x"], found.axes["t"]
     h, k = x[1] - x[0], t[1] - t[0]
     u_t = (u[1:-1, 2:] - u[1:-1, :-2]) / (2 * k)
     u_x = (u[2:, 1:-1] - u[:-2, 1:-1]) / (2 * h)
     u_xx = (u[2:, 1:-1] - 2 * u[1:-1, 1:-1] + u[:-2, 1:-1]) / h**2
     residual = u_t + u[1:-1, 1:-1] * u_x - nu * u_xx
-    assert np.abs(residual).max() < 2e-3  # of the differences
+    assert np.abs(residual).max() < 8e-3  # of the differences
     assert np.abs(u[[0, -1]]).max() < 1e-12
     assert np.abs(u[:, 0] + np.sin(np.pi * x)).max() < 1e-12
 
@@ -51,9 +51,9 @@ def test_the_floor_of_burgers_rises_where_its_quadrature_fails():
 @pytest.mark.parametrize(
     ("make", "floor"),
     [
-        (lambda modes: references.allen_cahn(modes=modes, nx=64, nt=5), 3e-4),
+        (lambda modes: references.allen_cahn(modes=modes, nx=64, nt=5), 1e-3),
         (lambda modes: references.kdv(modes=modes, nx=64, nt=5), 1e-3),
-        (lambda modes: references.schroedinger(modes=modes, nx=64, nt=5), 3e-4),
+        (lambda modes: references.schroedinger(modes=modes, nx=64, nt=5), 1e-3),
         (lambda modes: references.kuramoto_sivashinsky(modes=modes, nx=64, nt=5), 1e-6),
     ],
 )
