@@ -1,4 +1,4 @@
-"""Poisson's equation on the unit square, by Gauss-Newton: u_xx + u_yy = -2 pi^2 sin(pi x) sin(pi y), u = 0 on the edges.
+"""Poisson's equation on a square, by Gauss-Newton: u_xx + u_yy = -2 pi^2 sin(pi x) sin(pi y), u = 0 on the edges.
 
 leafgrad pinn run poisson_2d            # 1e-7 within a minute
 leafgrad pinn run poisson_2d --quick

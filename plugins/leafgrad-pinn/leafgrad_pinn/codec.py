@@ -1,4 +1,4 @@
-"""Fields and what they are made of as dicts, lists, numbers and strings, and back. Nothing is executed that was saved."""
+"""Fields and what they are made of, as dicts, lists, numbers and strings, and back. Nothing saved is executed."""
 
 from __future__ import annotations
 
@@ -113,8 +113,8 @@ class Program:
 
     Args:
         parameters: its parameters' names.
-        equations: op, inputs and parameters each. Inputs are ``["value", i]``, the i-th of parameters and results before,
-            or ``["number", v]``.
+        equations: op, inputs and parameters each. Inputs are ``["value", i]``, the i-th of parameters and earlier
+            results, or ``["number", v]``.
         result: an input like those.
     """
 
@@ -126,7 +126,8 @@ class Program:
         """That of a function of tensors. ValueError if it is not made of known ops, or treats points differently."""
         signature = inspect.signature(function).parameters.values()
         parameters = [p.name for p in signature if p.default is p.empty]
-        traced = leafgrad.trace(
+        record: Callable[..., Any] = vars(leafgrad)["trace"]  # a submodule has its name, which confuses type checkers
+        traced = record(
             lambda *args: as_tensor(function(*args), args),
             *[leafgrad.zeros((), dtype=leafgrad.float64)] * len(parameters),
         )

@@ -58,7 +58,7 @@ class Domain:
         return within
 
     def interior(self, n: int, sampler: str, rng: np.random.Generator) -> Array:
-        """Points inside, float64 (n, d). A grid has as many of its points as lie inside, of about n in the bounding box.
+        """Points inside, float64 (n, d). Of a grid of about n points in the bounding box, those inside.
 
         In shapes other than boxes, points of the bounding box are drawn until n of them are inside.
         """
@@ -170,7 +170,7 @@ def measure(piece: Piece) -> float:
 def filled(
     n: int, draw: Callable[[int], tuple[Array, Array]], keep: Callable[[Array], Array], empty: str
 ) -> tuple[Array, Array]:
-    """n pairs of rows that ``keep`` accepts of the first, drawn as often as it takes; ValueError(empty) if none come."""
+    """n pairs of rows, ``keep`` accepting the first, drawn until there are n; ValueError(empty) if none come."""
     kept: list[tuple[Array, Array]] = []
     count = 0
     for _ in range(TRIES):

@@ -28,8 +28,8 @@ class Spectral:
 def solve(equation: Spectral, stop: float, steps: int, every: int) -> Array:
     """The field at 0 and every so many steps up to ``stop``: complex (steps / every + 1, m).
 
-    Source: Kassam and Trefethen (2005), "Fourth-order time-stepping for stiff PDEs", SIAM J. Sci. Comput. 26, 1214: their
-    ETDRK4, its coefficients by means over a circle of the complex plane.
+    Source: Kassam and Trefethen (2005), "Fourth-order time-stepping for stiff PDEs", SIAM J. Sci. Comput. 26,
+    1214: their ETDRK4, its coefficients by means over a circle of the complex plane.
     """
     h = stop / steps
     linear = equation.linear

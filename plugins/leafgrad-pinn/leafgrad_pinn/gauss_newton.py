@@ -14,22 +14,22 @@ from leafgrad_pinn.stages import Stage, Worker
 from leafgrad_pinn.trainee import Parameters, Trainee
 
 LARGEST = 2**28  # elements of a Jacobian: 2 GiB in float64
-SCALE = 1e-2
+SCALE = 1e-2  # of the largest column's norm, added to all: small columns must not make long steps
 FACTORS = (0.01, 0.1, 1.0, 10.0, 1e2, 1e3, 1e4, 1e6, 1e8)
 
 
 @dataclass(frozen=True)
 class GaussNewton(Stage):
-    """Steps d that minimise |r + J d|^2 + mu |d|^2, r the residuals at all points, J their Jacobian by parameters.
+    """Steps d that minimise |r + J d|^2 + mu |D d|^2, r the residuals at all points, J their Jacobian by parameters.
 
-    For squared residuals this is the energy natural gradient (Mueller and Zeinhofer 2023, arXiv 2302.13163) as well
-    as Levenberg's method; mu falls tenfold where that lowers the loss more, and grows until the loss falls. Dense: J has
-    a row for each residual and a column for each parameter, and a step costs O(rows columns^2). float64 is what
-    it is for.
+    For squared residuals this is the energy natural gradient (Mueller and Zeinhofer 2023, arXiv 2302.13163) as well as
+    the Levenberg-Marquardt method (Marquardt 1963); D has the norms of J's columns, small ones raised. Each step tries
+    smaller mu first, and takes the one that lowers the loss most. Dense: J has a row for each residual and a column for
+    each parameter, and a step costs O(rows columns^2). For float64.
 
     Args:
         steps: how many.
-        damping: mu at first, in units of the largest singular value of J, squared.
+        damping: mu at first, in units of the largest singular value of J / D, squared.
         tolerance: stop when ten steps lower the loss by less than this part of it.
         points: ``Fresh(...)`` or ``RAD(...)`` for new points now and then.
     """
@@ -50,8 +50,8 @@ class GaussNewtonWorker(Worker):
         rows = sum(len(batch["points"]) for batch in trainee.batches)
         if rows * columns > LARGEST:
             raise ValueError(
-                f"GaussNewton: the Jacobian has {rows} rows, one for each point, and {columns} columns: expected at most "
-                f"{LARGEST} elements; take fewer points, a smaller network, or LBFGS"
+                f"GaussNewton: the Jacobian has {rows} rows (points) and {columns} columns (parameters): expected at "
+                f"most {LARGEST} elements; take fewer points, a smaller network, or LBFGS"
             )
 
         @leafgrad.compile
@@ -124,7 +124,7 @@ class GaussNewtonWorker(Worker):
 
 
 def rows_of(trainee: Trainee, parameters: Parameters, batches: list[Tensors], weights: list[Tensor]) -> Tensor:
-    """The Jacobian of all weighted residuals by all parameters, and the residuals as the last column: (rows, columns + 1).
+    """The Jacobian of all weighted residuals, and these as the last column: (rows, columns + 1).
 
     The sum of the squares of the last column is the loss.
     """

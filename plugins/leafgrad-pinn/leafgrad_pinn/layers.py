@@ -78,7 +78,8 @@ class Dense(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         weight = self.weight if self.scale is None else self.weight * leafgrad.exp(self.scale)
-        return x @ weight + self.bias
+        result: Tensor = x @ weight + self.bias
+        return result
 
 
 @dataclass(frozen=True, init=False)
@@ -122,11 +123,8 @@ class Inputs(nn.Module):
         self, names: Sequence[str], bounds: Array, embed: Periodic | Fourier | Sequence[Any] | None, make: Maker
     ) -> None:
         super().__init__()
-        self.names, self.middle, self.half = (
-            list(names),
-            [float(v) for v in bounds.mean(1)],
-            (np.ptp(bounds, axis=1) / 2).tolist(),
-        )
+        self.names, self.middles = list(names), [float(v) for v in bounds.mean(1)]
+        self.radii = [float(v) for v in np.ptp(bounds, axis=1) / 2]
         parts = [] if embed is None else list(embed) if isinstance(embed, Sequence) else [embed]
         self.harmonics: dict[str, int] = {}
         self.register_buffer("frequencies", None)
@@ -149,8 +147,8 @@ class Inputs(nn.Module):
 
     def forward(self, columns: Sequence[Tensor]) -> Tensor:
         features = []
-        for name, middle, half, column in zip(self.names, self.middle, self.half, columns, strict=True):
-            scaled = (column - middle) / half
+        for name, middle, radius, column in zip(self.names, self.middles, self.radii, columns, strict=True):
+            scaled = (column - middle) / radius
             if name in self.harmonics:
                 angles = [math.pi * k * scaled for k in range(1, self.harmonics[name] + 1)]
                 features += [f(angle) for angle in angles for f in (leafgrad.cos, leafgrad.sin)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from leafgrad_pinn.references import Reference
@@ -90,9 +91,9 @@ def show(figure: Figure, panel: Axes, axes: dict[str, Array], value: Array, titl
     first, second = names if names[1] != "t" else names[::-1]
     shown = value if second == names[0] else value.T
     limit = float(np.nanmax(np.abs(value)))
-    scale = {"vmin": -limit, "vmax": limit} if colours == "RdBu_r" and limit > 0 else {}
+    scale = Normalize(-limit, limit) if colours == "RdBu_r" and limit > 0 else None
     image = panel.pcolormesh(
-        axes[first], axes[second], shown, cmap=colours, shading="nearest", rasterized=True, **scale
+        axes[first], axes[second], shown, cmap=colours, shading="nearest", rasterized=True, norm=scale
     )
     panel.set(xlabel=first, ylabel=second, title=title)
     figure.colorbar(image, ax=panel)

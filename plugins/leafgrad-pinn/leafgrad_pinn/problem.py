@@ -27,7 +27,7 @@ class Problem:
 
     Args:
         fields: a field, or several.
-        conditions: what shall hold, each at points of its own. Their mean squares, times their weights, add up to the loss.
+        conditions: what shall hold, each at points of its own. Their mean squares, times weights, add up to the loss.
         unknowns: numbers in the conditions that are solved for too.
 
     Raises:
@@ -172,7 +172,7 @@ class System(nn.Module):
         condition, label = self.conditions[index], self.labels[index]
         points = self.points(batch["points"], batch.get("normals"))
         opposite = self.points(batch["opposite"]) if "opposite" in batch else None
-        with bound(self.unknowns, self.numbers):
+        with bound(self.unknowns, list(self.numbers)):
             extra: dict[str, Any] = {**batch}
             if opposite is not None:
                 extra["opposite"] = self.values(opposite)

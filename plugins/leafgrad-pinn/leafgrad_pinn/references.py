@@ -72,9 +72,9 @@ def exact(domain: Any, *, points: int | Mapping[str, int] = 101, **fields: Calla
 
 
 def burgers(nu: float = 0.01 / np.pi, *, nx: int = 257, nt: int = 101, field: str = "u") -> Reference:
-    """u_t + u u_x = nu u_xx on [-1, 1] x [0, 1], u(x, 0) = -sin(pi x), u(-1, t) = u(1, t) = 0, by the Cole-Hopf transform.
+    """u_t + u u_x = nu u_xx on [-1, 1] x [0, 1], u(x, 0) = -sin(pi x), u = 0 at both ends, by the Cole-Hopf transform.
 
-    Its Gaussian integrals are Gauss-Hermite sums; the floor compares 200 nodes with 140. Below nu of about 1e-3 it rises.
+    Its Gaussian integrals are Gauss-Hermite sums; the floor compares 200 nodes with 140; it rises below nu = 1e-3.
     Source: Cole (1951), Q. Appl. Math. 9, 225; Hopf (1950), Commun. Pure Appl. Math. 3, 201.
     """
     x, t = np.linspace(-1, 1, nx), np.linspace(0, 1, nt)
@@ -173,7 +173,7 @@ def spectral(
     nt: int,
     fields: Callable[[Array], dict[str, Array]],
 ) -> Reference:
-    """A reference by Fourier modes in space and ETDRK4 in time, at nx points, the right end not among them, and nt moments.
+    """A reference by Fourier modes in space and ETDRK4 in time, at nx points without the right end, and nt moments.
 
     The floor is the sum of what half the modes and half the steps change.
     """

@@ -32,11 +32,14 @@ def unit(sampler: str, n: int, dim: int, rng: np.random.Generator) -> Array:
     if sampler == "grid":
         m = max(1, round(n ** (1 / dim)))
         axis = (np.arange(m) + 0.5) / m
-        return np.stack(np.meshgrid(*[axis] * dim, indexing="ij"), -1).reshape(-1, dim)
+        grid: Array = np.stack(np.meshgrid(*[axis] * dim, indexing="ij"), -1).reshape(-1, dim)
+        return grid
     if sampler == "sobol":
-        return qmc.Sobol(dim, rng=rng).random_base2(math.ceil(math.log2(max(n, 1))))[:n]
+        sequence: Array = qmc.Sobol(dim, rng=rng).random_base2(math.ceil(math.log2(max(n, 1))))
+        return sequence[:n]
     if sampler == "latin":
-        return qmc.LatinHypercube(dim, rng=rng).random(n)
+        cube: Array = qmc.LatinHypercube(dim, rng=rng).random(n)
+        return cube
     points = rng.random((n, dim))
     if sampler == "stratified":
         points[:, -1] = (rng.permutation(n) + points[:, -1]) / n

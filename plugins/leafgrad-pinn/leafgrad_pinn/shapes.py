@@ -116,7 +116,8 @@ class Box(Shape):
 
     def signed(self, points: Array) -> Array:
         inside = np.maximum(self.bounds[:, 0] - points, points - self.bounds[:, 1])
-        return inside.max(1)
+        distance: Array = inside.max(1)
+        return distance
 
     def vanishing(self, columns: Mapping[str, Tensor], edges: Sequence[str]) -> Tensor:
         factors = []
@@ -126,7 +127,8 @@ class Box(Shape):
                 factors.append(scale * (columns[name] - low))
             if f"{name}_max" in edges:
                 factors.append(scale * (high - columns[name]))
-        return math.prod(factors[1:], start=factors[0])
+        product: Tensor = math.prod(factors[1:], start=factors[0])
+        return product
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, Box):
@@ -146,7 +148,7 @@ def Interval(name: str, low: float, high: float, periodic: bool = False) -> Box:
 
 
 class Ball(Shape):
-    """A disk, ball or interval around a centre: ``Ball(1.0, x=0, y=0, z=0)``. Its edge is ``sphere``, or as ``edge`` says."""
+    """A disk or ball, ``Ball(1.0, x=0, y=0, z=0)``. Its edge is ``sphere``, or as ``edge`` says."""
 
     def __init__(self, radius: float, edge: str = "sphere", **center: float) -> None:
         if not (math.isfinite(radius) and radius > 0):
@@ -174,7 +176,8 @@ class Ball(Shape):
 
     def vanishing(self, columns: Mapping[str, Tensor], edges: Sequence[str]) -> Tensor:
         squares = [(columns[name] - c) ** 2 for name, c in self.origin.items()]
-        return 1 - sum(squares[1:], start=squares[0]) / self.radius**2
+        factor: Tensor = 1 - sum(squares[1:], start=squares[0]) / self.radius**2
+        return factor
 
     def __repr__(self) -> str:
         center = "".join(f", {name}={c}" for name, c in self.origin.items())
@@ -208,7 +211,8 @@ class Polygon(Shape):
         self.sides = [f"edge{k}" for k in range(len(self.vertices))] if edges is None else list(edges)
         if len(self.names) != 2 or len(self.sides) != len(self.vertices):
             raise ValueError(
-                f"Polygon: expected two names and {len(self.vertices)} edges, got {len(self.names)} and {len(self.sides)}"
+                f"Polygon: expected two names and {len(self.vertices)} edges, got {len(self.names)} names and "
+                f"{len(self.sides)} edges"
             )
         self.starts, self.steps = self.vertices, np.roll(self.vertices, -1, 0) - self.vertices
         ends = self.starts + self.steps
@@ -233,7 +237,8 @@ class Polygon(Shape):
         with np.errstate(divide="ignore", invalid="ignore"):
             x = self.starts[:, 0] + self.steps[:, 0] * offset[..., 1] / self.steps[:, 1]
         inside = (crosses & (points[:, :1] < x)).sum(1) % 2 == 1
-        return np.where(inside, -distance, distance)
+        signed: Array = np.where(inside, -distance, distance)
+        return signed
 
     def __repr__(self) -> str:
         return f"Polygon({self.vertices.tolist()}, {' '.join(self.names)!r}, {self.sides})"
@@ -247,7 +252,7 @@ def LShape(names: str = "x y") -> Polygon:
 class SignedDistance(Shape):
     """Where a function is negative: ``SignedDistance(lambda x, y: x**4 + y**4 - 1, x=(-1, 1), y=(-1, 1))``.
 
-    Its edge is ``boundary``: points where the function is zero, found by Newton's method from points of the box, so they
+    Its edge is ``boundary``: points where the function is zero, by Newton's method from points of the box; they
     are spread evenly only as far as the function is near to a distance.
 
     Args:
@@ -256,7 +261,7 @@ class SignedDistance(Shape):
     """
 
     def __init__(self, function: Callable[..., Array], **sides: tuple[float, float]) -> None:
-        box = Box(**sides)
+        box = Box("", **sides)
         self.function, self.names, self.bounds = function, box.names, box.bounds
         self.edges = {"boundary": [Piece(len(self.names), 1.0, self._place, lambda points: ~np.isnan(points[:, 0]))]}
 

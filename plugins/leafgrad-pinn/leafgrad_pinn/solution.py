@@ -185,7 +185,8 @@ class Errors:
         lines = []
         for name, l2 in self.l2.items():
             floor = self.reference.floor[name]
-            line = f"{name}: relative L2 error {statistics.median(l2):.2e}, largest {statistics.median(self.max[name]):.2e}"
+            line = f"{name}: relative L2 error {statistics.median(l2):.2e}"
+            line += f", largest {statistics.median(self.max[name]):.2e}"
             if len(l2) > 1:
                 line += f" (medians of {len(l2)} seeds; L2 from {min(l2):.1e} to {max(l2):.1e})"
             line += ", at the reference's floor" if self.at_floor(name) else ""

@@ -41,7 +41,8 @@ class Unknown:
         return self.tensor
 
     def __neg__(self) -> Tensor:
-        return -self.current()
+        result: Tensor = -self.current()
+        return result
 
     def __add__(self, other: Any) -> Tensor:
         return apply(operator.add, self, other)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import leafgrad_pinn
 from leafgrad import plugins
 from leafgrad_pinn.cli import main
 
@@ -50,8 +51,10 @@ def test_wrong_names(folder, tmp_path, capsys):
     assert main([*folder, "run"]) == 2
 
 
-def test_the_subcommand_is_found():
-    assert plugins.command("pinn").target == "leafgrad_pinn.cli:main"
+def test_the_hook_names_the_command():
+    (command,) = leafgrad_pinn.leafgrad_cli()
+    assert command.name == "pinn"
+    assert plugins.resolve(command.target) is main
 
 
 @pytest.mark.slow

@@ -252,7 +252,7 @@ def test_what_cannot_be_saved_is_an_error(tmp_path):
     for function in (lambda x: x * scale, lambda x: x - x.mean()):
         u = pinn.Field("u", LINE * pinn.Time("t", 0, 1), pinn.MLP(4, 1), initial=pinn.Hard(function))
         sol = pinn.Problem(u, [pinn.Interior(lambda u: u.t, n=8)]).solve(pinn.Adam(1))
-        with pytest.raises(ValueError, match="save: .* expected a function"):
+        with pytest.raises(ValueError, match=r"save: .* expected a function"):
             sol.save(tmp_path / "s.safetensors")
     lg.save({"a": 1}, tmp_path / "other.safetensors")
     with pytest.raises(ValueError, match="expected a solution of leafgrad-pinn"):
