@@ -22,7 +22,7 @@ def source(x, y):
 
 def solve(run):
     square = pinn.Box(x=(0, 1), y=(0, 1))
-    u = pinn.Field("u", square, net=pinn.MLP(32, 1), boundary=pinn.Hard(0))
+    u = pinn.Field("u", square, net=pinn.MLP(48, 1), boundary=pinn.Hard(0))
     problem = pinn.Problem(u, [pinn.Interior(lambda u, x, y: u.lap + source(x, y), n=900, sampler="grid")])
     exact = pinn.references.exact(square, u=lambda x, y: np.sin(np.pi * x) * np.sin(np.pi * y))
-    return problem.solve(pinn.GaussNewton(40 if run.quick else 400), reference=exact, **run.options)
+    return problem.solve(pinn.GaussNewton(40 if run.quick else 500), reference=exact, **run.options)

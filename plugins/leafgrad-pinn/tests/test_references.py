@@ -52,9 +52,9 @@ def test_the_floor_of_burgers_rises_where_its_quadrature_fails():
     ("make", "floor"),
     [
         (lambda modes: references.allen_cahn(modes=modes, nx=64, nt=5), 1e-3),
-        (lambda modes: references.kdv(modes=modes, nx=64, nt=5), 1e-3),
+        (lambda modes: references.kdv(modes=modes, nx=64, nt=5), 1e-2),
         (lambda modes: references.schroedinger(modes=modes, nx=64, nt=5), 1e-3),
-        (lambda modes: references.kuramoto_sivashinsky(modes=modes, nx=64, nt=5), 1e-6),
+        (lambda modes: references.kuramoto_sivashinsky(modes=modes, nx=64, nt=5), 1e-4),
     ],
 )
 def test_the_floor_is_no_less_than_the_error(make, floor):
