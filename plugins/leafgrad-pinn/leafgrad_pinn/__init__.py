@@ -1,0 +1,71 @@
+"""Differential equations by physics-informed networks: write the equation, get the answer, its error, and a picture."""
+
+from __future__ import annotations
+
+from leafgrad.plugins import CommandSpec, hookimpl
+from leafgrad_pinn import references
+from leafgrad_pinn.adaptive import RAD, Causal, Fresh
+from leafgrad_pinn.conditions import Dirichlet, Initial, Interior, Neumann, Robin, Wrap
+from leafgrad_pinn.domains import Domain, Time
+from leafgrad_pinn.fields import Field, Hard, fields
+from leafgrad_pinn.gauss_newton import GaussNewton
+from leafgrad_pinn.layers import Factorised, Fourier, Periodic
+from leafgrad_pinn.networks import MLP, SIREN, ModifiedMLP, PirateNet
+from leafgrad_pinn.observations import At, Data
+from leafgrad_pinn.problem import Problem
+from leafgrad_pinn.references import Reference
+from leafgrad_pinn.shapes import Ball, Box, Disk, Interval, LShape, Polygon, SignedDistance
+from leafgrad_pinn.solution import Solution
+from leafgrad_pinn.stages import LBFGS, Adam
+from leafgrad_pinn.unknowns import Unknown
+from leafgrad_pinn.values import d
+
+__all__ = [
+    "LBFGS",
+    "MLP",
+    "RAD",
+    "SIREN",
+    "Adam",
+    "At",
+    "Ball",
+    "Box",
+    "Causal",
+    "Data",
+    "Dirichlet",
+    "Disk",
+    "Domain",
+    "Factorised",
+    "Field",
+    "Fourier",
+    "Fresh",
+    "GaussNewton",
+    "Hard",
+    "Initial",
+    "Interior",
+    "Interval",
+    "LShape",
+    "ModifiedMLP",
+    "Neumann",
+    "Periodic",
+    "PirateNet",
+    "Polygon",
+    "Problem",
+    "Reference",
+    "Robin",
+    "SignedDistance",
+    "Solution",
+    "Time",
+    "Unknown",
+    "Wrap",
+    "d",
+    "fields",
+    "references",
+]
+
+leafgrad_api_version = 1
+
+
+@hookimpl
+def leafgrad_cli() -> list[CommandSpec]:
+    """The subcommand ``leafgrad pinn``."""
+    return [CommandSpec("pinn", help="solve differential equations by networks", target="leafgrad_pinn.cli:main")]

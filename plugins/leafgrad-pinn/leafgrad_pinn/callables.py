@@ -1,0 +1,63 @@
+"""Functions whose parameters are named after fields and coordinates."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import leafgrad
+from leafgrad import Tensor
+
+Function = Callable[..., Any]
+
+
+class Named:
+    """A function that is called with what its parameters name, or a number in its place.
+
+    Args:
+        function: a function of fields or coordinates by name, or a number.
+        what: how errors call it.
+        known: the names that its parameters may have.
+
+    Raises:
+        TypeError: it is neither. ValueError: a parameter has another name.
+    """
+
+    def __init__(self, function: Function | float, what: str, known: Iterable[str]) -> None:
+        self.function, self.what = function, what
+        self.parameters: tuple[str, ...] = ()
+        if not callable(function):
+            if not isinstance(function, (int, float)):
+                raise TypeError(f"{what}: expected a number or a function, got {type(function).__name__}")
+            return
+        parameters = inspect.signature(function).parameters.values()
+        self.parameters = tuple(p.name for p in parameters if p.default is p.empty)
+        kinds = {p.kind for p in parameters if p.default is p.empty}
+        if kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
+            raise ValueError(f"{what}: expected parameters with names, as in `lambda x, t: ...`, got * or **")
+        names = list(known)
+        if unknown := [name for name in self.parameters if name not in names]:
+            raise ValueError(
+                f"{what}: there is no field or coordinate {', '.join(map(repr, unknown))}; there are {', '.join(names)}"
+            )
+
+    def __call__(self, values: Mapping[str, Any]) -> Any:
+        """Its result, with the values of its parameters."""
+        if callable(self.function):
+            return self.function(*[values[name] for name in self.parameters])
+        return self.function
+
+    def numbers(self, values: Mapping[str, Any], like: Tensor) -> Tensor:
+        """Its result as a tensor of the shape (n,) of ``like``.
+
+        Raises:
+            ValueError: it is neither one number nor n.
+        """
+        result = self(values)
+        if isinstance(result, (int, float)):
+            return leafgrad.full_like(like, result)
+        if not isinstance(result, Tensor) or result.shape not in ((), like.shape):
+            got = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
+            raise ValueError(f"{self.what}: expected one number for each point, shape {tuple(like.shape)}, got {got}")
+        return result.expand(like.shape)

@@ -1,0 +1,199 @@
+"""Fields and what they are made of, as dicts, lists, numbers and strings, and back. Nothing saved is executed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields as members, is_dataclass
+from typing import Any
+
+import numpy as np
+
+import leafgrad
+from leafgrad import Tensor, plugins
+from leafgrad_pinn import layers, networks, shapes
+from leafgrad_pinn.domains import Domain, Time
+from leafgrad_pinn.fields import Field, Hard
+
+RECIPES = {
+    recipe.__name__: recipe
+    for recipe in (
+        Hard,
+        layers.Factorised,
+        layers.Fourier,
+        layers.Periodic,
+        networks.MLP,
+        networks.ModifiedMLP,
+        networks.PirateNet,
+        networks.SIREN,
+    )
+}
+
+
+def encode(value: Any) -> Any:
+    """What ``leafgrad.save`` takes. ValueError for what cannot be saved."""
+    if isinstance(value, (bool, int, float, str, Tensor)) or value is None:
+        return value
+    if isinstance(value, np.ndarray):
+        return {"array": leafgrad.tensor(np.ascontiguousarray(value))}
+    if isinstance(value, (list, tuple)):
+        return {"list": [encode(part) for part in value]}
+    if isinstance(value, dict):
+        return {"dict": {name: encode(part) for name, part in value.items()}}
+    if isinstance(value, Field):
+        parts = {name: encode(getattr(value, name)) for name in ("domain", "net", "initial", "boundary")}
+        return {"field": value.name, **parts}
+    if isinstance(value, Domain):
+        return {"domain": encode(value.shape), "time": encode(value.time)}
+    if isinstance(value, Time):
+        return {"start": value.start, "stop": value.stop, "name": value.name}
+    if isinstance(value, shapes.Shape):
+        return encode_shape(value)
+    if is_dataclass(value) and type(value).__name__ in RECIPES:
+        return {"recipe": type(value).__name__, **{m.name: encode(getattr(value, m.name)) for m in members(value)}}
+    if callable(value):
+        return Program.record(value).saved()
+    raise ValueError(f"save: expected what fields are made of, got {type(value).__name__}")
+
+
+def decode(saved: Any) -> Any:
+    """What ``encode`` was given."""
+    if not isinstance(saved, dict):
+        return saved
+    if "array" in saved:
+        return saved["array"].cpu().numpy()
+    if "list" in saved:
+        return tuple(decode(part) for part in saved["list"])
+    if "dict" in saved:
+        return {name: decode(part) for name, part in saved["dict"].items()}
+    if "field" in saved:
+        parts = {name: decode(saved[name]) for name in ("domain", "net", "initial", "boundary")}
+        return Field(
+            saved["field"], parts["domain"], parts["net"], initial=parts["initial"], boundary=parts["boundary"]
+        )
+    if "domain" in saved:
+        return Domain(decode(saved["domain"]), decode(saved["time"]))
+    if "start" in saved:
+        return Time(saved["name"], saved["start"], saved["stop"])
+    if "shape" in saved:
+        return decode_shape(saved)
+    if "recipe" in saved:
+        parts = {name: decode(part) for name, part in saved.items() if name != "recipe"}
+        return RECIPES[saved["recipe"]](**parts)
+    return Program(saved["parameters"], saved["equations"], saved["result"]).function()
+
+
+def encode_shape(shape: shapes.Shape) -> dict[str, Any]:
+    """A shape by what it was made of; a function of NumPy arrays stays where it is, and its box goes instead."""
+    if isinstance(shape, shapes.Box):
+        return {"shape": "box", "periodic": " ".join(shape.periodic), "sides": encode(shape.sides)}
+    if isinstance(shape, shapes.Ball):
+        return {"shape": "ball", "radius": shape.radius, "edge": shape.edge, "center": encode(shape.origin)}
+    if isinstance(shape, shapes.Polygon):
+        names = " ".join(shape.names)
+        return {"shape": "polygon", "vertices": encode(shape.vertices), "names": names, "edges": encode(shape.sides)}
+    if isinstance(shape, shapes.Combined):
+        return {"shape": "combined", "how": shape.how, "first": encode(shape.first), "second": encode(shape.second)}
+    raise ValueError(f"save: a domain with a function, {type(shape).__name__}, cannot be saved")
+
+
+def decode_shape(saved: dict[str, Any]) -> shapes.Shape:
+    """What ``encode_shape`` was given."""
+    if saved["shape"] == "box":
+        return shapes.Box(saved["periodic"], **decode(saved["sides"]))
+    if saved["shape"] == "ball":
+        return shapes.Ball(saved["radius"], saved["edge"], **decode(saved["center"]))
+    if saved["shape"] == "polygon":
+        return shapes.Polygon(decode(saved["vertices"]), saved["names"], list(decode(saved["edges"])))
+    return shapes.Combined(saved["how"], decode(saved["first"]), decode(saved["second"]))
+
+
+class Program:
+    """A function of coordinates as a list of ops, recorded at one point: it must treat all points alike.
+
+    Args:
+        parameters: its parameters' names.
+        equations: op, inputs and parameters each. Inputs are ``["value", i]``, the i-th of parameters and earlier
+            results, or ``["number", v]``.
+        result: an input like those.
+    """
+
+    def __init__(self, parameters: list[str], equations: list[dict[str, Any]], result: list[Any]) -> None:
+        self.parameters, self.equations, self.result = parameters, equations, result
+
+    @staticmethod
+    def record(function: Callable[..., Any]) -> Program:
+        """That of a function of tensors. ValueError if it is not made of known ops, or treats points differently."""
+        signature = inspect.signature(function).parameters.values()
+        parameters = [p.name for p in signature if p.default is p.empty]
+        record: Callable[..., Any] = vars(leafgrad)["trace"]  # a submodule has its name, which confuses type checkers
+        traced = record(
+            lambda *args: as_tensor(function(*args), args),
+            *[leafgrad.zeros((), dtype=leafgrad.float64)] * len(parameters),
+        )
+        if len(traced.inputs) != len(parameters):
+            raise ValueError(f"save: {function}: expected a function of its parameters alone; it uses other tensors")
+        places: dict[Any, int] = {value: i for i, value in enumerate(traced.inputs)}
+
+        def source(value: Any) -> list[Any]:
+            return ["value", places[value]] if value in places else ["number", value]
+
+        equations = []
+        for equation in traced.equations:
+            inputs = [source(value) for value in equation.inputs]
+            equations.append({"op": equation.name, "inputs": inputs, "params": pairs(equation.params)})
+            places[equation.out] = len(places)
+        program = Program(parameters, equations, source(traced.results[0]))
+        program.check(function)
+        return program
+
+    def check(self, function: Callable[..., Any]) -> None:
+        """ValueError if it gives other numbers than the function."""
+        rng = np.random.default_rng(0)
+        points = [leafgrad.tensor(rng.random(16)) for _ in self.parameters]
+        expected = as_tensor(function(*points), points).expand(16) if points else leafgrad.zeros(16)
+        if points and not leafgrad.allclose(self(*points).expand(16), expected, rtol=1e-12, atol=1e-12, equal_nan=True):
+            raise ValueError(f"save: {function}: expected a function that treats each point alike")
+
+    def __call__(self, *args: Tensor) -> Tensor:
+        values: list[Any] = list(args)
+
+        def value(source: list[Any]) -> Any:
+            return values[source[1]] if source[0] == "value" else source[1]
+
+        for equation in self.equations:
+            op = plugins.op(equation["op"])
+            values.append(op(*[value(s) for s in equation["inputs"]], **unpaired(equation["params"])))
+        result: Tensor = value(self.result)
+        return result
+
+    def function(self) -> Callable[..., Any]:
+        """It as a function whose parameters have names."""
+
+        def call(*args: Tensor) -> Tensor:
+            return self(*args)
+
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        call.__dict__["__signature__"] = inspect.Signature([inspect.Parameter(n, kind) for n in self.parameters])
+        return call
+
+    def saved(self) -> dict[str, Any]:
+        """It as dicts, lists, numbers and strings."""
+        return {"parameters": self.parameters, "equations": self.equations, "result": self.result}
+
+
+def as_tensor(value: Any, like: Any) -> Tensor:
+    """A number as a tensor."""
+    if isinstance(value, Tensor):
+        return value
+    return leafgrad.full_like(like[0], value) if like else leafgrad.tensor(value, dtype=leafgrad.float64)
+
+
+def pairs(params: Any) -> dict[str, Any]:
+    """An op's parameters, tuples marked as such."""
+    return {name: {"tuple": list(v)} if isinstance(v, tuple) else v for name, v in params.items()}
+
+
+def unpaired(params: dict[str, Any]) -> dict[str, Any]:
+    """What ``pairs`` was given."""
+    return {name: tuple(v["tuple"]) if isinstance(v, dict) else v for name, v in params.items()}

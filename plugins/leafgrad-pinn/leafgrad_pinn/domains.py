@@ -1,0 +1,194 @@
+"""Where an equation holds: a shape in space, an interval of time, or both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from leafgrad_pinn.sampling import Array, unit
+from leafgrad_pinn.shapes import Box, Piece, Shape
+
+TRIES = 200  # rounds of drawing after which a shape counts as empty
+
+
+class Time:
+    """The interval [start, stop] of time, of a coordinate of a given name."""
+
+    def __init__(self, name: str, start: float, stop: float) -> None:
+        if not (math.isfinite(start) and math.isfinite(stop) and start < stop):
+            raise ValueError(f"{name}: expected a finite start before a finite stop, got {start}, {stop}")
+        self.name, self.start, self.stop = name, float(start), float(stop)
+
+    def __repr__(self) -> str:
+        return f"Time({self.name!r}, {self.start}, {self.stop})"
+
+
+class Domain:
+    """A shape in space, an interval of time, or their product, which ``shape * Time("t", 0, 1)`` makes.
+
+    Attributes:
+        names: the coordinates, those of space first.
+        bounds: the smallest and largest value of each: float64 (d, 2).
+        space: the coordinates of space.
+    """
+
+    def __init__(self, shape: Shape | None, time: Time | None = None) -> None:
+        self.shape, self.time = shape, time
+        self.space = shape.names if shape else ()
+        if time and time.name in self.space:
+            raise ValueError(f"Time: expected a name other than {', '.join(self.space)}, got {time.name!r}")
+        self.names = self.space + ((time.name,) if time else ())
+        rows = [*(shape.bounds if shape else ()), *([(time.start, time.stop)] if time else ())]
+        self.bounds = np.array(rows, dtype=np.float64)
+        self.periodic = shape.periodic if isinstance(shape, Box) else ()
+
+    @property
+    def edges(self) -> tuple[str, ...]:
+        """The names of the boundary's parts."""
+        return tuple(self.shape.edges) if self.shape else ()
+
+    def inside(self, points: Array) -> Array:
+        """Which points lie in it or, up to rounding, on its boundary. (n, d) -> booleans (n,)"""
+        slack = 1e-6 * np.ptp(self.bounds, axis=1)
+        within: Array = ((points >= self.bounds[:, 0] - slack) & (points <= self.bounds[:, 1] + slack)).all(1)
+        if self.shape:
+            within &= self.shape.signed(points[:, : len(self.space)]) <= slack.max()
+        return within
+
+    def interior(self, n: int, sampler: str, rng: np.random.Generator) -> Array:
+        """Points inside, float64 (n, d). Of a grid of about n points in the bounding box, those inside.
+
+        In shapes other than boxes, points of the bounding box are drawn until n of them are inside.
+        """
+        self._check_stratified(sampler)
+        if self.shape is None or isinstance(self.shape, Box):
+            return self._from_unit(unit(sampler, n, len(self.names), rng))
+
+        def draw(m: int) -> tuple[Array, Array]:
+            points = self._from_unit(unit(sampler, m, len(self.names), rng))
+            return points, points
+
+        keep = self._open
+        if sampler == "grid":
+            points, _ = draw(n)
+            return points[keep(points)]
+        return filled(n, draw, keep, f"{type(self.shape).__name__}: no points inside were found")[0]
+
+    def boundary(self, n: int, edges: Iterable[str], sampler: str, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Points on the named edges and their outward unit normals in space: float64 (n, d), (n, k).
+
+        The pieces get points in proportion to their length or area, at least one each; what belongs to none, none.
+        """
+        self._check_stratified(sampler)
+        pieces = [piece for edge in self.check_edges(edges) for piece in self._pieces(edge)]
+        measures = np.array([measure(piece) for piece in pieces])
+        pieces, measures = [p for p, m in zip(pieces, measures, strict=True) if m > 0], measures[measures > 0]
+        if not pieces:
+            raise ValueError(f"on: {', '.join(edges)}: nothing of these edges is left by the set operations")
+        counts = np.maximum(1, np.floor(n * measures / measures.sum())).astype(int)
+        counts[: max(0, n - counts.sum())] += 1
+        parts = [self._on_piece(piece, int(count), sampler, rng) for piece, count in zip(pieces, counts, strict=True)]
+        return np.concatenate([p for p, _ in parts]), np.concatenate([normal for _, normal in parts])
+
+    def start(self, n: int, sampler: str, rng: np.random.Generator) -> Array:
+        """Points at the first moment: float64 (n, d)."""
+        if self.time is None:
+            raise ValueError("Initial: the domain has no time; make one with `shape * Time('t', 0, 1)`")
+        if self.shape is None:
+            return np.full((1, 1), self.time.start)
+        points = Domain(self.shape).interior(n, sampler, rng)
+        return np.concatenate([points, np.full((len(points), 1), self.time.start)], 1)
+
+    def check_edges(self, edges: Iterable[str]) -> tuple[str, ...]:
+        """The names themselves; ValueError if one is not of an edge, or there are none."""
+        chosen = tuple(edges)
+        if unknown := [edge for edge in chosen if edge not in self.edges]:
+            known = ", ".join(self.edges) or "none, since it is periodic or has no space"
+            raise ValueError(f"on: expected edges of the domain ({known}), got {', '.join(unknown)}")
+        if not chosen:
+            raise ValueError("on: the domain has no edges")
+        return chosen
+
+    def check_inside(self, what: str, points: Array) -> None:
+        """ValueError if a point (n, d) lies outside; ``what`` names them."""
+        outside = ~self.inside(points)
+        if outside.any():
+            first = dict(zip(self.names, points[outside][0].tolist(), strict=True))
+            raise ValueError(
+                f"{what}: expected points inside {self}, got {outside.sum()} outside, the first at {first}"
+            )
+
+    def _pieces(self, edge: str) -> Sequence[Piece]:
+        return self.shape.edges[edge] if self.shape else ()
+
+    def _open(self, points: Array) -> Array:
+        return self.shape.signed(points[:, : len(self.space)]) < 0 if self.shape else np.full(len(points), True)
+
+    def _from_unit(self, u: Array) -> Array:
+        scaled: Array = self.bounds[:, 0] + u * np.ptp(self.bounds, axis=1)
+        return scaled
+
+    def _on_piece(self, piece: Piece, n: int, sampler: str, rng: np.random.Generator) -> tuple[Array, Array]:
+        timed = int(self.time is not None)
+        n = n if piece.dim + timed else 1
+
+        def draw(m: int) -> tuple[Array, Array]:
+            u = unit(sampler, m, piece.dim + timed, rng)
+            points, normals = piece.place(u[:, : piece.dim])
+            if self.time:
+                moments = self.time.start + u[:, -1:] * (self.time.stop - self.time.start)
+                points = np.concatenate([points, moments], 1)
+            return points, normals
+
+        if piece.keep is None:
+            return draw(n)
+        keep = piece.keep
+        if sampler == "grid":
+            points, normals = draw(n)
+            kept = keep(points[:, : len(self.space)])
+            return points[kept], normals[kept]
+        return filled(n, draw, lambda points: keep(points[:, : len(self.space)]), "no points of an edge were found")
+
+    def _check_stratified(self, sampler: str) -> None:
+        if sampler == "stratified" and self.time is None:
+            raise ValueError("sampler: 'stratified' is in time, which the domain does not have; use 'latin'")
+
+    def __repr__(self) -> str:
+        return " * ".join(repr(part) for part in (self.shape, self.time) if part is not None)
+
+
+def measure(piece: Piece) -> float:
+    """The length or area of what is left of a piece; always the same number, so that numbers of points stay."""
+    if piece.keep is None:
+        return piece.measure
+    u = np.random.default_rng(0).random((2048, piece.dim))
+    return piece.measure * float(piece.keep(piece.place(u)[0]).mean())
+
+
+def filled(
+    n: int, draw: Callable[[int], tuple[Array, Array]], keep: Callable[[Array], Array], empty: str
+) -> tuple[Array, Array]:
+    """n pairs of rows, ``keep`` accepting the first, drawn until there are n; ValueError(empty) if none come."""
+    kept: list[tuple[Array, Array]] = []
+    count = 0
+    for _ in range(TRIES):
+        first, second = draw(2 * n)
+        good = keep(first)
+        kept.append((first[good], second[good]))
+        count += int(good.sum())
+        if count >= n:
+            return np.concatenate([a for a, _ in kept])[:n], np.concatenate([b for _, b in kept])[:n]
+    raise ValueError(empty)
+
+
+def as_domain(domain: Domain | Shape | Time) -> Domain:
+    """A shape or a time as a domain."""
+    if isinstance(domain, Domain):
+        return domain
+    if isinstance(domain, Time):
+        return Domain(None, domain)
+    if isinstance(domain, Shape):
+        return Domain(domain)
+    raise TypeError(f"domain: expected a shape, a time, or shape * time, got {type(domain).__name__}")

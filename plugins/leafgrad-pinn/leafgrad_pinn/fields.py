@@ -1,0 +1,177 @@
+"""Fields: what is solved for, as networks that may satisfy conditions by construction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import leafgrad
+from leafgrad import Tensor, nn
+from leafgrad_pinn.callables import Function, Named
+from leafgrad_pinn.domains import Domain, as_domain
+from leafgrad_pinn.layers import Maker
+from leafgrad_pinn.networks import Network
+
+RESERVED = ("lap", "n", "points", "names", "index", "along")
+
+
+@dataclass(frozen=True)
+class Hard:
+    """A condition that a field satisfies exactly, whatever its network is.
+
+    Args:
+        value: a number, or a function of coordinates by name, defined all over the domain.
+        on: for a boundary, the names of edges, as one string; all of them by default.
+        rate: for initial values, the derivative by time as well; a number or a function.
+    """
+
+    value: Function | float
+    on: str | None = None
+    rate: Function | float | None = None
+
+
+class Field:
+    """An unknown function on a domain: ``Field("u", domain, net=MLP(64, 3))``.
+
+    Args:
+        name: by which equations ask for it.
+        domain: a shape, a time, or ``shape * time``.
+        net: the network's recipe, such as ``MLP(width, depth)``.
+        initial: ``Hard(...)`` for exact values at the first moment.
+        boundary: ``Hard(...)`` for exact values on edges.
+
+    Raises:
+        ValueError: names that clash, edges that do not exist, hard conditions that contradict each other.
+    """
+
+    def __init__(
+        self, name: str, domain: Any, net: Network, *, initial: Hard | None = None, boundary: Hard | None = None
+    ) -> None:
+        if not isinstance(net, Network):
+            raise TypeError(f"net: expected a recipe, such as MLP(32, 3), got {type(net).__name__}")
+        self.name, self.domain, self.net = name, as_domain(domain), net
+        self.initial, self.boundary = initial, boundary
+        self.shared: tuple[Field, ...] = (self,)
+        clash = {name, *RESERVED} & set(self.domain.names)
+        if clash or not name.isidentifier():
+            raise ValueError(f"Field {name!r}: expected a name, and coordinates other than it, {', '.join(RESERVED)}")
+        Ansatz(self).check()
+
+    def __repr__(self) -> str:
+        return f"Field({self.name!r}, {self.domain!r}, {self.net!r})"
+
+
+def fields(
+    names: str, domain: Any, net: Network, *, initial: Mapping[str, Hard] = {}, boundary: Mapping[str, Hard] = {}
+) -> tuple[Field, ...]:
+    """Several fields on one network, which has an output for each: ``u, v, p = fields("u v p", domain, net=...)``.
+
+    Args:
+        names: of the fields, as one string.
+        domain, net: as for `Field`.
+        initial, boundary: exact conditions by field.
+    """
+    split = names.split()
+    for given in (initial, boundary):
+        if unknown := set(given) - set(split):
+            raise ValueError(f"fields: expected names among {names}, got {', '.join(sorted(unknown))}")
+    made = tuple(Field(n, domain, net, initial=initial.get(n), boundary=boundary.get(n)) for n in split)
+    if len(set(split)) < len(split) or not made:
+        raise ValueError(f"fields: expected different names, at least one, got {names!r}")
+    for field in made:
+        field.shared = made
+    return made
+
+
+class Ansatz:
+    """How a field follows from a network's output: the output itself, or lift + factor * output."""
+
+    def __init__(self, field: Field) -> None:
+        domain = field.domain
+        self.field, self.domain = field, domain
+        self.edges: tuple[str, ...] = ()
+        self.start = self.rate = self.side = None
+        if initial := field.initial:
+            if domain.time is None:
+                raise ValueError(f"Field {field.name!r}: initial: the domain has no time")
+            self.start = Named(initial.value, f"Field {field.name!r}: initial", domain.space)
+            if initial.rate is not None:
+                self.rate = Named(initial.rate, f"Field {field.name!r}: rate", domain.space)
+        if boundary := field.boundary:
+            self.edges = domain.check_edges(domain.edges if boundary.on is None else boundary.on.split())
+            self.side = Named(boundary.value, f"Field {field.name!r}: boundary", domain.names)
+
+    def __call__(self, columns: Mapping[str, Tensor], output: Tensor) -> Tensor:
+        """The field (n,) of coordinates (n,) each and the network's output (n,)."""
+        if self.side is not None:
+            shape = self.domain.shape
+            assert shape is not None
+            output = shape.vanishing(columns, self.edges) * output
+        if self.start is not None:
+            time = self.domain.time
+            assert time is not None
+            elapsed = (columns[time.name] - time.start) / (time.stop - time.start)
+            output = elapsed * output if self.rate is None else elapsed * elapsed * output
+        lift = self.lift(columns, output)
+        return output if lift is None else lift + output
+
+    def lift(self, columns: Mapping[str, Tensor], like: Tensor) -> Tensor | None:
+        """What the field is where the factor is zero."""
+        side = None if self.side is None else self.side.numbers(columns, like)
+        if self.start is None:
+            return side
+        time = self.domain.time
+        assert time is not None
+        lift = self.start.numbers(columns, like)
+        if self.rate is not None:
+            lift = lift + (columns[time.name] - time.start) * self.rate.numbers(columns, like)
+        if self.side is not None and side is not None:
+            first = {**columns, time.name: leafgrad.full_like(like, time.start)}
+            lift = lift + side - self.side.numbers(first, like)
+        return lift
+
+    def check(self) -> None:
+        """ValueError if initial and boundary values contradict each other where they meet."""
+        rng = np.random.default_rng(0)
+        points = self.domain.interior(8, "uniform", rng)
+        if self.side is None:
+            self.lift(columns_of(self.domain, points), leafgrad.zeros(len(points), dtype=leafgrad.float64))
+            return
+        points, _ = self.domain.boundary(64, self.edges, "uniform", rng)
+        columns = columns_of(self.domain, points)
+        zeros = leafgrad.zeros(len(points), dtype=leafgrad.float64)
+        lift, side = self(columns, zeros), self.side.numbers(columns, zeros)
+        gap = (lift - side).abs().numpy()
+        scale = 1 + float(side.abs().max().item())
+        if gap.max() > 1e-6 * scale:
+            first = dict(zip(self.domain.names, points[gap.argmax()].tolist(), strict=True))
+            raise ValueError(
+                f"Field {self.field.name!r}: conflicting corner values: initial and boundary differ by {gap.max():.2g} "
+                f"where they meet, at {first}; change one, or take a soft condition for it"
+            )
+
+
+def columns_of(domain: Domain, points: Any, dtype: Any = leafgrad.float64, device: Any = "cpu") -> dict[str, Tensor]:
+    """Points (n, d), a NumPy array, as a tensor (n,) for each coordinate."""
+    return {
+        name: leafgrad.tensor(np.ascontiguousarray(points[:, i]), dtype=dtype, device=device)
+        for i, name in enumerate(domain.names)
+    }
+
+
+class Surrogate(nn.Module):
+    """The fields that share a network, as a module: n numbers for each coordinate -> n numbers for each field."""
+
+    def __init__(self, shared: Sequence[Field], make: Maker) -> None:
+        super().__init__()
+        domain = shared[0].domain
+        self.names = domain.names
+        self.net = shared[0].net.build(domain.names, domain.bounds, len(shared), make)
+        self.ansatz = {field.name: Ansatz(field) for field in shared}
+
+    def forward(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        outputs = self.net([columns[name] for name in self.names])
+        return {name: ansatz(columns, outputs[:, i]) for i, (name, ansatz) in enumerate(self.ansatz.items())}

@@ -1,0 +1,173 @@
+"""Networks as recipes, which a problem builds anew for each seed."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import leafgrad
+from leafgrad import Tensor, nn
+from leafgrad_pinn.layers import Dense, Factorised, Inputs, Maker, activation
+from leafgrad_pinn.sampling import Array
+
+
+@dataclass(frozen=True)
+class Network:
+    """How a network is made, apart from its inputs and outputs, which follow from domain and fields.
+
+    Args:
+        width: of each hidden layer.
+        depth: how many hidden layers, or blocks.
+        activation: one of ``leafgrad_pinn.layers.ACTIVATIONS``.
+        embed: ``Periodic(...)``, ``Fourier(...)``, or a tuple of both.
+        factorised: ``Factorised(...)`` for random weight factorisation.
+    """
+
+    width: int = 32
+    depth: int = 3
+    activation: str = "tanh"
+    embed: Any = None
+    factorised: Factorised | None = None
+
+    def __post_init__(self) -> None:
+        if self.width < 1 or self.depth < 1:
+            raise ValueError(
+                f"{type(self).__name__}: expected a width and depth of at least 1, got {self.width}, {self.depth}"
+            )
+        activation(self.activation)
+
+    def build(self, names: Sequence[str], bounds: Array, outputs: int, make: Maker) -> nn.Module:
+        """The module: a list of as many columns of n numbers as there are names -> (n, outputs)."""
+        inputs = Inputs(names, bounds, self.embed, make)
+        return nn.Sequential(inputs, self.body(inputs.size, outputs, make))
+
+    @abstractmethod
+    def body(self, inputs: int, outputs: int, make: Maker) -> nn.Module:
+        """What comes after the input layer. (n, inputs) -> (n, outputs)"""
+
+
+class MLP(Network):
+    """Dense layers with an activation between each two, ``MLP(width, depth)``."""
+
+    def body(self, inputs: int, outputs: int, make: Maker) -> nn.Module:
+        return Plain(self, inputs, outputs, make)
+
+
+class Plain(nn.Module):
+    def __init__(self, recipe: MLP, inputs: int, outputs: int, make: Maker) -> None:
+        super().__init__()
+        sizes = [inputs] + [recipe.width] * recipe.depth
+        self.hidden = nn.ModuleList([Dense(m, n, make, recipe.factorised) for m, n in pairwise(sizes)])
+        self.last = Dense(recipe.width, outputs, make, recipe.factorised)
+        self.activation = activation(recipe.activation)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.hidden:
+            x = self.activation(layer(x))
+        result: Tensor = self.last(x)
+        return result
+
+
+class ModifiedMLP(Network):
+    """An MLP whose hidden layers blend two encodings of the inputs: u h + v (1 - h).
+
+    Source: Wang, Teng and Perdikaris (2021), SIAM J. Sci. Comput. 43, A3055.
+    """
+
+    def body(self, inputs: int, outputs: int, make: Maker) -> nn.Module:
+        return Blending(self, inputs, outputs, make)
+
+
+class Blending(nn.Module):
+    def __init__(self, recipe: ModifiedMLP, inputs: int, outputs: int, make: Maker) -> None:
+        super().__init__()
+        self.u = Dense(inputs, recipe.width, make, recipe.factorised)
+        self.v = Dense(inputs, recipe.width, make, recipe.factorised)
+        sizes = [inputs] + [recipe.width] * recipe.depth
+        self.hidden = nn.ModuleList([Dense(m, n, make, recipe.factorised) for m, n in pairwise(sizes)])
+        self.last = Dense(recipe.width, outputs, make, recipe.factorised)
+        self.activation = activation(recipe.activation)
+
+    def forward(self, x: Tensor) -> Tensor:
+        u, v = self.activation(self.u(x)), self.activation(self.v(x))
+        for layer in self.hidden:
+            x = self.activation(layer(x))
+            x = v + x * (u - v)
+        result: Tensor = self.last(x)
+        return result
+
+
+class PirateNet(Network):
+    """Residual blocks with gates as in `ModifiedMLP`, each skipped at first: the network begins as its embedding.
+
+    ``depth`` counts blocks of three dense layers. Source: Wang, Li, Chen and Perdikaris (2024), arXiv 2402.00326,
+    without its initialisation from data.
+    """
+
+    def body(self, inputs: int, outputs: int, make: Maker) -> nn.Module:
+        return Blocks(self, inputs, outputs, make)
+
+
+class Blocks(nn.Module):
+    def __init__(self, recipe: PirateNet, inputs: int, outputs: int, make: Maker) -> None:
+        super().__init__()
+        width, factorised = recipe.width, recipe.factorised
+        self.first = Dense(inputs, width, make, factorised)
+        self.u, self.v = Dense(width, width, make, factorised), Dense(width, width, make, factorised)
+        self.dense = nn.ModuleList([Dense(width, width, make, factorised) for _ in range(3 * recipe.depth)])
+        self.skips = nn.ParameterList([make.parameter(0.0 * make.rng.random(())) for _ in range(recipe.depth)])
+        self.last = Dense(width, outputs, make, factorised)
+        self.activation = activation(recipe.activation)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.activation(self.first(x))
+        u, v = self.activation(self.u(x)), self.activation(self.v(x))
+        for k, alpha in enumerate(self.skips):
+            one, two, three = (self.dense[3 * k + i] for i in range(3))
+            f = self.activation(one(x))
+            g = self.activation(two(v + f * (u - v)))
+            h = self.activation(three(v + g * (u - v)))
+            x = alpha * h + (1 - alpha) * x
+        result: Tensor = self.last(x)
+        return result
+
+
+@dataclass(frozen=True)
+class SIREN(Network):
+    """Dense layers with sin(frequency x) between them. Source: Sitzmann et al. (2020), arXiv 2006.09661.
+
+    Args:
+        frequency: their omega_0, for coordinates scaled to [-1, 1].
+    """
+
+    activation: str = "sin"
+    frequency: float = 5.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.activation != "sin" or self.factorised is not None:
+            raise ValueError("SIREN: expected activation='sin' and factorised=None; take MLP for others")
+
+    def body(self, inputs: int, outputs: int, make: Maker) -> nn.Module:
+        return Sines(self, inputs, outputs, make)
+
+
+class Sines(nn.Module):
+    def __init__(self, recipe: SIREN, inputs: int, outputs: int, make: Maker) -> None:
+        super().__init__()
+        self.frequency = recipe.frequency
+        limit = math.sqrt(6 / recipe.width) / recipe.frequency
+        self.hidden = nn.ModuleList([Dense(inputs, recipe.width, make, limit=1 / inputs)])
+        for _ in range(recipe.depth - 1):
+            self.hidden.append(Dense(recipe.width, recipe.width, make, limit=limit))
+        self.last = Dense(recipe.width, outputs, make, limit=limit)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.hidden:
+            x = leafgrad.sin(self.frequency * layer(x))
+        result: Tensor = self.last(x)
+        return result

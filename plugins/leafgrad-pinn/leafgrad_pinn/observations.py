@@ -1,0 +1,88 @@
+"""Measured values of fields, and equations at the places where they were measured."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from leafgrad import Tensor
+from leafgrad_pinn.callables import Function
+from leafgrad_pinn.conditions import Batch, Condition, Scene
+from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.values import Points
+
+
+class Data(Condition):
+    """Fields have given values at given points: ``Data({"x": x, "t": t}, {"u": u})``.
+
+    Args:
+        coordinates: for each coordinate an array (n,).
+        values: for each field an array (n,).
+        weight, name: see `Condition`.
+
+    Raises:
+        ValueError: arrays of different lengths, or with numbers that are not finite.
+    """
+
+    def __init__(
+        self, coordinates: Mapping[str, Array], values: Mapping[str, Array], *, weight: float = 1, name: str = "data"
+    ) -> None:
+        self.coordinates = {key: np.asarray(v, dtype=np.float64).reshape(-1) for key, v in coordinates.items()}
+        self.values = {key: np.asarray(v, dtype=np.float64).reshape(-1) for key, v in values.items()}
+        arrays = {**self.coordinates, **self.values}
+        if len({len(array) for array in arrays.values()}) != 1 or not self.values:
+            raise ValueError(
+                f"{name}: expected arrays of one length, got { {key: len(a) for key, a in arrays.items()} }"
+            )
+        if wrong := [key for key, array in arrays.items() if not np.isfinite(array).all()]:
+            raise ValueError(f"{name}: expected finite numbers, got nan or inf in {', '.join(wrong)}")
+        super().__init__(len(next(iter(arrays.values()))), "uniform", weight, name)
+
+    @classmethod
+    def from_npz(cls, path: str | os.PathLike[str], *coordinates: str, **fields: str) -> Data:
+        """Data from a file: ``Data.from_npz("burgers.npz", "x", "t", u="u")``, fields by the names of their arrays."""
+        with np.load(path) as file:
+            if missing := [key for key in (*coordinates, *fields.values()) if key not in file]:
+                raise ValueError(f"{path}: expected the arrays {', '.join(missing)}, got {', '.join(file)}")
+            return cls({key: file[key] for key in coordinates}, {field: file[key] for field, key in fields.items()})
+
+    def points(self, domain: Domain) -> Array:
+        """The points (n, d); ValueError if a coordinate is missing or points lie outside."""
+        if set(self.coordinates) != set(domain.names):
+            raise ValueError(
+                f"{self.name}: expected the coordinates {', '.join(domain.names)}, got {', '.join(self.coordinates)}"
+            )
+        points = np.stack([self.coordinates[key] for key in domain.names], 1)
+        domain.check_inside(self.name, points)
+        return points
+
+    def bind(self, scene: Scene) -> None:
+        for field in self.values:
+            scene.field(field, self.name)
+
+    def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
+        return {"points": self.points(domain), **{f"value {field}": v for field, v in self.values.items()}}
+
+    def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
+        return tuple(values[field] - extra[f"value {field}"] for field in self.values)
+
+
+class At(Condition):
+    """An equation at the points of data: ``At(data, lambda u: u.t + lam * u * u.x)``."""
+
+    def __init__(self, data: Data, equation: Function, *, weight: float = 1, name: str = "at data") -> None:
+        super().__init__(data.n, "uniform", weight, name)
+        self.data, self.equation = data, equation
+
+    def bind(self, scene: Scene) -> None:
+        self.call = scene.named(self.equation, self.name)
+
+    def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
+        return {"points": self.data.points(domain)}
+
+    def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
+        return self.call(values)

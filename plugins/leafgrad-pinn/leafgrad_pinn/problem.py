@@ -1,0 +1,217 @@
+"""A problem: fields, the conditions on them, and unknown numbers in these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import leafgrad
+from leafgrad import Tensor, nn
+from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Scene, Wrap
+from leafgrad_pinn.fields import Field, Surrogate, columns_of
+from leafgrad_pinn.layers import Maker, Periodic
+from leafgrad_pinn.unknowns import Unknown, bound
+from leafgrad_pinn.values import Points
+
+if TYPE_CHECKING:
+    from leafgrad_pinn.solution import Solution
+    from leafgrad_pinn.stages import Stage
+
+Tensors = dict[str, Tensor]
+
+
+class Problem:
+    """Fields and what they shall satisfy. All mistakes that can be found without training are errors here.
+
+    Args:
+        fields: a field, or several.
+        conditions: what shall hold, each at points of its own. Their mean squares, times weights, add up to the loss.
+        unknowns: numbers in the conditions that are solved for too.
+
+    Raises:
+        ValueError: a field, coordinate or edge that does not exist; points outside; boundary and initial values that
+            contradict each other; a residual of the wrong shape; a periodic coordinate that nothing makes periodic.
+    """
+
+    def __init__(
+        self, fields: Field | Sequence[Field], conditions: Sequence[Condition], unknowns: Sequence[Unknown] = ()
+    ) -> None:
+        self.fields = [fields] if isinstance(fields, Field) else list(fields)
+        self.conditions, self.unknowns = list(conditions), list(unknowns)
+        if not self.fields or not self.conditions:
+            raise ValueError(
+                f"Problem: expected fields and conditions, got {len(self.fields)} and {len(self.conditions)}"
+            )
+        self.domain = max((field.domain for field in self.fields), key=lambda domain: len(domain.names))
+        self._check_fields()
+        for condition in self.conditions:
+            condition.bind(Scene(self.domain, {field.name: field.domain.names for field in self.fields}))
+        self.names = distinct([condition.name for condition in self.conditions])
+        self._check_periodic()
+        self._check_corners()
+        self._check_residuals()
+
+    @property
+    def groups(self) -> list[tuple[Field, ...]]:
+        """The fields, those together that share a network."""
+        groups: list[tuple[Field, ...]] = []
+        for field in self.fields:
+            if not any(field in group for group in groups):
+                groups.append(tuple(f for f in field.shared if f in self.fields) or (field,))
+        return groups
+
+    def draw(self, rng: np.random.Generator) -> list[Batch]:
+        """Points for each condition."""
+        return [condition.draw(self.domain, rng) for condition in self.conditions]
+
+    def system(self, seed: int = 0, dtype: Any = leafgrad.float64, device: Any = "cpu") -> System:
+        """The networks and unknowns of a seed, as a module."""
+        return System(self, Maker(np.random.default_rng([seed, 1]), dtype, device))
+
+    def solve(self, *stages: Stage, **options: Any) -> Solution:
+        """Train: ``problem.solve(Adam(2000), LBFGS(5000), reference=..., seeds=3, out="runs/a", resume=True)``.
+
+        See `leafgrad_pinn.solver.solve` for all options.
+        """
+        from leafgrad_pinn.solver import solve
+
+        return solve(self, *stages, **options)
+
+    def _check_fields(self) -> None:
+        names = [field.name for field in self.fields] + [unknown.name for unknown in self.unknowns]
+        if len(set(names)) < len(names):
+            raise ValueError(f"Problem: expected different names, got {', '.join(names)}")
+        for field in self.fields:
+            if extra := set(field.domain.names) - set(self.domain.names):
+                raise ValueError(
+                    f"Field {field.name!r}: expected coordinates among {', '.join(self.domain.names)}, "
+                    f"got {', '.join(sorted(extra))}"
+                )
+            if missing := [other.name for other in field.shared if other not in self.fields]:
+                raise ValueError(
+                    f"Problem: fields: {field.name} shares its network with {', '.join(missing)}: add them"
+                )
+            if field.name in self.domain.names:
+                raise ValueError(f"Field {field.name!r}: expected a name other than a coordinate's")
+
+    def _check_periodic(self) -> None:
+        wrapped = {(c.coordinate, c.target) for c in self.conditions if isinstance(c, Wrap)}
+        for field in self.fields:
+            embed = field.net.embed
+            parts = list(embed) if isinstance(embed, (tuple, list)) else [embed]
+            exact = {name for part in parts if isinstance(part, Periodic) for name in part.harmonics}
+            for name in field.domain.periodic:
+                if name not in exact and (name, field.name) not in wrapped:
+                    raise ValueError(
+                        f"Field {field.name!r}: nothing makes it periodic in {name}: "
+                        f"add embed=Periodic({name}=5) to its net, or the condition Wrap({name!r})"
+                    )
+            if extra := exact - set(field.domain.periodic):
+                raise ValueError(
+                    f"Field {field.name!r}: embed: {', '.join(sorted(extra))} is not periodic in the domain; "
+                    "say periodic=True there"
+                )
+
+    def _check_corners(self) -> None:
+        """Soft boundary values against soft or hard initial values, where they meet."""
+        time = self.domain.time
+        if time is None:
+            return
+        rng = np.random.default_rng(0)
+        for side in (c for c in self.conditions if isinstance(c, Dirichlet)):
+            for start in (c for c in self.conditions if isinstance(c, Initial) and c.target == side.target):
+                points, _ = self.domain.boundary(64, side.edges, "uniform", rng)
+                points[:, -1] = time.start
+                columns = columns_of(self.domain, points)
+                if {*side.call.parameters, *start.call.parameters} <= set(columns):
+                    like = columns[time.name]
+                    gap = (side.call.numbers(columns, like) - start.call.numbers(columns, like)).abs().numpy()
+                    if gap.max() > 1e-6:
+                        first = dict(zip(self.domain.names, points[gap.argmax()].tolist(), strict=True))
+                        raise ValueError(
+                            f"conflicting corner values: {side.name} and {start.name} of {side.target} differ by "
+                            f"{gap.max():.2g} where they meet, at {first}; no smooth field satisfies both"
+                        )
+
+    def _check_residuals(self) -> None:
+        system = self.system()
+        for index, (name, batch) in enumerate(zip(self.names, self.draw(np.random.default_rng(0)), strict=True)):
+            if not len(batch["points"]):
+                raise ValueError(f"{name}: expected points, got none; raise n, or take another sampler")
+            self.domain.check_inside(name, batch["points"])
+            few = {key: leafgrad.tensor(np.ascontiguousarray(values[:5])) for key, values in batch.items()}
+            system(index, few)
+
+
+class System(nn.Module):
+    """The networks and unknowns of a problem, which gives residuals."""
+
+    def __init__(self, problem: Problem, make: Maker) -> None:
+        super().__init__()
+        self.domain, self.conditions, self.labels = problem.domain, problem.conditions, problem.names
+        self.surrogates = nn.ModuleList([Surrogate(group, make) for group in problem.groups])
+        self.coordinates = {field.name: field.domain.names for field in problem.fields}
+        self.unknowns = problem.unknowns
+        self.numbers = nn.ParameterList([make.parameter(np.array(u.raw)) for u in problem.unknowns])
+
+    def fields(self, columns: Mapping[str, Tensor]) -> Tensors:
+        """Each field at points, n numbers for each coordinate -> n for each field."""
+        found: Tensors = {}
+        for surrogate in self.surrogates:
+            found.update(surrogate(columns))
+        return found
+
+    def forward(self, index: int, batch: Tensors) -> Tensor:
+        """The residuals of a condition, by its index, at a batch of its points: (n, k) for k equations.
+
+        Raises:
+            ValueError: the equation's result is not one number for each point, or a tuple of such.
+        """
+        condition, label = self.conditions[index], self.labels[index]
+        points = self.points(batch["points"], batch.get("normals"))
+        opposite = self.points(batch["opposite"]) if "opposite" in batch else None
+        with bound(self.unknowns, list(self.numbers)):
+            extra: dict[str, Any] = {**batch}
+            if opposite is not None:
+                extra["opposite"] = self.values(opposite)
+            result = condition.residual(self.values(points), points, extra)
+        parts = result if isinstance(result, tuple) else (result,)
+        n = len(batch["points"])
+        for part in parts:
+            if not isinstance(part, Tensor) or tuple(part.shape) != (n,):
+                got = f"shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__
+                raise ValueError(f"{label}: expected one number for each of {n} points, shape ({n},), got {got}")
+        points.forget()
+        if opposite is not None:
+            opposite.forget()
+        return leafgrad.stack([part * 1 for part in parts], 1)
+
+    def points(self, rows: Tensor, normals: Tensor | None = None) -> Points:
+        """Points (n, d), and normals (n, k), by coordinate."""
+        columns = {name: rows[:, i].detach().requires_grad_() for i, name in enumerate(self.domain.names)}
+        sides = None if normals is None else {name: normals[:, i] for i, name in enumerate(self.domain.space)}
+        return Points(columns, self.domain.space, sides)
+
+    def values(self, points: Points) -> dict[str, Tensor]:
+        """Fields and coordinates by name."""
+        fields = {name: points.value(t, self.coordinates[name]) for name, t in self.fields(points.columns).items()}
+        return {**points.columns, **fields}
+
+    def solved(self) -> dict[str, float]:
+        """The unknowns by name."""
+        return {u.name: float(u.number(p.detach())) for u, p in zip(self.unknowns, self.numbers, strict=True)}
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The names, those that occur again with a number."""
+    return [name if names.index(name) == i else f"{name} {names[:i].count(name) + 1}" for i, name in enumerate(names)]
+
+
+def on_device(batches: Sequence[Batch], dtype: Any, device: Any) -> list[Tensors]:
+    """Batches as tensors."""
+    return [
+        {key: leafgrad.tensor(np.ascontiguousarray(v), dtype=dtype, device=device) for key, v in batch.items()}
+        for batch in batches
+    ]

@@ -1,0 +1,83 @@
+"""Solving a problem: all stages, for all seeds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import leafgrad
+from leafgrad_pinn.problem import Problem, System
+from leafgrad_pinn.references import Reference
+from leafgrad_pinn.solution import Run, Solution, check_reference, score
+from leafgrad_pinn.stages import Stage
+from leafgrad_pinn.training import Training
+
+
+def solve(
+    problem: Problem,
+    *stages: Stage,
+    reference: Reference | None = None,
+    seeds: int | Sequence[int] = 1,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    dtype: Any = leafgrad.float64,
+    device: Any = "cpu",
+) -> Solution:
+    """Train the problem's fields, stage after stage, from each seed.
+
+    Args:
+        stages: such as ``Adam(2000), LBFGS(5000)`` or ``GaussNewton(100)``.
+        reference: what errors are measured against.
+        seeds: how many, from 0 on, or which.
+        out: a folder for checkpoints, ``seed0/history.csv`` and so on, and ``solution.safetensors``; None for none.
+        resume: go on from the checkpoints in ``out``, with points, weights, optimizer and history as
+            they were; to the numbers of a run that never stopped, up to rounding in compiled steps.
+        dtype: of weights and points; leafgrad.float64 or leafgrad.float32.
+        device: where to train.
+
+    Returns:
+        The solution. A nan ends the training of a seed at its last good state; ``sol.run.reasons`` says so.
+
+    Raises:
+        ValueError: a reference of other fields; ``resume`` without ``out``, or of another problem.
+    """
+    if not stages:
+        raise ValueError("solve: expected at least one stage, such as LBFGS(1000), got none")
+    if wrong := [stage for stage in stages if not isinstance(stage, Stage)]:
+        raise TypeError(f"solve: expected stages, such as LBFGS(1000), got {type(wrong[0]).__name__}")
+    if resume and out is None:
+        raise ValueError("resume: expected a folder, out=..., got none")
+    if reference is not None:
+        check_reference(reference, problem.domain, [field.name for field in problem.fields])
+    numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    if not numbers:
+        raise ValueError(f"seeds: expected at least one, got {seeds}")
+
+    def errors(system: System) -> dict[str, float]:
+        return {name: e["l2"] for name, e in score(modules_of(system), problem.domain, reference).items()}
+
+    runs = []
+    for seed in numbers:
+        folder = None if out is None else Path(out) / f"seed{seed}"
+        training = Training(problem, stages, seed, dtype, device, errors, folder, resume)
+        training.run()
+        system = training.trainee.system
+        details = {
+            "errors": score(modules_of(system), problem.domain, reference),
+            "unknowns": system.solved(),
+            "reasons": training.reasons,
+            "seconds": training.seconds,
+            "history": training.rows,
+        }
+        runs.append(Run(seed, modules_of(system), details))
+    solution = Solution(problem.groups, runs, reference)
+    if out is not None:
+        solution.save(Path(out) / "solution.safetensors")
+    return solution
+
+
+def modules_of(system: System) -> list[Any]:
+    """The networks of a system."""
+    return list(system.surrogates)

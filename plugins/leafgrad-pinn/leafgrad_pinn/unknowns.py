@@ -1,0 +1,94 @@
+"""Numbers in equations that are solved for."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import leafgrad
+from leafgrad import Tensor
+
+
+class Unknown:
+    """A number that is solved for, to be used in equations like a number: ``lam = Unknown("lam", 0.5)``.
+
+    Args:
+        name: how results call it.
+        value: where it starts.
+        positive: it stays positive: its logarithm is what is trained.
+    """
+
+    def __init__(self, name: str, value: float, positive: bool = False) -> None:
+        if not math.isfinite(value) or (positive and value <= 0):
+            raise ValueError(
+                f"Unknown {name!r}: value: expected a {'positive' if positive else 'finite'} number, got {value}"
+            )
+        self.name, self.value, self.positive = name, float(value), positive
+        self.raw = math.log(value) if positive else float(value)
+        self.tensor: Tensor | None = None  # while residuals are computed
+
+    def number(self, raw: Tensor) -> Tensor:
+        """Its value, of the parameter that is trained."""
+        return leafgrad.exp(raw) if self.positive else raw
+
+    def current(self) -> Tensor:
+        """Its value while residuals are computed; RuntimeError at other times."""
+        if self.tensor is None:
+            raise RuntimeError(f"Unknown {self.name!r} has a value only in equations; give it to Problem(unknowns=...)")
+        return self.tensor
+
+    def __neg__(self) -> Tensor:
+        result: Tensor = -self.current()
+        return result
+
+    def __add__(self, other: Any) -> Tensor:
+        return apply(operator.add, self, other)
+
+    def __radd__(self, other: Any) -> Tensor:
+        return apply(operator.add, other, self)
+
+    def __sub__(self, other: Any) -> Tensor:
+        return apply(operator.sub, self, other)
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return apply(operator.sub, other, self)
+
+    def __mul__(self, other: Any) -> Tensor:
+        return apply(operator.mul, self, other)
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return apply(operator.mul, other, self)
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return apply(operator.truediv, self, other)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return apply(operator.truediv, other, self)
+
+    def __pow__(self, other: Any) -> Tensor:
+        return apply(operator.pow, self, other)
+
+    def __repr__(self) -> str:
+        return f"Unknown({self.name!r}, {self.value}, positive={self.positive})"
+
+
+def apply(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Tensor:
+    """An operator on numbers, tensors and unknowns."""
+    left, right = (side.current() if isinstance(side, Unknown) else side for side in (left, right))
+    result: Tensor = function(left, right)
+    return result
+
+
+@contextmanager
+def bound(unknowns: Sequence[Unknown], raws: Sequence[Tensor]) -> Iterator[None]:
+    """Within it the unknowns have values, those of the given parameters."""
+    for unknown, raw in zip(unknowns, raws, strict=True):
+        unknown.tensor = unknown.number(raw)
+    try:
+        yield
+    finally:
+        for unknown in unknowns:
+            unknown.tensor = None

@@ -1,0 +1,167 @@
+"""Points lie where they should, and normals point outwards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leafgrad
+from leafgrad_pinn import Ball, Box, Disk, Interval, LShape, Polygon, SignedDistance, Time
+from leafgrad_pinn.domains import as_domain
+from leafgrad_pinn.fields import columns_of
+from leafgrad_pinn.sampling import SAMPLERS, unit
+
+SHAPES = {
+    "interval": Interval("x", -1, 2),
+    "box": Box(x=(0, 1), y=(-1, 1)),
+    "disk": Disk(0.5, x=1, y=-1),
+    "ball": Ball(2.0, x=0, y=0, z=1),
+    "triangle": Polygon([(0, 0), (1, 0), (0, 1)]),
+    "clockwise": Polygon([(0, 0), (0, 1), (1, 1), (1, 0)]),
+    "L": LShape(),
+    "signed distance": SignedDistance(lambda x, y: x**2 + 4 * y**2 - 1, x=(-1.1, 1.1), y=(-0.6, 0.6)),
+    "union": Box(x=(0, 1), y=(0, 1)) + Disk(0.5, x=1, y=0.5),
+    "difference": Box(x=(0, 1), y=(0, 1)) - Disk(0.25, x=0.5, y=0.5),
+    "intersection": Disk(1.0, x=0, y=0) & Box(x=(0, 2), y=(-1, 2)),
+}
+AREAS = {
+    "interval": 3,
+    "box": 2,
+    "disk": np.pi / 4,
+    "ball": 32 / 3 * np.pi,
+    "triangle": 0.5,
+    "clockwise": 1,
+    "L": 3,
+    "signed distance": np.pi / 2,
+    "union": 1 + np.pi / 8,
+    "difference": 1 - np.pi / 16,
+    "intersection": np.pi / 2,
+}
+LENGTHS = {
+    "disk": np.pi,
+    "triangle": 2 + np.sqrt(2),
+    "L": 8,
+    "difference": 4 + np.pi / 2,
+    "union": 3 + np.pi / 2,
+    "intersection": np.pi + 2,
+}
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_unit_points(sampler, dim, rng):
+    points = unit(sampler, 64, dim, rng)
+    assert points.shape == (64, dim)
+    assert points.min() >= 0
+    assert points.max() < 1
+    if sampler in ("grid", "sobol", "latin"):
+        assert abs(points.mean() - 0.5) < 0.03
+    if sampler == "stratified":
+        assert sorted((points[:, -1] * 64).astype(int)) == list(range(64))
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_share_of_points_inside_is_the_area(name, rng):
+    shape = SHAPES[name]
+    box = as_domain(Box(**{n: tuple(b) for n, b in zip(shape.names, shape.bounds, strict=True)}))
+    points = box.interior(20000, "uniform", rng)
+    area = (shape.signed(points) < 0).mean() * np.prod(np.ptp(shape.bounds, axis=1))
+    assert abs(area / AREAS[name] - 1) < 0.03
+
+
+@pytest.mark.parametrize("sampler", ["grid", "uniform", "sobol", "latin"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_interior_points_are_inside(name, sampler, rng):
+    domain = as_domain(SHAPES[name])
+    points = domain.interior(100, sampler, rng)
+    assert (domain.shape.signed(points) < 0).all()
+    assert sampler == "grid" or len(points) == 100
+
+
+@pytest.mark.parametrize("timed", [False, True])
+@pytest.mark.parametrize("name", SHAPES)
+def test_normals_point_outwards(name, timed, rng):
+    shape = SHAPES[name]
+    domain = shape * Time("t", 1, 3) if timed else as_domain(shape)
+    points, normals = domain.boundary(200, domain.edges, "uniform", rng)
+    space = points[:, : len(shape.names)]
+    assert np.abs(shape.signed(space)).max() < 1e-8
+    assert np.abs(np.linalg.norm(normals, axis=1) - 1).max() < 1e-8
+    step = 1e-5 * normals
+    inside, outside = shape.signed(space - step) < 0, shape.signed(space + step) > 0
+    assert inside.mean() > 0.99  # all but those at corners
+    assert outside.mean() > 0.99
+    if timed:
+        assert points[:, -1].min() >= 1
+        assert points[:, -1].max() <= 3
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_edges_get_points_by_their_length(name, rng):
+    from leafgrad_pinn.domains import measure
+
+    domain = as_domain(SHAPES[name])
+    total = sum(measure(piece) for pieces in domain.shape.edges.values() for piece in pieces)
+    assert abs(total / LENGTHS[name] - 1) < 0.03
+    assert len(domain.boundary(400, domain.edges, "sobol", rng)[0]) == 400
+
+
+@pytest.mark.parametrize("name", ["interval", "box", "disk", "ball"])
+def test_vanishing_is_zero_on_edges_and_positive_inside(name, rng):
+    domain = as_domain(SHAPES[name])
+    edge, _ = domain.boundary(50, domain.edges, "uniform", rng)
+    inside = domain.interior(50, "uniform", rng)
+    values = [domain.shape.vanishing(columns_of(domain, points), domain.edges) for points in (edge, inside)]
+    assert values[0].abs().max().item() < 1e-12
+    assert (values[1] > 0).all()
+
+
+def test_products():
+    square = Interval("x", 0, 1, periodic=True) * Interval("y", 0, 2)
+    assert square.names == ("x", "y")
+    assert square.periodic == ("x",)
+    assert list(square.edges) == ["y_min", "y_max"]
+    domain = square * Time("t", 0, 1)
+    assert domain.names == ("x", "y", "t")
+    assert domain.space == ("x", "y")
+
+
+def test_a_time_alone(rng):
+    domain = as_domain(Time("t", 0, 4))
+    assert domain.interior(8, "latin", rng).shape == (8, 1)
+    assert domain.start(8, "sobol", rng).tolist() == [[0.0]]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Interval("x", 1, 0), "x: expected two finite numbers"),
+        (lambda: Box(), "expected at least one side"),
+        (lambda: Box("z", x=(0, 1)), "periodic: expected names among x, got z"),
+        (lambda: Disk(-1, x=0, y=0), "radius: expected a positive number"),
+        (lambda: Disk(1, x=0), "expected a centre of 2 coordinates"),
+        (lambda: Polygon([(0, 0), (1, 1)]), "vertices: expected three or more"),
+        (lambda: Time("t", 0, 0), "expected a finite start before"),
+        (lambda: Disk(1, x=0, y=0) + Disk(1, x=0, z=0), "expected the same coordinates"),
+        (lambda: Interval("x", 0, 1) * Interval("x", 0, 1), "expected different coordinates"),
+        (lambda: Interval("x", 0, 1) * Time("x", 0, 1), "expected a name other than x"),
+        (lambda: as_domain(LShape()).boundary(5, ["top"], "grid", None), "expected edges of the domain"),
+        (lambda: as_domain(LShape()).interior(5, "random", np.random.default_rng(0)), "sampler: expected one of"),
+        (lambda: as_domain(LShape()).interior(5, "stratified", None), "is in time"),
+        (lambda: as_domain(LShape()).check_inside("p", np.array([[0.5, -0.5]])), "1 outside, the first at"),
+        (lambda: LShape().vanishing({}, ["edge0"]), "no smooth distance function"),
+    ],
+)
+def test_mistakes_are_errors(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_the_default_dtype_does_not_matter(rng):
+    points = as_domain(LShape()).interior(4, "uniform", rng)
+    assert columns_of(as_domain(LShape()), points)["x"].dtype is leafgrad.float64
