@@ -153,7 +153,8 @@ def test_set():
 
 def test_a_memory_format_after_a_change_of_size():
     x = leafgrad.empty(2, 3 * 4 * 4).resize_(2, 3, 4, 4, memory_format=leafgrad.channels_last)
-    assert x.shape == (2, 3, 4, 4) and x.is_contiguous(memory_format=leafgrad.channels_last)
+    assert x.shape == (2, 3, 4, 4)
+    assert x.is_contiguous(memory_format=leafgrad.channels_last)
     grown = leafgrad.arange(4.0).resize_((1, 2, 2, 2), memory_format=leafgrad.channels_last)
     assert grown.stride() == (8, 1, 4, 2)
     assert grown[0, :, 0].tolist() == [[0.0, 2.0], [1.0, 3.0]]  # elements keep their places in memory

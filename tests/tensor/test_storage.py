@@ -259,10 +259,10 @@ def test_a_storage_has_the_elements_of_the_whole_memory():
     storage = x[1:, 1:].storage()
     assert storage.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     assert (len(storage), storage.size(), storage.nbytes(), storage.element_size()) == (6, 6, 24, 4)
-    assert storage[2] == 2.0 and storage[-2:] == [4.0, 5.0]
+    assert (storage[2], storage[-2:]) == (2.0, [4.0, 5.0])
     assert storage.data_ptr() == x.data_ptr() == x.t().storage().data_ptr()
     assert storage.untyped() is x.untyped_storage()
-    assert storage.dtype is leafgrad.float32 and storage.device == x.device and not storage.is_cuda
+    assert (storage.dtype, storage.device, storage.is_cuda) == (leafgrad.float32, x.device, False)
     assert repr(storage) == "[TypedStorage(dtype=leafgrad.float32, device=cpu) of size 6]"
 
 

@@ -195,16 +195,20 @@ class Tensor(Operators, Methods, TensorBase):
 
     def _check_grad(self, value: Any) -> None:
         if not isinstance(value, Tensor):
-            raise TypeError(f"grad: expected a Tensor or None, got {type(value).__name__}")
+            kind = type(value).__name__
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {kind}")
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad; assign a clone()")
         for what, ours, theirs in (
-            ("size", self.shape, value.shape),
+            ("size", list(self.shape), list(value.shape)),
             ("dtype", self.dtype, value.dtype),
             ("device", self.device, value.device),
         ):
             if ours != theirs:
-                raise RuntimeError(f"grad: expected a gradient of {what} {ours}, like the tensor's, got {theirs}")
+                raise RuntimeError(
+                    f"attempting to assign a gradient of {what} '{theirs}' to a tensor of {what} '{ours}'. Please "
+                    f"ensure that the gradient and the tensor are the same {what}"
+                )
 
     @property
     def retains_grad(self) -> bool:
