@@ -415,6 +415,12 @@ class Tensor(Operators, Methods, TensorBase):
         return self.device.type == "cuda"
 
 
+def _only(before: Any, value: Any, what: str) -> Any:
+    if before is not None:
+        raise TypeError(f"to(): expected one {what}, got {before} and {value}")
+    return value
+
+
 def _target(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtypes.dtype | None, bool]:
     place, kind, copy = kwargs.pop("device", None), kwargs.pop("dtype", None), kwargs.pop("copy", False)
     kwargs.pop("non_blocking", None)
@@ -424,9 +430,9 @@ def _target(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtypes.dt
         if isinstance(a, Tensor):
             place, kind = a.device, a.dtype
         elif isinstance(a, (str, int, devices.device)) and not isinstance(a, bool):
-            place = a
+            place = _only(place, a, "device")
         elif isinstance(a, dtypes.dtype):
-            kind = a
+            kind = _only(kind, a, "dtype")
         elif isinstance(a, bool):
             continue  # PyTorch's positional non_blocking
         elif a is not None:
