@@ -525,6 +525,16 @@ class Methods:
         """A copy of ``input`` with ``values`` written (or added, with ``accumulate``) where ``input[indices]`` ..."""
     def index_put_(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: builtins.bool = False) -> Tensor:
         """``index_put``, in place."""
+    def index_reduce(
+        self,
+        dim: builtins.int,
+        index: Tensor,
+        source: Tensor,
+        reduce: builtins.str,
+        *,
+        include_self: builtins.bool = True,
+    ) -> Tensor:
+        """A copy of ``input`` whose slices at ``index`` along ``dim`` are combined with those of ``source``."""
     def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
         """The slices of ``input`` along ``dim`` at a vector of indices, as a copy."""
     def inner(self, other: Tensor) -> Tensor:
