@@ -538,3 +538,20 @@ def test_closing_a_decorated_generator_closes_it():
     running.close()
     assert closed == [False]
     assert leafgrad.is_grad_enabled()
+
+
+def test_what_errors_of_misuse_say():
+    x = leafgrad.ones(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"gradient of size '\[2\]' to a tensor of size '\[3\]'"):
+        x.grad = leafgrad.ones(2)
+    with pytest.raises(RuntimeError, match=r"gradient of dtype 'leafgrad\.float64' to a tensor of dtype"):
+        x.grad = leafgrad.ones(3, dtype=leafgrad.float64)
+    with pytest.raises(TypeError, match="expected to be a Tensor or None but got grad of type int"):
+        x.grad = 3
+    y = (x * x).sum()
+    y.backward()
+    with pytest.raises(RuntimeError, match="Specify retain_graph=True"):
+        y.backward()
+    x.register_post_accumulate_grad_hook(lambda leaf: leaf.grad)
+    with pytest.raises(TypeError, match=r"expected it to return None, .* got Tensor"):
+        (2 * x).sum().backward()

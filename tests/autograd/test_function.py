@@ -8,7 +8,7 @@ import weakref
 import pytest
 
 import leafgrad
-from leafgrad.autograd import forward
+from leafgrad.autograd import Function, forward
 from leafgrad.compile.numpy_executor import NumpyProgram
 from leafgrad.compile.trace import trace_call
 from leafgrad.testing import fake
@@ -535,3 +535,70 @@ def test_traced_programs_give_the_same(function):
     for point in (x, other):
         (result,) = program([point.numpy()])
         assert result.tolist() == pytest.approx(function(point).tolist())
+
+
+# ---- outputs that are views -----------------------------------------------------------------------------------------
+
+
+class AsItIs(Function):
+    @staticmethod
+    def forward(ctx, x, y=None):
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 3 * g, None
+
+
+class Reshaped(AsItIs):
+    @staticmethod
+    def forward(ctx, x, y=None):
+        return x.view(-1)
+
+
+class Halves(AsItIs):
+    @staticmethod
+    def forward(ctx, x, y=None):
+        return x[:1], x[1:]
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return leafgrad.cat([g, h]), None
+
+
+@pytest.mark.parametrize("function", [AsItIs, Reshaped, Halves])
+def test_a_write_into_an_output_that_shares_memory_is_refused(function):
+    """The history of the input could not tell of it, and its gradients would be wrong."""
+    w = leafgrad.ones(3, requires_grad=True)
+    for x in (w, w.clone()):
+        out = function.apply(x)
+        out = out[0] if isinstance(out, tuple) else out
+        assert out._base is x
+        with pytest.raises(RuntimeError, match=f"Output 0 of {function.__name__}Backward is a view .* custom Function"):
+            out.mul_(2)
+        assert x.tolist() == [1.0, 1.0, 1.0]
+        assert out.clone().mul_(2).tolist()[0] == 2.0
+        with leafgrad.no_grad():
+            out.mul_(2)
+        assert x[0] == 2.0
+        with leafgrad.no_grad():
+            out.div_(2)
+
+
+def test_an_input_returned_as_it_is_without_a_history_of_its_own():
+    class First(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return None, g
+
+    x, y = leafgrad.ones(3), leafgrad.ones(3, requires_grad=True)
+    out = First.apply(x, y)
+    with pytest.raises(RuntimeError, match="Output 0 of FirstBackward is a view"):
+        out.mul_(2)
+    assert not x.requires_grad
+    out.sum().backward()
+    assert y.grad.tolist() == [1.0, 1.0, 1.0]

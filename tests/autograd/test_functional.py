@@ -494,3 +494,11 @@ def test_dual_tensors_need_recording():
         ad.exit_dual_level()
     with ad.dual_level(), leafgrad.no_grad(), pytest.raises(RuntimeError, match="recording is off"):
         ad.make_dual(x, x)
+
+
+def test_strict_names_the_output_that_does_not_depend_on_an_input():
+    def second_is_constant(x):
+        return x * 2, leafgrad.ones(2, requires_grad=True) * 1
+
+    with pytest.raises(RuntimeError, match="Output 1 of the user-provided function is independent of input 0"):
+        leafgrad.autograd.functional.jacobian(second_is_constant, leafgrad.ones(3), strict=True)

@@ -115,3 +115,9 @@ def test_made_from_a_table():
 def test_errors(call, error, text):
     with pytest.raises(error, match=text):
         call(lg.tensor(INDEX), lg.tensor(TABLE))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_the_first_bag_starts_at_the_first_index(mode):
+    with pytest.raises(ValueError, match=r"offsets\[0\] has to be 0"):
+        F.embedding_bag(lg.tensor([1, 2, 0]), lg.ones(3, 2), lg.tensor([1, 2]), mode=mode)

@@ -515,3 +515,9 @@ def test_parameters_as_a_vector(device):
         nn.utils.vector_to_parameters(lg.ones(8, device=device), net.parameters())
     with pytest.raises(TypeError, match="vec: expected a Tensor, got list"):
         nn.utils.vector_to_parameters([1.0], net.parameters())
+
+
+def test_unflatten_takes_sizes():
+    for sizes in ("22", (2, "2"), 4):
+        with pytest.raises(TypeError, match="unflattened_size must be tuple of ints"):
+            nn.Unflatten(1, sizes)

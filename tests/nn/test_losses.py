@@ -272,3 +272,14 @@ def test_adaptive_softmax_is_a_distribution(device):
 def test_errors(call, error, text):
     with pytest.raises(error, match=text):
         call(lg.tensor(X))
+
+
+def test_margin_losses_of_one_sample():
+    scores = lg.tensor([0.1, 0.8, 0.3])
+    alone = F.multi_margin_loss(scores, lg.tensor(1), reduction="none")
+    in_a_list = F.multi_margin_loss(scores, lg.tensor([1]), reduction="none")
+    assert alone.shape == ()
+    assert in_a_list.shape == (1,)
+    assert in_a_list.item() == alone.item() == pytest.approx((0.3 + 0.5) / 3)
+    for target in (0, -1):
+        assert F.multilabel_margin_loss(lg.tensor(0.7), lg.tensor(target), reduction="none").tolist() == 0.0

@@ -143,7 +143,7 @@ def test_a_compiled_step_follows_a_schedule_without_new_traces():
         (lambda o: s.CosineAnnealingWarmRestarts(o, 1, 0.5), ValueError, "integer T_mult >= 1, but got 0.5"),
         (lambda o: s.CosineAnnealingWarmRestarts(o, 1).step(-1), ValueError, "non-negative epoch, but got -1"),
         (lambda o: s.CyclicLR(o, 0.1, 1.0, mode="square"), ValueError, "mode is invalid and scale_fn is None"),
-        (lambda o: s.CyclicLR(o, [0.1, 0.2], 1.0), ValueError, "Expected 1 base_lr, one for each param group"),
+        (lambda o: s.CyclicLR(o, [0.1, 0.2], 1.0), ValueError, "Expected 1 base_lr, but got 2; give one for each"),
         (lambda o: s.SequentialLR(o, [], []), ValueError, "at least one scheduler"),
         (lambda o: s.SequentialLR(o, [s.StepLR(o, 1)], [3]), ValueError, "number of schedulers 1 and"),
         (lambda o: s.SequentialLR(o, [s.ReduceLROnPlateau(o)], []), ValueError, "does not support `ReduceLROnPlateau`"),

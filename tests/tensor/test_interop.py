@@ -348,3 +348,12 @@ def test_a_module_in_a_notebook():
     assert html.count("<details") == html.count("</details>") == 2
     assert html.count(" open ") == 1
     assert "(0): <code>Linear(in_features=2, out_features=3, bias=True)</code> <small>9 parameters</small>" in html
+
+
+def test_to_takes_one_device_and_one_dtype():
+    x = leafgrad.ones(2)
+    with pytest.raises(TypeError, match=r"to\(\): expected one device, got cpu and cpu"):
+        x.to("cpu", "cpu")
+    with pytest.raises(TypeError, match=r"to\(\): expected one dtype"):
+        x.to(leafgrad.float64, leafgrad.float32)
+    assert x.to("cpu", leafgrad.float64).dtype is leafgrad.float64

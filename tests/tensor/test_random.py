@@ -206,3 +206,10 @@ def test_a_generator_of_another_device_is_refused(device):
         with pytest.raises(RuntimeError, match="device type for generator"):
             leafgrad.rand(2, generator=leafgrad.Generator(), device=device)
     assert leafgrad.rand(2, generator=leafgrad.Generator(device), device=device).device == device
+
+
+def test_normal_numbers_that_require_grad():
+    assert leafgrad.normal(0.0, 1.0, (2,), requires_grad=True).requires_grad
+    drawn = leafgrad.normal(leafgrad.zeros(2, requires_grad=True), 1.0, requires_grad=True)
+    assert (drawn.is_leaf, drawn.requires_grad) == (True, True)
+    assert not leafgrad.normal(leafgrad.zeros(2), 1.0).requires_grad

@@ -149,3 +149,21 @@ def test_set():
         x.set_(leafgrad.ones(2, dtype=leafgrad.float64))
     with pytest.raises(RuntimeError, match="does not share memory"):
         x.share_memory_()
+
+
+def test_a_memory_format_after_a_change_of_size():
+    x = leafgrad.empty(2, 3 * 4 * 4).resize_(2, 3, 4, 4, memory_format=leafgrad.channels_last)
+    assert x.shape == (2, 3, 4, 4)
+    assert x.is_contiguous(memory_format=leafgrad.channels_last)
+    grown = leafgrad.arange(4.0).resize_((1, 2, 2, 2), memory_format=leafgrad.channels_last)
+    assert grown.stride() == (8, 1, 4, 2)
+    assert grown[0, :, 0].tolist() == [[0.0, 2.0], [1.0, 3.0]]  # elements keep their places in memory
+    assert leafgrad.empty(3).resize_as_(x, memory_format=leafgrad.preserve_format).stride() == x.stride()
+    assert leafgrad.empty(3).resize_as_(x).is_contiguous()
+    with pytest.raises(RuntimeError, match="required rank 4 tensor"):
+        leafgrad.empty(3).resize_(3, memory_format=leafgrad.channels_last)
+
+
+def test_more_elements_than_there_can_be():
+    with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
+        leafgrad.empty(()).resize_(8, 8, 2**29, 2**29)

@@ -281,3 +281,28 @@ def test_constant_pad(padding, device):
     assert leaf.grad.sum().item() == cut.size
     with pytest.raises(RuntimeError, match="negative output size"):
         constant_pad(leaf, (-5, 0), 0.0)
+
+
+def test_ravel_leaves_no_gaps():
+    x = leafgrad.arange(10.0)
+    assert x.ravel().data_ptr() == x.data_ptr()
+    assert x[::2].ravel().is_contiguous()
+    assert x[::2].ravel().tolist() == [0.0, 2.0, 4.0, 6.0, 8.0]
+
+
+def test_what_cannot_be_cut_is_refused():
+    x = leafgrad.arange(12).view(4, 3)
+    assert [p.shape[0] for p in x.tensor_split(leafgrad.tensor([1, 3]))] == [1, 2, 1]
+    assert x.narrow(0, leafgrad.tensor(1), 2).tolist() == x[1:3].tolist()
+    for start in (leafgrad.tensor([1]), leafgrad.tensor([0, 1])):
+        with pytest.raises(RuntimeError, match=r"narrow\(\): start"):
+            x.narrow(0, start, 1)
+    for places in (leafgrad.tensor([1.0, 2.0]), leafgrad.tensor([[1]])):
+        with pytest.raises(RuntimeError, match="tensor_indices_or_sections"):
+            x.tensor_split(places)
+    with pytest.raises(RuntimeError, match=r"leafgrad\.hsplit requires a tensor with at least 1 dimension"):
+        leafgrad.tensor(1.0).hsplit(2)
+    with pytest.raises(RuntimeError, match=r"tensor\.H is only supported on matrices \(2-D tensors\)\. Got 3-D tensor"):
+        _ = x.view(2, 2, 3).H
+    with pytest.raises(ValueError, match="expected sizes of at least 0"):
+        leafgrad.broadcast_shapes((2,), -1)

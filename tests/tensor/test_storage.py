@@ -249,3 +249,48 @@ def test_as_subclass():
     assert plain[0] == 3
     with pytest.raises(TypeError, match="a subclass of Tensor"):
         plain.as_subclass(int)
+
+
+# ---- storage of a dtype ---------------------------------------------------------------------------------------------
+
+
+def test_a_storage_has_the_elements_of_the_whole_memory():
+    x = leafgrad.arange(6.0).view(2, 3)
+    storage = x[1:, 1:].storage()
+    assert storage.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert (len(storage), storage.size(), storage.nbytes(), storage.element_size()) == (6, 6, 24, 4)
+    assert (storage[2], storage[-2:]) == (2.0, [4.0, 5.0])
+    assert storage.data_ptr() == x.data_ptr() == x.t().storage().data_ptr()
+    assert storage.untyped() is x.untyped_storage()
+    assert (storage.dtype, storage.device, storage.is_cuda) == (leafgrad.float32, x.device, False)
+    assert repr(storage) == "[TypedStorage(dtype=leafgrad.float32, device=cpu) of size 6]"
+
+
+def test_set_takes_elements_of_a_storage():
+    x, y = leafgrad.arange(6.0), leafgrad.empty(0)
+    y.set_(x.storage(), 1, (2, 2), (3, 1))
+    assert y.tolist() == [[1.0, 2.0], [4.0, 5.0]]
+    y[0, 0] = 9.0
+    assert x[1] == 9.0
+    assert leafgrad.empty(0).set_(x.view(2, 3), 2, (2,)).tolist() == [2.0, 3.0]
+    assert leafgrad.empty(0).set_(x.storage(), 4).tolist() == [4.0, 5.0]
+    with pytest.raises(RuntimeError, match="reach outside"):
+        y.set_(x.storage(), 1, (2, 3), (3, 1))
+    with pytest.raises(RuntimeError, match=r"expected a source of dtype leafgrad\.float32, got leafgrad\.int64"):
+        y.set_(leafgrad.arange(3).storage())
+    with pytest.raises(TypeError, match="source"):
+        y.set_([1.0])
+
+
+def test_bytes_are_read_as_wider_elements_only_where_all_divide():
+    x = leafgrad.arange(12, dtype=leafgrad.int16).view(2, 6)
+    assert x.view(leafgrad.int32).shape == (2, 3)
+    assert x.view(leafgrad.int32).view(leafgrad.int16).tolist() == x.tolist()
+    with pytest.raises(RuntimeError, match=r"self\.size\(-1\) must be divisible by 2"):
+        x[:, :5].view(leafgrad.int32)
+    with pytest.raises(RuntimeError, match=r"self\.storage_offset\(\) must be divisible by 2"):
+        x[:, 1:5].view(leafgrad.int32)
+    with pytest.raises(RuntimeError, match=r"self\.stride\(0\) must be divisible by 2"):
+        leafgrad.arange(10, dtype=leafgrad.int16).as_strided((2, 2), (5, 1)).view(leafgrad.int32)
+    with pytest.raises(RuntimeError, match=r"self\.stride\(-1\) must be 1"):
+        x[:, ::2].view(leafgrad.int8)

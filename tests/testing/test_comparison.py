@@ -63,3 +63,8 @@ def test_tensors_for_tests(device):
     assert make_tensor(99, dtype=leafgrad.int64, low=0, high=2, exclude_zero=True).tolist() == [1] * 99
     with pytest.raises(ValueError, match="low < high"):
         make_tensor(1, dtype=leafgrad.int64, low=2, high=2)
+
+
+def test_made_tensors_without_dimensions():
+    for dtype in (leafgrad.float32, leafgrad.int64, leafgrad.bool):
+        assert make_tensor((), dtype=dtype, device="cpu").shape == ()

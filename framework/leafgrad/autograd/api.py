@@ -88,9 +88,17 @@ def deliver(found: list[tuple[Leaf, Any]], taken: set[int], recorded: bool) -> N
         if hooks is not None:
             with modes.set_grad_enabled(recorded):
                 for function in list(hooks.accumulated.values()):
-                    function(owner)
+                    check_nothing(function(owner))
                 for function in list(hooks.after.values()):
                     function((), node_hooks.shown((g,), recorded))
+
+
+def check_nothing(returned: Any) -> None:
+    if returned is not None:
+        raise TypeError(
+            "register_post_accumulate_grad_hook: hook: expected it to return None, since the gradient is in place "
+            f"already, got {type(returned).__name__}"
+        )
 
 
 def accumulate(leaf: Leaf, g: Any, taken: set[int], recorded: bool) -> None:
@@ -148,7 +156,9 @@ def grad(
         options = retain_graph, create_graph, only_inputs, allow_unused, False, materialize_grads
         return batched(outputs, inputs, grad_outputs, options)
     if materialize_grads and allow_unused is False:
-        raise ValueError("grad: expected allow_unused to be True or not passed when materialize_grads=True, got False")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     results, sources = as_tuple(outputs, "outputs"), as_tuple(inputs, "inputs")
     seeds = seed(results, grad_outputs, "grad_outputs", create_graph)
     if not sources:
@@ -296,7 +306,7 @@ def _checked_seed(out: Tensor, g: Any, name: str, i: int) -> Tensor:
     for what, ours, theirs in (("shape", out.shape, g.shape), ("device", out.device, g.device)):
         if ours != theirs:
             raise RuntimeError(
-                f"Mismatch in {what}: grad_output[{i}] has a {what} of {theirs} and output[{i}] has a {what} of {ours}"
+                f"Mismatch in {what}: grad_output[{i}] has a {what} of {theirs} and output[{i}] has a {what} of {ours}."
             )
     return g.to(out.dtype)
 

@@ -18,7 +18,7 @@ from leafgrad.autograd.context import FunctionCtx, FunctionNode, pack, same
 from leafgrad.ops import carriers, messages
 from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.node import EMPTY, SEQ, GraphNode, Output, SymbolBase
-from leafgrad.tensor import inplace
+from leafgrad.tensor import inplace, view
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
@@ -44,6 +44,8 @@ class Function:
         ...         return 3 * g * x * x
     """
 
+    generate_vmap_rule = False  # what programs set; without a ``vmap`` of its own, any Function is batched either way
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """``vjp`` is another name for ``backward``."""
         super().__init_subclass__(**kwargs)
@@ -55,8 +57,9 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = type(self).__name__
         raise RuntimeError(
-            f"Legacy autograd function with non-static forward method is not supported: expected {name}.apply(...), "
-            f"got a call of an instance; make forward and backward static methods and use {name}.apply"
+            f"Legacy autograd function with non-static forward method is deprecated: expected "
+            f"{name}.apply(...), got a call of an instance; make forward and backward static methods and use "
+            f"{name}.apply"
         )
 
     @staticmethod
@@ -73,7 +76,8 @@ class Function:
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """The gradient of each argument of ``forward``, from the gradient of each output."""
         raise NotImplementedError(
-            "You must implement the backward method for your custom autograd.Function to use it with backward mode AD."
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
         )
 
     @staticmethod
@@ -207,7 +211,10 @@ def attach(ctx: FunctionCtx, node: FunctionNode | None, args: tuple[Any, ...], o
     if dirty:
         inplace.rebase(out, carriers.alias(carriers.inside(out)._data, end))
     else:
-        carriers.inside(out)._node = end
+        inner = carriers.inside(out)
+        inner._node = end
+        if inner._view is not None or same(outputs[i], args) is not None:
+            view.of_function(carriers.inside(outputs[i]), inner, i, node.name())
     return out
 
 

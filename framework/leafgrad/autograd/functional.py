@@ -58,21 +58,20 @@ class Evaluated:
         done = tensors if self.create_graph else tuple(t.detach() for t in tensors)
         return done[0] if one else done
 
-    def vjp(self, outputs: Tensors, v: Tensors, create_graph: bool) -> Tensors:
-        """v times the Jacobian of ``outputs`` with respect to the inputs."""
+    def vjp(self, outputs: Tensors, v: Tensors, create_graph: bool, of: str = "The output") -> Tensors:
+        """v times the Jacobian of ``outputs``, which errors call ``of``, with respect to the inputs."""
         pairs = [(o, g) for o, g in zip(outputs, v, strict=True) if o.requires_grad]
         found: tuple[Any, ...] = (None,) * len(self.inputs)
         if pairs:
             found = api.grad(
                 [o for o, _ in pairs], self.inputs, [g for _, g in pairs], True, create_graph, allow_unused=True
             )
-        return tuple(self._checked(g, i, create_graph) for i, g in enumerate(found))
+        return tuple(self._checked(g, i, create_graph, of) for i, g in enumerate(found))
 
-    def _checked(self, g: Tensor | None, i: int, create_graph: bool) -> Tensor:
+    def _checked(self, g: Tensor | None, i: int, create_graph: bool, of: str) -> Tensor:
         if self.strict and g is None:
             raise RuntimeError(
-                f"The output of the user-provided function is independent of input {i}. This is not allowed in "
-                "strict mode."
+                f"{of} of the user-provided function is independent of input {i}. This is not allowed in strict mode."
             )
         if self.strict and create_graph and g is not None and not g.requires_grad:
             raise RuntimeError(
@@ -200,11 +199,11 @@ def jacobian(
 def by_rows(at: Evaluated, vectorize: bool) -> list[Tensors]:
     """For each output the blocks of its Jacobian, one backward pass per element, or one for all."""
 
-    def blocks(out: Tensor) -> Tensors:
-        rows = passes(lambda e: at.vjp((out,), (e,), at.create_graph), out, vectorize)
+    def blocks(number: int, out: Tensor) -> Tensors:
+        rows = passes(lambda e: at.vjp((out,), (e,), at.create_graph, f"Output {number}"), out, vectorize)
         return tuple(assembled(rows[j] if rows else (), 0, out, x) for j, x in enumerate(at.inputs))
 
-    return [blocks(out) for out in at.outputs]
+    return [blocks(number, out) for number, out in enumerate(at.outputs)]
 
 
 def by_columns(at: Evaluated, vectorize: bool) -> list[Tensors]:

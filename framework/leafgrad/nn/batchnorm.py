@@ -115,7 +115,10 @@ class BatchNorm(ChannelNorm):
         """(N, C, ...) -> the same"""
         self._check_input_dim(input)
         if input.shape[1] != self.num_features:
-            raise RuntimeError(f"input: expected {self.num_features} channels in dimension 1, got {input.shape[1]}")
+            raise RuntimeError(
+                f"input: expected {self.num_features} channels in dimension 1, got {input.shape[1]}; running_mean "
+                f"should contain {input.shape[1]} elements not {self.num_features}"
+            )
         factor: float | Tensor = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)

@@ -141,6 +141,8 @@ class Unflatten(Module):
 
     def __init__(self, dim: int, unflattened_size: tuple[int, ...]) -> None:
         super().__init__()
+        if not isinstance(unflattened_size, (tuple, list)) or not all(isinstance(n, int) for n in unflattened_size):
+            raise TypeError(f"unflattened_size must be tuple of ints, but found {unflattened_size!r}")
         self.dim = dim
         self.unflattened_size = unflattened_size
 

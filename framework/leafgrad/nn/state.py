@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from leafgrad import modes
+from leafgrad import dtypes, modes
 from leafgrad.nn.hooks import Hook
 from leafgrad.nn.parameter import Parameter, UninitializedTensor
 from leafgrad.tensor.tensor import Tensor
@@ -203,7 +203,7 @@ def _mismatch(key: str, own: Tensor, new: Any) -> str | None:
     """What is wrong with ``new`` in the place of ``own``."""
     if not isinstance(new, Tensor):
         return (
-            f'While copying the parameter named "{key}", expected leafgrad.Tensor or Tensor-like object from '
+            f'While copying the parameter named "{key}", expected {dtypes.namespace}.Tensor or Tensor-like object from '
             f"checkpoint but received {type(new)}"
         )
     if isinstance(own, UninitializedTensor):

@@ -227,6 +227,7 @@ def refuse_inference(op: Any, saved: tuple[Any, ...]) -> None:
     for s in saved:
         if isinstance(s, TensorBase) and s._writes is INFERENCE_VERSION:
             raise RuntimeError(
-                f"{op.name}: Inference tensors cannot be saved for backward. Make a normal tensor of it first with "
-                "clone(), outside inference_mode"
+                f"{op.name}: Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+                "inference mode in computation tracked by autograd. To work around this, you can make a clone to get a "
+                "normal tensor and use it in autograd, or use `no_grad()` instead of `inference_mode()`."
             )

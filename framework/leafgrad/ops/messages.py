@@ -155,8 +155,8 @@ def dtypes_differ(op: Any, args: tuple[Any, ...]) -> RuntimeError:
 def freed() -> FreedGraphError:
     return FreedGraphError(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-        "already been freed). The first backward() or autograd.grad() released what it had saved: pass "
-        "retain_graph=True to it if you need to go through the graph again."
+        "already been freed). The first backward() or autograd.grad() released what it had saved. Specify "
+        "retain_graph=True there if you need to go through the graph again."
     )
 
 

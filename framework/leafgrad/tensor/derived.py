@@ -297,4 +297,12 @@ attach("is_neg", is_neg)
 attach("itemsize", property(lambda self: self.dtype.itemsize, doc="Bytes of one element."))
 attach("nbytes", property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of all elements."))
 attach("mH", property(lambda self: self.mT, doc="The same as ``mT``: there are no complex tensors."))
-attach("H", property(lambda self: self.mT if self.ndim else self, doc="A matrix, transposed. (n, m) -> (m, n)"))
+
+
+def _H(input: Tensor) -> Tensor:
+    if input.ndim not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {input.ndim}-D tensor.")
+    return input.mT if input.ndim else input
+
+
+attach("H", property(_H, doc="A matrix, transposed. (n, m) -> (m, n)"))

@@ -30,7 +30,7 @@ def checked(memory_format: Any, function: str) -> Any:
     )
 
 
-def order(input: Tensor, memory_format: Any, function: str) -> tuple[int, ...] | None:
+def order(ndim: int, memory_format: Any, function: str) -> tuple[int, ...] | None:
     """The dimensions in the order of memory, outermost first; None if that is their own.
 
     Raises:
@@ -39,9 +39,17 @@ def order(input: Tensor, memory_format: Any, function: str) -> tuple[int, ...] |
     if checked(memory_format, function) in PLAIN:
         return None
     rank = RANKS[memory_format]
-    if input.ndim != rank:
+    if ndim != rank:
         raise RuntimeError(f"required rank {rank} tensor to use {memory_format.name} format")
     return (0, *range(2, rank), 1)
+
+
+def strides(shape: tuple[int, ...], memory_format: Any, function: str) -> tuple[int, ...]:
+    """The strides of a tensor of ``shape`` without gaps in a memory format, in elements."""
+    steps, step = [0] * len(shape), 1
+    for d in reversed(order(len(shape), memory_format, function) or range(len(shape))):
+        steps[d], step = step, step * max(shape[d], 1)
+    return tuple(steps)
 
 
 @method
@@ -57,7 +65,7 @@ def is_contiguous(input: Tensor, memory_format: Any = dtypes.contiguous_format) 
         return False
     steps = input.stride()
     expected = 1
-    for d in reversed(order(input, memory_format, "is_contiguous") or ()):
+    for d in reversed(order(input.ndim, memory_format, "is_contiguous") or ()):
         if input.shape[d] != 1 and steps[d] != expected:
             return False
         expected *= input.shape[d]
@@ -72,7 +80,7 @@ def contiguous(input: Tensor, memory_format: Any = dtypes.contiguous_format) -> 
 
 def laid_out(input: Tensor, memory_format: Any, function: str) -> Tensor:
     """A copy in a memory format."""
-    ordered = order(input, memory_format, function)
+    ordered = order(input.ndim, memory_format, function)
     if ordered is None:
         copied: Tensor = clone(input)
         return copied

@@ -116,7 +116,7 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
     view = x._view
     base = x if view is None else view.base
     own = isinstance(x._node, Leaf)
-    if view is not None and view.origin and modes.get() & GRAD and base._node is not None:
+    if view is not None and view.origin and modes.get() & GRAD and (base._node is not None or x._node is not None):
         raise ambiguous(view.origin)
     if modes.get() & GRAD and (own or (isinstance(base._node, Leaf) and view.seen != math.inf)):
         which = "a leaf Variable" if own else "a view of a leaf Variable"

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from leafgrad import dtypes
 from leafgrad.ops import shape as ops
 from leafgrad.ops.marks import shown_as
 from leafgrad.tensor import arguments
@@ -200,6 +201,8 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     d = arguments.one_dim(input, dim, "narrow")
     if not input._data.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if isinstance(start, Tensor) and start.ndim:
+        raise RuntimeError(f"narrow(): start: expected an integer or a tensor without dimensions, got {start.ndim}")
     n, first = input._data.shape[d], arguments.integer(start, "start", "narrow")
     if length < 0:
         raise RuntimeError(f"narrow(): length must be non-negative, got {length}")
@@ -305,6 +308,11 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     d = arguments.one_dim(input, dim, "tensor_split")
     n, given = int(input._data.shape[d]), indices_or_sections
     if isinstance(given, Tensor):
+        if given.dtype is not dtypes.int64 or given.ndim > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor "
+                f"of int64, got one of {given.dtype} with {given.ndim} dims"
+            )
         given = given.tolist()
     if isinstance(given, int):
         if given <= 0:
@@ -335,12 +343,12 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 def _even_split(function: str, input: Tensor, given: Any, d: int, least: int) -> tuple[Tensor, ...]:
     if input.ndim < least:
         raise RuntimeError(
-            f"{function} requires a tensor with at least {least} dimension, but got a tensor with "
+            f"{dtypes.namespace}.{function} requires a tensor with at least {least} dimension, but got a tensor with "
             f"{input.ndim} dimensions!"
         )
     if isinstance(given, int) and (given <= 0 or input.shape[d] % given):
         raise RuntimeError(
-            f"{function} attempted to split along dimension {d}, but the size of the dimension {input.shape[d]} is not "
-            f"divisible by the split_size {given}!"
+            f"{dtypes.namespace}.{function} attempted to split along dimension {d}, but the size of the dimension "
+            f"{input.shape[d]} is not divisible by the split_size {given}!"
         )
     return tensor_split(input, given, d)

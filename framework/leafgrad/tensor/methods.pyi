@@ -12,7 +12,7 @@ from leafgrad.tensor.factorizations import QRResult
 from leafgrad.tensor.linalg import SlogdetResult
 from leafgrad.tensor.matrices import SVD
 from leafgrad.tensor.random import Generator
-from leafgrad.tensor.storage import UntypedStorage
+from leafgrad.tensor.storage import TypedStorage, UntypedStorage
 from leafgrad.tensor.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -24,7 +24,7 @@ def attach(name: str, function: Callable[..., Any] | property) -> None: ...
 
 class Methods:
     @property
-    def H(self) -> Any: ...
+    def H(self) -> Tensor: ...
     @property
     def T(self) -> Tensor: ...
     def __array_namespace__(self, *, api_version: builtins.str | None = None) -> Any:
@@ -525,6 +525,16 @@ class Methods:
         """A copy of ``input`` with ``values`` written (or added, with ``accumulate``) where ``input[indices]`` ..."""
     def index_put_(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: builtins.bool = False) -> Tensor:
         """``index_put``, in place."""
+    def index_reduce(
+        self,
+        dim: builtins.int,
+        index: Tensor,
+        source: Tensor,
+        reduce: builtins.str,
+        *,
+        include_self: builtins.bool = True,
+    ) -> Tensor:
+        """A copy of ``input`` whose slices at ``index`` along ``dim`` are combined with those of ``source``."""
     def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
         """The slices of ``input`` along ``dim`` at a vector of indices, as a copy."""
     def inner(self, other: Tensor) -> Tensor:
@@ -911,7 +921,7 @@ class Methods:
     ) -> Tensor:
         """Write integers uniform in [low, high); ``random_(high)`` starts at 0."""
     def ravel(self) -> Tensor:
-        """The elements in one dimension, a view where strides allow. (...) -> (n,)"""
+        """The elements in one dimension without gaps, a view where they lie like that. (...) -> (n,)"""
     @property
     def real(self) -> Tensor:
         """``input`` itself, of which every element is real."""
@@ -940,10 +950,10 @@ class Methods:
     def reshape(self, *shape: Any) -> Any: ...
     def reshape_as(self, other: Tensor) -> Tensor:
         """``self.reshape(other.shape)``"""
-    def resize_(self, *size: Any) -> Tensor:
+    def resize_(self, *size: Any, memory_format: Any = None) -> Tensor:
         """Take another shape: the elements that follow in memory, or in new memory a copy of those and arbitrary ..."""
-    def resize_as_(self, the_template: Tensor) -> Tensor:
-        """``resize_`` to the shape of another tensor."""
+    def resize_as_(self, the_template: Tensor, memory_format: Any = None) -> Tensor:
+        """``resize_`` to the shape of another tensor, and with ``preserve_format`` to its memory format too."""
     def resolve_conj(self) -> Tensor:
         """``input`` itself, of which every element is real."""
     def resolve_neg(self) -> Tensor:
@@ -1000,7 +1010,9 @@ class Methods:
         """The slice at ``index`` of dimension ``dim``, which goes away; a view."""
     def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
         """A copy with ``select(dim, index)`` replaced by ``src``."""
-    def set_(self, source: Tensor) -> Tensor:
+    def set_(
+        self, source: Tensor | TypedStorage, storage_offset: builtins.int = 0, size: Any = None, stride: Any = None
+    ) -> Tensor:
         """Take the memory, shape and strides of ``source``; writes to one are then seen by the other."""
     def sgn(self) -> Tensor:
         """-1, 0 or 1; 0 for nan, which has no sign. (...) -> (...)"""
@@ -1074,6 +1086,8 @@ class Methods:
         correction: builtins.float | None = None,
     ) -> Tensor:
         """Standard deviation over ``dim``, the square root of ``var``; arguments as there."""
+    def storage(self) -> TypedStorage:
+        """The memory of this tensor and all of its views, as elements of this tensor's dtype."""
     def storage_offset(self) -> builtins.int:
         """How many elements lie in memory before the first one of this tensor."""
     def stride(self, dim: builtins.int | None = None) -> Any:

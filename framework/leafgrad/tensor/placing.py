@@ -9,7 +9,7 @@ from leafgrad import dtypes
 from leafgrad.tensor import arguments
 from leafgrad.tensor.data import copied
 from leafgrad.tensor.derived import ldexp, logit
-from leafgrad.tensor.gathering import scatter, scatter_add
+from leafgrad.tensor.gathering import scatter, scatter_add, scatter_reduce
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.joining import narrow, select
 from leafgrad.tensor.methods import attach, method
@@ -18,7 +18,15 @@ from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.storage import as_strided
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["as_strided_scatter", "diagonal_scatter", "narrow_copy", "put", "select_scatter", "slice_scatter"]
+__all__ = [
+    "as_strided_scatter",
+    "diagonal_scatter",
+    "index_reduce",
+    "narrow_copy",
+    "put",
+    "select_scatter",
+    "slice_scatter",
+]
 
 
 def replaced(function: str, input: Tensor, src: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
@@ -66,6 +74,35 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """``narrow(dim, start, length)`` as a copy."""
     return narrow(input, dim, start, length).clone()
+
+
+@method
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """A copy of ``input`` whose slices at ``index`` along ``dim`` are combined with those of ``source``.
+
+    Args:
+        index: integers. (n,)
+        source: of the shape of ``input``, with n slices along ``dim``.
+        reduce: "prod", "mean", "amax" or "amin".
+        include_self: whether what is there counts as one of them.
+
+    Raises:
+        RuntimeError: another ``reduce``, or shapes that do not fit. IndexError: an index is out of range.
+    """
+    at = arguments.expect_tensor(index, "index", "index_reduce")
+    d = arguments.one_dim(input, dim, "index_reduce")
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce: reduce: expected prod, mean, amax or amin, got {reduce!r}")
+    wanted = (*input.shape[:d], at.numel(), *input.shape[d + 1 :])
+    if at.ndim != 1 or not input.ndim or arguments.expect_tensor(source, "source", "index_reduce").shape != wanted:
+        raise RuntimeError(
+            f"index_reduce: expected an index of one dimension and a source of size {list(wanted)}, got index of size "
+            f"{list(at.shape)} and source of size {list(source.shape)} for dimension {d} of size {list(input.shape)}"
+        )
+    everywhere = at.reshape([-1 if e == d else 1 for e in range(input.ndim)]).expand(wanted)
+    return scatter_reduce(input, d, everywhere, source, reduce, include_self=include_self)
 
 
 @method

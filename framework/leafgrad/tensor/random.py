@@ -329,6 +329,7 @@ def normal(
     generator: Generator | None = None,
     dtype: DType = None,
     device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Normal numbers: of shape ``size`` if mean and std are numbers, else of the shape in which the two meet.
 
@@ -346,13 +347,14 @@ def normal(
         if size is None:
             raise TypeError("normal(): with numbers for mean and std, argument 'size' must be given")
         target, shape = floating(dtype, "normal"), sizes((size,), "normal")
-        return draw(ops.normal, "normal", generator, device, target, shape=shape, mean=float(mean), std=float(std))
+        made = draw(ops.normal, "normal", generator, device, target, shape=shape, mean=float(mean), std=float(std))
+        return made.requires_grad_() if requires_grad else made
     if size is not None:
         raise TypeError("normal(): expected no 'size' where mean or std is a tensor; its shape decides")
     shape = (tensors[0] + tensors[-1]).shape
     drawn = draw(ops.normal, "normal", generator, tensors[0].device, tensors[0].dtype, shape=tuple(shape))
     out: Tensor = drawn * std + mean
-    return out
+    return out.requires_grad_() if requires_grad else out
 
 
 @method

@@ -10,15 +10,15 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from leafgrad import modes
+from leafgrad import dtypes, modes
 from leafgrad.ops import carriers
 from leafgrad.ops.node import Leaf, hand_over
-from leafgrad.tensor import arguments, shapes
+from leafgrad.tensor import arguments, formats, shapes
 from leafgrad.tensor.creation import empty
 from leafgrad.tensor.inplace import check, version
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.shapes import reshaped
-from leafgrad.tensor.storage import as_strided
+from leafgrad.tensor.storage import TypedStorage, as_strided
 from leafgrad.tensor.tensor import Tensor
 
 __all__: list[str] = []  # what it adds are methods
@@ -106,17 +106,27 @@ def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None
 
 
 @method
-def resize_(self: Tensor, *size: Any) -> Tensor:
+def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Take another shape: the elements that follow in memory, or in new memory a copy of those and arbitrary ones.
 
+    Args:
+        memory_format: how the elements lie in memory, by default in order; they keep their places there.
+
     Raises:
-        RuntimeError: the tensor requires grad.
+        RuntimeError: the tensor requires grad, or there cannot be so many elements.
     """
     shape = arguments.shape(size, "resize_")
     if any(n < 0 for n in shape):
         raise RuntimeError(f"resize_: Dimension size must be non-negative, got {list(shape)}")
+    if math.prod(shape) * self.element_size() >= 2**63:
+        raise RuntimeError(f"resize_: Storage size calculation overflowed with sizes={list(shape)}")
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
+    if memory_format is not None:
+        laid = formats.strides(shape, memory_format, "resize_")
+        resize_(self, (math.prod(shape),))
+        self.data = as_strided(self, shape, laid).detach()
+        return self
     if shape == self.shape:
         return self
     check(self, "resize", fill=True)
@@ -133,23 +143,41 @@ def resize_(self: Tensor, *size: Any) -> Tensor:
 
 
 @method
-def resize_as_(self: Tensor, the_template: Tensor) -> Tensor:
-    """``resize_`` to the shape of another tensor."""
-    return resize_(self, arguments.expect_tensor(the_template, "the_template", "resize_as_").shape)
+def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
+    """``resize_`` to the shape of another tensor, and with ``preserve_format`` to its memory format too."""
+    template = arguments.expect_tensor(the_template, "the_template", "resize_as_")
+    if memory_format is dtypes.preserve_format:
+        memory_format = next((f for f in formats.RANKS if template.is_contiguous(f)), dtypes.contiguous_format)
+    return resize_(self, template.shape, memory_format=memory_format)
 
 
 @method
-def set_(self: Tensor, source: Tensor) -> Tensor:
+def set_(
+    self: Tensor, source: Tensor | TypedStorage, storage_offset: int = 0, size: Any = None, stride: Any = None
+) -> Tensor:
     """Take the memory, shape and strides of ``source``; writes to one are then seen by the other.
 
+    Args:
+        source: a tensor, or what ``storage()`` gave.
+        storage_offset, size, stride: which elements of that memory, as for ``as_strided``; by default all of a tensor
+            or of a storage, one after the other where only ``size`` is given.
+
     Raises:
-        RuntimeError: another dtype, or a leaf that requires grad. TypeError: ``source`` is no tensor.
+        RuntimeError: another dtype, elements outside the memory, or a leaf that requires grad.
+        TypeError: ``source`` is neither.
     """
-    other = arguments.expect_tensor(source, "source", "set_")
-    if other.dtype is not self.dtype:
-        raise RuntimeError(f"set_: expected a source of dtype {self.dtype}, got {other.dtype}; convert it with .to()")
+    if not isinstance(source, TypedStorage):
+        arguments.expect_tensor(source, "source", "set_")
+    if source.dtype is not self.dtype:
+        raise RuntimeError(f"set_: expected a source of dtype {self.dtype}, got {source.dtype}; convert it with .to()")
     check(self, "set", fill=True)
-    self.data = other.detach()
+    if isinstance(source, Tensor) and size is None:
+        self.data = source.detach()
+        return self
+    memory = source.storage() if isinstance(source, Tensor) else source
+    shape = (memory.size() - storage_offset,) if size is None else arguments.shape((size,), "set_", "size")
+    steps = [math.prod(shape[d + 1 :]) for d in range(len(shape))] if stride is None else stride
+    self.data = memory.strided(shape, steps, storage_offset).detach()
     return self
 
 

@@ -12,8 +12,8 @@ from leafgrad.ops import shape as ops
 from leafgrad.ops.abstract import broadcast
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.node import SymbolBase
-from leafgrad.ops.strided import reinterpret
 from leafgrad.tensor import arguments
+from leafgrad.tensor.bits import as_dtype
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.size import Size
 from leafgrad.tensor.tensor import Tensor
@@ -150,7 +150,7 @@ def view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
         RuntimeError: the shape does not fit, or the strides do not allow it without a copy.
     """
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
-        return _as_dtype(self, dtypes.check(shape[0] if dtype is None else dtype))
+        return as_dtype(self, dtypes.check(shape[0] if dtype is None else dtype))
     out = reshaped(self, resolved(self, arguments.shape(shape, "view")))
     if out._view is not None or (isinstance(out._data, SymbolBase) and out._data.level) or not out.numel():
         return out
@@ -159,20 +159,6 @@ def view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
         f"contiguous subspaces): size {list(self.shape)}, stride {self.stride()}, view {list(out.shape)}. "
         "Use .reshape(...) instead."
     )
-
-
-def _as_dtype(x: Tensor, dtype: dtypes.dtype) -> Tensor:
-    old, new = x.dtype.itemsize, dtype.itemsize
-    pair = f"to view {x.dtype} as {dtype} (different element sizes)"
-    if old != new:
-        if not x.ndim:
-            raise RuntimeError(f"self.dim() cannot be 0 {pair}")
-        if new > old and x.shape[-1] * old % new:
-            raise RuntimeError(f"self.size(-1) must be divisible by {new // old} {pair}, but got {x.shape[-1]}")
-        if x.stride(-1) != 1 and x.shape[-1] > 1:
-            raise RuntimeError(f"self.stride(-1) must be 1 {pair}, but got {x.stride(-1)}")
-    out: Tensor = reinterpret(x, dtype=dtype.name)
-    return out
 
 
 @method
@@ -189,8 +175,8 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 
 @method
 def ravel(input: Tensor) -> Tensor:
-    """The elements in one dimension, a view where strides allow. (...) -> (n,)"""
-    return reshaped(input, (input.numel(),))
+    """The elements in one dimension without gaps, a view where they lie like that. (...) -> (n,)"""
+    return reshaped(input.contiguous(), (input.numel(),))
 
 
 @method
@@ -429,9 +415,11 @@ def broadcast_shapes(*shapes: Any) -> Size:
     """The shape to which tensors of these shapes broadcast together.
 
     Raises:
-        RuntimeError: they do not.
+        RuntimeError: they do not. ValueError: a size is negative.
     """
     every = [arguments.shape((s,), "broadcast_shapes", "shapes") for s in shapes]
+    if any(n < 0 for one in every for n in one):
+        raise ValueError(f"broadcast_shapes: expected sizes of at least 0, got {[list(s) for s in every]}")
     try:
         return Size(broadcast(map(tuple, every)))
     except ValueError:

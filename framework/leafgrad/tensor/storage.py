@@ -17,7 +17,7 @@ from leafgrad.tensor.shapes import layout, permuted
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import is_own_leaf
 
-__all__ = ["UntypedStorage", "as_strided", "empty_permuted", "empty_strided", "get_device", "is_signed"]
+__all__ = ["TypedStorage", "UntypedStorage", "as_strided", "empty_permuted", "empty_strided", "get_device", "is_signed"]
 
 
 class UntypedStorage:
@@ -60,6 +60,63 @@ class UntypedStorage:
         return self.device.type == "cuda"
 
 
+class TypedStorage:
+    """The memory of a tensor as elements of its dtype, from the first on. Made by ``Tensor.storage``."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        base = tensor if tensor._base is None else tensor._base
+        self.dtype = tensor.dtype
+        self._base = base.detach()
+        self._bytes = tensor.untyped_storage()
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory as bytes."""
+        return self._bytes
+
+    def size(self) -> int:
+        """How many elements there are."""
+        return self.nbytes() // self.element_size()
+
+    __len__ = size
+
+    def nbytes(self) -> int:
+        """How many bytes there are."""
+        return self._bytes.nbytes()
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first byte, 0 if there is none."""
+        return self._bytes.data_ptr()
+
+    def tolist(self) -> list[Any]:
+        """The elements as they follow in memory."""
+        elements: list[Any] = self.strided((self.size(),), (1,), 0).tolist()
+        return elements
+
+    def __getitem__(self, index: int | slice) -> Any:
+        return self.tolist()[index]
+
+    def strided(self, size: Any, stride: Any, storage_offset: int) -> Tensor:
+        """A tensor of elements of this memory, as by ``as_strided``."""
+        return as_strided(self._base, size, stride, storage_offset)
+
+    @property
+    def device(self) -> devices.device:
+        """Where the memory is."""
+        return self._bytes.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether that is a CUDA device."""
+        return self._bytes.is_cuda
+
+    def __repr__(self) -> str:
+        return f"[TypedStorage(dtype={self.dtype}, device={self.device}) of size {self.size()}]"
+
+
 _storages: WeakValueDictionary[int, UntypedStorage] = WeakValueDictionary()
 
 
@@ -71,6 +128,12 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     if found is None:
         found = _storages[id(owner)] = UntypedStorage(owner)
     return found
+
+
+@method
+def storage(self: Tensor) -> TypedStorage:
+    """The memory of this tensor and all of its views, as elements of this tensor's dtype."""
+    return TypedStorage(self)
 
 
 @method

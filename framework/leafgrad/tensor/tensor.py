@@ -195,16 +195,20 @@ class Tensor(Operators, Methods, TensorBase):
 
     def _check_grad(self, value: Any) -> None:
         if not isinstance(value, Tensor):
-            raise TypeError(f"grad: expected a Tensor or None, got {type(value).__name__}")
+            kind = type(value).__name__
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {kind}")
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad; assign a clone()")
         for what, ours, theirs in (
-            ("size", self.shape, value.shape),
+            ("size", list(self.shape), list(value.shape)),
             ("dtype", self.dtype, value.dtype),
             ("device", self.device, value.device),
         ):
             if ours != theirs:
-                raise RuntimeError(f"grad: expected a gradient of {what} {ours}, like the tensor's, got {theirs}")
+                raise RuntimeError(
+                    f"attempting to assign a gradient of {what} '{theirs}' to a tensor of {what} '{ours}'. Please "
+                    f"ensure that the gradient and the tensor are the same {what}"
+                )
 
     @property
     def retains_grad(self) -> bool:
@@ -411,6 +415,12 @@ class Tensor(Operators, Methods, TensorBase):
         return self.device.type == "cuda"
 
 
+def _only(before: Any, value: Any, what: str) -> Any:
+    if before is not None:
+        raise TypeError(f"to(): expected one {what}, got {before} and {value}")
+    return value
+
+
 def _target(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtypes.dtype | None, bool]:
     place, kind, copy = kwargs.pop("device", None), kwargs.pop("dtype", None), kwargs.pop("copy", False)
     kwargs.pop("non_blocking", None)
@@ -420,9 +430,9 @@ def _target(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtypes.dt
         if isinstance(a, Tensor):
             place, kind = a.device, a.dtype
         elif isinstance(a, (str, int, devices.device)) and not isinstance(a, bool):
-            place = a
+            place = _only(place, a, "device")
         elif isinstance(a, dtypes.dtype):
-            kind = a
+            kind = _only(kind, a, "dtype")
         elif isinstance(a, bool):
             continue  # PyTorch's positional non_blocking
         elif a is not None:

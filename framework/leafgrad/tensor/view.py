@@ -36,8 +36,8 @@ class View:
         path: the steps, ops and their parameters, as a chain that views of this view share.
         root: the data of the base that the tensor's was taken from; a trace replaces the base's data at each write.
         seen: the write of the base up to which the tensor's history is valid; inf: it is never made anew.
-        origin: why it must not be written when that would be recorded: the mode in which it was made, or the function
-            that made it together with others. None if it may.
+        origin: why it must not be written when that would be recorded: the mode in which it was made, or what the error
+            says of the function that made it. None if it may.
     """
 
     __slots__ = ("_base", "hides", "origin", "path", "root", "seen")
@@ -135,24 +135,44 @@ def together(views: Iterable[Any], function: str) -> tuple[Any, ...]:
     made = tuple(views)
     for i, x in enumerate(made):
         if x._view is not None and x._view.origin is None:
-            x._view.origin = f"Output {i} of {function}"
+            x._view.origin = made_by(i, function, SEVERAL)
     return made
 
 
+SEVERAL = (
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
+    "to be modified inplace. You should replace the inplace operation by an out-of-place one."
+)
+CUSTOM = (
+    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+    "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+    "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+)
 AMBIGUOUS = {
     "no_grad": ("no_grad mode", "with grad mode enabled", "no_grad block"),
     "inference": ("inference mode", "in normal mode", "inference_mode block"),
 }
 
 
+def made_by(i: int, function: str, why: str) -> str:
+    """The origin of a view that is output ``i`` of a function."""
+    return f"Output {i} of {function} is a view and is being modified inplace. {why}"
+
+
+def of_function(x: Any, out: Any, i: int, name: str) -> None:
+    """Let ``out``, output ``i`` of a user's Function, be a view that keeps its history: of ``x`` unless of another."""
+    if out._view is None:
+        base, path = (x, None) if x._view is None or is_own_leaf(x) else (x._view.base, x._view.path)
+        if base._writes is None:
+            base._writes = Version()
+        become(out, base, path, detached=True)
+    out._view.origin = made_by(i, name, CUSTOM)
+
+
 def ambiguous(origin: str) -> RuntimeError:
     """The error of one who writes, with recording on, into a view of this origin."""
     if origin not in AMBIGUOUS:
-        return RuntimeError(
-            f"{origin} is a view and is being modified inplace. This view is the output of a function that returns "
-            "multiple views. Such functions do not allow the output views to be modified inplace. You should replace "
-            "the inplace operation by an out-of-place one."
-        )
+        return RuntimeError(origin)
     mode, now, block = AMBIGUOUS[origin]
     return RuntimeError(
         f"A view was created in {mode} and is being modified inplace {now}. Given that this use case is ambiguous and "

@@ -39,7 +39,7 @@ def make_tensor(
     if not first < end:
         raise ValueError(f"make_tensor: expected low < high, got {first} and {end}")
     if dtype.is_floating_point:
-        made = (rand(*sizes, dtype=dtypes.float64, device=device) * (end - first) + first).to(dtype)
+        made = (rand(sizes, dtype=dtypes.float64, device=device) * (end - first) + first).to(dtype)
     else:
         made = randint(int(first), int(end), sizes, dtype=dtypes.int64, device=device).to(dtype)
     if exclude_zero:

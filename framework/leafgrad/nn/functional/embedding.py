@@ -146,7 +146,15 @@ def embedding_bag(
         padding = (at == padding_row(padding_idx, weight)).unsqueeze(-1)
         counts = where(padding, 0.0, counts)
         rows = where(padding, -math.inf if mode == "max" else 0.0, rows)
-    empty = zeros(bags, weight.shape[1], dtype=weight.dtype, device=weight.device)
+    try:
+        return _pooled(rows, counts, bag, bags, mode)
+    except IndexError as error:
+        raise ValueError("offsets[0] has to be 0: the first bag starts at the first index of input") from error
+
+
+def _pooled(rows: Tensor, counts: Tensor, bag: Tensor, bags: int, mode: str) -> Tensor:
+    """The rows of each bag together; ``counts`` says which rows count. (n, width) -> (bags, width)"""
+    empty = zeros(bags, rows.shape[1], dtype=rows.dtype, device=rows.device)
     if mode == "sum":
         return empty.index_add(0, bag, rows)
     sizes = empty[:, :1].index_add(0, bag, counts)

@@ -217,6 +217,8 @@ def multi_margin_loss(
     _expect_tensors("multi_margin_loss", input=input, target=target)
     if p not in (1, 2):
         raise ValueError(f"only p == 1 and p == 2 supported, got {p}")
+    if input.ndim == 1 and target.shape == (1,):
+        input = input.unsqueeze(0)
     if input.ndim not in (1, 2) or target.shape != input.shape[:-1]:
         raise RuntimeError(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
@@ -251,7 +253,7 @@ def multilabel_margin_loss(
     """Sum over target classes t and others o of max(0, 1 - input[t] + input[o]), over the number of classes.
 
     Args:
-        input: (batch, classes) or (classes,).
+        input: (batch, classes), (classes,) or (), one class.
         target: class numbers, int64, of the same shape; those from the first -1 on do not count.
 
     Raises:
@@ -259,8 +261,9 @@ def multilabel_margin_loss(
     """
     reduction = chosen(size_average, reduce, reduction, "multilabel_margin_loss")
     _expect_tensors("multilabel_margin_loss", input=input, target=target)
-    if target.shape != input.shape or input.ndim not in (1, 2):
+    if target.shape != input.shape or input.ndim > 2:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+    input, target = (input, target) if input.ndim else (input.unsqueeze(0), target.unsqueeze(0))
     classes = input.shape[-1]
     counts = _class_numbers(target, "multilabel_margin_loss") != -1
     counts = counts.long().cumprod(-1) != 0

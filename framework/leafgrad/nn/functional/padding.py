@@ -80,9 +80,10 @@ def _check(input: Tensor, d: int, before: int, after: int, mode: str) -> None:
     n, most = input.shape[d], max(before, after)
     room = {"reflect": n - 1, "circular": n, "replicate": most if n else 0}[mode]
     if most > max(room, 0):
+        why = "less than the corresponding input dimension, so " if mode == "reflect" else ""
         raise RuntimeError(
-            f"pad: mode {mode!r}: Padding size should be at most {max(room, 0)}, as the input dimension has size {n}, "
-            f"but got: padding ({before}, {after}) at dimension {d} of input {list(input.shape)}"
+            f"pad: mode {mode!r}: Padding size should be {why}at most {max(room, 0)}, as the input dimension has "
+            f"size {n}, but got: padding ({before}, {after}) at dimension {d} of input {list(input.shape)}"
         )
 
 

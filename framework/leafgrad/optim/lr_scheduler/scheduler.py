@@ -15,7 +15,8 @@ Rate = float | Tensor
 
 ORDER = (
     "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them in the opposite order: as it is, the "
-    "first value of the learning rate schedule is skipped."
+    "first value of the learning rate schedule is skipped. See more details at "
+    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 )
 EPOCH = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
@@ -128,7 +129,7 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         return [copied(value) for _ in range(count)]
     if len(value) != count:
-        raise ValueError(f"Expected {count} {name}, one for each param group, but got {len(value)}")
+        raise ValueError(f"Expected {count} {name}, but got {len(value)}; give one for each param group")
     return list(map(copied, value))
 
 
