@@ -162,6 +162,9 @@ def collect(grads: dict[GraphNode, Any], node: GraphNode, pulled: Any, owned: se
             fits = ge.shape == edge.shape
         except AttributeError:
             raise messages.bad_gradient(node, edge, f"returned {type(ge).__name__}", "an array") from None
+        if recorded and not isinstance(ge, TensorBase):
+            wanted = "a Tensor, under create_graph=True: write the rule with operators and functions of leafgrad.rules"
+            raise messages.bad_gradient(node, edge, f"returned {type(ge).__name__}", wanted)
         if not fits:
             ge = unbroadcast(node, edge, ge)
         if edge not in grads:

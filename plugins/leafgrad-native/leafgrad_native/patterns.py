@@ -52,12 +52,14 @@ def pattern(e: Equation) -> Pattern | None:
         return None
     if goes_beyond(e):
         return None
-    rule = e.op.lowering.get("native")
-    if rule is not None:
-        found = told(rule, e)
-    else:
-        found = elementwise(e.op.c) if e.op.c is not None else None
+    rule = e.op.lowering.get("native", written)
+    found = told(rule, e)
     return found if found is not None and found.fits(e) else None
+
+
+def written(c: Any, e: Equation) -> Pattern | None:
+    """The rule of an op that has none: its C expression."""
+    return None if e.op.c is None else elementwise(e.op.c)
 
 
 def told(rule: Callable[..., Any], e: Equation) -> Pattern | None:
