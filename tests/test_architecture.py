@@ -62,7 +62,7 @@ WITHOUT_TABLES = ("framework/leafgrad/compile", "plugins/leafgrad-native/leafgra
 
 # Plugins that bring ops, and beside `import leafgrad` all that they may import of it. Executors and backends need more.
 OPS_PLUGINS = "leafgrad-fft leafgrad-sparse leafgrad-special"
-ROOMS_FOR_OPS = "autograd errors func nn ops optim plugins random rules special testing utils"
+ROOMS_FOR_OPS = "autograd errors compile.axes func nn ops optim plugins random rules special testing utils"
 PUBLIC = " ".join(f"leafgrad.{room}" for room in ROOMS_FOR_OPS.split())
 
 # A tensor's insides: private names that a plugin would reach through an object rather than by import.

@@ -10,6 +10,7 @@ trace and with batches in vmap. The functions of this module take each of these 
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 import sys
@@ -76,7 +77,11 @@ def fits(name: str) -> bool:
 
 def __getattr__(name: str) -> Callable[..., Any]:
     if not fits(name):
-        raise AttributeError(f"module 'leafgrad.rules' has no function {name!r}; see dir(leafgrad.rules)", name=name)
+        alike = difflib.get_close_matches(name, __dir__(), 3)
+        hint = f"; near are {', '.join(alike)}" if alike else ""
+        raise AttributeError(
+            f"module 'leafgrad.rules' has no function {name!r}; see dir(leafgrad.rules){hint}", name=name
+        )
     return carried(name)
 
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import leafgrad
-from leafgrad.errors import OpDefinitionError
+from leafgrad import op
+from leafgrad.compile.numpy_executor import NumpyProgram
+from leafgrad.errors import CompileError, OpDefinitionError
 from leafgrad.tensor.methods import DECLARED, Methods
 
 
@@ -153,3 +155,79 @@ def test_integers_become_floats_at_each_call():
         assert kept_square(x).dtype is leafgrad.float32
         assert kept_product(x, x).dtype is leafgrad.float32
         assert kept_product(x, 2).dtype is leafgrad.float32
+
+
+# ---- mistakes -------------------------------------------------------------------------------------------------------
+
+
+def doubled(**rules):
+    """An op that doubles, with these rules."""
+
+    @op("float", name="doubled_here")
+    def made(xp, x):
+        return x * 2
+
+    return made.vjp(**rules) if rules else made
+
+
+def test_a_rule_that_was_refused_may_be_mended():
+    made = doubled()
+    with pytest.raises(OpDefinitionError, match="unknown name 'gg'"):
+        made.vjp(x=lambda gg: gg)
+    made.vjp(x=lambda g: g * 2)
+    with pytest.raises(OpDefinitionError, match="kernel for 'cupy': expected parameters"):
+        made.kernel("cupy")(lambda xp, y: y)
+    made.kernel("cupy")(lambda xp, x: x * 2)
+
+
+@pytest.mark.parametrize("kinds", [("elementwise", "reduction"), ("along", "reduction"), ("along", "elementwise")])
+def test_traits_that_exclude_each_other(kinds):
+    with pytest.raises(OpDefinitionError, match=r"op 'f': expected one of the traits '\w+' and '\w+', got both"):
+
+        @op(*kinds)
+        def f(xp, x, *, dim):
+            return x
+
+
+def test_a_rule_that_leaves_the_graph_is_refused_where_it_is_recorded():
+    made = doubled(x=lambda g: np.asarray(g.detach() if hasattr(g, "detach") else g) * 2)
+    x = leafgrad.ones(2, requires_grad=True)
+    with pytest.raises(
+        RuntimeError, match=r"op 'doubled_here', rule for 'x': returned ndarray, expected a Tensor, under"
+    ):
+        leafgrad.autograd.grad(made(x).sum(), x, create_graph=True)
+
+
+@pytest.mark.parametrize(
+    ("rule", "got"),
+    [
+        (lambda call: call.again(call.args[0])[0], r"float32 \(2,\)"),
+        (lambda call: None, "None"),
+        (lambda call: "a", "'a'"),
+    ],
+)
+def test_a_batched_rule_that_gives_no_batch_is_refused(rule, got):
+    made = doubled()
+    made.batched(rule)
+    with pytest.raises(
+        RuntimeError, match=rf"'doubled_here', batched rule from .*: expected .* batch of 3 .*, got {got}"
+    ):
+        leafgrad.func.vmap(made)(leafgrad.ones(3, 2))
+
+
+def test_an_error_in_a_batched_rule_notes_where_it_is_from():
+    made = doubled()
+    made.batched(lambda call: call.nothing)
+    with pytest.raises(AttributeError) as caught:
+        leafgrad.func.vmap(made)(leafgrad.ones(3, 2))
+    assert caught.value.__notes__[0].startswith(f"in the batched rule of op 'doubled_here', from {__name__}:")
+
+
+def test_a_numpy_rule_that_gives_no_source_is_refused():
+    made = doubled()
+    made.lower("numpy", lambda writer, equation: 3)
+    graph = leafgrad.trace(made, leafgrad.ones(2))
+    with pytest.raises(
+        CompileError, match=r"lower rule for 'numpy' from .*expected the source of an expression.*got 3"
+    ):
+        NumpyProgram(graph)

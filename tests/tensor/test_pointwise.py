@@ -32,6 +32,43 @@ def test_operators_do_what_numpy_does(expression, dtype, device):
     np.testing.assert_allclose(actual.tolist(), expected, rtol=1e-6)
 
 
+REFLECTED = {
+    "+": "radd", "-": "rsub", "*": "rmul", "/": "rtruediv", "//": "rfloordiv", "%": "rmod", "**": "rpow",
+    "@": "rmatmul", "&": "rand", "|": "ror", "^": "rxor", "<<": "rlshift", ">>": "rrshift",
+    "<": "gt", "<=": "ge", ">": "lt", ">=": "le",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("symbol", REFLECTED)
+def test_an_operand_of_another_class_answers_by_its_reflected_operator(symbol):
+    """In a trace, a vmap and inference mode as well; a function, or a class without one, gives the error."""
+    other = type("Other", (), {f"__{REFLECTED[symbol]}__": lambda self, x: ("answered", x)})()
+    x = leafgrad.tensor([1, 2])
+
+    def answer(x):
+        found, operand = eval(f"x {symbol} other", {"x": x, "other": other})
+        assert found == "answered"
+        return operand * 1
+
+    assert answer(x).tolist() == [1, 2]
+    assert leafgrad.func.vmap(answer)(x).tolist() == [1, 2]
+    assert leafgrad.compile(answer)(x).tolist() == [1, 2]
+    with leafgrad.inference_mode():
+        assert answer(x).tolist() == [1, 2]
+    with pytest.raises(TypeError, match=r"expected a Tensor or a number, got Unknown; convert it with"):
+        eval(f"x {symbol} other", {"x": x, "other": type("Unknown", (), {})()})
+
+
+@pytest.mark.parametrize("other", [[1], (1,), "a", None, {}, np.ones(1)])
+def test_operands_without_an_answer_are_refused_by_type(other):
+    for operate in (lambda x: x + other, lambda x: x * other, lambda x: leafgrad.add(x, other)):
+        with pytest.raises(TypeError, match=rf"y: expected a Tensor or a number, got {type(other).__name__}; convert"):
+            operate(leafgrad.tensor([1.0]))
+    reflecting = type("Other", (), {"__radd__": lambda self, x: "answered"})()
+    with pytest.raises(TypeError, match="got Other"):
+        leafgrad.add(leafgrad.tensor([1.0]), reflecting)
+
+
 @pytest.mark.parametrize("expression", BITS)
 def test_bit_operators_do_what_numpy_does(expression, device):
     expected = eval(expression, {"x": A, "y": B})
@@ -309,6 +346,26 @@ def test_powers_agree_with_pytorch(exponent):
     parity.compare(lambda lib, x: x**exponent, P, order=4)
     parity.compare(lambda lib, x: x**exponent, np.array([-1.0, 0.0, 2.0]), order=1)
     parity.compare(lambda lib, x: lib.pow(x, exponent), P.astype("float32"))
+
+
+def test_the_mixed_derivatives_of_a_power_are_one_at_exponent_zero(device):
+    x = leafgrad.tensor([0.5, 2.0, 3.0], dtype=leafgrad.float64, device=device, requires_grad=True)
+    y = leafgrad.zeros(3, dtype=leafgrad.float64, device=device, requires_grad=True)
+    for inner, outer in ((x, y), (y, x)):
+        (first,) = leafgrad.autograd.grad((x**y).sum(), inner, create_graph=True)
+        (mixed,) = leafgrad.autograd.grad(first.sum(), outer)
+        np.testing.assert_allclose(mixed.tolist(), [2, 0.5, 1 / 3], rtol=1e-15)  # x**(y - 1) (1 + y log x)
+
+
+@pytest.mark.parametrize("base", [0.0, 1e-310, math.inf, math.nan, -2.0])
+def test_a_power_of_exponent_zero_is_constant(base, device):
+    x = leafgrad.tensor(base, dtype=leafgrad.float64, device=device, requires_grad=True)
+    y = leafgrad.zeros((), dtype=leafgrad.float64, device=device)
+    (plain,) = leafgrad.autograd.grad(x**y, x)
+    (first,) = leafgrad.autograd.grad(x**y, x, create_graph=True)
+    assert float(plain) == float(first) == 0
+    if base in (0.0, 1e-310):
+        assert leafgrad.autograd.grad(first, x)[0].item() == 0
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def flow(
             if anomaly or node.hooks is not None:
                 pulled = watched(node, g, needed, recorded)
             else:
-                pulled = node.op.pull_recorded(node, g, needed) if recorded else node.op.pull(node, g, needed)
+                pulled = pull_recorded(node, g, needed) if recorded else node.op.pull(node, g, needed)
             if not retain:
                 node.release()
             for edge, ge in pulled:
@@ -158,12 +158,22 @@ def add_output(slots: dict[int, Any], index: int, g: Any) -> None:
     slots[index] = slots[index] + g if index in slots else g
 
 
+def pull_recorded(node: Any, g: Any, needed: set[GraphNode] | None) -> Any:
+    """What a node's rules give of Tensors, which must be Tensors again: anything else would cut the graph."""
+    pulled = node.op.pull_recorded(node, g, needed)
+    for edge, ge in pulled:
+        if ge is not None and not isinstance(ge, TensorBase):
+            wanted = "a Tensor, under create_graph=True: write the rule with operators and functions of leafgrad.rules"
+            raise messages.bad_gradient(node, edge, f"returned {type(ge).__name__}", wanted)
+    return pulled
+
+
 def watched(node: Any, g: Any, needed: set[GraphNode] | None, recorded: bool) -> Any:
     """What a node's rules give, with its hooks before and after, and the check for nan."""
     hooks = node.hooks
     if hooks is not None and hooks.before:
         g = node_hooks.run_before(hooks, g, recorded)
-    pulled = node.op.pull_recorded(node, g, needed) if recorded else node.op.pull(node, g, needed)
+    pulled = pull_recorded(node, g, needed) if recorded else node.op.pull(node, g, needed)
     if modes.get() & modes.ANOMALY:
         check_anomaly(node, pulled)
     if hooks is not None and hooks.after:

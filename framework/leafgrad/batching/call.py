@@ -184,7 +184,20 @@ def widened(x: Any, has: int, wants: int | None) -> Any:
 def run(call: BatchedCall) -> Any:
     """The raw result, with the batch in front."""
     rule = call.op.batching
-    return call.sample_by_sample() if rule is None else rule(call)
+    if rule is None:
+        return call.sample_by_sample()
+    try:
+        result = rule(call)
+    except Exception as error:
+        error.add_note(f"in the batched rule of op {call.op.name!r}, from {call.op.origins.get('batched')}")
+        raise
+    for r in result if isinstance(result, tuple) else (result,):
+        if getattr(r, "shape", ())[:1] != (call.size,):
+            raise RuntimeError(
+                f"op {call.op.name!r}, batched rule from {call.op.origins.get('batched')}: expected the raw result "
+                f"with the batch of {call.size} samples as dimension 0, got {messages.describe(r)}"
+            )
+    return result
 
 
 def stacked(parts: list[Any]) -> Any:

@@ -89,6 +89,11 @@ class Writer:
         made = None if rule is None else rule(self, equation)
         if isinstance(made, str):
             self.assign(equation, made)
+        elif made is not None and not isinstance(made, bool):
+            raise CompileError(
+                f"op {equation.name!r}, lower rule for 'numpy' from {equation.op.origins.get('lower numpy')}: expected "
+                f"the source of an expression, what a method of the writer returns, or None, got {made!r}"
+            )
         return bool(made)
 
     # ---- what rules may return: source of an expression, True if lines are written already, or None to leave it ---

@@ -80,8 +80,9 @@ class Declarations:
         uses = list(self.uses)
         for argument, rule in rules.items():
             i = self.signature.index(argument)
-            self.declare(f"vjp {argument}", rule)
+            self.check(f"vjp {argument}", rule)
             uses[i], call = read_rule(rule, argument, self.signature)
+            self.declare(f"vjp {argument}", rule)
             self.calls[argument] = rule, call
         self.uses = tuple(uses)
         self.plans.clear()
@@ -97,8 +98,9 @@ class Declarations:
         """
 
         def register(forward: Rule) -> Rule:
-            self.declare(f"kernel {backend}", forward)
+            self.check(f"kernel {backend}", forward)
             self.signature.check_kernel(forward, backend)
+            self.declare(f"kernel {backend}", forward)
             self.kernels[backend] = forward
             self.table.clear()
             return forward

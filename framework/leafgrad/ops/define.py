@@ -57,9 +57,9 @@ def op(
             the op that has it.
 
     Raises:
-        OpDefinitionError: the first parameter is not ``xp``, a name is taken by vjp rules, an unknown trait, a C
-            expression of an op that is not elementwise or with unknown names, or a ``transpose_of`` whose arguments do
-            not fit.
+        OpDefinitionError: the first parameter is not ``xp``, a name is taken by vjp rules, an unknown trait or two that
+            exclude each other, a C expression of an op that is not elementwise or with unknown names, or a
+            ``transpose_of`` whose arguments do not fit.
     """
     if len(arguments) == 1 and callable(arguments[0]):
         return _make(arguments[0], name, frozenset(), c, ufunc, transpose_of)
@@ -84,6 +84,9 @@ def _make(
         traits |= {"elementwise", "nondifferentiable"}
     quiet(forward.__module__)
     signature = Signature(forward, name)
+    kinds = sorted(traits & {"elementwise", "reduction", "along"})
+    if len(kinds) > 1:
+        raise messages.definition(name, f"expected one of the traits {' and '.join(map(repr, kinds))}, got both")
     count = len(signature.arguments)
     plain = not (signature.parameters or signature.variadic or traits & {"view", "random", "any_dtype"})
     kind: type[Op] = Op

@@ -92,7 +92,8 @@ def pow(xp: Any, x: Any, y: Any) -> Any:
 def _pow_x(g: Any, x: Any, y: Any) -> Any:
     if type(y) in NUMBERS:
         return zero(g) if y == 0 else g * (y * pow(x, y - 1))
-    return where(y == 0, 0, g * (y * pow(x, y - 1)))
+    varies = (y != 0) | (abs(1 / x) < math.inf)  # 0**0 and nan**0 are 1; elsewhere y x**(y - 1), also at y = 0
+    return where(varies, g * (y * pow(where(varies, x, 1), y - 1)), 0)
 
 
 def _pow_y(g: Any, out: Any, x: Any, y: Any) -> Any:

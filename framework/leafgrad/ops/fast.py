@@ -9,6 +9,7 @@ the rest; Tensor's operators are these very functions.
 from __future__ import annotations
 
 import inspect
+import numbers
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -16,7 +17,7 @@ from leafgrad import backends, modes
 from leafgrad.modes import BATCH, GRAD, TRACE, TRACER
 from leafgrad.ops import carriers
 from leafgrad.ops.declarations import Forward
-from leafgrad.ops.node import EMPTY, SEQ, Node, TensorBase, Version
+from leafgrad.ops.node import EMPTY, SEQ, Node, SymbolBase, TensorBase, Version
 from leafgrad.ops.op import Op
 from leafgrad.ops.signature import Signature
 
@@ -46,8 +47,16 @@ class BinaryOp(Op):
     def __init__(self, forward: Forward, name: str, traits: frozenset[str], signature: Signature) -> None:
         super().__init__(forward, name, traits, signature)
         self.pair_plans: list[tuple[bool, ...]] = [(False,) * 4] * 3  # for x, for y, for both
-        self.function: Any = binary(self)
+        self.function: Any = binary(self, self.apply)
         self.reflected: Any = lambda y, x: self.function(x, y)
+
+    def operator(self, reflected: str) -> Any:
+        """The function as a Python operator, which leaves what it does not know to that one's ``reflected``."""
+
+        def apply(args: tuple[Any, Any], params: Any) -> Any:
+            return NotImplemented if defers(args[1], reflected) else self.apply(args, params)
+
+        return binary(self, apply)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -63,10 +72,17 @@ class BinaryOp(Op):
         return self
 
 
-def special(op: BinaryOp, input: Any, other: Any, flags: int) -> Any:
+def defers(other: Any, reflected: str) -> bool:
+    """Whether an operand is of a class that has a reflected operator and that leafgrad knows nothing of."""
+    if isinstance(other, (TensorBase, SymbolBase, numbers.Number)) or hasattr(other, "__array__"):
+        return False
+    return any(reflected in vars(c) for c in type(other).__mro__ if c.__module__ != "builtins")
+
+
+def special(op: BinaryOp, apply: Callable[..., Any], input: Any, other: Any, flags: int) -> Any:
     """In a trace, a vmap, inference mode or anomaly detection."""
     if isinstance(input, TensorBase) or isinstance(other, TensorBase):
-        return op.apply((input, other), EMPTY)
+        return apply((input, other), EMPTY)
     found = TRACER.get().follow(op, (input, other), EMPTY) if flags & MANY == TRACE else None
     return Op.__call__(op, input, other) if found is None else found
 
@@ -119,16 +135,16 @@ def unary(op: UnaryOp) -> Callable[[Any], Any]:
     return function
 
 
-def binary(op: BinaryOp) -> Callable[[Any, Any], Any]:
-    """The function that calls ``op``."""
+def binary(op: BinaryOp, apply: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """The function that calls ``op``, and ``apply`` where the short path ends."""
     table, plans, differentiable, keeps_dtype = op.table, op.pair_plans, op.differentiable, op.keeps_dtype
     converts = op.converts_integers
-    get_mode, new, apply, step = modes.get, object.__new__, op.apply, SEQ.__next__
+    get_mode, new, step = modes.get, object.__new__, SEQ.__next__
 
     def function(input: Any, other: Any) -> Any:
         flags = get_mode()
         if flags > GRAD:
-            return special(op, input, other, flags)
+            return special(op, apply, input, other, flags)
         ex = ey = None
         if isinstance(input, TensorBase):
             a, ex = input._data, input._history if input._view is None else input._node

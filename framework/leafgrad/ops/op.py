@@ -37,11 +37,12 @@ class Op(Declarations):
         c: what it computes of one element, as a C expression of its arguments and parameters; None if unknown.
         ufunc: the one function of the array namespace that its forward calls; None if it does something else.
         function: of ops on the short path (``ops/fast.py``): the plain function that calls the op.
-        reflected: the same with the two arguments exchanged.
+        operator, reflected: of two arguments, makes it a Python operator; the same with its arguments exchanged.
         dims: the parameter that names dimensions to be normalised, ``"dim"``; None if there is none.
     """
 
     function: Any
+    operator: Any
     reflected: Any
     transparent = False  # whether it only hands an unbatched argument to vmap, once; other uses of that go past it
     batching: Callable[[Any], Any] | None = None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
+from typing import Final, Generic, Literal, TypeVar
 
 from leafgrad.errors import PluginError
 
 T = TypeVar("T")
+
+FEW: Final = 20  # names that an error lists
 
 
 class UnknownNameError(LookupError, RuntimeError):
@@ -49,6 +52,14 @@ class Plugin:
         return f"plugin {self.name!r} ({origin})"
 
 
+def near(name: str, known: Sequence[str]) -> str:
+    """The known names in a sentence; where they are many, those that are like ``name``."""
+    if len(known) <= FEW:
+        return ", ".join(known) or "none"
+    alike = difflib.get_close_matches(name, known, 5) or known[:5]
+    return f"{', '.join(alike)} and {len(known) - len(alike)} others"
+
+
 class Registry(Generic[T]):
     """Things of one kind by name. An unknown name is looked for in more and more plugins before it is an
     error.
@@ -68,7 +79,7 @@ class Registry(Generic[T]):
         self._contested: dict[str, tuple[Plugin, ...]] = {}
 
     def find(self, name: str) -> T:
-        """The thing of this name; UnknownNameError lists the known names if there is none.
+        """The thing of this name; UnknownNameError lists the known names, or those alike, if there is none.
 
         Raises PluginClashError if several installed plugins define it.
         """
@@ -79,7 +90,7 @@ class Registry(Generic[T]):
         if name in self._contested:
             raise self.clash(name, *self._contested[name])
         if name not in self._entries:
-            known = ", ".join(sorted(self._entries)) or "none"
+            known = near(name, sorted(self._entries))
             left_out = "".join(f"; left out: {plugin.error}" for plugin in self._left_out())
             raise UnknownNameError(f"unknown {self.kind} {name!r}: known are {known}{left_out}")
         return self._entries[name][0]

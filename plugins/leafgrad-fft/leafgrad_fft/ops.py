@@ -34,9 +34,17 @@ def fft_complex(xp: Any, x: Any, *, dims: tuple[int, ...], inverse: bool, norm: 
     return as_pairs(xp, transform(as_complex(xp, x), axes=dims, norm=norm), x.dtype)
 
 
+fft_complex.shape(lambda x: x.shape)
+fft_complex.chunk(lambda call: call.aligned(whole=[-1, *[d - 1 for d in call.params["dims"]]]))
 fft_complex.vjp(
     x=lambda g, *, dims, inverse, norm: fft_complex(g, dims=dims, inverse=not inverse, norm=TRANSPOSED[norm])
 )
+
+
+def with_size(shape: tuple[int, ...], dim: int, n: int) -> tuple[int, ...]:
+    """``shape`` with ``n`` elements in ``dim``, which is negative."""
+    at = len(shape) + dim
+    return (*shape[:at], n, *shape[at + 1 :])
 
 
 def _counts(xp: Any, n: int, dim: int, like: Any) -> Any:
@@ -67,6 +75,16 @@ def fft_real_inverse(xp: Any, x: Any, *, n: int, dim: int, norm: str, halved: bo
     z = as_complex(xp, x)
     return xp.fft.irfft(z / _counts(xp, n, dim, z) if halved else z, n, axis=dim, norm=norm).astype(x.dtype, copy=False)
 
+
+@fft_real.shape
+def _half(x: Any, *, dim: int) -> Any:
+    """(..., n) -> (..., n // 2 + 1, 2) for dim = -1"""
+    return (*with_size(x.shape, dim, x.shape[dim] // 2 + 1), 2)
+
+
+fft_real_inverse.shape(lambda x, *, n, dim: with_size(x.shape[:-1], dim, n))
+fft_real.chunk(lambda call: call.aligned(whole=[call.params["dim"]]))
+fft_real_inverse.chunk(lambda call: call.aligned(whole=[-1, call.params["dim"] - 1]))
 
 fft_real.vjp(
     x=lambda g, x_shape, *, dim, norm, doubled: fft_real_inverse(

@@ -1,8 +1,9 @@
-"""Values against NumPy's transforms, derivatives against differences, dtypes, devices, batches, programs, errors."""
+"""Ops and functions by the conformance kit, with NumPy's transforms as the reference; layers; errors."""
 
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,66 +12,12 @@ import leafgrad
 import leafgrad_fft
 from leafgrad import plugins
 from leafgrad.autograd import grad, gradcheck, gradgradcheck
-from leafgrad.func import vmap
+from leafgrad.testing import check_op
 from leafgrad_fft import ops as fft_ops
 
 RNG = np.random.default_rng(0)
 REAL = RNG.normal(size=(2, 5, 6))
 COMPLEX = RNG.normal(size=(2, 5, 4, 2))
-
-# Name, arguments; of those of complex numbers and of those of real ones.
-OF_COMPLEX = [
-    *[(name, {"n": n, "dim": d}) for name in ("fft", "ifft", "irfft") for n in (None, 1, 7) for d in (-1, 0)],
-    *[
-        (name, {"s": s, "dim": d})
-        for name in ("fft2", "ifft2", "irfft2")
-        for s, d in [(None, (-2, -1)), ((3, 7), (0, -1))]
-    ],
-    *[(name, {"s": s, "dim": None}) for name in ("fftn", "ifftn", "irfftn") for s in [None, (4, 5), (3, 2, 5)]],
-]
-OF_REAL = [
-    *[("rfft", {"n": n, "dim": d}) for n in (None, 1, 8) for d in (-1, 0)],
-    *[("rfft2", {"s": s, "dim": d}) for s, d in [(None, (-2, -1)), ((3, 7), (0, -1))]],
-    *[("rfftn", {"s": s, "dim": None}) for s in [None, (4, 5), (3, 2, 5)]],
-]
-ROWS = [(name, options, COMPLEX) for name, options in OF_COMPLEX] + [(name, options, REAL) for name, options in OF_REAL]
-rows = pytest.mark.parametrize(("name", "options", "x"), ROWS, ids=[f"{n}-{o}" for n, o, _ in ROWS])
-norms = pytest.mark.parametrize("norm", [None, "ortho", "forward"])
-dtypes = pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-13), ("float32", 3e-6), ("float16", 5e-3)])
-
-
-def numpys(name, x, options):
-    """NumPy's function of the name, on and to pairs."""
-    axes = {"dim": "axes" if "s" in options else "axis", "n": "n", "s": "s", "norm": "norm"}
-    options = {axes[key]: value for key, value in options.items()}
-    if options.get("axes", 0) is None:
-        options["axes"] = tuple(range(-(3 if options["s"] is None else len(options["s"])), 0))
-    z = getattr(np.fft, name)(x if name.startswith("r") else x[..., 0] + 1j * x[..., 1], **options)
-    return np.stack([z.real, z.imag], -1) if np.iscomplexobj(z) else z
-
-
-@rows
-@norms
-@dtypes
-def test_values_are_numpys_in_the_dtype_of_the_argument(name, options, x, norm, dtype, tolerance, device):
-    x = x.astype(dtype)
-    y = getattr(leafgrad_fft, name)(leafgrad.tensor(x, device=device), norm=norm, **options)
-    expected = numpys(name, x.astype("float64"), {**options, "norm": norm})
-    assert (y.dtype.name, y.device, tuple(y.shape)) == (dtype, device, expected.shape)
-    np.testing.assert_allclose(y.cpu().numpy(), expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
-
-
-@rows
-@norms
-def test_derivatives(name, options, x, norm):
-    x = leafgrad.tensor(x[:, :3, :3], requires_grad=True)
-
-    def function(x):
-        y = getattr(leafgrad_fft, name)(x, norm=norm, **options)
-        return y * y  # so that the second derivative is not zero
-
-    assert gradcheck(function, (x,), fast_mode=True)
-    assert gradgradcheck(function, (x,), fast_mode=True)
 
 
 def pairs(z):
@@ -98,9 +45,27 @@ def real_inverse(x, *, n, dim, norm, halved):
     return np.fft.irfft(numbers(x / counts(n) if halved else x), n, axis=dim, norm=norm)
 
 
+def numpys(name, x, *, norm=None, **options):
+    """NumPy's function of the name, on and to pairs."""
+    axes = {"dim": "axes" if "s" in options else "axis", "n": "n", "s": "s"}
+    options = {axes[key]: value for key, value in options.items()}
+    if options.get("axes", 0) is None:
+        options["axes"] = tuple(range(-(3 if options["s"] is None else len(options["s"])), 0))
+    z = getattr(np.fft, name)(x if name.startswith("r") else numbers(x), norm=norm, **options)
+    return pairs(z) if np.iscomplexobj(z) else z
+
+
+def samples(x, *options):
+    """Each of the options, and the first with each norm."""
+    return [((x,), each) for each in options] + [((x,), {**options[0], "norm": n}) for n in ("ortho", "forward")]
+
+
 FLAGS = (False, True)
-# Op, samples, reference.
-OP_ROWS = [
+ONE = [{"n": n, "dim": d} for n in (None, 1, 7, 8) for d in (-1, 0)]
+TWO = [{"s": None, "dim": (-2, -1)}, {"s": (3, 7), "dim": (0, -1)}]
+SEVERAL = [{"s": s, "dim": None} for s in (None, (4, 5), (3, 2, 5))]
+# Op or function, samples, reference.
+ROWS = [
     (
         fft_ops.fft_complex,
         [((COMPLEX,), {"dims": d, "inverse": i, "norm": "ortho"}) for d in [(-1,), (-3, -2)] for i in FLAGS],
@@ -116,52 +81,31 @@ OP_ROWS = [
         [((COMPLEX,), {"n": n, "dim": -1, "norm": "backward", "halved": h}) for n in (6, 7) for h in FLAGS],
         real_inverse,
     ),
-]
+    *[
+        (getattr(leafgrad_fft, kind + dims), samples(REAL if kind == "rfft" else COMPLEX, *options),
+         partial(numpys, kind + dims))
+        for kind in ("fft", "ifft", "rfft", "irfft")
+        for dims, options in [("", ONE), ("2", TWO), ("n", SEVERAL)]
+    ],
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("op", "samples", "reference"), OP_ROWS, ids=lambda row: getattr(row, "name", ""))
-def test_ops(op, samples, reference, device):
-    for (x,), params in samples:
-        y = op(leafgrad.tensor(x, device=device), **params)
-        np.testing.assert_allclose(y.cpu().numpy(), reference(x, **params), atol=1e-13)
-        x = leafgrad.tensor(x, requires_grad=True)
-
-        def function(x, op=op, params=params):
-            return op(x, **params) ** 2
-
-        assert gradcheck(function, (x,), fast_mode=True, check_forward_ad=True)
-        assert gradgradcheck(function, (x,), fast_mode=True, check_fwd_over_rev=True)
+@pytest.mark.parametrize(("op", "samples", "reference"), ROWS, ids=[getattr(row[0], "__name__", "op") for row in ROWS])
+def test_ops_and_functions(op, samples, reference):
+    check_op(op, samples, reference, executors=["numpy"])
 
 
-@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft"])
-def test_every_element_of_the_jacobian_and_of_the_third_derivative(name):
-    function = getattr(leafgrad_fft, name)
-    for n in (1, 4, 5):
-        x = leafgrad.tensor(COMPLEX[0, 0] if name != "rfft" else REAL[0, 0, :4], requires_grad=True)
-        assert gradcheck(lambda x, n=n: function(x, n), (x,))
+def test_a_program_and_its_derivative_run_in_chunks():
+    def step(x):
+        spectrum = leafgrad_fft.rfft2(leafgrad.sin(x))
+        return grad((leafgrad_fft.irfft2(spectrum * spectrum, s=(4, 5)) ** 2).sum(), x)[0]
 
-        def second(x, n=n):
-            (g,) = grad((function(x, n) ** 4).sum(), x, create_graph=True)
-            return grad((g * g).sum(), x, create_graph=True)[0]
-
-        assert gradcheck(second, (x,), atol=1e-4)
-
-
-@rows
-def test_gradients_keep_dtype_and_device(name, options, x, device):
-    x = leafgrad.tensor(x, dtype=leafgrad.float32, device=device, requires_grad=True)
-    (g,) = grad((getattr(leafgrad_fft, name)(x, **options) ** 2).sum(), x, create_graph=True)
-    assert (g.dtype, g.device, g.shape) == (leafgrad.float32, device, x.shape)
-
-
-@pytest.mark.parametrize(("name", "x"), [("fft", COMPLEX), ("ifft", COMPLEX), ("irfft", COMPLEX), ("rfft", REAL)])
-@pytest.mark.parametrize("place", [0, 1, -1])
-def test_a_batch_anywhere(name, x, place):
-    function = getattr(leafgrad_fft, name)
-    batch = np.moveaxis(np.stack([x, 2 * x]), 0, place)
-    found = vmap(lambda x: function(x, 5, 1), place)(leafgrad.tensor(batch)).numpy()
-    expected = function(leafgrad.tensor(x), 5, 1).numpy()
-    np.testing.assert_allclose(found, [expected, 2 * expected], rtol=1e-14)
+    x = leafgrad.tensor(RNG.normal(size=(500, 4, 5)), requires_grad=True)
+    compiled = leafgrad.compile(step, executor="numpy")
+    for _ in range(3):
+        np.testing.assert_allclose(compiled(x).numpy(), step(x).numpy(), rtol=1e-12)
+    assert "not chunked" not in compiled.explain()
+    assert "loop over 500 rows" in compiled.explain()
 
 
 def test_no_norm_is_backward():
@@ -183,7 +127,7 @@ def test_transforms_are_undone():
 def test_views_empty_batches_and_integers():
     z = leafgrad.tensor(COMPLEX)
     turned = leafgrad_fft.fft(z.transpose(0, 2))
-    np.testing.assert_allclose(turned.numpy(), numpys("fft", COMPLEX.transpose(2, 1, 0, 3), {"dim": -1}), atol=1e-14)
+    np.testing.assert_allclose(turned.numpy(), numpys("fft", COMPLEX.transpose(2, 1, 0, 3)), atol=1e-14)
     assert leafgrad_fft.rfft(leafgrad.zeros(0, 6)).shape == (0, 4, 2)
     assert leafgrad_fft.rfft(leafgrad.tensor([1, 2, 3])).dtype is leafgrad.float32
 
@@ -192,21 +136,6 @@ def test_views_empty_batches_and_integers():
 def test_frequencies(n):
     np.testing.assert_allclose(leafgrad_fft.fftfreq(n, 0.5).numpy(), np.fft.fftfreq(n, 0.5), rtol=1e-6)
     np.testing.assert_allclose(leafgrad_fft.rfftfreq(n, 0.5).numpy(), np.fft.rfftfreq(n, 0.5), rtol=1e-6)
-
-
-def spectral_derivative(x):
-    """A step with transforms and gradients of them."""
-    spectrum = leafgrad_fft.rfft(leafgrad.sin(x), norm="ortho")
-    energy = (spectrum[..., 1:, :] ** 2).sum()
-    (g,) = grad(energy, x, create_graph=True)
-    return grad((g * g).sum(), x)[0]
-
-
-def test_compiled_and_eager_agree(device):
-    x = leafgrad.linspace(0, 2, 12, dtype=leafgrad.float64, device=device).reshape(2, 6).requires_grad_()
-    compiled = leafgrad.compile(spectral_derivative)
-    for _ in range(3):
-        np.testing.assert_allclose(compiled(x).cpu().numpy(), spectral_derivative(x).cpu().numpy(), rtol=1e-12)
 
 
 # ---- refused ------------------------------------------------------------------------------------------------------

@@ -10,9 +10,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leafgrad.compile.graph import Equation, Value
+from leafgrad.errors import CompileError
 from leafgrad.ops.traits import dims
 from leafgrad_native import expressions, lookups
 from leafgrad_native.expressions import C_TYPES, FLOATS
@@ -34,12 +36,38 @@ def pattern(e: Equation) -> Pattern | None:
         return None
     if goes_beyond(e):
         return None
-    rule = e.op.lowering.get("native")
-    if rule is not None:
-        found: Pattern | None = rule(sys.modules[__name__], e)
-    else:
-        found = elementwise(e.op.c) if e.op.c is not None else None
+    rule = e.op.lowering.get("native", written)
+    found = told(rule, e)
     return found if found is not None and found.fits(e) else None
+
+
+def written(c: Any, e: Equation) -> Pattern | None:
+    """The rule of an op that has none: its C expression."""
+    return None if e.op.c is None else elementwise(e.op.c)
+
+
+def told(rule: Callable[..., Any], e: Equation) -> Pattern | None:
+    """What a rule of ``op.lower("native", rule)`` returns, which is a pattern or None."""
+    wrong = partial("op {!r}, lower rule for 'native' from {}: {}".format, e.name, e.op.origins.get("lower native"))
+    try:
+        found = rule(sys.modules[__name__], e)
+        if getattr(found, "dim", None) is not None:
+            found.dim = counted(found.dim, e)
+    except Exception as error:
+        raise CompileError(wrong(f"{type(error).__name__}: {error}")) from error
+    if found is not None and not isinstance(found, Pattern):
+        known = ", ".join(f"c.{name}" for name in __all__)
+        raise CompileError(wrong(f"expected what a function of c returns ({known}), or None, got {found!r}"))
+    return found
+
+
+def counted(dim: Any, e: Equation) -> Any:
+    """A dimension, or several, of the largest array, counted from the front."""
+    ndim = max(v.ndim for v in (*e.values, *e.outputs))
+    for d in dims(dim, ndim):
+        if not -ndim <= d < ndim:
+            raise IndexError(f"dim: expected a dimension from {-ndim} to {ndim - 1}, got {d}")
+    return dim % ndim if isinstance(dim, int) else tuple([d % ndim for d in dim])
 
 
 def goes_beyond(e: Equation) -> bool:
@@ -252,24 +280,29 @@ class Along(Pattern):
     """Code for one line along a dimension."""
 
     code: str
-    dim: int
+    dim: int | tuple[int, ...] | None
 
     def fits(self, e: Equation) -> bool:
+        if len(dims(self.dim, e.values[0].ndim)) != 1:
+            return False
         return one_float(e) and all(isinstance(v, Value) for v in e.inputs) and not expressions.turns(self.code)
 
     def lower(self, low: Lowering, e: Equation) -> None:
         shape = e.values[0].shape
         sources = tuple([x.expand(shape) for x in low.operands(e)])
-        low.add(Lines(e, sources, low.new(e.out), self.code, self.dim), e.out)
+        low.add(Lines(e, sources, low.new(e.out), self.code, dims(self.dim, len(shape))[0]), e.out)
 
 
-def along(code: str, dim: int) -> Along:
+def along(code: str, dim: int | tuple[int, ...] | None) -> Along:
     """C statements that compute each line of the result along ``dim`` from the same line of the arguments.
 
     In them ``x(i)`` is element i of the argument named x, ``n`` the length of a line, ``out(i)`` an element of the
     result (``out(0)`` if ``dim`` is gone or of size 1), ``real`` the dtype; parameters that are numbers are known by
     their names, and so are the functions of C expressions, but for sin, cos and tan, which C has of small angles only.
+    Where ``dim`` says several dimensions, C leaves the op alone.
     """
+    if not isinstance(code, str):
+        raise TypeError(f"along: code: expected C statements as a string, got {type(code).__name__}")
     return Along(code, dim)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import leafgrad_native
+from leafgrad.ops.define import C_FUNCTIONS
 from leafgrad_native.cache import library
 from leafgrad_native.compiler import NoCompiler, compiler
 
@@ -45,6 +46,11 @@ def erf(x):
     return math.erf(x)
 
 
+@np.vectorize(otypes=[np.float64])
+def erfc(x):
+    return math.erfc(x)
+
+
 # NumPy's function, and where it is compared; relative errors of some tend to infinity at a root, hence atol of 1.
 FUNCTIONS = {
     "exp": (np.exp, sample((-1, 1), (-87, 88), (-740, 709), small=True)),
@@ -60,6 +66,7 @@ FUNCTIONS = {
     "cosh": (np.cosh, sample((-1, 1), (-88, 88), (-709, 709), small=True)),
     "tanh": (np.tanh, sample((-1, 1), (-10, 10), (-20, 20), small=True)),
     "erf": (erf, sample((-1, 1), (-4, 4), (-6, 6), small=True)),
+    "erfc": (erfc, sample((-1, 1), (-4, 6), (-6, 9), small=True)),
     "asinh": (np.arcsinh, sample((-1, 1), (-1e6, 1e6), small=True)),
     "acosh": (np.arccosh, sample((1, 1.1), (1, 5), (1, 1e6))),
     "atanh": (np.arctanh, sample((-1, 1), (-0.1, 0.1), small=True)),
@@ -137,6 +144,10 @@ def check(ours, exact, bound, *arguments):
         assert error[worst] <= bound, (error[worst], *(a[worst] for a in arguments), ours[worst], exact[worst])
         special = ~np.isfinite(exact.astype(ours.dtype))
         np.testing.assert_array_equal(ours[special], exact.astype(ours.dtype)[special])
+
+
+def test_what_c_expressions_may_call_is_there():
+    assert not C_FUNCTIONS - FUNCTIONS.keys() - PAIRS.keys()
 
 
 @pytest.mark.parametrize("t", ["f32", "f64"])
@@ -218,7 +229,7 @@ def test_powers_that_are_whole_are_exact():
 @pytest.mark.slow
 @pytest.mark.parametrize("t", ["f32", "f64"])
 @pytest.mark.parametrize(
-    "name", [name for name in FUNCTIONS if name not in ("softplus", "round", "trunc", "abs", "sign")]
+    "name", [name for name in FUNCTIONS if name not in ("softplus", "erfc", "round", "trunc", "abs", "sign")]
 )
 def test_values_against_mpmath(name, t):
     mpmath = pytest.importorskip("mpmath")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import leafgrad
+from leafgrad.errors import CompileError
 from leafgrad.ops.reduce import sum as total
 from leafgrad_native.compiler import NoCompiler, compiler
 
@@ -131,3 +132,50 @@ def test_an_op_may_have_the_name_of_one_of_leafgrads(name):
     step, found = compiled(function, x, y)
     assert name in lowered(step)
     np.testing.assert_allclose(found.numpy(), function(x, y).numpy(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("trait", "forward", "rule"),
+    [
+        (
+            "along",
+            lambda xp, x, *, dim=-1: x * 1,
+            lambda c, e: c.along("for (long i = 0; i < n; i++) out(i) = x(i);", -1),
+        ),
+        ("reduction", lambda xp, x, *, dim=-1, keepdim=False: x.sum(axis=dim), lambda c, e: c.reduction("+", -1)),
+    ],
+)
+def test_a_dimension_counted_from_the_end(trait, forward, rule):
+    """It once was an address in front of the arrays."""
+    here = leafgrad.op(trait, "float", name="from_the_end")(forward)
+    here.lower("native", rule)
+    x = leafgrad.rand(300, 4)
+
+    def step(x):
+        return here(leafgrad.tanh(x)) * 2
+
+    compiled = leafgrad.compile(step, executor="native")
+    for _ in range(3):
+        np.testing.assert_allclose(compiled(x).numpy(), step(x).numpy(), rtol=1e-6)
+    assert "C: 3 equations" in compiled.explain()
+
+
+@pytest.mark.parametrize(
+    ("rule", "match"),
+    [
+        (lambda c, e: "out(0) = 1;", r"expected what a function of c returns \(c.along, .*\), or None, got 'out"),
+        (lambda c, e: c.nothing(), "AttributeError: .*nothing"),
+        (lambda c, e: c.along(3, -1), "along: code: expected C statements as a string, got int"),
+        (lambda c, e: c.along("out(0) = 1;", 7), "dim: expected a dimension from -2 to 1, got 7"),
+    ],
+)
+def test_what_is_wrong_with_a_rule(rule, match):
+    @leafgrad.op("along", "float", name="wrong_rule")
+    def here(xp, x, *, dim=-1):
+        return x * 1
+
+    here.lower("native", rule)
+    step = leafgrad.compile(lambda x: here(leafgrad.tanh(x)) * 2, executor="native")
+    step(leafgrad.rand(30, 4))
+    with pytest.raises(CompileError, match=f"op 'wrong_rule', lower rule for 'native' from {__name__}:.*{match}"):
+        step(leafgrad.rand(30, 4))

@@ -15,7 +15,7 @@ class SparseMatrix:
     """A matrix of which only some elements are stored, by rows (CSR). What is made of it is another; it never changes.
 
     Made by `from_scipy`, `from_coo` or `from_dense`. ``A @ x`` multiplies it with a tensor (n,), (n, k) or (..., n, k),
-    ``A.T @ x`` its transpose; derivatives of every order flow to its values and to ``x``.
+    ``x @ A`` a tensor (m,) or (..., k, m) with it; derivatives of every order flow to its values and to ``x``.
 
     Attributes:
         values: the stored elements, by rows and in them by columns; (nnz,).
@@ -127,25 +127,33 @@ class SparseMatrix:
         Raises:
             RuntimeError: sizes, dtypes or devices that do not go together. TypeError: no Tensor.
         """
-        if not isinstance(other, Tensor):
-            raise TypeError(f"A @ x: x: expected a Tensor, got {type(other).__name__}")
+        self._check("A @ x", other, 0 if isinstance(other, Tensor) and other.ndim == 1 else -2, self.shape[1])
+        return self._times(other)
+
+    def __rmatmul__(self, other: Tensor) -> Tensor:
+        """The product of (m,) or (..., k, m) with the matrix. -> (n,) or (..., k, n); errors as for ``A @ x``"""
+        self._check("x @ A", other, -1, self.shape[0])
+        return self.T._times(other) if other.ndim == 1 else self.T._times(other.mT).mT
+
+    def _times(self, other: Tensor) -> Tensor:
         vector = other.ndim == 1
-        self._check(other, 0 if vector else -2)
         dense = other.unsqueeze(-1) if vector else other
         product: Tensor = sparse_matmul(
             self.values, dense, *self._places, shape=self._stored, transposed=self._transposed
         )
         return product.squeeze(-1) if vector else product
 
-    def _check(self, other: Tensor, dim: int) -> None:
-        if other.ndim == 0 or other.shape[dim] != self.shape[1]:
+    def _check(self, product: str, other: Any, dim: int, size: int) -> None:
+        if not isinstance(other, Tensor):
+            raise TypeError(f"{product}: x: expected a Tensor, got {type(other).__name__}")
+        if other.ndim == 0 or other.shape[dim] != size:
             raise RuntimeError(
-                f"A @ x: A of shape {self.shape} and x of shape {tuple(other.shape)} do not go together; expected "
-                f"{self.shape[1]} elements in dimension {dim} of x"
+                f"{product}: A of shape {self.shape} and x of shape {tuple(other.shape)} do not go together; expected "
+                f"{size} elements in dimension {dim} of x"
             )
         if other.dtype is not self.dtype or other.device != self.device:
             raise RuntimeError(
-                f"A @ x: expected both of one dtype on one device, got A: {self.dtype} on {self.device}, x: "
+                f"{product}: expected both of one dtype on one device, got A: {self.dtype} on {self.device}, x: "
                 f"{other.dtype} on {other.device}; convert one of them with .to()"
             )
 

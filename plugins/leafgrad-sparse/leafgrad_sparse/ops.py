@@ -11,7 +11,10 @@ import math
 from functools import cache
 from typing import Any, Final
 
+import numpy as np
+
 from leafgrad import op
+from leafgrad.compile.axes import ChunkCall
 from leafgrad.func import BatchedCall
 
 Shape = tuple[int, int]
@@ -94,6 +97,37 @@ def _left(g: Any, right: Any, rows: Any, columns: Any, starts: Any, *, shape: Sh
 
 def _right(g: Any, left: Any, rows: Any, columns: Any, starts: Any, *, shape: Shape) -> Any:
     return sparse_matmul(g, left, rows, columns, starts, shape=shape, transposed=True)
+
+
+@sparse_matmul.shape
+def _product(values: Any, dense: Any, rows: Any, columns: Any, starts: Any, *, shape: Shape, transposed: bool) -> Any:
+    return (*dense.shape[:-2], shape[transposed], dense.shape[-1])
+
+
+@sampled_matmul.shape
+def _sampled(left: Any, right: Any, rows: Any, columns: Any, starts: Any) -> Any:
+    return (*np.broadcast_shapes(left.shape[:-2], right.shape[:-2]), *rows.shape)
+
+
+@sparse_matmul.chunk
+def _matmul_in_parts(call: ChunkCall) -> Any:
+    """Each column of each matrix is multiplied by itself, and each matrix of several is."""
+    own, axis, *_ = call.axes
+    if axis is None or axis == call.out.ndim - 2 or own not in (None, axis):
+        return None
+    return call.on(axis, own, axis)
+
+
+@sampled_matmul.chunk
+def _sampled_in_parts(call: ChunkCall) -> Any:
+    """Of matrices each by itself; of columns, the products add up."""
+    left: Any
+    right: Any
+    left, right, *_ = call.inputs
+    columns = (left.ndim - 1, right.ndim - 1)
+    if all(axis in (None, last) for axis, last in zip(call.axes, columns, strict=False)):
+        return call.summed(*columns)
+    return call.aligned(whole=[-2, -1])
 
 
 sparse_matmul.vjp(values=_values, dense=_dense)

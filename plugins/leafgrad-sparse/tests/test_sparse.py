@@ -1,4 +1,4 @@
-"""Products against dense ones, derivatives against differences, dtypes, devices, batches, programs, errors."""
+"""Ops and products by the conformance kit, with dense products as the reference; formats, devices, errors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from scipy import sparse
 import leafgrad
 import leafgrad_sparse
 from leafgrad import plugins
-from leafgrad.autograd import grad, gradcheck, gradgradcheck
+from leafgrad.autograd import grad, gradcheck
 from leafgrad.func import vmap
+from leafgrad.testing import check_op, fake
 from leafgrad_sparse import from_coo, from_dense, from_scipy, ops as sparse_ops
 
 RNG = np.random.default_rng(0)
@@ -35,14 +36,11 @@ def of(matrix, device="cpu", dtype=None, transposed=False):
 @matrices
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("transposed", [False, True])
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-14), ("float32", 1e-6), ("float16", 5e-3)])
-def test_products_are_those_of_the_dense_matrix(matrix, shape, transposed, dtype, tolerance, device):
-    a = of(matrix, device, getattr(leafgrad, dtype), transposed)
+def test_products_are_those_of_the_dense_matrix(matrix, shape, transposed):
+    a = of(matrix, transposed=transposed)
     dense = matrix.toarray().T if transposed else matrix.toarray()
-    x = RNG.normal(size=[{5: dense.shape[1]}.get(n, n) for n in shape]).astype(dtype)
-    y = a @ leafgrad.tensor(x, device=device)
-    assert (y.dtype.name, y.device) == (dtype, device)
-    np.testing.assert_allclose(y.cpu().numpy(), dense @ x.astype("float64"), rtol=tolerance, atol=tolerance)
+    x = RNG.normal(size=[{5: dense.shape[1]}.get(n, n) for n in shape])
+    np.testing.assert_allclose((a @ leafgrad.tensor(x)).numpy(), dense @ x, rtol=1e-14, atol=1e-14)
 
 
 @matrices
@@ -56,79 +54,104 @@ def test_there_and_back(matrix):
     np.testing.assert_array_equal(from_dense(leafgrad.tensor(matrix.toarray())).to_dense().numpy(), matrix.toarray())
 
 
-@pytest.mark.parametrize("shape", [(5,), (5, 2), (2, 5, 2)])
-@pytest.mark.parametrize("transposed", [False, True])
-def test_derivatives(shape, transposed):
-    a = of(MATRICES["csr"], transposed=transposed)
-    x = leafgrad.tensor(RNG.normal(size=[{5: a.shape[1]}.get(n, n) for n in shape]), requires_grad=True)
-    values = a.values.clone().detach().requires_grad_()
-
-    def function(values, x):
-        return (a.with_values(values) @ x) ** 3
-
-    assert gradcheck(function, (values, x))
-    assert gradgradcheck(function, (values, x))
-
-    def second(values, x):
-        first = grad(function(values, x).sum(), [values, x], create_graph=True)
-        return grad(sum((g * g).sum() for g in first), [values, x], create_graph=True)
-
-    assert gradcheck(second, (values, x), atol=1e-3, fast_mode=True)
-
-
-def test_gradients_are_those_of_the_dense_product(device):
-    a = of(MATRICES["csr"], device).requires_grad_()
-    x = leafgrad.tensor(RNG.normal(size=(5, 3)), device=device, requires_grad=True)
-    g = leafgrad.tensor(RNG.normal(size=(4, 3)), device=device)
-    to_values, to_x = grad(a @ x, [a.values, x], g)
-    expected = (g @ x.detach().T)[a.rows.long(), a.columns.long()]
-    np.testing.assert_allclose(to_values.cpu().numpy(), expected.cpu().numpy(), rtol=1e-13)
-    np.testing.assert_allclose(to_x.cpu().numpy(), DENSE.T @ g.cpu().numpy(), rtol=1e-13)
-
-
 PLACES = (np.array([0, 0, 1, 3]), np.array([1, 4, 0, 4]), np.array([0, 2, 3, 3, 4]))
 VALUES, TALL, WIDE = RNG.normal(size=4), RNG.normal(size=(4, 2)), RNG.normal(size=(3, 5, 2))
 
 
-def sparse_product(values, dense, rows, columns, starts, *, shape, transposed):
-    matrix = sparse.csr_array((values, columns, starts), shape).toarray()
-    return (matrix.T if transposed else matrix) @ dense
+def sparse_product(values, dense, *, shape, transposed):
+    rows, columns, _ = PLACES
+    matrix = np.zeros((*values.shape[:-1], *shape))
+    matrix[..., rows, columns] = values
+    return (np.swapaxes(matrix, -1, -2) if transposed else matrix) @ dense
 
 
-def sampled_product(left, right, rows, columns, starts, *, shape):
+def sampled_product(left, right, *, shape):
+    rows, columns, _ = PLACES
     return (left @ np.swapaxes(right, -1, -2))[..., rows, columns]
 
 
-# Op, samples, reference.
+fake.register()
+fake.on_host(sparse_ops.sparse_matmul)
+DEVICES = [leafgrad.device(d) for d in ("cpu", "fake:0")]
+
+
+def on_places(op):
+    """The op as a function of what is no constant."""
+    places = {d: [leafgrad.tensor(p, device=d) for p in PLACES] for d in DEVICES}
+
+    def function(x, y, **params):
+        return op(x, y, *places[y.device], **params)
+
+    function.__name__ = op.name
+    return function
+
+
+def of_matrix(name, product):
+    """A product with a matrix as a function of its values and of the dense tensor."""
+    at = {d: of(MATRICES["csr"], d) for d in DEVICES}
+
+    def function(values, x):
+        return product(at[x.device].with_values(values), x)
+
+    def reference(values, x):
+        return product(at[DEVICES[0]].with_values(leafgrad.tensor(values)).to_dense().numpy(), x)
+
+    function.__name__ = name
+    return function, reference
+
+
+def dense(*shapes):
+    """Values of the matrix with dense arrays of these shapes."""
+    return [((RNG.normal(size=np.count_nonzero(DENSE)), RNG.normal(size=s)), {}) for s in shapes]
+
+
+def row(name, product, *shapes):
+    function, reference = of_matrix(name, product)
+    return function, dense(*shapes), reference
+
+
+# Function, samples, reference.
 ROWS = [
     (
-        sparse_ops.sparse_matmul,
+        on_places(sparse_ops.sparse_matmul),
         [
-            ((VALUES, WIDE, *PLACES), {"shape": (4, 5), "transposed": False}),
-            ((VALUES, TALL, *PLACES), {"shape": (4, 5), "transposed": True}),
+            ((VALUES, WIDE), {"shape": (4, 5), "transposed": False}),
+            ((VALUES, TALL), {"shape": (4, 5), "transposed": True}),
+            ((np.stack([VALUES] * 3), WIDE), {"shape": (4, 5), "transposed": False}),
+            ((VALUES, WIDE[:0]), {"shape": (4, 5), "transposed": False}),
         ],
         sparse_product,
     ),
     (
-        sparse_ops.sampled_matmul,
-        [((TALL, WIDE[0], *PLACES), {"shape": (4, 5)}), ((np.stack([TALL] * 3), WIDE, *PLACES), {"shape": (4, 5)})],
+        on_places(sparse_ops.sampled_matmul),
+        [((TALL, WIDE[0]), {"shape": (4, 5)}), ((np.stack([TALL] * 3), WIDE), {"shape": (4, 5)})],
         sampled_product,
     ),
+    row("A @ x", lambda a, x: (a @ x) ** 2, (5,), (5, 2), (2, 5, 2)),
+    row("A.T @ x", lambda a, x: (a.T @ x) ** 2, (4,), (4, 1)),
+    row("x @ A", lambda a, x: (x @ a) ** 2, (4,), (2, 4), (3, 2, 4)),
 ]
 
 
-@pytest.mark.parametrize(("op", "samples", "reference"), ROWS, ids=lambda row: getattr(row, "name", ""))
-def test_ops(op, samples, reference, device):
-    for args, params in samples:
-        tensors = [leafgrad.tensor(a, device=device) for a in args]
-        np.testing.assert_allclose(op(*tensors, **params).cpu().numpy(), reference(*args, **params), rtol=1e-13)
-        first, second, *places = [leafgrad.tensor(a, requires_grad=a.dtype.kind == "f") for a in args]
+@pytest.mark.parametrize(("function", "samples", "reference"), ROWS, ids=[row[0].__name__ for row in ROWS])
+def test_products(function, samples, reference):
+    check_op(function, samples, reference, executors=["numpy"])
 
-        def function(x, y, op=op, places=places, params=params):
-            return op(x, y, *places, **params) ** 2
 
-        assert gradcheck(function, (first, second), check_forward_ad=True)
-        assert gradgradcheck(function, (first, second), check_fwd_over_rev=True)
+def test_products_and_their_gradients_run_in_chunks():
+    a = of(MATRICES["csr"])
+
+    def step(values, x):
+        y = a.with_values(leafgrad.sin(values)) @ leafgrad.sin(x)
+        return grad((y * y).sum(), [values, x])
+
+    values, x = a.values.clone().requires_grad_(), leafgrad.tensor(RNG.normal(size=(300, 5, 2)), requires_grad=True)
+    compiled = leafgrad.compile(step, executor="numpy")
+    for _ in range(3):
+        for found, expected in zip(compiled(values, x), step(values, x), strict=True):
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-12)
+    assert "not chunked" not in compiled.explain()
+    assert "loop over 300 rows" in compiled.explain()
 
 
 def test_a_batch_of_places_is_refused():
@@ -145,44 +168,6 @@ def test_gradients_flow_through_assembly_and_to_dense():
     assert gradcheck(lambda v: from_coo(rows, columns, v, (4, 5)).T.to_dense() ** 2, (values,))
     (g,) = grad(from_dense(leafgrad.diag(values)).values.sum(), values)
     assert g.tolist() == [1, 1, 1, 1]
-
-
-@pytest.mark.parametrize("transposed", [False, True])
-@pytest.mark.parametrize("of_values", [False, True])
-@pytest.mark.parametrize("of_x", [False, True])
-def test_batches_and_their_gradients(transposed, of_values, of_x):
-    a = of(MATRICES["csr"], transposed=transposed)
-    values, x = RNG.normal(size=(3, a.nnz)), RNG.normal(size=(3, a.shape[1], 2))
-    args = [leafgrad.tensor(v if b else v[0]) for v, b in [(values, of_values), (x, of_x)]]
-    if not (of_values or of_x):
-        return
-
-    def gradients(v, x):
-        v, x = v.clone().requires_grad_(), x.clone().requires_grad_()
-        y = a.with_values(v) @ x
-        return (y, *grad((y**3).sum(), [v, x]))
-
-    def product(v, x):
-        return leafgrad.func.grad(lambda v, x: ((a.with_values(v) @ x) ** 3).sum(), (0, 1))(v, x)
-
-    found = vmap(product, (0 if of_values else None, 0 if of_x else None))(*args)
-    for k in range(3):
-        _, *expected = gradients(args[0][k] if of_values else args[0], args[1][k] if of_x else args[1])
-        for f, e in zip(found, expected, strict=True):
-            np.testing.assert_allclose(f[k].numpy(), e.numpy(), rtol=1e-13)
-
-
-def test_compiled_and_eager_agree(device):
-    a = of(MATRICES["csr"], device)
-    values, x = a.values.clone().requires_grad_(), leafgrad.tensor(RNG.normal(size=(5, 2)), device=device)
-
-    def step(values, x):
-        y = a.with_values(leafgrad.sin(values)) @ x
-        return grad((y * y).sum(), values)[0]
-
-    compiled = leafgrad.compile(step)
-    for _ in range(3):
-        np.testing.assert_allclose(compiled(values, x).cpu().numpy(), step(values, x).cpu().numpy(), rtol=1e-13)
 
 
 def test_the_kernel_of_cupy_does_what_the_forward_does(monkeypatch):
@@ -226,6 +211,9 @@ ONE = leafgrad.ones(1)
             r"both of one dtype .* convert one of them",
         ),
         (lambda a: a @ np.ones(5), TypeError, r"A @ x: x: expected a Tensor, got ndarray"),
+        (lambda a: np.ones(4) @ a, TypeError, r"x @ A: x: expected a Tensor, got ndarray"),
+        (lambda a: leafgrad.ones(5) @ a, RuntimeError, r"x @ A: A of shape \(4, 5\) and x of shape \(5,\) do not go"),
+        (lambda a: leafgrad.ones(4) + a, TypeError, r"expected a Tensor or a number, got SparseMatrix"),
         (lambda a: a.with_values(ONE), RuntimeError, r"with_values: values: expected floating numbers of shape"),
         (lambda a: a.with_values(np.ones(1)), TypeError, r"with_values: values: expected a Tensor, got ndarray"),
         (lambda a: from_scipy(DENSE), TypeError, r"from_scipy: expected a matrix of scipy.sparse, got ndarray"),

@@ -10,7 +10,7 @@ from leafgrad_special.functions import special
 from leafgrad_special.precision import array, keep
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="x > 0 ? -x * log(x) : x < 0 ? log(0) : x")
 def entr(xp: Any, x: Any) -> Any:
     """-x log(x), the entropy of a probability; 0 at 0, -inf below. (...) -> (...)"""
     return keep(special().entr(x), x)
@@ -19,7 +19,7 @@ def entr(xp: Any, x: Any) -> Any:
 entr.vjp(x=lambda g, x: g * (-log(x) - 1))
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="x == 0 && y == y ? 0 : x * log1p(y)")
 def xlog1py(xp: Any, x: Any, y: Any) -> Any:
     """x log(1 + y), and 0 where x is 0 unless y is nan. (...), (...) -> (...)"""
     return keep(special().xlog1py(x, y), x, y)

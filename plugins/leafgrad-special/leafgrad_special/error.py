@@ -12,7 +12,7 @@ from leafgrad_special.precision import keep
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="erfc(x)")
 def erfc(xp: Any, x: Any) -> Any:
     """1 - erf(x), accurate where that is small (DLMF 7.2.2). (...) -> (...)"""
     return keep(special().erfc(x), x)

@@ -12,7 +12,7 @@ from leafgrad_special.precision import keep
 ROOT_TWO_PI = math.sqrt(2 * math.pi)
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="0.5 * erfc(x * -0.7071067811865476)")
 def ndtr(xp: Any, x: Any) -> Any:
     """The probability that a standard normal number is below x (Abramowitz & Stegun 26.2.2). (...) -> (...)"""
     return keep(special().ndtr(x), x)

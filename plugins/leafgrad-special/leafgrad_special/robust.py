@@ -13,7 +13,7 @@ from leafgrad_special.functions import special
 from leafgrad_special.precision import array, keep
 
 
-@op("elementwise", "float")
+@op("elementwise", "float", c="delta < 0 ? -log(0) : abs(r) <= delta ? 0.5 * r * r : delta * (abs(r) - 0.5 * delta)")
 def huber(xp: Any, delta: Any, r: Any) -> Any:
     """r**2 / 2 up to abs(r) = delta, from there on linear; inf for a negative delta. (...), (...) -> (...)"""
     return keep(special().huber(delta, r), delta, r)
@@ -25,7 +25,11 @@ huber.vjp(
 )  # fmt: skip
 
 
-@op("elementwise", "float")
+@op(
+    "elementwise",
+    "float",
+    c="delta < 0 ? -log(0) : delta == 0 || r == 0 ? 0 : delta * delta * expm1(0.5 * log1p((r / delta) * (r / delta)))",
+)
 def pseudo_huber(xp: Any, delta: Any, r: Any) -> Any:
     """delta**2 (sqrt(1 + (r / delta)**2) - 1), a smooth huber; inf for a negative delta. (...), (...) -> (...)"""
     return keep(special().pseudo_huber(delta, r), delta, r)

@@ -1,4 +1,4 @@
-"""Each op's values against SciPy, derivatives against differences, dtypes, devices, batches, programs: one table."""
+"""Each op by the conformance kit, with SciPy as the reference, and on a GPU's library: one table."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from scipy import special as sp
 
 import leafgrad
 import leafgrad_special as special
-from leafgrad.autograd import grad, gradcheck
-from leafgrad.func import vmap
+from leafgrad.testing import check_op, fake
 from leafgrad_special import cupy_kernels
 
 OPS = {op.name: op for op in special.leafgrad_ops()}
@@ -31,18 +30,18 @@ FAMILIES = [{"n": n, "alpha": alpha} for n in (0, 1, 2, 5) for alpha in (0.5, 1.
 
 
 def at(*points):
-    """Samples of an op without parameters, of one argument."""
-    return [((x,), {}) for x in points]
+    """Samples of an op without parameters, of one argument, the last without dimensions."""
+    return [((x,), {}) for x in (*points, points[0][1])]
 
 
 def each(x, all_params):
-    """Samples of an op of one argument, for each of several parameters."""
-    return [((x,), params) for params in all_params]
+    """Samples of an op of one argument, for each of several parameters, the last without dimensions."""
+    return [((x,), params) for params in all_params] + [((x[1],), all_params[-1])]
 
 
 def pairs(x, y):
-    """Samples of two arguments of one shape, that broadcast, and of which the first or second is a number."""
-    return [((x, y), {}), ((x[:, None], y[:3]), {}), ((x, float(y[1])), {}), ((float(x[2]), y), {})]
+    """Samples of two arguments: of one shape, that broadcast, without dimensions, and with a number on either side."""
+    return [((x, y), {}), ((x[:, None], y[:3]), {}), ((x[1], y[1]), {}), ((x, float(y[1])), {}), ((float(x[2]), y), {})]
 
 
 def one_of_two(function):
@@ -119,113 +118,30 @@ ROWS = [
     ("yn", each(POSITIVE, ORDERS), lambda x, *, n: sp.yn(n, x)),
     ("zeta", pairs(1 + POSITIVE, POSITIVE), sp.zeta),
 ]
-SAMPLES = [
-    pytest.param(OPS[name], args, params, reference, id=f"{name}-{i}")
-    for name, samples, reference in ROWS
-    for i, (args, params) in enumerate(samples)
-]
-samples = pytest.mark.parametrize(("op", "args", "params", "reference"), SAMPLES)
-TOLERANCE = {"float64": 2e-13, "float32": 4e-6, "float16": 4e-3}
+rows = pytest.mark.parametrize(("name", "samples", "reference"), ROWS, ids=[name for name, _, _ in ROWS])
 
 
 def test_every_op_is_in_the_table():
     assert {name for name, _, _ in ROWS} == OPS.keys()
 
 
-def tensors(args, **options):
-    """Arrays as tensors, numbers as they are."""
-    return [leafgrad.tensor(a, **options) if isinstance(a, np.ndarray) else a for a in args]
+@rows
+def test_ops(name, samples, reference):
+    op = OPS[name]
+    fake.on_host(*OPS.values())  # rules call each other's
+    check_op(op, samples, reference, executors=["numpy"])
 
 
-def variables(op, args, **options):
-    """The same, and those for which there is a rule require grad."""
-    rules = zip(args, op.signature.arguments, strict=True)
-    return [
-        leafgrad.tensor(a, requires_grad=name in op.calls, **options) if isinstance(a, np.ndarray) else a
-        for a, name in rules
-    ]
-
-
-def derivatives_of(function):
-    """The gradients of the sum of all results, as a function of the same arguments."""
-
-    def gradients(*args):
-        tracked = [a for a in args if getattr(a, "requires_grad", False)]
-        results = function(*args)
-        total = sum(y.sum() * (k + 1.5) for k, y in enumerate(results if isinstance(results, tuple) else (results,)))
-        found = grad(total, tracked, create_graph=True, allow_unused=True)
-        return tuple(g for g in found if g is not None and g.requires_grad)
-
-    return gradients
-
-
-@samples
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
-def test_values_are_scipys_in_the_dtype_of_the_arguments(op, args, params, reference, dtype, device):
-    args = [a.astype(dtype) if isinstance(a, np.ndarray) else a for a in args]
-    y = op(*tensors(args, device=device), **params)
-    assert (y.dtype.name, y.device) == (dtype, device)
-    with np.errstate(over="ignore"):
-        expected = reference(*[np.asarray(a, "float64") for a in args], **params).astype(dtype)
-    np.testing.assert_allclose(y.cpu().numpy(), expected, rtol=TOLERANCE[dtype], atol=1e-6)
-
-
-@samples
-def test_tensors_without_dimensions(op, args, params, reference):
-    args = [a.flat[1] if isinstance(a, np.ndarray) else a for a in args]
-    y = op(*[leafgrad.tensor(a) if isinstance(a, np.ndarray | np.generic) else a for a in args], **params)
-    assert (y.shape, y.dtype) == ((), leafgrad.float64)
-    assert float(y) == pytest.approx(float(reference(*args, **params)), rel=1e-12)
-
-
-@samples
-def test_derivatives_to_third_order(op, args, params, reference):
-    args = variables(op, args, dtype=leafgrad.float64)
-
-    def function(*args):
-        return op(*args, **params)
-
-    results = function(*args)
-    for order in range(3 if results.requires_grad else 0):
-        assert gradcheck(function, args, atol=1e-5 * 10**order, rtol=1e-4)
-        function = derivatives_of(function)
-        results = function(*args)
-        if not results:  # a step, or a polynomial of too low a degree
-            break
-
-
-@samples
-def test_gradients_keep_dtype_and_device(op, args, params, reference, device):
-    args = variables(op, args, dtype=leafgrad.float32, device=device)
-    tracked = [a for a in args if isinstance(a, leafgrad.Tensor) and a.requires_grad]
-    for g in grad(op(*args, **params).sum(), tracked, create_graph=True, allow_unused=True) if tracked else ():
-        assert g is None or (g.dtype, g.device) == (leafgrad.float32, device)
-
-
-@samples
-def test_a_batch_is_the_samples_in_turn(op, args, params, reference):
-    rows = [np.stack([a, a[::-1]], axis=1) if isinstance(a, np.ndarray) else a for a in args]
-    found = vmap(lambda *args: op(*args, **params), tuple([1 if isinstance(a, np.ndarray) else None for a in args]))
-    batch = found(*tensors(rows)).numpy()
-    np.testing.assert_array_equal(batch[0], op(*tensors(args), **params).numpy())
-    assert batch.shape[0] == 2
-
-
-@samples
-def test_programs_with_derivatives(op, args, params, reference):
-    args = variables(op, args, dtype=leafgrad.float64)
-    tracked = [a for a in args if isinstance(a, leafgrad.Tensor) and a.requires_grad]
-
-    def derivatives(*args):
-        y = op(*args, **params)
-        found = grad(y.sum(), tracked, create_graph=True, allow_unused=True) if y.requires_grad else ()
-        return (y.detach(), *[g.detach() for g in found if g is not None])
-
-    compiled = leafgrad.compile(derivatives)
-    for _ in range(2):
-        found = compiled(*args)
-    for actual, expected in zip(found, derivatives(*args), strict=True):
-        np.testing.assert_allclose(actual.numpy(), expected.numpy(), rtol=1e-12, atol=1e-14)
+@pytest.mark.parametrize("name", [name for name, op in OPS.items() if op.c])
+def test_c_expressions_give_what_the_forwards_give(name):
+    pytest.importorskip("leafgrad_native")
+    op = OPS[name]
+    edges = [-math.inf, -2.0, -1.0, -1e-310, -0.0, 0.0, 1e-310, 0.3, 1.0, 5.0, 30.0, math.inf, math.nan]
+    args = [leafgrad.tensor(a.ravel()) for a in np.meshgrid(*[edges] * len(op.signature.arguments))]
+    compiled = leafgrad.compile(lambda *args: op(*args), executor="native")
+    found = [compiled(*args) for _ in range(3)][-1]
+    assert "C: 1 equations" in compiled.explain()
+    np.testing.assert_allclose(found.numpy(), op(*args).numpy(), rtol=2e-15)
 
 
 # ---- on a GPU -----------------------------------------------------------------------------------------------------
@@ -249,21 +165,23 @@ def cupyx(monkeypatch):
     monkeypatch.setattr(cupy_kernels, "bessel_j", lambda: lambda n, x: sp.jv(n, x).astype(x.dtype))
 
 
-@samples
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
-def test_cupys_kernels_do_what_the_forwards_do(op, args, params, reference, dtype, cupyx):
-    args = [a.astype(dtype) if isinstance(a, np.ndarray) else a for a in args]
+@rows
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 2e-13), ("float32", 4e-6), ("float16", 4e-3)])
+def test_cupys_kernels_do_what_the_forwards_do(name, samples, reference, dtype, tolerance, cupyx):
+    op = OPS[name]
     kernel = op.kernels.get("cupy", op.forward)
-    if op.name in NOT_IN_CUPY:
-        with pytest.raises(NotImplementedError, match=rf"cupyx.scipy.special has no {op.name}; compute it on the CPU"):
-            kernel(np, *args, **params)
-    elif params.get("v") == 2.5:
-        with pytest.raises(NotImplementedError, match=rf"{op.name} of order 2.5: CuPy has integer orders"):
-            kernel(np, *args, **params)
-    else:
-        actual, expected = kernel(np, *args, **params), op.forward(np, *args, **params)
-        assert actual.dtype == dtype
-        np.testing.assert_allclose(actual, expected, rtol=TOLERANCE[dtype])
+    for args, params in samples:
+        args = [np.asarray(a, dtype) if isinstance(a, np.ndarray | np.generic) else a for a in args]
+        if name in NOT_IN_CUPY:
+            with pytest.raises(NotImplementedError, match=rf"cupyx.scipy.special has no {name}; compute it on the CPU"):
+                kernel(np, *args, **params)
+        elif params.get("v") == 2.5:
+            with pytest.raises(NotImplementedError, match=rf"{name} of order 2.5: CuPy has integer orders"):
+                kernel(np, *args, **params)
+        else:
+            actual, expected = kernel(np, *args, **params), op.forward(np, *args, **params)
+            assert actual.dtype == dtype
+            np.testing.assert_allclose(actual, expected, rtol=tolerance)
 
 
 @pytest.mark.parametrize("n", range(7))

@@ -78,7 +78,8 @@ def check_op(
     Args:
         samples: ``(args, params)`` each: a tuple of NumPy arrays, numbers or None, and a dict. Where the op is
             differentiated, float64 arrays away from points at which it is not smooth. By default they are drawn in
-            [0.1, 0.9) where the traits tell what the op takes: elementwise ops, and reductions of one array.
+            [0.1, 0.9) where the traits tell what the op takes: elementwise ops,
+            and of one array reductions and ops along a dimension.
         reference: the same of NumPy arrays, with the same parameters; it is given float64.
         orders: how often to differentiate; 0 for never.
         device: where values and gradients of the lower precisions are computed.

@@ -12,6 +12,7 @@ import leafgrad
 from leafgrad import plugins
 from leafgrad.autograd import grad
 from leafgrad.compile import trace
+from leafgrad.compile.graph import Captured
 from leafgrad.compile.replay import run
 from leafgrad.ops.op import Op
 from leafgrad.ops.trigonometric import cos, sin
@@ -30,7 +31,7 @@ def shapes(subject: Subject) -> None:
             low = sample.of(dtype) if dtype else sample
             given = [tensor(low.args[i], "cpu") for i in low.arrays]
             graph = trace(together(subject, [low]), *given)
-            at = dict(zip(graph.inputs, [host(given[s.index]) for s in graph.inputs.values()], strict=True))
+            at = {v: host(s.tensor if isinstance(s, Captured) else given[s.index]) for v, s in graph.inputs.items()}
             for equation in graph.equations:
                 made = run(equation, at)
                 at.update(zip(equation.outputs, made if equation.several else (made,), strict=True))

@@ -37,7 +37,7 @@ def given(samples: Iterable[Any]) -> list[Sample]:
 
 
 def drawn(op: Any) -> list[Sample]:
-    """Samples of an elementwise op or a reduction: float64 in [0.1, 0.9), with and without dimensions and elements.
+    """Samples of an elementwise op, a reduction, or an op along a dimension: float64 in [0.1, 0.9), of several shapes.
 
     Raises:
         ValueError: what the op takes cannot be told.
@@ -52,7 +52,12 @@ def drawn(op: Any) -> list[Sample]:
     if "elementwise" in op.traits and not needed:
         shapes: list[Any] = UNARY if count == 1 else [s + (s[0],) * (count - 2) for s in BINARY]
         return given((tuple(rng.uniform(LOW, HIGH, s) for s in case), {}) for case in shapes)
-    if "reduction" in op.traits and count == 1 and needed in (["dim"], []) and "dim" in op.signature.parameters:
+    if (
+        op.traits & {"reduction", "along"}
+        and count == 1
+        and needed in (["dim"], [])
+        and "dim" in op.signature.parameters
+    ):
         x = rng.uniform(LOW, HIGH, (2, 3, 4))
         keeps = [{}, {"keepdim": True}] if "keepdim" in op.signature.parameters else [{}]
         choices = ({"dim": d, **k} for d, k in itertools.product(DIMS, keeps))

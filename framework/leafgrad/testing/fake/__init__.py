@@ -10,6 +10,6 @@ has only what CuPy 14.2 has, and everything that would make the host wait for a 
 """
 
 from leafgrad.testing.fake.array import FakeArray, no_sync, sync_count
-from leafgrad.testing.fake.backend import FakeBackend, register
+from leafgrad.testing.fake.backend import FakeBackend, on_host, register
 
-__all__ = ["FakeArray", "FakeBackend", "no_sync", "register", "sync_count"]
+__all__ = ["FakeArray", "FakeBackend", "no_sync", "on_host", "register", "sync_count"]

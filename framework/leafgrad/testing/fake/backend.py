@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
@@ -11,8 +12,9 @@ import numpy as np
 from leafgrad import plugins
 from leafgrad.backends import Backend, Generator, by_device_type
 from leafgrad.backends.numpy import NumpyGenerator, host_array
+from leafgrad.ops.op import Op
 from leafgrad.plugins import BackendSpec, hookimpl
-from leafgrad.testing.fake.array import DEVICES, SYNCS, FakeArray, device_scope, new_array, reveal, waited
+from leafgrad.testing.fake.array import DEVICES, SYNCS, FakeArray, device_scope, new_array, reveal, run, waited
 from leafgrad.testing.fake.namespace import Namespace
 
 _PLUGIN_NAME: Final = "fake-device"
@@ -124,6 +126,26 @@ class _Plugin:
     @hookimpl
     def leafgrad_backends() -> list[BackendSpec]:
         return [BackendSpec("fake", "fake", "leafgrad.testing.fake:FakeBackend")]
+
+
+def on_host(*ops: Op) -> None:
+    """Let ops that compute by a library of the host, such as SciPy, run on the stand-in, where their rules are tested.
+
+    May be called again.
+    """
+    for op in ops:
+        if "fake" not in op.kernels:
+            op.kernel("fake")(_uncovered(op.forward))
+
+
+def _uncovered(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """A forward on what arrays of the stand-in hide."""
+
+    @functools.wraps(forward)
+    def kernel(xp: Any, *args: Any, **params: Any) -> Any:
+        return run(lambda *hidden: forward(np, *hidden, **params), args)
+
+    return kernel
 
 
 def register() -> None:

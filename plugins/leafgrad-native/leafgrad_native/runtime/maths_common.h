@@ -35,6 +35,9 @@ LG_INLINE LG_REAL LG_NAME(softplus)(LG_REAL x) {
     return LG_NAME(maximum)(x, 0) + LG_NAME(log1p)(LG_NAME(exp)(-LG_NAME(abs)(x)));
 }
 
+/* Far out it is no polynomial's: this calls the C library, and is not vectorised. */
+LG_INLINE LG_REAL LG_NAME(erfc)(LG_REAL x) { return LG_C(erfc)(x); }
+
 /* Exact remainders need as many steps as the quotient has bits: these call the C library, and are not vectorised. */
 LG_INLINE LG_REAL LG_NAME(fmod)(LG_REAL x, LG_REAL y) { return LG_C(fmod)(x, y); }
 
