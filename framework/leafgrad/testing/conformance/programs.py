@@ -144,7 +144,8 @@ def in_parts(subject: Subject, sample: Sample, function: Function, given: list[A
     """A Fault unless a program that takes some rows at a time gives what the function does."""
     want = [host(r.detach()) for r in function(*given)]
     graph = optimize(trace(function, *given))
-    known = [host(s.tensor if isinstance(s, Captured) else given[s.index]) for s in graph.inputs.values()]
+    sources: list[Any] = list(graph.inputs.values())
+    known = [host((s.tensor if isinstance(s, Captured) else given[s.index]).detach()) for s in sources]
     for k, (r, w) in enumerate(zip(NumpyProgram(graph, rows=PART)(known), want, strict=True)):
         agree(subject, sample, host(r), w, f"{PART} of {ROWS} rows at a time, result {k}")
 
