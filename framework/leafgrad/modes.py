@@ -215,6 +215,9 @@ class Tracer(Protocol):
     def replaced(self, tensor: Any, value: Any) -> Any:
         """The array of ``value``, which becomes the data of ``tensor``."""
 
+    def reshaped(self, tensor: Any, what: str, change: Callable[[], Any]) -> None:
+        """``what`` gives ``tensor``, which is from outside, another shape in place, by ``change()``."""
+
     def interrupt(self, what: str) -> None:
         """``what`` does something that no program can; all that was recorded must be done before."""
 

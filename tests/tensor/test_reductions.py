@@ -10,6 +10,7 @@ import parity
 import pytest
 
 import leafgrad
+from leafgrad.ops import reduce
 from leafgrad.tensor import extremes, reductions
 
 CUBE = np.random.default_rng(0).normal(size=(3, 4, 2))
@@ -133,6 +134,27 @@ def test_products_with_zeros_have_gradients_of_every_order():
     (k,) = leafgrad.autograd.grad(h[2], x)
     assert k.tolist() == [0, 3, 0, 2]
     assert leafgrad.autograd.grad(x.cumprod(0).sum(), x)[0].tolist() == [3, 0, 0, 0]
+
+
+OPS = [(name, {}) for name in "sum mean nansum prod var std logsumexp amax amin".split()]
+
+
+@pytest.mark.parametrize(("name", "given"), [*OPS, *(("norm", {"p": p}) for p in (1, 2, 3.0))])
+@pytest.mark.parametrize("shape", [(3, 4), ()])
+@pytest.mark.parametrize("dim", [0, -1, None, (-1,), (), [-1]])
+def test_as_ops_reductions_take_any_dim_and_so_do_their_gradients(name, given, shape, dim):
+    op = getattr(reduce, name)
+    x = leafgrad.tensor(np.random.default_rng(0).uniform(0.5, 1.5, shape), requires_grad=True)
+    over = range(len(shape)) if dim is None else [dim] if isinstance(dim, int) else dim
+    counted = tuple(d % len(shape) for d in over) if shape else ()
+
+    def derivatives(dim):
+        y = op(x, dim=dim, keepdim=True, **given)
+        (g,) = leafgrad.autograd.grad((y * y).sum(), x, create_graph=True)
+        return y, g, *leafgrad.autograd.grad((g * g).sum(), x)
+
+    for found, expected in zip(derivatives(dim), derivatives(counted), strict=True):
+        np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-12, atol=1e-12)
 
 
 def test_norm_and_std_have_gradient_zero_where_they_are_zero():

@@ -282,6 +282,23 @@ def counts_calls(xp, x):
     return x + COUNT[0]
 
 
+@op
+def centred_rows(xp, x):
+    return x - x.mean(axis=0)
+
+
+centred_rows.shape(lambda x: x.shape)
+centred_rows.chunk(lambda call: call.kept())
+
+
+@op("reduction")
+def added_means(xp, x, *, dim, keepdim=False):
+    return x.mean(axis=dim, keepdims=keepdim)
+
+
+added_means.chunk(lambda call: call.reduced(additive=True))
+
+
 ONE = [((MATRIX,), {})]
 FAULTS = {
     "wrong gradient": (wrong_gradient, ONE, "gradients", "gradient of order 1 for 'x'.*mend the vjp rule for 'x'"),
@@ -299,6 +316,8 @@ FAULTS = {
     "one place for several": (repeats_memory, ONE, "aliases", "expected a place for each element, got strides"),
     "false elementwise": (centred, ONE, "elementwise", "every second element.*leave out the trait 'elementwise'"),
     "false elementwise, in order": (running, ONE, "elementwise", "elements in another order"),
+    "false chunk rule": (centred_rows, ONE, "chunks", "64 of 130 rows at a time, result 0.*mend the trait or decl"),
+    "means do not add up": (added_means, [((MATRIX,), {"dim": 0})], "chunks", "64 of 130 rows at a time"),
     "false linear": (shifted, ONE, "linear", "0.75 and -1.5 times two values of 'x'"),
     "false bilinear": (not_bilinear, [((MATRIX, MATRIX.T), {})], "bilinear", "two values of 'x'"),
     "false reduction": (leaks, None, "reduction", "every second of dim"),

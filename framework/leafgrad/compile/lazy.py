@@ -8,7 +8,7 @@ an uncompiled call.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from leafgrad.backends.place import place
 from leafgrad.compile import memory
 from leafgrad.compile.effects import complete
 from leafgrad.compile.forwards import keeps_state
-from leafgrad.compile.graph import Equation, Line, Raw, Value, user_line
+from leafgrad.compile.graph import Captured, Equation, Line, Raw, Value, user_line
 from leafgrad.compile.guide import KEPT, Guide
 from leafgrad.compile.outside import Outside
 from leafgrad.compile.recorder import Recorder, is_exposed
@@ -159,13 +159,35 @@ class LazyRecorder(Recorder):
         self.flush()
 
     def replaced(self, tensor: Tensor, value: Tensor) -> Any:
-        """The array of ``value``; nothing stands for ``tensor`` any more."""
-        array = self.reveal(value, "t.data = ...")
+        """The array of ``value``, which ``tensor`` is about to share with it."""
+        self.reveal(value, "t.data = ...")
+        if id(self.inside(value)) not in self.inner:
+            self.settle_tensor(value)
+        self.release(tensor, carriers.alias(tensor._data, tensor._node))
+        return value._data
+
+    def reshaped(self, tensor: Tensor, what: str, change: Callable[[], Any]) -> None:
+        """``tensor``, from outside, takes another shape, now; the views of it stay what they are."""
+        self.interrupt(what)
+        own, before = tensor._view is None, carriers.alias(tensor._data)
+        token = modes.FLAGS.set(modes.get() & ~modes.TRACE)
+        try:
+            change()
+        finally:
+            modes.FLAGS.reset(token)
+        self.release(tensor, tensor._view.base if own and tensor._view is not None else before)
+
+    def release(self, tensor: Tensor, heir: Tensor) -> None:
+        """What stands for ``tensor`` stands from now on for ``heir``, which has the memory that it had."""
         found = self.outside.pop(id(tensor), None)
-        if found is not None:
-            self.pass_on(found)
+        if found is None:
+            return
+        self.pass_on(found)
+        if found.inner._view is not None:
             self.inner.pop(id(found.inner))
-        return array
+            return
+        found.tensor, found.source = heir, Captured(heir)
+        self.outside[id(heir)] = found
 
     def written(self, tensor: Tensor) -> None:
         """Memory that others hold as an array is written at once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from leafgrad.compile.forwards import keeps_state
@@ -55,6 +56,10 @@ class StrictRecorder(Recorder):
     def replaced(self, tensor: Tensor, value: Tensor) -> Any:
         """Not reached: ``interrupt`` comes first."""
         raise AssertionError
+
+    def reshaped(self, tensor: Tensor, what: str, change: Callable[[], Any]) -> None:
+        """A TraceError: no program can do that."""
+        self.interrupt(what)
 
 
 def unknown_history(name: str) -> TraceError:

@@ -162,6 +162,7 @@ def finish(recorder: Recorder, result: Any) -> Traced:
     """
     effects = tuple(effects_of(recorder))
     leaves, structure = flatten(result)
+    check_gradients(recorder, [leaf for leaf in leaves if isinstance(leaf, Tensor)])
     late = {id(after): Grad(s) for s, before, after in recorder.grads.values() if s is not None and after is not before}
     outputs: list[Any] = []
     tensors: list[Tensor] = []
@@ -240,6 +241,22 @@ def effects_of(recorder: Recorder) -> list[Effect]:
             raise Unclosed("backward(create_graph=True) leaves a .grad that is in a graph")
         found.append(SetGrad(source, None if after is None else recorder.lift(after).value))
     return sorted(found, key=lambda e: isinstance(e, SetGrad))
+
+
+def check_gradients(recorder: Recorder, results: list[Tensor]) -> None:
+    """Unclosed if a new ``.grad`` shares its memory with another tensor that stays: a program gives it its own."""
+    new = [g for source, before, g in recorder.grads.values() if source is not None and g is not before]
+    new = [g for g in new if g is not None]
+    others = {id(t): t for t in results if all(t is not g for g in new)}
+    owners = Counter(id(owner(t)) for t in [*new, *others.values()])
+    for g in new:
+        if id(owner(g)) in recorder.inner or owners[id(owner(g))] > 1:
+            raise Unclosed("it puts a tensor into .grad that shares its memory with another one")
+
+
+def owner(t: Tensor) -> Tensor:
+    """The tensor whose memory ``t`` shows."""
+    return t if t._view is None else t._view.base
 
 
 def changed(tensor: Tensor) -> Unclosed:

@@ -1,4 +1,4 @@
-"""Reductions over dimensions. ``dim`` is a tuple of non-negative dimensions, sorted; () reduces nothing."""
+"""Reductions over dimensions. ``dim`` is one, several in a tuple, or None for all; () reduces nothing."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from leafgrad.ops.select import where
 from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.ops.traits import dims
 
-Dims = tuple[int, ...]
+Shape = tuple[int, ...]
+Dims = int | tuple[int, ...] | None
 
 
-def kept(shape: Dims, dim: Dims) -> Dims:
+def kept(shape: Shape, dim: Dims) -> Shape:
     """``shape`` with the reduced dimensions kept at size 1."""
-    return tuple(1 if i in dim else n for i, n in enumerate(shape))
+    gone = dims(dim, len(shape))
+    return tuple([1 if i in gone else n for i, n in enumerate(shape)])
 
 
-def spread(g: Any, x_shape: Dims, dim: Dims) -> Any:
+def spread(g: Any, x_shape: Shape, dim: Dims) -> Any:
     """The gradient (or value) of a reduction, back in the shape of what was reduced."""
     return expand(reshape(g, shape=kept(x_shape, dim)), shape=x_shape)
 
 
-def count(x_shape: Dims, dim: Dims) -> int:
+def count(x_shape: Shape, dim: Dims) -> int:
     """How many elements go into one of the result."""
-    return math.prod([x_shape[d] for d in dim])
+    return math.prod([x_shape[d] for d in dims(dim, len(x_shape))])
 
 
 def total(x: Any, dim: Dims, keepdim: bool) -> Any:
@@ -43,8 +45,8 @@ def total(x: Any, dim: Dims, keepdim: bool) -> Any:
 
 def dot(xp: Any, x: Any, y: Any, dim: Dims, keepdim: bool) -> Any:
     """The sum of x * y, arrays of one shape, over ``dim``, without the product in memory."""
-    axes = list(range(x.ndim))
-    out = xp.einsum(x, axes, y, axes, [i for i in axes if i not in dim])
+    axes, gone = list(range(x.ndim)), dims(dim, x.ndim)
+    out = xp.einsum(x, axes, y, axes, [i for i in axes if i not in gone])
     return out.reshape(kept(x.shape, dim)) if keepdim else out
 
 
@@ -110,9 +112,10 @@ def prod(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
     return x.prod(axis=dim, keepdims=keepdim)
 
 
-def _prod_x(g: Any, x: Any, x_shape: Dims, *, dim: Dims) -> Any:
-    rest = tuple(i for i in range(len(x_shape)) if i not in dim)
-    order = rest + dim
+def _prod_x(g: Any, x: Any, x_shape: Shape, *, dim: Dims) -> Any:
+    gone = dims(dim, len(x_shape))
+    rest = tuple([i for i in range(len(x_shape)) if i not in gone])
+    order = rest + gone
     moved = tuple(x_shape[i] for i in order)
     rows = reshape(permute(x, dims=order), shape=(*moved[: len(rest)], count(x_shape, dim)))
     at = len(rest)
@@ -139,7 +142,7 @@ def _moment(xp: Any, x: Any, dim: Dims, correction: float, keepdim: bool) -> Any
     return squares / left if left else xp.where(squares > 0, squares + math.inf, math.nan)
 
 
-def _deviation(x: Any, x_shape: Dims, dim: Dims, correction: float) -> Any:
+def _deviation(x: Any, x_shape: Shape, dim: Dims, correction: float) -> Any:
     """x minus its mean, over n - correction."""
     left = max(count(x_shape, dim) - correction, 0)
     return (x - mean(x, dim=dim, keepdim=True)) * (1 / left if left else math.inf)
@@ -151,7 +154,7 @@ def var(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = Fa
     return _moment(xp, x, dim, correction, keepdim).astype(x.dtype)
 
 
-def _var_x(g: Any, x: Any, x_shape: Dims, *, dim: Dims, correction: float) -> Any:
+def _var_x(g: Any, x: Any, x_shape: Shape, *, dim: Dims, correction: float) -> Any:
     return spread(g, x_shape, dim) * (2 * _deviation(x, x_shape, dim, correction))
 
 
@@ -177,7 +180,7 @@ def std(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = Fa
     return xp.sqrt(_moment(xp, wide, dim, correction, keepdim)).astype(x.dtype)
 
 
-def _std_x(g: Any, out: Any, x: Any, x_shape: Dims, *, dim: Dims, correction: float) -> Any:
+def _std_x(g: Any, out: Any, x: Any, x_shape: Shape, *, dim: Dims, correction: float) -> Any:
     scale = where(out == 0, 0, g / out)
     return spread(scale, x_shape, dim) * _deviation(x, x_shape, dim, correction)
 
@@ -202,7 +205,7 @@ def norm(xp: Any, x: Any, *, p: float, dim: Dims, keepdim: bool = False) -> Any:
     return (xp.abs(x) ** p).sum(axis=dim, keepdims=keepdim) ** (1 / p)
 
 
-def _norm_x(g: Any, out: Any, x: Any, x_shape: Dims, *, p: float, dim: Dims) -> Any:
+def _norm_x(g: Any, out: Any, x: Any, x_shape: Shape, *, p: float, dim: Dims) -> Any:
     if p == 0:
         return None
     if p == 1:
@@ -230,7 +233,7 @@ def logsumexp(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
     return result if keepdim else result.sum(axis=dim)
 
 
-def _logsumexp_x(g: Any, out: Any, x: Any, x_shape: Dims, *, dim: Dims) -> Any:
+def _logsumexp_x(g: Any, out: Any, x: Any, x_shape: Shape, *, dim: Dims) -> Any:
     return spread(g, x_shape, dim) * exp(x - spread(out, x_shape, dim))
 
 
@@ -323,7 +326,7 @@ def amin(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
     return x.min(axis=dim, keepdims=keepdim)
 
 
-def share(g: Any, out: Any, x: Any, x_shape: Dims, *, dim: Dims) -> Any:
+def share(g: Any, out: Any, x: Any, x_shape: Shape, *, dim: Dims) -> Any:
     """g in equal parts to the elements of x that are ``out``; nan if ``out`` is, since no element is equal to it."""
     mask = where(x == spread(out, x_shape, dim), new_full(g, shape=(), value=1), 0)
     parts = sum(mask, dim=dim, keepdim=True)

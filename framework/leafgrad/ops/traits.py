@@ -62,12 +62,12 @@ def _reduced(*arguments: Abstract | None, dim: Any, keepdim: bool = False) -> Sh
 
 
 def dims(dim: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
-    """The dimensions that a normalised ``dim`` names: one, some, or all for None."""
-    return tuple(range(ndim)) if dim is None else dim if isinstance(dim, tuple) else (dim,)
+    """The dimensions that a normalised ``dim`` names: one, some, or all for None; none of an array that has none."""
+    return tuple(range(ndim)) if dim is None or not ndim else dim if isinstance(dim, tuple) else (dim,)
 
 
 def normalized(op: Declarations, args: tuple[Any, ...], params: dict[str, Any]) -> dict[str, Any]:
-    """``params`` with each of ``dim`` counted from the front, and several in ascending order.
+    """``params`` with each of ``dim`` counted from the front, several in ascending order, none of an array without any.
 
     Raises:
         IndexError: out of range. RuntimeError: named twice. TypeError: no int, tuple of ints, or None.
@@ -93,7 +93,7 @@ def normalized(op: Declarations, args: tuple[Any, ...], params: dict[str, Any]) 
     for d in found:
         if found.count(d) > 1:
             raise RuntimeError(f"{op.name}: dim {d} appears multiple times in the list of dims")
-    return {**params, "dim": found}
+    return {**params, "dim": found if ndim else ()}
 
 
 def rank(a: Any) -> int:

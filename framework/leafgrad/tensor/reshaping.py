@@ -38,7 +38,7 @@ def rearrange(x: Tensor, function: Callable[..., Tensor], *args: Any) -> Tensor:
                 f"{function.__name__}_: a compiled function cannot change the shape of a tensor from outside that "
                 "requires grad; use the out-of-place operation"
             )
-        x.data = function(x.detach(), *args)
+        modes.TRACER.get().reshaped(x, f"{function.__name__}_", lambda: rearrange(x, function, *args))
         return x
     own = x._view is None
     source = _memory(x) if own else x

@@ -142,3 +142,35 @@ def detached_and_attached_results(w):
     step = w.compile(step)
     for o.detached in w.turns(False, True, False):
         w.call(step, points())
+
+
+@row
+def part_of_a_tensor_as_a_gradient(w):
+    p, t, o = nn.Parameter(points()), points(6).reshape(2, 3), types.SimpleNamespace(k=0.5)
+
+    def step(x):
+        p.grad = t[1]
+        return (x * t).sum()
+
+    step = w.compile(step)
+    for o.k in w.turns(0.5, 2.0, 3.0):
+        w.call(step, points())
+        p.grad.mul_(o.k)
+        w.see("memory", t, p.grad)
+
+
+@row
+def one_gradient_of_two_leaves_and_a_result(w):
+    p, q, o = nn.Parameter(points()), nn.Parameter(points()), types.SimpleNamespace(kind=0)
+
+    def step(x):
+        g = (x * 2).detach()
+        p.grad = g
+        q.grad = g[:] if o.kind == 0 else g if o.kind == 1 else None
+        return g.detach() if o.kind == 2 else x.sum()
+
+    step = w.compile(step)
+    for o.kind in w.turns(0, 1, 2):
+        result = w.call(step, points())
+        p.grad.mul_(o.kind + 2)
+        w.see("memory", result, p.grad, q.grad)

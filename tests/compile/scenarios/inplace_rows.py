@@ -312,3 +312,58 @@ def saved_tensor_is_overwritten(w):
     step = w.compile(step)
     for o.overwrite in w.turns(False, True, False):
         w.call(step, points())
+
+
+@row
+def shape_changes_in_place_beside_views(w):
+    t, o = points(4).reshape(2, 2), types.SimpleNamespace(kept=None, k=2.0)
+
+    def step(a):
+        first = t[0]
+        t.t_()
+        a.add_(o.k)
+        first.mul_(2)
+        o.kept = t[1]
+        return t.sum() + a.sum()
+
+    step = w.compile(step)
+    for o.k in w.turns(2.0, 3.0, 5.0):
+        w.call(step, t[1])
+        o.kept.add_(1)
+        w.see("memory", t, o.kept)
+
+
+@row
+def an_argument_changes_its_shape_beside_a_view(w):
+    t, o = points(6).reshape(2, 3), types.SimpleNamespace(k=2.0)
+
+    def step(a):
+        rest = a[1:]
+        a.unsqueeze_(0)
+        rest.add_(o.k)
+        a.mul_(2)
+        return rest.sum() + t.sum()
+
+    step = w.compile(step)
+    for o.k in w.turns(2.0, 3.0, 5.0):
+        w.call(step, t[1])
+        w.see("memory", t)
+
+
+@row
+def data_is_a_part_of_a_tensor(w):
+    t, u, o = points(2), points(4).reshape(2, 2), types.SimpleNamespace(k=2.0)
+
+    def step(x):
+        made = x * o.k
+        old = t[:1]
+        t.data = u[1] if o.k > 2 else made[:2]
+        old.add_(1)
+        t.mul_(o.k)
+        return made, old + u.sum()
+
+    step = w.compile(step)
+    for o.k in w.turns(2.0, 3.0, 5.0):
+        w.call(step, points(4))
+        t.add_(1)
+        w.see("memory", t, u)

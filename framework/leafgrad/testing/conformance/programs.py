@@ -13,6 +13,8 @@ from leafgrad import plugins
 from leafgrad.autograd import grad
 from leafgrad.compile import trace
 from leafgrad.compile.graph import Captured
+from leafgrad.compile.numpy_executor import NumpyProgram
+from leafgrad.compile.passes import optimize
 from leafgrad.compile.replay import run
 from leafgrad.ops.op import Op
 from leafgrad.ops.trigonometric import cos, sin
@@ -20,7 +22,7 @@ from leafgrad.testing.conformance.batches import batches, mapped
 from leafgrad.testing.conformance.report import Skip
 from leafgrad.testing.conformance.subject import Sample, Subject, difference, host, tensor
 
-ROWS = 130  # of a batch: two chunks or more, the last one shorter
+ROWS, PART = 130, 64  # of a batch, and of a chunk: the last one is shorter
 Function = Callable[..., tuple[Any, ...]]
 
 
@@ -129,12 +131,23 @@ def compiled(subject: Subject) -> None:
 
 def chunks(subject: Subject) -> None:
     """The same for a batch that is long enough for executors to go through it in parts."""
-    found = chunked(subject)
+    found = chunked(subject) + stretched(subject)
     if not found:
-        raise Skip("the op has no batching rule, or no sample has elements")
+        raise Skip("the op has neither a batching rule nor a chunk rule, or no sample has elements")
     for sample, function, given in found:
+        in_parts(subject, sample, function, given)
         for executor in names_of(subject):
             compare(subject, [sample], function, given, executor, f"a batch of {ROWS}")
+
+
+def in_parts(subject: Subject, sample: Sample, function: Function, given: list[Any]) -> None:
+    """A Fault unless a program that takes some rows at a time gives what the function does."""
+    want = [host(r.detach()) for r in function(*given)]
+    graph = optimize(trace(function, *given))
+    sources: list[Any] = list(graph.inputs.values())
+    known = [host((s.tensor if isinstance(s, Captured) else given[s.index]).detach()) for s in sources]
+    for k, (r, w) in enumerate(zip(NumpyProgram(graph, rows=PART)(known), want, strict=True)):
+        agree(subject, sample, host(r), w, f"{PART} of {ROWS} rows at a time, result {k}")
 
 
 def names_of(subject: Subject) -> list[str]:
@@ -168,6 +181,47 @@ def chunked(subject: Subject) -> list[tuple[Sample, Function, list[Any]]]:
     return found
 
 
+def stretched(subject: Subject) -> list[tuple[Sample, Function, list[Any]]]:
+    """The op between two others on long arrays, where a chunk rule of its own says how rows go through it.
+
+    All dimensions of one length are made long at once; where the op does not take that, there is nothing to compare.
+    """
+    if not isinstance(subject.op, Op) or subject.op.origins.get("chunk", "trait").startswith("trait"):
+        return []
+    found = []
+    for sample in subject.samples:
+        for n in {n for i in sample.arrays for n in sample.args[i].shape if n > 1}:
+            args = tuple([longer(a, n) if isinstance(a, np.ndarray) else a for a in sample.args])
+            long = Sample(sample.number, args, sample.params)
+            function, given = between(together(subject, [long])), [tensor(args[i], "cpu") for i in long.arrays]
+            try:
+                function(*given)
+            except Exception:
+                continue
+            found.append((long, function, given))
+    return found
+
+
+def longer(array: Any, n: int) -> Any:
+    """The array with its dimensions of length ``n`` made ``ROWS`` long, by repetition."""
+    for axis in [k for k, length in enumerate(array.shape) if length == n]:
+        array = np.take(array, np.arange(ROWS) % n, axis)
+    return array
+
+
+def between(function: Function) -> Function:
+    """The function, of arrays and with results that are computed in the same program."""
+
+    def floating(t: Any) -> bool:
+        return bool(t.dtype.is_floating_point)
+
+    def inner(*given: Any) -> tuple[Any, ...]:
+        found = function(*[g * abs(cos(g * 0.0)) if floating(g) else g for g in given])
+        return tuple([sin(r) if floating(r) else r for r in found])
+
+    return inner
+
+
 def filled(sample: Sample, function: Function) -> Function:
     """The function of the arrays alone, the other arguments being those of the sample."""
 
@@ -195,13 +249,24 @@ def compare(
             if issubclass(warning.category, RuntimeWarning) and "encountered in" not in str(warning.message):
                 raise subject.fault(samples[0], "the same by this executor", str(warning.message), remedy, where)
         for k, (r, w) in enumerate(zip(results, want, strict=True)):
-            finite = np.abs(w[np.isfinite(w)]) if w.dtype.kind == "f" else np.zeros(0)
-            rtol = {"float32": 1e-5, "float16": 1e-2}.get(w.dtype.name, 1e-10)
-            scale = max(1.0, float(finite.max(initial=0.0)))
-            wrong = difference(host(r.detach()), w, rtol if w.dtype.kind != "f" else rtol * scale)
-            if wrong is not None:
-                raise subject.fault(samples[0] if len(samples) == 1 else blamed(subject, samples, executor, what),
-                                    *wrong, remedy, f"{where}, result {k}")  # fmt: skip
+            if disagreement(host(r.detach()), w) is not None:
+                agree(subject, samples[0] if len(samples) == 1 else blamed(subject, samples, executor, what),
+                      host(r.detach()), w, f"{where}, result {k}")  # fmt: skip
+
+
+def disagreement(found: Any, wanted: Any) -> tuple[str, str] | None:
+    """What was expected and what came, where they differ by more than rounding."""
+    finite = np.abs(wanted[np.isfinite(wanted)]) if wanted.dtype.kind == "f" else np.zeros(0)
+    rtol = {"float32": 1e-5, "float16": 1e-2}.get(wanted.dtype.name, 1e-10)
+    scale = max(1.0, float(finite.max(initial=0.0)))
+    return difference(found, wanted, rtol if wanted.dtype.kind != "f" else rtol * scale)
+
+
+def agree(subject: Subject, sample: Sample, found: Any, wanted: Any, where: str) -> None:
+    """A Fault unless the arrays are the same but for rounding."""
+    wrong = disagreement(found, wanted)
+    if wrong is not None:
+        raise subject.fault(sample, *wrong, "mend the trait or declaration of the op that does not hold", where)
 
 
 def blamed(subject: Subject, samples: list[Sample], executor: str, what: str) -> Sample:

@@ -10,6 +10,7 @@ import numpy as np
 
 from leafgrad.ops.op import Op
 from leafgrad.ops.signature import REQUIRED
+from leafgrad.tensor.tensor import Tensor
 from leafgrad.testing.conformance.subject import Sample
 
 UNARY = [((3, 4),), ((),), ((0, 2),)]
@@ -22,7 +23,7 @@ def given(samples: Iterable[Any]) -> list[Sample]:
     """Samples from ``(args, params)``; lists among the arguments become arrays.
 
     Raises:
-        ValueError: there are none, or one is not of this form.
+        ValueError: there are none, or one is not of this form, or has a Tensor.
     """
     found = []
     for number, pair in enumerate(samples):
@@ -30,6 +31,8 @@ def given(samples: Iterable[Any]) -> list[Sample]:
             raise ValueError(f"check_op: samples[{number}]: expected (args, params), a tuple and a dict, got {pair!r}")
         args = pair[0] if isinstance(pair[0], tuple | list) else (pair[0],)
         arrays = [np.asarray(a) if isinstance(a, list | np.generic) else a for a in args]
+        if any(isinstance(a, Tensor) for a in arrays):
+            raise ValueError(f"check_op: samples[{number}]: expected NumPy arrays, got a Tensor; pass x.numpy()")
         found.append(Sample(number, tuple(arrays), dict(pair[1])))
     if not found:
         raise ValueError("check_op: expected at least one sample, got none")
