@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad import backends
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.ops.node import SymbolBase, TensorBase
 
 # The modules of leafgrad.tensor whose functions compute with tensors.
@@ -49,7 +49,7 @@ def carried(name: str) -> Callable[..., Any]:
             if isinstance(value, TensorBase) or not (isinstance(value, SymbolBase) or type(value) in backends.BACKENDS):
                 return value
             raw = True
-            return carriers.alias(value)
+            return dispatch.alias(value)
 
         found = function(*map(tensor, args), **{k: tensor(v) for k, v in kwargs.items()})
         return data(found) if raw else found

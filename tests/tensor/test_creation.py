@@ -10,7 +10,7 @@ import pytest
 
 import leafgrad
 from leafgrad import autograd, modes
-from leafgrad.ops import carriers, create
+from leafgrad.ops import create, dispatch
 
 # ---- from data ----------------------------------------------------------------------------------------------------
 
@@ -209,10 +209,10 @@ def test_logspace_and_integer_linspace(device):
 
 
 def test_ops_that_only_traces_and_indices_use(device):
-    made = carriers.create(create.constant, device.resolve(), value=((1, 2), (3, 4)), dtype="float32")
+    made = dispatch.create(create.constant, device.resolve(), value=((1, 2), (3, 4)), dtype="float32")
     assert made.tolist() == [[1, 2], [3, 4]]
     assert (made.dtype, made.device) == (leafgrad.float32, device)
-    corner = carriers.create(create.triangle, device.resolve(), rows=2, columns=2, offset=0, lower=True, dtype="int64")
+    corner = dispatch.create(create.triangle, device.resolve(), rows=2, columns=2, offset=0, lower=True, dtype="int64")
     assert corner.tolist() == [[0, 1, 1], [0, 0, 1]]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from leafgrad import backends, modes
 from leafgrad.autograd import engine, node_hooks
 from leafgrad.autograd.edge import GradientEdge
-from leafgrad.ops import carriers, messages
+from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import clone, new_full
 from leafgrad.ops.elementwise import add
 from leafgrad.ops.node import GraphNode, Leaf, SymbolBase
@@ -80,7 +80,7 @@ def deliver(found: list[tuple[Leaf, Any]], taken: set[int], recorded: bool) -> N
 
             refuse_samples(g)
         owner, hooks = leaf.owner(), leaf.hooks
-        if type(leaf) is Leaf and owner is not None and carriers.inside(owner)._node is not leaf:
+        if type(leaf) is Leaf and owner is not None and dispatch.inside(owner)._node is not leaf:
             continue  # it was frozen meanwhile
         if hooks is not None and hooks.before:
             g = node_hooks.run_before(hooks, g, recorded)
@@ -103,20 +103,20 @@ def check_nothing(returned: Any) -> None:
 
 def accumulate(leaf: Leaf, g: Any, taken: set[int], recorded: bool) -> None:
     """Put a gradient into ``.grad``, or add it to what is there."""
-    before = carriers.grad_of(leaf)
+    before = dispatch.grad_of(leaf)
     if recorded:
-        carriers.set_grad(leaf, clone(g) if before is None else before + g)
+        dispatch.set_grad(leaf, clone(g) if before is None else before + g)
         return
     if before is not None:
         with modes.no_grad():
-            update(before, add, carriers.alias(carriers.array(g)))
+            update(before, add, dispatch.alias(dispatch.array(g)))
         return
     if not isinstance(g, SymbolBase):
-        g = carriers.array(g)
+        g = dispatch.array(g)
         if id(g) in taken or g.base is not None or leaf.hooks is not None:
             g = g.copy()
         taken.add(id(g))
-    carriers.set_grad(leaf, carriers.alias(g))
+    dispatch.set_grad(leaf, dispatch.alias(g))
 
 
 def grad(
@@ -181,9 +181,9 @@ def grad(
             if isinstance(t, GradientEdge):
                 raise RuntimeError(f"inputs[{i}]: zeros for a GradientEdge are of no known dtype; pass the tensor")
             data = lifted(t)
-            gradients.append(carriers.alias(new_full(data, shape=tuple(data.shape), value=0)))
+            gradients.append(dispatch.alias(new_full(data, shape=tuple(data.shape), value=0)))
         else:
-            gradients.append(g if create_graph else carriers.alias(carriers.array(g)))
+            gradients.append(g if create_graph else dispatch.alias(dispatch.array(g)))
     return tuple(gradients)
 
 
@@ -253,7 +253,7 @@ def as_tuple(tensors: Any, name: str) -> tuple[Any, ...]:
 def node_of(t: Tensor | GradientEdge, name: str, i: int) -> GraphNode:
     if isinstance(t, GradientEdge):
         return t.recorded()
-    node: GraphNode | None = carriers.inside(t)._node
+    node: GraphNode | None = dispatch.inside(t)._node
     if node is None:
         raise RuntimeError(
             f"{name}: element {i} of tensors does not require grad: One of the differentiated Tensors does not require "
@@ -282,7 +282,7 @@ def seed(outputs: tuple[Any, ...], gradients: Any, name: str, recorded: bool) ->
                 raise RuntimeError(f"{name}[{i}]: a GradientEdge has no value to start from; pass its gradient")
             seeds.append((out.recorded(), g if recorded else lifted(g)))
             continue
-        node = carriers.inside(out)._node
+        node = dispatch.inside(out)._node
         if node is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
         if g is None:
@@ -292,7 +292,7 @@ def seed(outputs: tuple[Any, ...], gradients: Any, name: str, recorded: bool) ->
                     f"{name.replace('grad_tensors', 'gradient')}, a tensor of that size, or reduce with sum() or mean()"
                 )
             data = lifted(out)
-            g = carriers.alias(new_full(data, shape=tuple(data.shape), value=1))
+            g = dispatch.alias(new_full(data, shape=tuple(data.shape), value=1))
         else:
             g = _checked_seed(out, g, name, i)
         seeds.append((node, g if recorded else lifted(g)))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from leafgrad import dtypes
-from leafgrad.ops import carriers, messages
+from leafgrad.ops import dispatch, messages
 from leafgrad.ops.node import FREED, GraphNode, Node, Output
 from leafgrad.ops.packing import Packed
 from leafgrad.tensor import inplace
@@ -115,13 +115,13 @@ def pack(
         if t is None:
             saved.append(None)
             continue
-        if t._writes is carriers.INFERENCE_VERSION:
+        if t._writes is dispatch.INFERENCE_VERSION:
             raise RuntimeError("Inference tensors cannot be saved for backward. Save a clone() made outside of it")
         i, j = same(t, outputs), same(t, inputs)
         if i is not None and (j is None or wrapped[i] is t):
-            result = carriers.inside(wrapped[i])
+            result = dispatch.inside(wrapped[i])
             inplace.version(result)
-            kept = carriers.alias(result._data)
+            kept = dispatch.alias(result._data)
             kept._writes = result._writes
             end = result._node
             saved.append(Saved(kept, None, end.index if isinstance(end, Output) else None))
@@ -141,13 +141,13 @@ def unpack(node: FunctionNode) -> tuple[Tensor | None, ...]:
         if isinstance(s.tensor, Packed):
             t = s.tensor.tensor()
             end = s.edge if s.number is None else Output.of(node, s.number, t._data.shape)
-            tensors.append(carriers.alias(carriers.raw(t), end))
+            tensors.append(dispatch.alias(dispatch.raw(t), end))
             continue
-        t = carriers.inside(s.tensor)
+        t = dispatch.inside(s.tensor)
         if t._writes is not None and t._writes.seq > node.seq:
             raise messages.modified(node, t._data, t._writes)
         if s.number is not None:
-            tensors.append(carriers.alias(t._data, Output.of(node, s.number, t._data.shape)))
+            tensors.append(dispatch.alias(t._data, Output.of(node, s.number, t._data.shape)))
         else:
-            tensors.append(s.tensor if t._node is s.edge else carriers.connect(t, s.edge))
+            tensors.append(s.tensor if t._node is s.edge else dispatch.connect(t, s.edge))
     return tuple(tensors)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.ops.node import GraphNode, Leaf, Output
 from leafgrad.tensor.graph import Node, node_for
 from leafgrad.tensor.tensor import Tensor
@@ -42,7 +42,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     Raises:
         RuntimeError: the tensor does not require grad.
     """
-    node = carriers.inside(tensor)._node
+    node = dispatch.inside(tensor)._node
     if node is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     if isinstance(node, Output):

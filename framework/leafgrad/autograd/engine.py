@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from leafgrad import modes
 from leafgrad.autograd import node_hooks
-from leafgrad.ops import carriers, messages
+from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import clone, new_full
 from leafgrad.ops.node import GraphNode, Leaf, Output, SymbolBase, TensorBase
 from leafgrad.ops.shape import sum_to
@@ -203,7 +203,7 @@ def run_hooks(node: GraphNode, g: Any, recorded: bool) -> Any:
     """The gradient after the tensor's hooks; then those who retain it get it."""
     hooks = node.hooks
     assert hooks is not None
-    t = g if recorded else carriers.alias(carriers.array(g))
+    t = g if recorded else dispatch.alias(dispatch.array(g))
     for hook in list(hooks.functions.values()):
         with modes.set_grad_enabled(recorded):
             result = hook(t)
@@ -219,12 +219,12 @@ def run_hooks(node: GraphNode, g: Any, recorded: bool) -> Any:
     for ref in hooks.retained:
         owner = ref()
         if owner is not None:
-            leaf, kept = owner._accumulator(), clone(t) if recorded else carriers.alias(carriers.separate(t._data))
-            before = carriers.grad_of(leaf)
-            carriers.set_grad(leaf, kept if before is None else before + kept)
+            leaf, kept = owner._accumulator(), clone(t) if recorded else dispatch.alias(dispatch.separate(t._data))
+            before = dispatch.grad_of(leaf)
+            dispatch.set_grad(leaf, kept if before is None else before + kept)
     if recorded:
         return t
-    return carriers.raw(t)
+    return dispatch.raw(t)
 
 
 def check_anomaly(node: Any, pulled: Any) -> None:

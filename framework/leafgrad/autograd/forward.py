@@ -18,7 +18,7 @@ from leafgrad.autograd.function import Function
 from leafgrad.autograd.function_rules import pushed
 from leafgrad.autograd.local import Local
 from leafgrad.batching.boundary import each_sample
-from leafgrad.ops import carriers, reduce
+from leafgrad.ops import dispatch, reduce
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.node import GraphNode, Node, Output
 from leafgrad.ops.op import Op
@@ -62,7 +62,7 @@ def push(
         strict: raise where an output does not depend on the inputs, instead of giving zeros.
     """
     flow: Flow = {}
-    outputs = tuple([carriers.inside(o) if isinstance(o, Tensor) else o for o in outputs])
+    outputs = tuple([dispatch.inside(o) if isinstance(o, Tensor) else o for o in outputs])
     for i, (x, t) in enumerate(zip(inputs, tangents, strict=True)):
         check_tangent(i, x, t)
         node = api.node_of(x, "inputs", i)
@@ -147,7 +147,7 @@ def alone(node: Any, k: int, t: Any) -> tuple[Any, ...]:
 def product(node: Node, given: Flow) -> Any:
     """(tx, y) + (x, ty); None if a factor that it needs was not kept."""
     saved = node.op.checked(node) or (None,) * len(node.edges)
-    args = [carriers.connect(s, e) if isinstance(s, Tensor) else s for s, e in zip(saved, node.edges, strict=True)]
+    args = [dispatch.connect(s, e) if isinstance(s, Tensor) else s for s, e in zip(saved, node.edges, strict=True)]
     total = None
     for i, edge in enumerate(node.edges):
         t = given.get(edge) if edge is not None else None

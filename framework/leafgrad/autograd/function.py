@@ -15,7 +15,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.autograd.context import FunctionCtx, FunctionNode, pack, same
-from leafgrad.ops import carriers, messages
+from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.node import EMPTY, SEQ, GraphNode, Output, SymbolBase
 from leafgrad.tensor import inplace, view
@@ -120,7 +120,7 @@ class Function:
             args = unbatched_arguments(args, raw)
         ctx = FunctionCtx()
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
-        edges = tuple(carriers.inside(a)._node for a in args if isinstance(a, Tensor))
+        edges = tuple(dispatch.inside(a)._node for a in args if isinstance(a, Tensor))
         with modes.no_grad():
             if apart:
                 result = cls.forward(*args)
@@ -146,7 +146,7 @@ class Function:
     @classmethod
     def pull(cls, node: FunctionNode, g: tuple[Any, ...], needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
         """Run ``backward`` on raw gradients. What a user returns may be kept elsewhere, so it is copied."""
-        grads = tuple(None if one is None else carriers.alias(carriers.array(one)) for one in g)
+        grads = tuple(None if one is None else dispatch.alias(dispatch.array(one)) for one in g)
         lift = modes.TRACER.get().lift if modes.get() & modes.TRACE else lambda t: t._data.copy()
         return [(edge, lift(t)) for edge, t in run_backward(cls, node, grads, needed)]
 
@@ -209,12 +209,12 @@ def attach(ctx: FunctionCtx, node: FunctionNode | None, args: tuple[Any, ...], o
         return out
     end = Output(node, i, out._data.shape)
     if dirty:
-        inplace.rebase(out, carriers.alias(carriers.inside(out)._data, end))
+        inplace.rebase(out, dispatch.alias(dispatch.inside(out)._data, end))
     else:
-        inner = carriers.inside(out)
+        inner = dispatch.inside(out)
         inner._node = end
         if inner._view is not None or same(outputs[i], args) is not None:
-            view.of_function(carriers.inside(outputs[i]), inner, i, node.name())
+            view.of_function(dispatch.inside(outputs[i]), inner, i, node.name())
     return out
 
 

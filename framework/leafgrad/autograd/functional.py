@@ -12,7 +12,7 @@ from typing import Any
 from leafgrad import modes
 from leafgrad.autograd import api, forward
 from leafgrad.batching.vmap import vmap
-from leafgrad.ops import carriers, create
+from leafgrad.ops import create, dispatch
 from leafgrad.ops.convert import clone, new_full
 from leafgrad.tensor.joining import stack
 from leafgrad.tensor.public import publish
@@ -227,7 +227,7 @@ def passes(one: Callable[[Tensor], Tensors], t: Tensor, vectorize: bool) -> list
 def basis(t: Tensor) -> Tensor:
     """The unit vectors of the space of ``t``, in its shape. -> (how many, *t.shape)"""
     n = t._data.size
-    units: Tensor = carriers.create(create.eye, t.device.resolve(), rows=n, columns=n, dtype=t.dtype.name)
+    units: Tensor = dispatch.create(create.eye, t.device.resolve(), rows=n, columns=n, dtype=t.dtype.name)
     return reshaped(units, (n, *t.shape))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from leafgrad import backends, dtypes
 from leafgrad.autograd import api
-from leafgrad.ops import carriers, messages
+from leafgrad.ops import dispatch, messages
 from leafgrad.tensor.inplace import write
 from leafgrad.tensor.joining import stack
 from leafgrad.tensor.tensor import Tensor
@@ -171,7 +171,7 @@ def pushed(out: Tensor, x: Tensor, tangent: Tensor) -> Tensor:
 def like(t: Tensor, array: Any) -> Tensor:
     """``array``, which lies on the host, as a tensor of the dtype and device of ``t``."""
     kind, index = t.device.resolve()
-    out: Tensor = carriers.alias(backends.by_device_type(kind).from_host(array.astype(t.dtype.name), index))
+    out: Tensor = dispatch.alias(backends.by_device_type(kind).from_host(array.astype(t.dtype.name), index))
     return out
 
 

@@ -16,7 +16,7 @@ from leafgrad.autograd.saved import (
     save_on_cpu,
     saved_tensors_hooks,
 )
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.tensor import inplace
 from leafgrad.tensor.graph import Node
 from leafgrad.tensor.handle import RemovableHandle
@@ -38,9 +38,9 @@ __all__ = [
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Let autograd know that something else wrote into the memory of ``tensor``, or of several."""
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
-        if t._writes is carriers.INFERENCE_VERSION:
+        if t._writes is dispatch.INFERENCE_VERSION:
             raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed; clone() it")
-        inplace.version(carriers.inside(t)).bump()
+        inplace.version(dispatch.inside(t)).bump()
 
 
 class MultiHandle:
@@ -105,7 +105,7 @@ class Gathering:
     """Calls a function with all gradients of each backward pass."""
 
     def __init__(self, tensors: Sequence[Tensor], fn: Callable[[list[Tensor | None]], None]) -> None:
-        self.nodes = [carriers.inside(t)._node for t in tensors]
+        self.nodes = [dispatch.inside(t)._node for t in tensors]
         self.fn = fn
         self.lock = threading.Lock()
         self.found: WeakKeyDictionary[engine.Pass, dict[int, Tensor]] = WeakKeyDictionary()

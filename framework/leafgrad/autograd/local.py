@@ -11,7 +11,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.autograd import engine
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.ops.node import GraphNode, Leaf
 from leafgrad.tensor.inplace import version
 from leafgrad.tensor.tensor import Tensor
@@ -51,9 +51,9 @@ def local(x: Tensor, recorded: bool) -> Tensor:
     """
     if not x.dtype.is_floating_point:
         raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {x.dtype}")
-    x = carriers.inside(x)
+    x = dispatch.inside(x)
     data = modes.TRACER.get().lift(x) if modes.get() & modes.TRACE else x._data
-    out: Tensor = carriers.alias(data)
+    out: Tensor = dispatch.alias(data)
     out._writes = version(x)
     out._leaf = out._node = Local(out, x._node if recorded else None)
     return out
@@ -83,5 +83,5 @@ def settled(values: list[Any], recorded: bool) -> list[Any]:
 
 def node(t: Tensor) -> GraphNode | None:
     """Where a tensor is in the graph, in the trace if one runs."""
-    found: GraphNode | None = carriers.inside(t)._node
+    found: GraphNode | None = dispatch.inside(t)._node
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.ops import carriers, forms
+from leafgrad.ops import dispatch, forms
 from leafgrad.ops.node import Hooks, TensorBase
 
 Gradients = tuple[Any, ...]
@@ -48,13 +48,13 @@ def through(functions: Any, others: tuple[Any, ...], gradients: Gradients, what:
 def shown(gradients: Gradients, recorded: bool) -> Gradients:
     """Gradients as hooks see them: Tensors, which they may keep."""
     return tuple([
-        g if recorded or g is None else carriers.alias(carriers.separate(carriers.array(g))) for g in gradients
+        g if recorded or g is None else dispatch.alias(dispatch.separate(dispatch.array(g))) for g in gradients
     ])  # fmt: skip
 
 
 def taken(t: Any, recorded: bool) -> Any:
     """A gradient from a hook as the pass goes on with it."""
-    return t if recorded or t is None else carriers.separate(carriers.raw(t))
+    return t if recorded or t is None else dispatch.separate(dispatch.raw(t))
 
 
 def replaced(new: Any, before: Gradients, what: str) -> Gradients:

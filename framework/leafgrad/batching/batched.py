@@ -13,7 +13,7 @@ from typing import Any, Final
 from leafgrad import devices, modes
 from leafgrad.backends.place import place
 from leafgrad.batching.call import BatchedCall, run, widened
-from leafgrad.ops import carriers, messages
+from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import clone
 from leafgrad.ops.geometry import moved
 from leafgrad.ops.node import SymbolBase
@@ -175,7 +175,7 @@ class Batched(SymbolOperators, SymbolBase):
         raise self.withheld("numpy()")
 
     def __repr__(self) -> str:
-        inner = repr(self.array if isinstance(self.array, SymbolBase) else carriers.alias(self.array))
+        inner = repr(self.array if isinstance(self.array, SymbolBase) else dispatch.alias(self.array))
         inner = inner.replace("\n", "\n    ")
         return f"BatchedTensor(lvl={self.batch.depth}, bdim=0, value=\n    {inner}\n)"
 

@@ -14,7 +14,7 @@ from typing import Any
 from leafgrad import modes
 from leafgrad.batching import batched
 from leafgrad.batching.batched import Batch, Batched
-from leafgrad.ops import carriers, reduce
+from leafgrad.ops import dispatch, reduce
 from leafgrad.ops.node import TensorBase, Version
 from leafgrad.ops.op import Op
 from leafgrad.ops.signature import Signature
@@ -117,7 +117,7 @@ def handed_over(arg: Any, data: Any, every: list[Batch]) -> Any:
         return arg
     if arg._writes is None:
         arg._writes = Version()
-    out = carriers.alias(data, unbatched.node((arg,), {"batches": lacking}, (data,), data, (arg._node,), modes.get()))
+    out = dispatch.alias(data, unbatched.node((arg,), {"batches": lacking}, (data,), data, (arg._node,), modes.get()))
     out._writes = arg._writes
     return out
 

@@ -10,7 +10,7 @@ import math
 from typing import Any, Final, NoReturn
 
 from leafgrad.backends.place import place
-from leafgrad.ops import carriers, create, messages
+from leafgrad.ops import create, dispatch, messages
 from leafgrad.ops.abstract import broadcast
 from leafgrad.ops.geometry import moved
 from leafgrad.ops.node import SymbolBase
@@ -80,7 +80,7 @@ class BatchedCall:
         """The number of each sample, for samples of ``ndim`` dimensions. -> (size, 1, ..., 1), int64"""
         some = next(a for a in self.args if hasattr(a, "shape"))
         where = some.place if isinstance(some, SymbolBase) else place(some)
-        steps = carriers.created(create.arange, where, {"start": 0, "step": 1, "count": self.size, "dtype": "int64"})
+        steps = dispatch.created(create.arange, where, {"start": 0, "step": 1, "count": self.size, "dtype": "int64"})
         return reshape(steps, shape=(self.size, *(1,) * ndim))
 
     def merged(self, x: Any, dim: int) -> Any:

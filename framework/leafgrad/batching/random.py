@@ -7,7 +7,7 @@ from typing import Any
 from leafgrad import modes
 from leafgrad.batching.batched import Batched, filled, has
 from leafgrad.batching.call import stacked
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 
 
 def check(op: Any) -> list[Any]:
@@ -33,9 +33,9 @@ def draw(op: Any, place: tuple[str, int], params: dict[str, Any]) -> Any:
 def _drawn(op: Any, place: tuple[str, int], params: dict[str, Any], sizes: list[int]) -> Any:
     """Independent draws with the dimensions ``sizes`` in front."""
     if "shape" in params:
-        return carriers.created(op, place, params | {"shape": (*sizes, *params["shape"])})
+        return dispatch.created(op, place, params | {"shape": (*sizes, *params["shape"])})
     if not sizes:
-        return carriers.created(op, place, params)
+        return dispatch.created(op, place, params)
     return stacked([_drawn(op, place, params, sizes[1:]) for _ in range(sizes[0])])
 
 

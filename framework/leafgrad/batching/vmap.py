@@ -11,7 +11,7 @@ from leafgrad import modes
 from leafgrad.batching import pytree, random
 from leafgrad.batching.batched import Batch, batches_of
 from leafgrad.batching.boundary import enter, leave, unbatched_arguments
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.tensor import Tensor
 
@@ -220,4 +220,4 @@ class Run:
         return leave(output, batch=batch, dim=dim % ndim)
 
 
-carriers.install_vmap(unbatched_arguments, random.draw, random.independent)
+dispatch.install_vmap(unbatched_arguments, random.draw, random.independent)

@@ -11,7 +11,7 @@ from leafgrad.compile.graph import Equation, Graph, Value
 from leafgrad.compile.locks import Lock
 from leafgrad.compile.trace import Traced
 from leafgrad.errors import TraceError
-from leafgrad.ops import carriers, messages
+from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.elementwise import add
 from leafgrad.ops.node import EMPTY, FREED, SEQ, GraphNode, Node, Output, SymbolBase
@@ -104,7 +104,7 @@ class Backward:
             return self.pull_recorded_raw(node, gradients, needed)
         check(node, node.saved)
         run, places = self.program(tuple([one is not None for one in gradients]))
-        given = [carriers.array(one) for one in gradients if one is not None]
+        given = [dispatch.array(one) for one in gradients if one is not None]
         found = run([array for array, _ in node.saved] + given)
         return [
             (node.edges[i], array)
@@ -135,7 +135,7 @@ class Backward:
                 f"{random.line}: its draws cannot be repeated. Differentiate inside the compiled function"
             )
         edges = {v: edge for v, edge in zip(self.targets, node.edges, strict=True) if v is not None}
-        at: dict[Value, Any] = {v: carriers.alias(array, edges.get(v)) for v, (array, _) in inputs.items()}
+        at: dict[Value, Any] = {v: dispatch.alias(array, edges.get(v)) for v, (array, _) in inputs.items()}
         repeat(self.forward.equations, at)
         missing = [v for v, one in zip(self.gradients, gradients, strict=True) if one is None]
         graph, places = without(self.graph, missing, self.gradients)
@@ -152,7 +152,7 @@ class Backward:
         self, node: Node, gradients: list[Any], needed: set[GraphNode] | None
     ) -> list[tuple[GraphNode, Any]]:
         """In a call that is being recorded: the backward pass becomes a part of it."""
-        tensors = tuple([None if one is None else carriers.alias(one) for one in gradients])
+        tensors = tuple([None if one is None else dispatch.alias(one) for one in gradients])
         lift = modes.TRACER.get().lift
         return [(edge, lift(t)) for edge, t in self.pull_recorded(node, tensors, needed)]
 
@@ -170,7 +170,7 @@ def repeat(equations: Sequence[Equation], at: dict[Value, Any]) -> None:
         if e.inputs:
             made = e.op(*[at[v] if isinstance(v, Value) else v for v in e.inputs], **e.params)
         else:
-            made = carriers.create(e.op, e.place, **e.params)
+            made = dispatch.create(e.op, e.place, **e.params)
         at.update(zip(e.outputs, made if e.several else (made,), strict=True))
 
 

@@ -17,7 +17,7 @@ from leafgrad.compile.runner import Runner
 from leafgrad.compile.trace import Slot, Traced
 from leafgrad.compile.tree import unflatten
 from leafgrad.errors import CompileError
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.tensor import inplace, view
 
 Leaves = Sequence[Any]
@@ -99,7 +99,7 @@ class Call:
         except Exception as error:
             raise Failed from error
         early = {o.source: self.tensor(o.source, leaves) for o in self.outputs if is_early(o)}
-        made = [carriers.alias(a) for a in arrays[: self.count]]
+        made = [dispatch.alias(a) for a in arrays[: self.count]]
         node = (
             None
             if self.backward is None
@@ -116,7 +116,7 @@ class Call:
             refused.attach(made[i], tuple([self.owner(source, leaves)._node for source in self.leaves]))
         if self.guards.flags & modes.INFERENCE:
             for t in made:
-                t._writes = carriers.INFERENCE_VERSION
+                t._writes = dispatch.INFERENCE_VERSION
         results: list[Any] = []
         for o in self.outputs:
             if not isinstance(o, Slot):
@@ -166,11 +166,11 @@ class Call:
         target = self.tensor(effect.source, leaves)
         if isinstance(effect, Write):
             target._data[...] = array
-            if target._writes is not carriers.INFERENCE_VERSION:
+            if target._writes is not dispatch.INFERENCE_VERSION:
                 inplace.version(target).bump()
         elif isinstance(effect, SetGrad):
             if array is not None:
-                target._accumulator().grad = carriers.alias(array)
+                target._accumulator().grad = dispatch.alias(array)
             elif target._leaf is not None:
                 target._leaf.grad = None
         else:

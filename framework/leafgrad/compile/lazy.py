@@ -27,7 +27,7 @@ from leafgrad.compile.replay import run
 from leafgrad.compile.symbol import Symbol
 from leafgrad.compile.watch import is_ours
 from leafgrad.errors import CompileError, TraceError
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.ops.node import Node, SymbolBase, Version
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import follow, is_own_leaf
@@ -163,13 +163,13 @@ class LazyRecorder(Recorder):
         self.reveal(value, "t.data = ...")
         if id(self.inside(value)) not in self.inner:
             self.settle_tensor(value)
-        self.release(tensor, carriers.alias(tensor._data, tensor._node))
+        self.release(tensor, dispatch.alias(tensor._data, tensor._node))
         return value._data
 
     def reshaped(self, tensor: Tensor, what: str, change: Callable[[], Any]) -> None:
         """``tensor``, from outside, takes another shape, now; the views of it stay what they are."""
         self.interrupt(what)
-        own, before = tensor._view is None, carriers.alias(tensor._data)
+        own, before = tensor._view is None, dispatch.alias(tensor._data)
         token = modes.FLAGS.set(modes.get() & ~modes.TRACE)
         try:
             change()
@@ -202,14 +202,14 @@ class LazyRecorder(Recorder):
 
     def meet(self, found: Outside) -> None:
         """A tensor is about to be read: what was written to its memory through others comes first."""
-        group = self.owners.setdefault(id(carriers.memory_of(found.tensor._data)), [])
+        group = self.owners.setdefault(id(dispatch.memory_of(found.tensor._data)), [])
         if any(o.written and o is not found and memory.overlap(o.tensor._data, found.tensor._data) for o in group):
             self.flush()
         group.append(found)
 
     def shared(self, found: Outside) -> bool:
         """Whether the memory of a tensor is read or written through another one, too."""
-        group = self.owners.get(id(carriers.memory_of(found.tensor._data)), ())
+        group = self.owners.get(id(dispatch.memory_of(found.tensor._data)), ())
         return any(o is not found and memory.overlap(o.tensor._data, found.tensor._data) for o in group)
 
     # ---- the end of a part ------------------------------------------------------------------------------------

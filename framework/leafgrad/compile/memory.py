@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import backends
-from leafgrad.ops.carriers import memory_of
+from leafgrad.ops.dispatch import memory_of
 
 
 def overlap(a: Any, b: Any) -> bool:

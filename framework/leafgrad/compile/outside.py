@@ -8,7 +8,7 @@ from typing import Any
 
 from leafgrad.compile.graph import Source
 from leafgrad.compile.symbol import Symbol
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.ops.node import Version
 from leafgrad.tensor import view
 from leafgrad.tensor.tensor import Tensor
@@ -59,7 +59,7 @@ class Outside:
 
 def stand_in(tensor: Tensor) -> Tensor:
     """What stands for a tensor that is no view."""
-    inner: Tensor = carriers.alias(tensor._data, tensor._node)
+    inner: Tensor = dispatch.alias(tensor._data, tensor._node)
     inner._leaf = tensor._leaf
     inner._writes = version_of(tensor)
     return inner
@@ -78,5 +78,5 @@ def view_in(tensor: Tensor, base: Tensor) -> Tensor:
 
 def version_of(tensor: Tensor) -> Version:
     """The version of what stands for a tensor: one of its own, for the trace alone."""
-    version: Version = Version() if tensor._writes is not carriers.INFERENCE_VERSION else tensor._writes
+    version: Version = Version() if tensor._writes is not dispatch.INFERENCE_VERSION else tensor._writes
     return version

@@ -23,7 +23,7 @@ from leafgrad.compile.replay import run
 from leafgrad.compile.symbol import Symbol
 from leafgrad.compile.watch import unwatched
 from leafgrad.errors import TraceError
-from leafgrad.ops import carriers, messages
+from leafgrad.ops import dispatch, messages
 from leafgrad.ops.node import SEQ, Leaf, SymbolBase, TensorBase
 from leafgrad.tensor import view
 from leafgrad.tensor.tensor import Tensor
@@ -342,7 +342,7 @@ class Recorder(Course):
 
 def is_exposed(array: Any) -> bool:
     """Whether others may hold the memory of a raw array."""
-    return bool(carriers.EXPOSED) and id(carriers.memory_of(array)) in carriers.EXPOSED
+    return bool(dispatch.EXPOSED) and id(dispatch.memory_of(array)) in dispatch.EXPOSED
 
 
 def stale() -> TraceError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.tensor.creation import empty
 from leafgrad.tensor.tensor import Tensor
 
@@ -19,7 +19,7 @@ def _sharing(cls: type[Any], data: Any) -> Any:
             f"{cls.__name__}: data: expected a Tensor, got {type(data).__name__}; wrap it with leafgrad.tensor(...)"
         )
     shared = data.detach()
-    out = carriers.make(cls, shared._data)
+    out = dispatch.make(cls, shared._data)
     out._writes = shared._writes
     return out
 

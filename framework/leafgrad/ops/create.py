@@ -1,4 +1,4 @@
-"""New arrays from parameters alone. They take no arrays, so they run through ``carriers.create``."""
+"""New arrays from parameters alone. They take no arrays, so they run through ``dispatch.create``."""
 
 from __future__ import annotations
 

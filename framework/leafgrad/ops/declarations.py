@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
-from leafgrad.ops import carriers, messages
+from leafgrad.ops import dispatch, messages
 from leafgrad.ops.pull import Call
 from leafgrad.ops.signature import Signature, declared, read_rule
 
@@ -194,7 +194,7 @@ class Declarations:
         if not (isinstance(name, str) and name.isidentifier()):
             raise messages.definition(self.name, f"method: expected an identifier, got {name!r}")
         try:
-            carriers.attach(name, self.by_position(name))
+            dispatch.attach(name, self.by_position(name))
         except TypeError as error:
             raise messages.definition(self.name, str(error)) from None
         self.declare(f"method {name}", self)

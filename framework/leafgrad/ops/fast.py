@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from leafgrad import backends, modes
 from leafgrad.modes import BATCH, GRAD, TRACE, TRACER
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.ops.declarations import Forward
 from leafgrad.ops.node import EMPTY, SEQ, Node, SymbolBase, TensorBase, Version
 from leafgrad.ops.op import Op
@@ -23,7 +23,7 @@ from leafgrad.ops.signature import Signature
 
 BACKENDS = backends.BACKENDS
 MANY = TRACE | BATCH
-INFERENCE_VERSION = carriers.INFERENCE_VERSION
+INFERENCE_VERSION = dispatch.INFERENCE_VERSION
 
 
 class UnaryOp(Op):
@@ -110,7 +110,7 @@ def unary(op: UnaryOp) -> Callable[[Any], Any]:
                 return apply((input,), EMPTY)
         except Exception:
             return apply((input,), EMPTY)
-        out = new(carriers.TENSOR)
+        out = new(dispatch.TENSOR)
         out._data = r
         out._history = out._leaf = out._writes = out._view = None
         edge = input._history if input._view is None else input._node
@@ -175,7 +175,7 @@ def binary(op: BinaryOp, apply: Callable[..., Any]) -> Callable[[Any, Any], Any]
                 return apply((input, other), EMPTY)
         except Exception:
             return apply((input, other), EMPTY)
-        out = new(carriers.TENSOR)
+        out = new(dispatch.TENSOR)
         out._data = r
         out._history = out._leaf = out._writes = out._view = None
         if (ex is not None or ey is not None) and flags and differentiable:

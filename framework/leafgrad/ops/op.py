@@ -9,7 +9,7 @@ from typing import Any
 from leafgrad import backends, modes
 from leafgrad.errors import MissingGradientError
 from leafgrad.modes import ANOMALY, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER
-from leafgrad.ops import carriers, describe, messages, promotion
+from leafgrad.ops import describe, dispatch, messages, promotion
 from leafgrad.ops.declarations import Declarations, Forward
 from leafgrad.ops.node import FREED, SEQ, GraphNode, Node, Output, SymbolBase, TensorBase, Version
 from leafgrad.ops.pull import Call, compile_pull, compile_rule
@@ -107,7 +107,7 @@ class Op(Declarations):
                     found = TRACER.get().follow(self, args, params)
                     if found is not None:
                         return found
-                return carriers.topmost(args).bind(self, args, params)
+                return dispatch.topmost(args).bind(self, args, params)
             if first is None and hasattr(a, "dtype"):
                 first = a
         if first is None:
@@ -124,14 +124,14 @@ class Op(Declarations):
             raise messages.failed(self, args, params, error) from error
         if type(result) is kind:
             return result
-        return carriers.wrap(self, kind, result)
+        return dispatch.wrap(self, kind, result)
 
     def resolve(self, array: Any) -> tuple[Forward, Any]:
         """The forward and array namespace for one class of arrays, remembered."""
         backend = backends.backend_of(array)
         forward = self.kernels.get(backend.name, self.forward)
         if backend.device_count() > 1:
-            forward = carriers.on_device_of_arrays(forward, backend)
+            forward = dispatch.on_device_of_arrays(forward, backend)
         self.table[type(array)] = forward, backend.xp
         return forward, backend.xp
 
@@ -146,7 +146,7 @@ class Op(Declarations):
         args = promotion.prepare(self, args)
         raw = tuple([a._data if isinstance(a, TensorBase) else a for a in args])
         if flags & BATCH or any(isinstance(r, SymbolBase) and r.level for r in raw):
-            args, raw = carriers.in_batches(self, args, raw)
+            args, raw = dispatch.in_batches(self, args, raw)
         return self.record(args, params, raw, self.compute(raw, params), flags)
 
     # ---- recording --------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ class Op(Declarations):
             args = tuple([tracer.inside(a) if isinstance(a, TensorBase) else a for a in args])
             raw = tuple([tracer.lift(a) if isinstance(a, TensorBase) else a for a in args])
             if flags & BATCH or any(isinstance(r, SymbolBase) and r.level for r in raw):
-                args, raw = carriers.in_batches(self, args, raw)
+                args, raw = dispatch.in_batches(self, args, raw)
             found = args, raw, self.compute(raw, params)
         args, raw, result = found
         return self.record(args, params, raw, result, flags)
@@ -212,26 +212,26 @@ class Op(Declarations):
         node.shapes = tuple([getattr(r, "shape", ()) for r in raw]) if keep_shapes else None
         if flags & ANOMALY:
             node.where = messages.user_line()
-        carriers.refuse_inference(self, node.saved)
+        dispatch.refuse_inference(self, node.saved)
         if flags & PACK:
             PACKER.get()(node)
         return node
 
     def output(self, args: Any, params: Any, data: Any, node: Node | None, index: int | None, flags: int) -> Any:
-        out = new(carriers.TENSOR)
+        out = new(dispatch.TENSOR)
         out._data = data
         out._history = out._leaf = out._view = None
-        out._writes = carriers.INFERENCE_VERSION if flags & INFERENCE else None
+        out._writes = dispatch.INFERENCE_VERSION if flags & INFERENCE else None
         if flags & TRACE:
             TRACER.get().made(out)
-        if node is not None and carriers.is_floating(data):
+        if node is not None and dispatch.is_floating(data):
             out._history = node if index is None else Output(node, index, data.shape)
             if node.out is not None:
                 if node.version is None:
                     node.version = Version()
                 out._writes = node.version
         if "view" in self.traits:
-            return carriers.make_view(self, args[0], params, out)
+            return dispatch.make_view(self, args[0], params, out)
         return out
 
     # ---- backward ---------------------------------------------------------------------------------------------
@@ -254,10 +254,10 @@ class Op(Declarations):
         """The same with Tensors, connected to the graph that made the saved values."""
         saved = self.checked(node)
         args = tuple([
-            carriers.connect(s, e) if isinstance(s, TensorBase) else s
+            dispatch.connect(s, e) if isinstance(s, TensorBase) else s
             for s, e in zip(saved, node.edges, strict=False)
         ])  # fmt: skip
-        return self.run_rules(node, g, needed, args, carriers.reconnect_output(node))
+        return self.run_rules(node, g, needed, args, dispatch.reconnect_output(node))
 
     def checked(self, node: Node) -> tuple[Any, ...]:
         """The saved values, after checking that none was freed or overwritten."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.ops import carriers, messages
+from leafgrad.ops import dispatch, messages
 from leafgrad.ops.node import FREED, GraphNode, Node, TensorBase
 from leafgrad.ops.op import Op, Pulled
 
@@ -19,11 +19,11 @@ class Packed:
     __slots__ = ("unpack", "value")
 
     def __init__(self, tensor: Any, pack: Hook, unpack: Hook) -> None:
-        before = carriers.inside(tensor)._writes
+        before = dispatch.inside(tensor)._writes
         count = 0 if before is None else before.count
         with modes.no_grad():
             self.value = pack(tensor)
-        after = carriers.inside(tensor)._writes
+        after = dispatch.inside(tensor)._writes
         if after is not None and after.count != count:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "
@@ -54,9 +54,9 @@ def pack_node(node: Node, pack: Hook, unpack: Hook) -> None:
         return
     node.saved = tuple([packed(s, pack, unpack) for s in node.saved])
     if type(node.out) is tuple:
-        node.out = tuple([Packed(carriers.alias(o), pack, unpack) for o in node.out])
+        node.out = tuple([Packed(dispatch.alias(o), pack, unpack) for o in node.out])
     elif node.out is not None:
-        node.out = Packed(carriers.alias(node.out), pack, unpack)
+        node.out = Packed(dispatch.alias(node.out), pack, unpack)
     node.op = PackedOp.of(node.op)
 
 
@@ -101,10 +101,10 @@ class PackedOp(Op):
 
     def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> Pulled:
         args = tuple([
-            carriers.connect(s, e) if isinstance(s, TensorBase) else s
+            dispatch.connect(s, e) if isinstance(s, TensorBase) else s
             for s, e in zip(self.checked(node), node.edges, strict=False)
         ])  # fmt: skip
-        return self.run_rules(node, g, needed, args, carriers.reconnect_output(node))
+        return self.run_rules(node, g, needed, args, dispatch.reconnect_output(node))
 
 
 class SavedTensor:
@@ -128,7 +128,7 @@ class SavedTensor:
         if isinstance(value, Packed):
             raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set")
         if i is None:
-            node.out = Packed(carriers.alias(value), pack_hook, unpack_hook)
+            node.out = Packed(dispatch.alias(value), pack_hook, unpack_hook)
         else:
             kept = packed(value, pack_hook, unpack_hook)
             node.saved = (*node.saved[:i], kept, *node.saved[i + 1 :])

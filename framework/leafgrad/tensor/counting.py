@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import carriers, extremes as ops, index, rounding
+from leafgrad.ops import dispatch, extremes as ops, index, rounding
 from leafgrad.tensor.arguments import cast, expect_tensor, integer, number, one_dim, shape as shape_of
 from leafgrad.tensor.creation import zeros
 from leafgrad.tensor.data import tensor
@@ -107,7 +107,7 @@ def unique_consecutive(
     expect_tensor(input, "input", "unique_consecutive")
     x = input if dim is not None else reshaped(input, (input.numel(),))
     d = 0 if dim is None else one_dim(input, dim, "unique_consecutive")
-    starts, inverse, counts = carriers.computed(ops.runs, x.detach(), dim=d)
+    starts, inverse, counts = dispatch.computed(ops.runs, x.detach(), dim=d)
     values = index.index(x, starts, dims=(d,)) if x.ndim else x
     inverse = reshaped(inverse, tuple(input.shape)) if dim is None else inverse
     extra = ((inverse,) if return_inverse else ()) + ((counts,) if return_counts else ())

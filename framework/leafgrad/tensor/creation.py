@@ -7,7 +7,7 @@ import numbers
 from typing import Any
 
 from leafgrad import devices, dtypes
-from leafgrad.ops import carriers, create
+from leafgrad.ops import create, dispatch
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor import arguments
 from leafgrad.tensor.methods import method
@@ -36,7 +36,7 @@ DType = dtypes.dtype | None
 def new(op: Any, dtype: dtypes.dtype, device: Any, requires_grad: bool, **params: Any) -> Tensor:
     """Run an op of ``ops.create`` on a device."""
     place = devices.given(device).resolve()
-    out: Tensor = carriers.create(op, place, dtype=dtype.name, **params)
+    out: Tensor = dispatch.create(op, place, dtype=dtype.name, **params)
     return out.requires_grad_() if requires_grad else out
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
 from leafgrad.backends.place import place as place_of
-from leafgrad.ops import carriers, create, messages
+from leafgrad.ops import create, dispatch, messages
 from leafgrad.tensor.creation import DType, kind
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.tensor import Tensor
@@ -52,15 +52,15 @@ def copied(data: Any, dtype: DType, device: Any) -> Tensor:
     if flags & modes.TRACE and _has_arrays(values):
         modes.TRACER.get().import_array("leafgrad.tensor(array)")
     elif flags & modes.TRACE:
-        recorded: Tensor = carriers.create(create.constant, place, value=_frozen(values), dtype=target.name)
+        recorded: Tensor = dispatch.create(create.constant, place, value=_frozen(values), dtype=target.name)
         return recorded
     source = backends.by_device_type(origin[0])
     array = source.asarray(values, target.name, origin[1])
     if place != origin:
         array = backends.by_device_type(place[0]).from_host(source.to_host(array), place[1])
-    out: Tensor = carriers.alias(array.copy() if given and place == origin else array)
+    out: Tensor = dispatch.alias(array.copy() if given and place == origin else array)
     if flags & modes.INFERENCE:
-        out._writes = carriers.INFERENCE_VERSION
+        out._writes = dispatch.INFERENCE_VERSION
     return out
 
 
@@ -138,8 +138,8 @@ def from_numpy(ndarray: Any) -> Tensor:
             "The given NumPy array is not writable, and a tensor that shares its memory cannot be written in place. "
             "Copy the array, or use leafgrad.tensor(array)"
         )
-    carriers.expose(ndarray)
-    out: Tensor = carriers.alias(ndarray)
+    dispatch.expose(ndarray)
+    out: Tensor = dispatch.alias(ndarray)
     return out
 
 
@@ -163,8 +163,8 @@ def _reduce(self: Tensor) -> tuple[Any, ...]:
 
 
 def _rebuild(cls: type[Tensor], array: Any, device: str, requires_grad: bool) -> Tensor:
-    made = carriers.alias(array) if device == "cpu" else copied(array, None, device)
-    out: Tensor = carriers.make(cls, made._data)
+    made = dispatch.alias(array) if device == "cpu" else copied(array, None, device)
+    out: Tensor = dispatch.make(cls, made._data)
     return out.requires_grad_(requires_grad)
 
 

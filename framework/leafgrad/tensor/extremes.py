@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from leafgrad import dtypes
-from leafgrad.ops import carriers, compare, cumulative, extremes, index, reduce as ops, rounding, select
+from leafgrad.ops import compare, cumulative, dispatch, extremes, index, reduce as ops, rounding, select
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.elementwise import lerp
 from leafgrad.ops.marks import mark, shown_as
@@ -198,7 +198,7 @@ def unique(
     """
     expect_tensor(input, "input", "unique")
     d = None if dim is None else one_dim(input, dim, "unique")
-    values, inverse, counts = carriers.computed(extremes.unique, input, dim=d)
+    values, inverse, counts = dispatch.computed(extremes.unique, input, dim=d)
     extra = ((inverse,) if return_inverse else ()) + ((counts,) if return_counts else ())
     return (values, *extra) if extra else values
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.ops import carriers, forms, messages
+from leafgrad.ops import dispatch, forms, messages
 from leafgrad.ops.forms import Step
 from leafgrad.ops.node import FREED, GraphNode, Leaf, Output, TensorBase
 from leafgrad.ops.packing import SavedTensor
@@ -113,14 +113,14 @@ class Node:
     def __call__(self, *grads: Any) -> Any:
         """The gradients of its inputs, from those of its outputs."""
         recorded = self._recorded
-        raw = grads if modes.get() & modes.GRAD else tuple([None if g is None else carriers.raw(g) for g in grads])
+        raw = grads if modes.get() & modes.GRAD else tuple([None if g is None else dispatch.raw(g) for g in grads])
         several = isinstance(recorded.shape, tuple) and hasattr(recorded, "ends")
         pull = recorded.op.pull_recorded if modes.get() & modes.GRAD else recorded.op.pull
         found = iter(pull(recorded, raw if several else raw[0], None))
         result = []
         for edge in recorded.edges:
             g = None if edge is None else next(found)[1]
-            result.append(g if g is None or isinstance(g, TensorBase) else carriers.alias(g))
+            result.append(g if g is None or isinstance(g, TensorBase) else dispatch.alias(g))
         return result[0] if len(result) == 1 else tuple(result)
 
     # ---- what was saved ---------------------------------------------------------------------------------------
@@ -153,9 +153,9 @@ class Node:
             raise messages.freed()
         saved = node.op.checked(node)
         if i is None:
-            return carriers.reconnect_output(node)
+            return dispatch.reconnect_output(node)
         value = saved[i] if saved else None
-        return carriers.connect(value, node.edges[i]) if isinstance(value, TensorBase) else value
+        return dispatch.connect(value, node.edges[i]) if isinstance(value, TensorBase) else value
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_saved_"):

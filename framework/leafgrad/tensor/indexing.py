@@ -11,7 +11,7 @@ from typing import Any
 
 from leafgrad import backends, dtypes, modes
 from leafgrad.modes import GRAD
-from leafgrad.ops import carriers, index as ops
+from leafgrad.ops import dispatch, index as ops
 from leafgrad.ops.geometry import index_axes, index_shape, inverse
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.select import where
@@ -217,7 +217,7 @@ def _part(x: Tensor, at: Index) -> Tensor:
         recorded: Tensor = part(x, at=at)
         return recorded
     chosen = data[array_key(at)]
-    out: Tensor = carriers.alias(chosen)
+    out: Tensor = dispatch.alias(chosen)
     return view.of(part, x, {"at": at}, out) if view.shares(chosen, data) else out
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from leafgrad import dtypes, modes
 from leafgrad.modes import GRAD, INFERENCE, TRACE, TRACER
-from leafgrad.ops import carriers, messages
+from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import add
@@ -53,7 +53,7 @@ def update(x: Any, function: Any, *others: Any, **params: Any) -> Any:
             return x
         return write(x, function(x, *others, **params))
     # A rule may read the old value, so it must not be the memory that is about to be written.
-    old = carriers.alias(x._data if flags & TRACE else x._data.copy(), x._node)
+    old = dispatch.alias(x._data if flags & TRACE else x._data.copy(), x._node)
     if flags & TRACE:
         old._data = TRACER.get().lift(x)
     write(x, function(old, *others, **params))
@@ -67,7 +67,7 @@ def add_parts(tensors: Sequence[Any], flat: Any) -> None:
     if (
         modes.get()
         or any(type(a) is not kind or a.dtype is not dtype or (a.base is not None and overlaps(a)) for a in arrays)
-        or any(x._writes is carriers.INFERENCE_VERSION for x in tensors)
+        or any(x._writes is dispatch.INFERENCE_VERSION for x in tensors)
     ):
         for x, part in zip(tensors, unpack(flat, shapes=tuple([tuple(a.shape) for a in arrays])), strict=True):
             update(x, add, part)
@@ -112,7 +112,7 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
     Args:
         fill: whether all elements become equal, so that they may lie in one place.
     """
-    x = carriers.inside(x)
+    x = dispatch.inside(x)
     view = x._view
     base = x if view is None else view.base
     own = isinstance(x._node, Leaf)
@@ -124,7 +124,7 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
             f"{which} that requires grad is being used in an in-place operation ({name}_). Write within "
             "leafgrad.no_grad(), or use the out-of-place operation"
         )
-    if x._writes is carriers.INFERENCE_VERSION and not modes.get() & INFERENCE:
+    if x._writes is dispatch.INFERENCE_VERSION and not modes.get() & INFERENCE:
         raise RuntimeError(
             f"Inplace update to inference tensor outside InferenceMode is not allowed ({name}_); clone() it first"
         )
@@ -150,7 +150,7 @@ def overlaps(data: Any) -> bool:
 
 def write(x: Any, new: Any) -> Any:
     """Give ``x`` the value and the history of ``new``, which broadcasts to it; returns x."""
-    given, x, new = x, carriers.inside(x), carriers.inside(new)
+    given, x, new = x, dispatch.inside(x), dispatch.inside(new)
     kind, theirs = dtypes.of(x._data), dtypes.of(new._data)
     if theirs.category > kind.category:
         raise RuntimeError(
@@ -176,7 +176,7 @@ def write(x: Any, new: Any) -> Any:
         _write_symbol(x, TRACER.get().lift(new))
     else:
         x._data[...] = new._data
-    if x._writes is not carriers.INFERENCE_VERSION:
+    if x._writes is not dispatch.INFERENCE_VERSION:
         version(x).bump()
     if flags & GRAD and (before is not None or new._node is not None):
         _write_history(x, base, before, new, flags)
@@ -187,7 +187,7 @@ def write(x: Any, new: Any) -> Any:
 
 def rebase(x: Any, new: Any) -> None:
     """Give ``x``, whose memory has been written already, the history of ``new``."""
-    x = carriers.inside(x)
+    x = dispatch.inside(x)
     if new._node is not None:
         _check_connected(x)
     base = x if x._view is None else x._view.base
@@ -233,7 +233,7 @@ def _write_history(x: Any, base: Any, before: Any, new: Any, flags: int) -> None
         x._node = node
         hand_over(x, before, node)
     elif x._view.seen != math.inf:
-        args = carriers.alias(base._data), new
+        args = dispatch.alias(base._data), new
         raw = base._data, new._data
         base._node = write_view.node(args, {"steps": x._view.steps}, raw, base._data, (before, new._node), flags)
         hand_over(base, before, base._node)

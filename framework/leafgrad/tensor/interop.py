@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad import backends, devices, dtypes
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.tensor import arguments
 from leafgrad.tensor.data import from_numpy
 from leafgrad.tensor.methods import attach
@@ -33,7 +33,7 @@ def export(
     data = self._array("__dlpack__()")
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    carriers.expose(data)
+    dispatch.expose(data)
     make = getattr(data, "__dlpack__", None)
     if make is None:
         raise BufferError(f"__dlpack__: arrays on {self.device} have no DLPack; copy the tensor with .cpu()")
@@ -92,7 +92,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         )
     array = backends.by_device_type(DEVICE_TYPES[kind]).xp.from_dlpack(ext_tensor)
     dtypes.of(array)
-    out: Tensor = from_numpy(array) if DEVICE_TYPES[kind] == "cpu" else carriers.alias(array)
+    out: Tensor = from_numpy(array) if DEVICE_TYPES[kind] == "cpu" else dispatch.alias(array)
     if device is not None and devices.device(device).resolve() != out.device.resolve():
         if copy is False:
             raise ValueError(f"from_dlpack: copy=False, but getting from {out.device} to {device} takes a copy")

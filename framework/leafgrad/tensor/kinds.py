@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad import devices, dtypes
-from leafgrad.ops import carriers, create
+from leafgrad.ops import create, dispatch
 from leafgrad.tensor.creation import sizes
 from leafgrad.tensor.data import copied
 from leafgrad.tensor.methods import attach, method
@@ -34,7 +34,7 @@ def typed(args: tuple[Any, ...], dtype: dtypes.dtype, device: Any = None) -> Ten
             return args[0].detach().to("cpu" if device is None else device, dtype)
         return copied(args[0], dtype, device)
     place = devices.given(device).resolve()
-    out: Tensor = carriers.create(create.empty, place, shape=sizes(args or (0,), "new"), dtype=dtype.name)
+    out: Tensor = dispatch.create(create.empty, place, shape=sizes(args or (0,), "new"), dtype=dtype.name)
     return out
 
 
@@ -83,7 +83,7 @@ def _construct(cls: type[Tensor], *args: Any, device: Any = None) -> Tensor:
     made = args[0].detach() if shares else typed(args, dtypes.get_default_dtype(), device)
     if cls is Tensor:
         return made
-    out: Tensor = carriers.make(cls, made._data)
+    out: Tensor = dispatch.make(cls, made._data)
     out._writes = made._writes
     return out
 
@@ -97,7 +97,7 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
     if not issubclass(cls, Tensor):
         raise TypeError(f"as_subclass: cls must be a subclass of Tensor, got {cls.__name__}")
     alias = self.view(self.shape) if self.requires_grad else self.detach()
-    out: Tensor = carriers.make(cls, alias._data, alias._history)
+    out: Tensor = dispatch.make(cls, alias._data, alias._history)
     out._writes, out._view = alias._writes, alias._view
     return out
 

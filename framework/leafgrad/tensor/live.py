@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.tensor.tensor import Tensor
 
 
@@ -21,5 +21,5 @@ def live(read: Callable[[], Any]) -> Any:
     """
     value = read()
     if modes.get() & modes.TRACE and not isinstance(value, Tensor):
-        return carriers.alias(modes.TRACER.get().live(read))
+        return dispatch.alias(modes.TRACER.get().live(read))
     return value

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
 
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.tensor.public import public
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -49,4 +49,4 @@ def attach(name: str, function: Callable[..., Any] | property) -> None:
     setattr(Methods, name, function)
 
 
-carriers.adopt_methods(declare)
+dispatch.adopt_methods(declare)

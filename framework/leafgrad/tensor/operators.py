@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from leafgrad.ops import carriers, compare, elementwise as ew, rounding
+from leafgrad.ops import compare, dispatch, elementwise as ew, rounding
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.node import SymbolBase, TensorBase
 
@@ -77,4 +77,4 @@ class SymbolOperators(Operators):
     __slots__ = ()
 
     def __getitem__(self, key: Any) -> Any:
-        return carriers.alias(self)[key]._data
+        return dispatch.alias(self)[key]._data

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
-from leafgrad.ops import carriers, poisson as poisson_op, random as ops
+from leafgrad.ops import dispatch, poisson as poisson_op, random as ops
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import DType, kind, sizes
 from leafgrad.tensor.methods import method
@@ -81,7 +81,7 @@ class Generator:
     def get_state(self) -> Tensor:
         """The whole state, as a uint8 tensor on the CPU."""
         catch_up("get_state")
-        state: Tensor = carriers.alias(self._stream.get_state())
+        state: Tensor = dispatch.alias(self._stream.get_state())
         return state
 
     def set_state(self, new_state: Tensor) -> Generator:
@@ -219,7 +219,7 @@ def stream(generator: Generator | None, place: tuple[str, int], function: str) -
 def draw(op: Any, function: str, generator: Any, device: Any, dtype: dtypes.dtype, **params: Any) -> Tensor:
     """Run a random op that takes no arrays."""
     place = devices.given(device).resolve()
-    out: Tensor = carriers.create(op, place, generator=stream(generator, place, function), dtype=dtype.name, **params)
+    out: Tensor = dispatch.create(op, place, generator=stream(generator, place, function), dtype=dtype.name, **params)
     return out
 
 

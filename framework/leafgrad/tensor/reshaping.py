@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad import dtypes, modes
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.ops.node import Leaf, hand_over
 from leafgrad.tensor import arguments, formats, shapes
 from leafgrad.tensor.creation import empty
@@ -32,7 +32,7 @@ def rearrange(x: Tensor, function: Callable[..., Tensor], *args: Any) -> Tensor:
             f"{function.__name__}_: a leaf that requires grad cannot change its shape, which its gradient has; use the "
             "out-of-place operation"
         )
-    if carriers.inside(x) is not x:
+    if dispatch.inside(x) is not x:
         if x.requires_grad:
             raise RuntimeError(
                 f"{function.__name__}_: a compiled function cannot change the shape of a tensor from outside that "
@@ -58,7 +58,7 @@ def rearrange(x: Tensor, function: Callable[..., Tensor], *args: Any) -> Tensor:
 
 def _memory(x: Any) -> Any:
     """A tensor that has the memory and the history of ``x``."""
-    hidden = carriers.alias(x._data, x._history)
+    hidden = dispatch.alias(x._data, x._history)
     hidden._writes = version(x)
     return hidden
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import carriers, sort as ops
+from leafgrad.ops import dispatch, sort as ops
 from leafgrad.ops.index import argwhere as argwhere_op, gather
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.shape import part
@@ -102,7 +102,7 @@ def argwhere(input: Tensor) -> Tensor:
 
     How many depends on values: the host waits for the device, and a compiled step is cut in two here.
     """
-    out: Tensor = carriers.computed(argwhere_op, arguments.expect_tensor(input, "input", "nonzero"))
+    out: Tensor = dispatch.computed(argwhere_op, arguments.expect_tensor(input, "input", "nonzero"))
     return out
 
 

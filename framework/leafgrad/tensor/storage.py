@@ -7,7 +7,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from leafgrad import backends, devices, modes
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.strided import strided
 from leafgrad.tensor import arguments
@@ -123,7 +123,7 @@ _storages: WeakValueDictionary[int, UntypedStorage] = WeakValueDictionary()
 @method
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The memory of this tensor, which all of its views have in common."""
-    owner = carriers.memory_of(self._array("untyped_storage()"))
+    owner = dispatch.memory_of(self._array("untyped_storage()"))
     found = _storages.get(id(owner))
     if found is None:
         found = _storages[id(owner)] = UntypedStorage(owner)
@@ -142,7 +142,7 @@ def data_ptr(self: Tensor) -> int:
     if self.is_meta:
         return 0
     data = self._array("data_ptr()")
-    carriers.expose(data)
+    dispatch.expose(data)
     return backends.backend_of(data).address(data) if data.size else 0
 
 
@@ -153,7 +153,7 @@ def storage_offset(self: Tensor) -> int:
     if isinstance(data, SymbolBase):  # what vmap hides
         return 0
     address = backends.backend_of(data).address
-    return int((address(data) - address(carriers.memory_of(data))) // data.itemsize)
+    return int((address(data) - address(dispatch.memory_of(data))) // data.itemsize)
 
 
 @method
@@ -217,8 +217,8 @@ def _reaching(x: Tensor, first: int, last: int, nothing: bool) -> Tensor | None:
     lead = x.storage_offset()
     if dense.is_contiguous() and (nothing or lead <= first <= last < lead + x.numel()):
         return dense
-    view = carriers.inside(x)._view
-    if view is None or is_own_leaf(carriers.inside(x)):
+    view = dispatch.inside(x)._view
+    if view is None or is_own_leaf(dispatch.inside(x)):
         return None
     return _reaching(view.base, first, last, nothing)
 

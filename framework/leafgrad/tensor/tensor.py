@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.ops.convert import clone, to_device, to_dtype
 from leafgrad.ops.node import GraphNode, Hooks, Leaf, Output, SymbolBase, TensorBase, Version
 from leafgrad.tensor import printing
@@ -60,7 +60,7 @@ class Tensor(Operators, Methods, TensorBase):
     def data(self) -> Tensor:
         """The same memory, detached from the graph; writes through it are not checked by autograd."""
         tracing = modes.get() & modes.TRACE  # then memory is a matter of bookkeeping, which detach() does
-        out: Tensor = carriers.detach(self) if tracing else carriers.alias(self._data)
+        out: Tensor = dispatch.detach(self) if tracing else dispatch.alias(self._data)
         return out
 
     @data.setter
@@ -69,7 +69,7 @@ class Tensor(Operators, Methods, TensorBase):
             raise TypeError(f"data: expected a Tensor, got {type(value).__name__}; wrap it with leafgrad.tensor(...)")
         if modes.get() & modes.TRACE:
             modes.TRACER.get().interrupt("t.data = ...")
-            value = carriers.alias(modes.TRACER.get().replaced(self, value))
+            value = dispatch.alias(modes.TRACER.get().replaced(self, value))
         if self._node is not None and not value.dtype.is_floating_point:
             raise RuntimeError(f"data: expected a floating tensor, since this one requires grad, got {value.dtype}")
         self._history, self._view = self._node, None
@@ -100,7 +100,7 @@ class Tensor(Operators, Methods, TensorBase):
     @property
     def requires_grad(self) -> bool:
         """Whether operations on this tensor are recorded and gradients flow to it."""
-        return carriers.inside(self)._node is not None
+        return dispatch.inside(self)._node is not None
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -125,7 +125,7 @@ class Tensor(Operators, Methods, TensorBase):
                 "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
                 f"{type(requires_grad).__name__}"
             )
-        x = carriers.inside(self)
+        x = dispatch.inside(self)
         if x._node is not None and not isinstance(x._node, Leaf):
             if requires_grad:
                 return self
@@ -138,7 +138,7 @@ class Tensor(Operators, Methods, TensorBase):
                     f"only Tensors of floating point dtype can require gradients, got {self.dtype}; convert it "
                     "with .float()"
                 )
-            if self._writes is carriers.INFERENCE_VERSION and not modes.is_inference_mode_enabled():
+            if self._writes is dispatch.INFERENCE_VERSION and not modes.is_inference_mode_enabled():
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed; clone() it"
                 )
@@ -146,7 +146,7 @@ class Tensor(Operators, Methods, TensorBase):
         return self
 
     def _accumulator(self) -> Leaf:
-        x = carriers.inside(self)
+        x = dispatch.inside(self)
         if x._leaf is None:
             x._leaf = Leaf(self)
         leaf: Leaf = x._leaf
@@ -155,13 +155,13 @@ class Tensor(Operators, Methods, TensorBase):
     @property
     def is_leaf(self) -> bool:
         """True unless the tensor requires grad and was computed from others that do."""
-        node = carriers.inside(self)._node
+        node = dispatch.inside(self)._node
         return node is None or isinstance(node, Leaf)
 
     @property
     def grad_fn(self) -> Node | None:
         """The node of the operation that made this tensor, None for a leaf."""
-        node = carriers.inside(self)._node
+        node = dispatch.inside(self)._node
         if node is None or isinstance(node, Leaf):
             return None
         return node_for(node.source if isinstance(node, Output) else node)
@@ -169,25 +169,25 @@ class Tensor(Operators, Methods, TensorBase):
     @property
     def output_nr(self) -> int:
         """Which output of ``grad_fn`` this tensor is."""
-        node = carriers.inside(self)._node
+        node = dispatch.inside(self)._node
         return node.index if isinstance(node, Output) else 0
 
     @property
     def grad(self) -> Tensor | None:
         """The gradient accumulated by ``backward()``, or None."""
-        leaf = carriers.inside(self)._leaf
-        found: Tensor | None = None if leaf is None else carriers.grad_of(leaf)
+        leaf = dispatch.inside(self)._leaf
+        found: Tensor | None = None if leaf is None else dispatch.grad_of(leaf)
         if found is None and not self.is_leaf and not self.retains_grad:
             warnings.warn(NON_LEAF_GRAD, UserWarning, stacklevel=2)
         return found
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        if value is None and carriers.inside(self)._leaf is None:
+        if value is None and dispatch.inside(self)._leaf is None:
             return
         if value is not None:
             self._check_grad(value)
-        carriers.set_grad(self._accumulator(), value)
+        dispatch.set_grad(self._accumulator(), value)
 
     @grad.deleter
     def grad(self) -> None:
@@ -215,7 +215,7 @@ class Tensor(Operators, Methods, TensorBase):
         """Whether this non-leaf tensor keeps its gradient."""
         if self.is_leaf:
             return False
-        hooks = carriers.inside(self)._node.hooks
+        hooks = dispatch.inside(self)._node.hooks
         return hooks is not None and any(ref() is self for ref in hooks.retained)
 
     def retain_grad(self) -> None:
@@ -224,7 +224,7 @@ class Tensor(Operators, Methods, TensorBase):
         Raises:
             RuntimeError: the tensor does not require grad.
         """
-        node = carriers.inside(self)._node
+        node = dispatch.inside(self)._node
         if node is None:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False; it gets no gradient")
         if not self.is_leaf and not self.retains_grad:
@@ -257,7 +257,7 @@ class Tensor(Operators, Methods, TensorBase):
         return RemovableHandle(hooks.accumulated, hook)
 
     def _for_hook(self, hook: Any, where: str) -> Hooks:
-        node: GraphNode | None = carriers.inside(self)._node
+        node: GraphNode | None = dispatch.inside(self)._node
         if node is None:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if not callable(hook):
@@ -266,7 +266,7 @@ class Tensor(Operators, Methods, TensorBase):
 
     def detach(self) -> Tensor:
         """The same memory as a tensor that does not require grad. In-place writes are seen by both."""
-        out: Tensor = carriers.detach(self)
+        out: Tensor = dispatch.detach(self)
         return out
 
     def detach_(self) -> Tensor:
@@ -275,7 +275,7 @@ class Tensor(Operators, Methods, TensorBase):
         Raises:
             RuntimeError: the tensor is a view.
         """
-        x = carriers.inside(self)
+        x = dispatch.inside(self)
         if x._is_view():
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         x._view = x._node = None
@@ -287,13 +287,13 @@ class Tensor(Operators, Methods, TensorBase):
         if modes.get() & modes.TRACE:
             modes.TRACER.get().interrupt("t._writes")
         writes = self._writes
-        if writes is carriers.INFERENCE_VERSION:
+        if writes is dispatch.INFERENCE_VERSION:
             raise RuntimeError("Inference tensors do not track version counter.")
         return 0 if writes is None else int(writes.count)
 
     def is_inference(self) -> bool:
         """Whether this tensor was made under ``inference_mode``."""
-        return self._writes is carriers.INFERENCE_VERSION
+        return self._writes is dispatch.INFERENCE_VERSION
 
     # ---- to Python --------------------------------------------------------------------------------------------
 
@@ -336,7 +336,7 @@ class Tensor(Operators, Methods, TensorBase):
         if force is True:
             return self.detach().cpu().numpy()
         data = self._array("numpy()")
-        carriers.expose(data)
+        dispatch.expose(data)
         if self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.device.type != "cpu":
@@ -357,7 +357,7 @@ class Tensor(Operators, Methods, TensorBase):
         if isinstance(self._data, SymbolBase) and self._data.level:
             return repr(self._data)
         if modes.get() & modes.TRACE:
-            return printing.text(carriers.alias(self._array("printing"), carriers.inside(self)._node))
+            return printing.text(dispatch.alias(self._array("printing"), dispatch.inside(self)._node))
         return printing.text(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
@@ -367,11 +367,11 @@ class Tensor(Operators, Methods, TensorBase):
                 "detach() it first"
             )
         tracing = modes.get() & modes.TRACE
-        out: Tensor = carriers.make(type(self), clone(self.detach())._data if tracing else self._data.copy())
+        out: Tensor = dispatch.make(type(self), clone(self.detach())._data if tracing else self._data.copy())
         out.__dict__.update(self.__dict__)
         memo[id(self)] = out
-        leaf = carriers.inside(self)._leaf
-        if leaf is not None and (gradient := carriers.grad_of(leaf)) is not None:
+        leaf = dispatch.inside(self)._leaf
+        if leaf is not None and (gradient := dispatch.grad_of(leaf)) is not None:
             out.grad = gradient.__deepcopy__(memo)
         return out.requires_grad_(self.requires_grad)
 

@@ -13,7 +13,7 @@ from typing import Any
 from leafgrad import modes
 from leafgrad.errors import TraceError
 from leafgrad.modes import GRAD, INFERENCE, TRACE, TRACER
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 from leafgrad.ops.node import Leaf, Version, hand_over
@@ -196,25 +196,25 @@ def result(base: Any, steps: tuple[Step, ...], detached: bool) -> Any:
     path: Path | None = None
     for step in steps:
         path = path, step
-    return become(carriers.alias(follow(base._data, steps)), base, path, detached)
+    return become(dispatch.alias(follow(base._data, steps)), base, path, detached)
 
 
 def stand_in(x: Any, base: Any) -> Any:
     """A view of ``base`` as ``x`` is one of its own base."""
-    inner = become(carriers.alias(x._data), base, x._view.path, False)
+    inner = become(dispatch.alias(x._data), base, x._view.path, False)
     inner._view.origin = x._view.origin
     return inner
 
 
 def detach(x: Any) -> Any:
     """The same memory without history. Under a trace, memory is a matter of bookkeeping: a view with no steps."""
-    x = carriers.inside(x)
+    x = dispatch.inside(x)
     if x._writes is None:
         x._writes = Version()
     if modes.get() & TRACE:
-        out = carriers.alias(TRACER.get().lift(x))
+        out = dispatch.alias(TRACER.get().lift(x))
         return become(out, x, None, True) if x._view is None else become(out, x._view.base, x._view.path, True)
-    out = carriers.alias(x._data)
+    out = dispatch.alias(x._data)
     out._writes = x._writes
     return out
 
@@ -259,4 +259,4 @@ def _write_view_batched(call: Any) -> Any:
 write_view.label = "CopySlices"  # PyTorch's name
 
 
-carriers.adopt(Tensor, make, detach)
+dispatch.adopt(Tensor, make, detach)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import carriers, create, random as random_ops
+from leafgrad.ops import create, dispatch, random as random_ops
 from leafgrad.ops.convert import to_device
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import number
@@ -58,7 +58,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     check(self, "fill", fill=True)
     plain = value_for(self, value, "fill_: value")
     out: Tensor = write(
-        self, carriers.create(create.full, self.device.resolve(), shape=(), value=plain, dtype=self.dtype.name)
+        self, dispatch.create(create.full, self.device.resolve(), shape=(), value=plain, dtype=self.dtype.name)
     )
     return out
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.testing.backends.expect import equal, expect, raises
 
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
@@ -114,8 +114,8 @@ def views(backend: Any) -> None:
         source = GRID.copy()
         array = backend.from_host(source)
         part = take(array)
-        owner = carriers.memory_of(part)
-        expect(owner is carriers.memory_of(array), f"{what}: base", "the array that owns the memory", owner)
+        owner = dispatch.memory_of(part)
+        expect(owner is dispatch.memory_of(array), f"{what}: base", "the array that owns the memory", owner)
         part[...] = 7.0
         take(source)[...] = 7.0
         equal(backend, f"the array after {what} = 7", array, source)

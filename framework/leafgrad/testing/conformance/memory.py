@@ -9,7 +9,7 @@ import numpy as np
 
 from leafgrad import backends, devices
 from leafgrad.autograd import grad
-from leafgrad.ops import carriers
+from leafgrad.ops import dispatch
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.testing.conformance.report import Skip
 from leafgrad.testing.conformance.subject import Sample, Subject, host, tensor
@@ -89,7 +89,7 @@ def together(a: Tensor, b: Tensor) -> bool:
     y: Any = b._data
     if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
         return bool(np.shares_memory(x, y))
-    return carriers.memory_of(x) is carriers.memory_of(y)
+    return dispatch.memory_of(x) is dispatch.memory_of(y)
 
 
 def layouts(subject: Subject) -> None:
@@ -104,7 +104,7 @@ def layouts(subject: Subject) -> None:
                 except RuntimeError:
                     continue  # values that it does not take, however they lie
                 odd = subject.tensors(sample)
-                odd[i] = carriers.alias(array)
+                odd[i] = dispatch.alias(array)
                 for k, r in enumerate(subject.run(sample, odd)):
                     found = f"argument {subject.argument(i)!r} {what}"
                     rtol = max(subject.rtol, 1e-9) * max(1.0, largest(want[k]))

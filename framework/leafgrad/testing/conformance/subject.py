@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from leafgrad import backends, devices
-from leafgrad.ops import carriers, messages
+from leafgrad.ops import dispatch, messages
 from leafgrad.ops.op import Op
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.testing.conformance.report import Fault
@@ -148,7 +148,7 @@ def outputs(result: Any) -> tuple[Any, ...]:
 def tensor(array: Any, device: Any) -> Tensor:
     """A NumPy array as a tensor in memory of its own."""
     place = devices.device(device)
-    made: Tensor = carriers.alias(backends.by_device_type(place.type).from_host(array, place.index or 0))
+    made: Tensor = dispatch.alias(backends.by_device_type(place.type).from_host(array, place.index or 0))
     return made
 
 
