@@ -314,7 +314,7 @@ def columns(x: Any, start: int, stop: int) -> Any:
 
 def spread(x: Any, start: int, width: int) -> Any:
     at = ((0, x.shape[0], 1), (start, start + x.shape[1], 1))
-    return shape.unpart(x, at=at, shape=(x.shape[0], width))
+    return shape.unslice(x, at=at, shape=(x.shape[0], width))
 
 
 def padded(x: Any, value: float) -> Any:

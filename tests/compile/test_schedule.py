@@ -339,10 +339,10 @@ def test_counted_draws_go_where_they_are_read():
         return (leafgrad.tanh(x * mask @ w) * 3).square().sum(), leafgrad.flip(other, (0,)), leafgrad.bernoulli(x, 0.1)
 
     graph = optimize(trace_call(step, (x, w), {}).graph)
-    found = schedule(graph, counted=lambda e: e.name == "coins")
+    found = schedule(graph, counted=lambda e: e.name == "bernoulli_full")
     (loop,) = [s for s in found.stages if isinstance(s, Loop)]
-    assert [e.name for e in loop.equations].count("coins") == 1
-    assert [e.name for s in found.stages if isinstance(s, Whole) for e in s.equations].count("coins") == 2
+    assert [e.name for e in loop.equations].count("bernoulli_full") == 1
+    assert [e.name for s in found.stages if isinstance(s, Whole) for e in s.equations].count("bernoulli_full") == 2
     made = set(graph.inputs)
     for stage in found.stages:
         for e in stage.equations:

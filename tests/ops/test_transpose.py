@@ -15,7 +15,7 @@ from leafgrad.ops.shifted import behind, shifted
 PAIRS = [
     (shape.expand, shape.sum_to),
     (shape.diagonal, shape.undiagonal),
-    (shape.part, shape.unpart),
+    (shape.part, shape.unslice),
     (classes.pick, classes.place),
     (windows.unfold, windows.fold),
     (windows.window_pick, windows.window_place),

@@ -26,7 +26,7 @@ DISTRIBUTIONS = [
     ("integers", lambda g, d: leafgrad.randint(-2, 3, (MANY,), generator=g, device=d), 0, 2**0.5),
     ("permutation", lambda g, d: leafgrad.randperm(MANY, generator=g, device=d), (MANY - 1) / 2, MANY / 12**0.5),
     ("bernoulli", lambda g, d: leafgrad.bernoulli(leafgrad.full((MANY,), 0.3, device=d), generator=g), 0.3, 0.21**0.5),
-    ("coins", lambda g, d: leafgrad.zeros(MANY, device=d).bernoulli(0.3, generator=g), 0.3, 0.21**0.5),
+    ("bernoulli_full", lambda g, d: leafgrad.zeros(MANY, device=d).bernoulli(0.3, generator=g), 0.3, 0.21**0.5),
     ("normal_", lambda g, d: leafgrad.zeros(MANY, device=d).normal_(1, 3, generator=g), 1, 3),
     ("uniform_", lambda g, d: leafgrad.zeros(MANY, device=d).uniform_(-1, 3, generator=g), 1, 4 / 12**0.5),
     ("exponential", lambda g, d: leafgrad.zeros(MANY, device=d).exponential_(2, generator=g), 0.5, 0.5),

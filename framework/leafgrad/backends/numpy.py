@@ -21,7 +21,8 @@ _GENERATORS: WeakSet[NumpyGenerator] = WeakSet()
 class NumpyGenerator(Generator):
     """PCG64 (O'Neill 2014), seeded through NumPy's SeedSequence.
 
-    A call of ``bernoulli`` takes 64 bits of it, by ``key``, and makes its numbers of these by a counter: see `coins`.
+    A call of ``bernoulli`` takes 64 bits of it, by ``key``, and makes its numbers of these by a counter
+    (`philox_bernoulli`).
     """
 
     # initial seed (8 bytes), state (16), increment (16), kept 32-bit half: flag (8) and value (8)
@@ -89,7 +90,7 @@ class NumpyGenerator(Generator):
         return int(self._stream.bit_generator.random_raw())
 
     def bernoulli(self, p: Any, shape: Sequence[int], dtype: str) -> Any:
-        return coins(self.key(), p, shape, dtype)
+        return philox_bernoulli(self.key(), p, shape, dtype)
 
 
 def _after_fork() -> None:
@@ -102,7 +103,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def coins(key: int, p: Any, shape: Sequence[int], dtype: str) -> Any:
+def philox_bernoulli(key: int, p: Any, shape: Sequence[int], dtype: str) -> Any:
     """Ones with probability p, zeros otherwise, that depend on ``key`` and their position alone. -> shape
 
     Element i is 1 where the upper 24 bits of number i of a stream of 32-bit numbers, over 2**24, are less than p. The

@@ -13,9 +13,9 @@ from leafgrad.compile.effects import complete
 from leafgrad.compile.graph import Argument, Captured, Effect, Grad, Graph, Live, Number, SetGrad, Source, Value, Write
 from leafgrad.compile.guards import Guards
 from leafgrad.compile.guide import Guide, same
+from leafgrad.compile.pytree import unflatten
 from leafgrad.compile.runner import Runner
 from leafgrad.compile.trace import Slot, Traced
-from leafgrad.compile.tree import unflatten
 from leafgrad.errors import CompileError
 from leafgrad.ops import dispatch
 from leafgrad.tensor import inplace, view

@@ -20,8 +20,8 @@ from leafgrad.compile.lazy import LazyRecorder, Parts
 from leafgrad.compile.locks import Lock
 from leafgrad.compile.log import log
 from leafgrad.compile.paths import paths_of
+from leafgrad.compile.pytree import flatten
 from leafgrad.compile.trace import recording, trace_call
-from leafgrad.compile.tree import flatten
 from leafgrad.compile.unclosed import Unclosed
 from leafgrad.compile.walk import look
 from leafgrad.compile.watch import Watch, watching

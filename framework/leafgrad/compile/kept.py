@@ -7,9 +7,9 @@ from typing import Any
 
 from leafgrad.autograd import engine
 from leafgrad.autograd.context import FunctionNode
+from leafgrad.compile.pytree import flatten
 from leafgrad.compile.recorder import Recorder
 from leafgrad.compile.symbol import Symbol
-from leafgrad.compile.tree import flatten
 from leafgrad.compile.unclosed import Unclosed
 from leafgrad.ops.node import FREED, GraphNode, Node
 from leafgrad.tensor.tensor import Tensor

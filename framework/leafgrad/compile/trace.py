@@ -30,10 +30,10 @@ from leafgrad.compile.graph import (
     user_line,
 )
 from leafgrad.compile.kept import check_kept
+from leafgrad.compile.pytree import flatten
 from leafgrad.compile.recorder import Owner, Recorder
 from leafgrad.compile.strict import StrictRecorder
 from leafgrad.compile.symbol import Symbol
-from leafgrad.compile.tree import flatten
 from leafgrad.compile.unclosed import Unclosed
 from leafgrad.errors import MissingGradientError, TraceError
 from leafgrad.ops import messages

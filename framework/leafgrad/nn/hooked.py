@@ -23,12 +23,12 @@ __all__ = [
 class Hooked(Tree):
     """A tree whose calls, and whose saving and loading, hooks can watch and change."""
 
-    _hooks: hooks.Hooks | None = None
+    _hooks: hooks.ModuleHooks | None = None
 
-    def _own_hooks(self) -> hooks.Hooks:
+    def _own_hooks(self) -> hooks.ModuleHooks:
         own = self.__dict__.get("_hooks")
         if own is None:
-            own = self.__dict__["_hooks"] = hooks.Hooks()
+            own = self.__dict__["_hooks"] = hooks.ModuleHooks()
         return own
 
     def register_forward_pre_hook(

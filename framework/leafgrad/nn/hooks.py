@@ -17,13 +17,13 @@ Hook = Callable[..., Any]
 Gradients = tuple[Tensor | None, ...]
 
 
-class Hooks:
+class ModuleHooks:
     """The hooks of one module, each kind in the order in which it is called.
 
     ``every`` are those of all modules, called before each one's own; here, where a compiled function looks for changes.
     """
 
-    every: ClassVar[Hooks]
+    every: ClassVar[ModuleHooks]
 
     def __init__(self) -> None:
         self.forward_pre: OrderedDict[int, Around] = OrderedDict()
@@ -36,10 +36,10 @@ class Hooks:
         self.load: OrderedDict[int, Hook] = OrderedDict()
 
 
-EVERY = Hooks.every = Hooks()
+EVERY = ModuleHooks.every = ModuleHooks()
 
 
-def with_own(hooks: Hooks, kind: str) -> list[Any]:
+def with_own(hooks: ModuleHooks, kind: str) -> list[Any]:
     """The hooks of one kind, in the order of their calls: those of all modules, then those of this one."""
     own = list(getattr(hooks, kind).values())
     return own if hooks is hooks.every else [*getattr(hooks.every, kind).values(), *own]
@@ -76,7 +76,7 @@ class Around(NamedTuple):
         return self.hook(module, args, kwargs, *output) if self.with_kwargs else self.hook(module, args, *output)
 
 
-def before(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+def before(module: Any, hooks: ModuleHooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
     """The arguments of a call as its pre-hooks leave them."""
     for hook in with_own(hooks, "forward_pre"):
         new = hook(module, args, kwargs)
@@ -91,7 +91,7 @@ def before(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, A
     return args, kwargs
 
 
-def call(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call(module: Any, hooks: ModuleHooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``module.forward(*args, **kwargs)`` with all hooks."""
     waiting = with_own(hooks, "forward")
     result = None
@@ -150,7 +150,7 @@ class BackwardGate:
         self.grad_output: Gradients | None = None
 
     @classmethod
-    def of(cls, module: Any, hooks: Hooks) -> BackwardGate | None:
+    def of(cls, module: Any, hooks: ModuleHooks) -> BackwardGate | None:
         """A gate for one call, if there is a hook for it to call."""
         backward, backward_pre = with_own(hooks, "backward"), with_own(hooks, "backward_pre")
         return cls(module, backward, backward_pre) if backward or backward_pre else None

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
 from leafgrad.ops import dispatch, messages
-from leafgrad.ops.pull import Call
+from leafgrad.ops.pull import RuleCall
 from leafgrad.ops.signature import Signature, declared, read_rule
 
 Forward = Callable[..., Any]
@@ -55,7 +55,7 @@ class Declarations:
         self.ufunc: str | None = None
         self.kernels: dict[str, Forward] = {}
         self.table: dict[type, tuple[Forward, Any]] = {}
-        self.calls: dict[str, Call] = {}
+        self.calls: dict[str, RuleCall] = {}
         self.uses: tuple[frozenset[str], ...] = (frozenset(),) * len(signature.arguments)
         self.plans: dict[tuple[bool, ...], tuple[tuple[bool, ...], bool, bool]] = {}
         self.shaping: Callable[..., Any] | None = None

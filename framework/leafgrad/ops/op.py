@@ -12,7 +12,7 @@ from leafgrad.modes import ANOMALY, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE,
 from leafgrad.ops import describe, dispatch, messages, promotion
 from leafgrad.ops.declarations import Declarations, Forward
 from leafgrad.ops.node import FREED, SEQ, GraphNode, Node, Output, SymbolBase, TensorBase, Version
-from leafgrad.ops.pull import Call, compile_pull, compile_rule
+from leafgrad.ops.pull import RuleCall, compile_pull, compile_rule
 from leafgrad.ops.signature import Signature
 from leafgrad.ops.traits import dims_of, expand, normalized
 
@@ -57,7 +57,7 @@ class Op(Declarations):
         self.__module__ = forward.__module__
         self.kernels: dict[str, Forward] = {}
         self.table: dict[type, tuple[Forward, Any]] = {}
-        self.calls: dict[str, Call] = {}
+        self.calls: dict[str, RuleCall] = {}
         self.arity = 0 if self.signature.variadic else len(self.signature.arguments)
         self.differentiable = "nondifferentiable" not in traits
         self.keeps_dtype = not traits & {"comparison", "any_dtype"}
@@ -67,7 +67,7 @@ class Op(Declarations):
         self.dims = dims_of(traits, signature)
         expand(self)
 
-    def call(self, argument: str) -> Call:
+    def call(self, argument: str) -> RuleCall:
         """The rule of an argument, and what to call it with. Where there is none, a rule that says so."""
 
         def missing() -> Any:

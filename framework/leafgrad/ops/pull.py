@@ -13,7 +13,7 @@ from leafgrad.ops import messages
 from leafgrad.ops.node import FREED, TensorBase
 
 # A rule, and what to call it with: sources in terms of g, args, out, shapes, params and index.
-Call = tuple[Callable[..., Any], tuple[str, ...]]
+RuleCall = tuple[Callable[..., Any], tuple[str, ...]]
 
 HEAD = """
 def pull(node, g, needed):
@@ -42,7 +42,7 @@ RULE = """
 """
 
 
-def compile_rule(call: Call) -> Callable[..., Any]:
+def compile_rule(call: RuleCall) -> Callable[..., Any]:
     """A rule in the one form ``f(g, args, out, shapes, params, index)``."""
     rule, sources = call
     text = f"lambda rule: lambda g, args, out, shapes, params, index: rule({', '.join(sources)})"
@@ -50,7 +50,7 @@ def compile_rule(call: Call) -> Callable[..., Any]:
     return made
 
 
-def compile_pull(calls: list[Call]) -> Callable[..., Any]:
+def compile_pull(calls: list[RuleCall]) -> Callable[..., Any]:
     """``Op.pull`` for an op with a fixed number of arguments, one call for each."""
     names = [f"x{i}" for i in range(len(calls))]
     text = HEAD.format(names=", ".join(names) + ",")

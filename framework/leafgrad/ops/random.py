@@ -63,12 +63,12 @@ def permutation(xp: Any, *, generator: Generator, count: int, dtype: str) -> Any
 
 
 @op("random", "nondifferentiable")
-def coins(xp: Any, *, generator: Generator, shape: Shape, dtype: str, p: float) -> Any:
+def bernoulli_full(xp: Any, *, generator: Generator, shape: Shape, dtype: str, p: float) -> Any:
     """Ones with probability p, zeros otherwise. -> shape"""
     return generator.bernoulli(p, shape, dtype)
 
 
-coins.lower("native", lambda c, e: c.draw())
+bernoulli_full.lower("native", lambda c, e: c.draw())
 
 
 @op("random", "any_dtype")

@@ -229,8 +229,8 @@ def part(xp: Any, x: Any, *, at: Index) -> Any:
 part.batched(shifted(at=all_samples))
 
 
-@op("linear", name="unslice", transpose_of=part)
-def unpart(xp: Any, x: Any, *, at: Index, shape: Shape) -> Any:
+@op("linear", transpose_of=part)
+def unslice(xp: Any, x: Any, *, at: Index, shape: Shape) -> Any:
     """Zeros of ``shape`` with x in the part that ``at`` chooses; the transpose of slice."""
     out = xp.zeros(shape, dtype=x.dtype)
     out[key(at)] = x
@@ -238,10 +238,10 @@ def unpart(xp: Any, x: Any, *, at: Index, shape: Shape) -> Any:
 
 
 part.lower("native", lambda c, e: c.view(lambda x, axis: x.part(e.params["at"])))
-unpart.lower("native", lambda c, e: c.placed(e.params["at"]))
+unslice.lower("native", lambda c, e: c.placed(e.params["at"]))
 part.lower("numpy", lambda writer, equation: writer.part(equation))
-unpart.lower("numpy", lambda writer, equation: writer.placed(equation, 0))
-unpart.shape(lambda x, *, shape: shape)
+unslice.lower("numpy", lambda writer, equation: writer.placed(equation, 0))
+unslice.shape(lambda x, *, shape: shape)
 
 
 @part.shape
@@ -285,7 +285,7 @@ def _unpart_rows(call: Any) -> Any:
     return call.on(target + axis - source, axis, resized=True)
 
 
-unpart.chunk(_unpart_rows)
+unslice.chunk(_unpart_rows)
 
 
 @op

@@ -14,10 +14,10 @@ __all__ = ["register_optimizer_step_post_hook", "register_optimizer_step_pre_hoo
 Hook = Callable[..., Any]
 
 
-class Hooks:
+class OptimizerHooks:
     """The hooks of one optimizer, each kind in the order in which it is called; and those of all, ``every``."""
 
-    def __init__(self, every: Hooks | None = None) -> None:
+    def __init__(self, every: OptimizerHooks | None = None) -> None:
         self.step_pre: OrderedDict[int, Hook] = OrderedDict()
         self.step_post: OrderedDict[int, Hook] = OrderedDict()
         self.save_pre: OrderedDict[int, Hook] = OrderedDict()
@@ -27,7 +27,7 @@ class Hooks:
         self.every = self if every is None else every
 
 
-EVERY = Hooks()
+EVERY = OptimizerHooks()
 
 
 def register_optimizer_step_pre_hook(hook: Hook) -> RemovableHandle:

@@ -13,7 +13,7 @@ from leafgrad import modes
 from leafgrad.optim.bucket import Bucket, Buckets, counting, exact
 from leafgrad.optim.hooks import (
     EVERY,
-    Hooks,
+    OptimizerHooks,
     hooked,
     register,
     register_optimizer_step_post_hook as register_optimizer_step_post_hook,
@@ -70,7 +70,7 @@ class Optimizer:
         self.defaults = defaults
         self.state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[Group] = []
-        self._hooks = Hooks(EVERY)
+        self._hooks = OptimizerHooks(EVERY)
         self._buckets = Buckets(self.state, self.numbers, self.shelf)
         self._steps = 0
         groups: list[Any] = list(params)
@@ -275,7 +275,7 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.__dict__.setdefault("_hooks", Hooks(EVERY))
+        self.__dict__.setdefault("_hooks", OptimizerHooks(EVERY))
         self.__dict__.setdefault("_steps", 0)
         self._buckets = Buckets(self.state, self.numbers, self.shelf)
 

@@ -21,7 +21,7 @@ from leafgrad.ops.node import TensorBase
 
 F = TypeVar("F", bound=Callable[..., Any])
 Arguments = tuple[Any, ...]
-Call = tuple[Arguments, dict[str, Any]]
+Bound = tuple[Arguments, dict[str, Any]]
 _published: set[type] = set()
 
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
@@ -78,7 +78,7 @@ def public(function: F, *, bound: bool = False, name: str = "") -> F:
     return typing.cast(F, checked)
 
 
-def meant_by(function: types.FunctionType, args: Arguments, kwargs: dict[str, Any]) -> Call | None:
+def meant_by(function: types.FunctionType, args: Arguments, kwargs: dict[str, Any]) -> Bound | None:
     """A call that ``function`` does not take as one that it does, or None: other names that PyTorch takes too.
 
     These are NumPy's, and that of ``*size``, which may be given as one keyword: ``zeros(size=(2, 3))``. Layouts and

@@ -365,7 +365,13 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     if p is not None:
         shape = tuple(input.shape)
         return draw(
-            ops.coins, "bernoulli", generator, input.device, input.dtype, shape=shape, p=probability(p, "bernoulli")
+            ops.bernoulli_full,
+            "bernoulli",
+            generator,
+            input.device,
+            input.dtype,
+            shape=shape,
+            p=probability(p, "bernoulli"),
         )
     arguments.expect_floating(input, "bernoulli")
     out: Tensor = ops.bernoulli(input, generator=stream(generator, place, "bernoulli"))

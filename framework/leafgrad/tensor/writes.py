@@ -143,7 +143,7 @@ def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: G
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Write ones with probability p (a number, or a tensor that broadcasts), zeros otherwise."""
     if not isinstance(p, Tensor):
-        return _drawn(self, "bernoulli", random_ops.coins, generator, p=probability(p, "bernoulli_"))
+        return _drawn(self, "bernoulli", random_ops.bernoulli_full, generator, p=probability(p, "bernoulli_"))
     check(self, "bernoulli")
     source = stream(generator, self.device.resolve(), "bernoulli_")
     out: Tensor = write(self, arguments.cast(random_ops.bernoulli(p.expand(self.shape), generator=source), self.dtype))

@@ -76,12 +76,12 @@ class Checked:
     def inputs(self, graph: Graph) -> list[Any]:
         """Copies of what the part reads, whose memory may be used again, and the random numbers that C draws itself."""
         program, drawn = self.program, self.drawn
-        return [program.coins(drawn[v]) if v in drawn else program.value(v).copy() for v in graph.inputs]
+        return [program.bernoulli(drawn[v]) if v in drawn else program.value(v).copy() for v in graph.inputs]
 
     def expected(self, reference: NumpyProgram, inputs: list[Any]) -> dict[Value, Any]:
         """What the phase leaves behind, from NumPy."""
         found = dict(zip(reference.graph.results, reference(inputs), strict=True))
-        return found | {v: self.program.coins(e) for v, e in self.drawn.items() if v in self.phase.outputs}
+        return found | {v: self.program.bernoulli(e) for v, e in self.drawn.items() if v in self.phase.outputs}
 
     def compare(self, graph: Graph, inputs: list[Any]) -> bool:
         """Whether NumPy gives the same; otherwise what it gives is what counts."""

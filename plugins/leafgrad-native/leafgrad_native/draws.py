@@ -25,7 +25,7 @@ def write(w: Writer, draw: Draw) -> None:
     rows, step = (("lo", "n"), w.chunk) if w.chunk else (("0", "1"), 1)
     at, name = f"{w.names[out.root]} + {out.offset}", w.names[out.root]
     first, count = (f"{r} * {size}L" for r in rows)
-    call = f"lg_coins_{short(out.root.dtype)}({at}, *key, {bound(equation.params['p'])}u"
+    call = f"lg_bernoulli_{short(out.root.dtype)}({at}, *key, {bound(equation.params['p'])}u"
     w.add(f"{call}, {first}, {count}, {size}L, {step}L);")
     if w.chunk:
         w.loop("i", size)

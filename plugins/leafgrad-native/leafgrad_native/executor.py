@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from leafgrad import threads
-from leafgrad.backends.numpy import coins
+from leafgrad.backends.numpy import philox_bernoulli
 from leafgrad.compile.executor import Program
 from leafgrad.compile.graph import Equation, Graph, Value
 from leafgrad.compile.numpy_executor import NumpyProgram
@@ -153,10 +153,10 @@ class NativeProgram:
                 self.keys[self.plan.draws.index(equation)] = equation.params["generator"].key()
         return max(start, stop)
 
-    def coins(self, equation: Equation) -> Any:
+    def bernoulli(self, equation: Equation) -> Any:
         """What C has drawn for an equation, from NumPy."""
         key = self.keys[self.plan.draws.index(equation)]
-        return coins(key, equation.params["p"], equation.out.shape, equation.out.dtype)
+        return philox_bernoulli(key, equation.params["p"], equation.out.shape, equation.out.dtype)
 
     # ---- memory -----------------------------------------------------------------------------------------------
 

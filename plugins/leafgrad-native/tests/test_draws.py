@@ -10,7 +10,7 @@ import pytest
 
 import leafgrad
 from leafgrad import nn
-from leafgrad.backends.numpy import coins
+from leafgrad.backends.numpy import philox_bernoulli
 from leafgrad_native import draws
 from leafgrad_native.compiler import NoCompiler, compiler
 from leafgrad_native.kernels import Draw
@@ -185,4 +185,4 @@ def test_numpy_draws_what_the_paper_says():
 
     for key in (0, 1, 2**64 - 1, 0x0123456789ABCDEF):
         numbers = np.array([n for counter in (1, 2, 3) for n in block(key, counter)]) / 2**24
-        np.testing.assert_array_equal(coins(key, 0.4, (4, 6), "float64").ravel(), numbers < np.float32(0.4))
+        np.testing.assert_array_equal(philox_bernoulli(key, 0.4, (4, 6), "float64").ravel(), numbers < np.float32(0.4))

@@ -6,7 +6,7 @@ import math
 
 from leafgrad.ops import messages
 from leafgrad.ops.elementwise import mul
-from leafgrad.ops.random import coins
+from leafgrad.ops.random import bernoulli_full
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import zeros_like
 from leafgrad.tensor.inplace import update
@@ -23,7 +23,7 @@ def _kept(input: Tensor, p: float, dims: int) -> Tensor:
     if input.ndim < 2 and dims == 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     shape = (*input.shape[:dims], *(1 for _ in input.shape[dims:]))
-    return draw(coins, "dropout", None, input.device, input.dtype, shape=shape, p=1 - p)
+    return draw(bernoulli_full, "dropout", None, input.device, input.dtype, shape=shape, p=1 - p)
 
 
 def _dropout(input: Tensor, p: float, training: bool, inplace: bool, dims: int) -> Tensor:

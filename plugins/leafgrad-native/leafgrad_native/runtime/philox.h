@@ -1,5 +1,5 @@
 /* Random numbers by a counter: Philox 4x64-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2,
-   3", SC 2011). Any part of a stream can be had on its own; leafgrad.backends.numpy.coins is the same in NumPy. */
+   3", SC 2011). Any part of a stream can be had on its own; leafgrad.backends.numpy.philox_bernoulli is the same in NumPy. */
 
 #ifndef LG_PHILOX_H
 #define LG_PHILOX_H
@@ -31,7 +31,7 @@ static inline void lg_philox(uint64_t key, uint64_t counter, uint32_t *out) {
 /* Elements first to first + count of an array of zeros and ones, each 1 where the upper 24 bits of its number are below
    `bound`. Element e goes to out[e % lanes * step + e / lanes], counted from the row that `first` begins. */
 #define LG_COINS(kind, type)                                                                                        \
-    static inline void lg_coins_##kind(type *out, uint64_t key, uint32_t bound, long first, long count, long lanes, \
+    static inline void lg_bernoulli_##kind(type *out, uint64_t key, uint32_t bound, long first, long count, long lanes, \
                                        long step) {                                                                 \
         uint32_t found[8];                                                                                          \
         long lane = 0, row = 0;                                                                                     \

@@ -14,7 +14,7 @@ from leafgrad.ops.elementwise import add, mul, neg, sub
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.op import Op
 from leafgrad.ops.reduce import sum as sum_op
-from leafgrad.ops.shape import Index, cat, expand, pad, part, permute, reshape, unpart
+from leafgrad.ops.shape import Index, cat, expand, pad, part, permute, reshape, unslice
 from leafgrad.tensor.view import write_view
 
 Shape = tuple[int, ...]
@@ -49,12 +49,12 @@ def seen(r: Rewriter, x: Value, w: Window) -> Value:
 
 def filled(r: Rewriter, x: Value, w: Window, shape: Shape) -> Value:
     """Zeros of ``shape`` with x in the window."""
-    return r.emit(unpart, x, at=index(w), shape=shape)
+    return r.emit(unslice, x, at=index(w), shape=shape)
 
 
 def filled_by(r: Rewriter, x: object) -> tuple[Value, Window] | None:
     """(y, w) if x is y in a window of zeros."""
-    e = r.maker(x, unpart) if isinstance(x, Value) else None
+    e = r.maker(x, unslice) if isinstance(x, Value) else None
     w = None if e is None else window(e.params["at"], e.out.shape)
     return None if e is None or w is None else (e.values[0], w)
 
@@ -160,7 +160,7 @@ def part_of_product(r: Rewriter, inner: Equation, w: Window) -> Value | None:
 
 INSIDE = {
     part: part_of_part,
-    unpart: part_of_filled,
+    unslice: part_of_filled,
     cat: part_of_cat,
     expand: part_of_expanded,
     permute: part_of_permuted,
@@ -174,7 +174,7 @@ INSIDE = {
 def padded_with_zeros(r: Rewriter, e: Equation) -> Value | None:
     if e.params["value"] != 0:
         return None
-    return r.emit(unpart, *e.inputs, at=e.params["at"], shape=e.params["shape"])
+    return r.emit(unslice, *e.inputs, at=e.params["at"], shape=e.params["shape"])
 
 
 def filled_whole(r: Rewriter, e: Equation) -> Value | None:
@@ -292,7 +292,7 @@ def written_whole(r: Rewriter, e: Equation) -> Value | None:
 RULES: dict[Op, tuple[Rule, ...]] = {
     part: (as_window, part_of),
     pad: (padded_with_zeros,),
-    unpart: (filled_whole,),
+    unslice: (filled_whole,),
     add: (sum_of_filled,),
     sub: (sum_of_filled,),
     neg: (sign_of_filled,),
