@@ -27,9 +27,9 @@ INDICES = leafgrad.tensor(RNG.integers(0, 6, (ROWS, 2, 4)))
 
 # What is computed of x, the ops that run in a loop on the way, and the shape of a row of x.
 FUNCTIONS = {
-    "convolution": (lambda x: F.conv2d(x, KERNEL, padding=1), "convolution convolution_spread", (3, 5, 6)),
-    "transposed": (lambda x: F.conv_transpose2d(x, PLANES), "convolution_spread convolution", (3, 5, 6)),
-    "line": (lambda x: F.conv1d(x, FLAT, stride=2), "convolution convolution_spread", (3, 9)),
+    "convolution": (lambda x: F.conv2d(x, KERNEL, padding=1), "convolution convolution_input", (3, 5, 6)),
+    "transposed": (lambda x: F.conv_transpose2d(x, PLANES), "convolution_input convolution", (3, 5, 6)),
+    "line": (lambda x: F.conv1d(x, FLAT, stride=2), "convolution convolution_input", (3, 9)),
     "max pooling": (lambda x: F.max_pool2d(x, 2), "window_max window_argmax window_place", (3, 4, 6)),
     "unfold": (lambda x: F.unfold(x, (2, 2)), "unfold fold", (2, 4, 4)),
     "attention": (lambda x: F.scaled_dot_product_attention(x, x * 2, x), "attention attention_gradients", (2, 5, 4)),

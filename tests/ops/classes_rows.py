@@ -73,10 +73,10 @@ def cross_entropy(x, target, dim, ignore):
 def cross_entropy_slope(x, target, dim, ignore):
     probabilities = np.exp(x) / np.exp(x).sum(axis=dim, keepdims=True)
     ones = np.ones(target.shape, x.dtype)
-    return shares(x, target, dim, ignore) * (probabilities - place(ones, target, x.shape, dim, ignore))
+    return target_weights(x, target, dim, ignore) * (probabilities - place(ones, target, x.shape, dim, ignore))
 
 
-def shares(x, target, dim, ignore):
+def target_weights(x, target, dim, ignore):
     kept = target != ignore
     return np.expand_dims(kept / kept.sum(), dim).astype(x.dtype)
 
@@ -91,5 +91,5 @@ ROWS = [
     Row(classes.place, place, samples=values, order=2, dtypes=FLOATS, integers=False),
     Row(classes.cross_entropy, cross_entropy, samples=filled, dtypes=FLOATS, integers=False, errors=OUTSIDE),
     Row(classes.cross_entropy_slope, cross_entropy_slope, samples=filled, dtypes=FLOATS, integers=False),
-    Row(classes.shares, shares, samples=filled, dtypes=FLOATS, integers=False),
+    Row(classes.target_weights, target_weights, samples=filled, dtypes=FLOATS, integers=False),
 ]

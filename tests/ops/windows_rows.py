@@ -213,8 +213,8 @@ ROWS = [
     Row(ranges.range_sum, range_sum, params=RANGES, shapes=[((2, 6, 3),)], **options),
     Row(convolution.convolution, convolve, samples=tensors("x", "weight"), **options),
     Row(convolution.convolution, convolve, samples=tensors("x", "weight", "bias of y"), name="with bias", **options),
-    Row(convolution.convolution_spread, spread, samples=tensors("y", "weight"), **options),
-    Row(convolution.convolution_spread, spread, samples=tensors("y", "weight", "bias of x"), name="spread with bias",
+    Row(convolution.convolution_input, spread, samples=tensors("y", "weight"), **options),
+    Row(convolution.convolution_input, spread, samples=tensors("y", "weight", "bias of x"), name="spread with bias",
         **options),
     Row(convolution.convolution_weight, weigh, samples=tensors("x", "y"), dtypes=FLOATS[:2], **options),
 ]  # fmt: skip

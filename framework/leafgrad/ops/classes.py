@@ -109,7 +109,7 @@ def cross_entropy(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any
 
 
 @op("any_dtype", "nondifferentiable")
-def shares(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
+def target_weights(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
     """1 over the count of targets that are not ``ignore``, 0 for the others, be they all. (n, c, ...) -> (n, 1, ...)"""
     kept = target != ignore
     return xp.expand_dims(kept / xp.maximum(kept.sum(), 1), dim).astype(x.dtype)
@@ -121,12 +121,12 @@ def cross_entropy_slope(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) 
     _, key = _key(xp, x.shape, target, dim, ignore)
     out = softmax.forward(xp, x, dim=dim)
     out[key] -= 1
-    out *= shares.forward(xp, x, target, dim=dim, ignore=ignore)
+    out *= target_weights.forward(xp, x, target, dim=dim, ignore=ignore)
     return out
 
 
 def _softmax_rule(g: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
-    s, h = softmax(x, dim=dim), g * shares(x, target, dim=dim, ignore=ignore)
+    s, h = softmax(x, dim=dim), g * target_weights(x, target, dim=dim, ignore=ignore)
     return s * (h - sum(s * h, dim=(dim,), keepdim=True))
 
 
@@ -139,7 +139,7 @@ def _loss_shape(x: Any, target: Any, *, dim: int) -> Any:
     return () if x.floating and _classless(x, dim) == target.shape else None
 
 
-@shares.shape
+@target_weights.shape
 def _shares_shape(x: Any, target: Any, *, dim: int) -> Any:
     return (*x.shape[:dim], 1, *x.shape[dim + 1 :]) if x.floating and _classless(x, dim) == target.shape else None
 
@@ -192,7 +192,7 @@ def _counts(call: Any, target: Any) -> tuple[Any, Any]:
     return kept, sum(kept, dim=tuple(range(1, len(target.shape))), keepdim=True)
 
 
-@shares.batched
+@target_weights.batched
 def _shares_batched(call: Any) -> Any:
     target, dim = call.front(1), call.params["dim"] + 1
     kept, count = _counts(call, target)

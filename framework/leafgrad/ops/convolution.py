@@ -3,7 +3,7 @@
 For windows q over x, places k in the kernel, and r the element that window q has at k:
 
     convolution         y[n, o, q] = sum over c, k of weight[o, c, k] x[n, c, r]
-    convolution_spread  x[n, c, r] = sum over o, q, k of weight[o, c, k] y[n, o, q]
+    convolution_input  x[n, c, r] = sum over o, q, k of weight[o, c, k] y[n, o, q]
     convolution_weight  weight[o, c, k] = sum over n, q of y[n, o, q] x[n, c, r]
 
 All come down to products with the matrix of all windows: rows (c, k), columns (q, n). It is made in blocks that stay
@@ -114,14 +114,14 @@ def convolution(xp: Any, x: Any, weight: Any, bias: Any = None, *, windows: Wind
 
 
 @op
-def convolution_spread(xp: Any, y: Any, weight: Any, bias: Any = None, *, windows: Windows, groups: int) -> Any:
+def convolution_input(xp: Any, y: Any, weight: Any, bias: Any = None, *, windows: Windows, groups: int) -> Any:
     """Each kernel added in each window as often as y says, the gradient of a convolution and a layer of its own.
 
     (n, o, *size), (o, c / groups, *kernel), (c,) -> (n, c, *length)
     """
     if y.dtype == "float16":
         wide = (None if a is None else a.astype("float32") for a in (y, weight, bias))
-        return convolution_spread.forward(xp, *wide, windows=windows, groups=groups).astype("float16")
+        return convolution_input.forward(xp, *wide, windows=windows, groups=groups).astype("float16")
     channels = weight.shape[1] * groups
     out = xp.zeros((y.shape[0], channels, *windows.length), dtype=y.dtype)
     kernels = _grouped(weight, groups).swapaxes(1, 2)
@@ -163,17 +163,17 @@ def _bias_rule(g: Any) -> Any:
 
 
 convolution.vjp(
-    x=lambda g, weight, *, windows, groups: convolution_spread(g, weight, windows=windows, groups=groups),
+    x=lambda g, weight, *, windows, groups: convolution_input(g, weight, windows=windows, groups=groups),
     weight=lambda g, x, *, windows, groups: convolution_weight(x, g, windows=windows, groups=groups),
     bias=_bias_rule,
 )
-convolution_spread.vjp(
+convolution_input.vjp(
     y=lambda g, weight, *, windows, groups: convolution(g, weight, windows=windows, groups=groups),
     weight=lambda g, y, *, windows, groups: convolution_weight(g, y, windows=windows, groups=groups),
     bias=_bias_rule,
 )
 convolution_weight.vjp(
-    x=lambda g, y, *, windows, groups: convolution_spread(y, g, windows=windows, groups=groups),
+    x=lambda g, y, *, windows, groups: convolution_input(y, g, windows=windows, groups=groups),
     y=lambda g, x, *, windows, groups: convolution(x, g, windows=windows, groups=groups),
 )
 
@@ -184,7 +184,7 @@ def _convolution_shape(x: Any, weight: Any, bias: Any, *, windows: Windows, grou
     return (x.shape[0], weight.shape[0], *windows.size) if fits and x.floating else None
 
 
-@convolution_spread.shape
+@convolution_input.shape
 def _spread_shape(y: Any, weight: Any, bias: Any, *, windows: Windows, groups: int) -> Any:
     return (y.shape[0], weight.shape[1] * groups, *windows.length) if y.floating else None
 
@@ -200,12 +200,12 @@ def _narrow(call: Any) -> bool:
 
 
 convolution.chunk(lambda call: call.on(0, 0) if _narrow(call) else None)
-convolution_spread.chunk(lambda call: call.on(0, 0) if _narrow(call) else None)
+convolution_input.chunk(lambda call: call.on(0, 0) if _narrow(call) else None)
 convolution_weight.chunk(lambda call: call.summed(0, 0) if _narrow(call) else None)
 convolution.lower("native", lambda c, e: c.convolution("gather", e.params["windows"], e.params["groups"]))
-convolution_spread.lower("native", lambda c, e: c.convolution("spread", e.params["windows"], e.params["groups"]))
+convolution_input.lower("native", lambda c, e: c.convolution("spread", e.params["windows"], e.params["groups"]))
 convolution_weight.lower("native", lambda c, e: c.convolution("taps", e.params["windows"], e.params["groups"]))
-convolution.label = convolution_spread.label = "ConvolutionBackward0"  # as PyTorch names their nodes
+convolution.label = convolution_input.label = "ConvolutionBackward0"  # as PyTorch names their nodes
 
 
 # ---- batches --------------------------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def _batched(call: Any) -> Any:
     (n, *_), weight = call.shape(0), call.shape(1)
     if not any(call.inside[1:]):
         return call.split(call.again(call.merged(call.args[0], 0), *call.args[1:]), 0, n)
-    spread = call.op is convolution_spread
+    spread = call.op is convolution_input
     channels, length = (weight[1] * groups, windows.length) if spread else (weight[0], windows.size)
     if not call.size:
         return new_full(call.front(0), shape=(0, n, channels, *length), value=0)
@@ -227,7 +227,7 @@ def _batched(call: Any) -> Any:
 
 
 convolution.batched(_batched)
-convolution_spread.batched(_batched)
+convolution_input.batched(_batched)
 
 
 @convolution_weight.batched

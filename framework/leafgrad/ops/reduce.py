@@ -26,7 +26,7 @@ def kept(shape: Shape, dim: Dims) -> Shape:
     return tuple([1 if i in gone else n for i, n in enumerate(shape)])
 
 
-def spread(g: Any, x_shape: Shape, dim: Dims) -> Any:
+def broadcast_back(g: Any, x_shape: Shape, dim: Dims) -> Any:
     """The gradient (or value) of a reduction, back in the shape of what was reduced."""
     return expand(reshape(g, shape=kept(x_shape, dim)), shape=x_shape)
 
@@ -65,7 +65,7 @@ def _sum(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
     return total(x, dim, keepdim) if x.dtype == "float16" else xp.add.reduce(x, axis=dim, keepdims=keepdim)
 
 
-sum.vjp(x=lambda g, x_shape, *, dim: spread(g, x_shape, dim))
+sum.vjp(x=lambda g, x_shape, *, dim: broadcast_back(g, x_shape, dim))
 sum.lower("native", lambda c, e: c.reduction("+", e.params["dim"]))
 sum.chunk(lambda call: call.reduced(additive=True))
 sum.lower("numpy", lambda writer, e: writer.total(e, dims(e.params["dim"], e.inputs[0].ndim)))
@@ -79,7 +79,7 @@ def mean(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
     return x.sum(axis=dim, keepdims=keepdim) / count(x.shape, dim)
 
 
-mean.vjp(x=lambda g, x_shape, *, dim: spread(g / count(x_shape, dim), x_shape, dim))
+mean.vjp(x=lambda g, x_shape, *, dim: broadcast_back(g / count(x_shape, dim), x_shape, dim))
 mean.lower("native", lambda c, e: c.reduction("+", e.params["dim"], mean=True))
 
 
@@ -102,7 +102,7 @@ def nansum(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
     return total(xp.where(x == x, x, 0), dim, keepdim)
 
 
-nansum.vjp(x=lambda g, x, x_shape, *, dim: where(x == x, spread(g, x_shape, dim), 0))
+nansum.vjp(x=lambda g, x, x_shape, *, dim: where(x == x, broadcast_back(g, x_shape, dim), 0))
 nansum.chunk(lambda call: call.reduced(additive=True))
 
 
@@ -122,7 +122,7 @@ def _prod_x(g: Any, x: Any, x_shape: Shape, *, dim: Dims) -> Any:
     before = shift(cumprod(rows, dim=at), dim=at, by=1, fill=1)
     after = shift(cumprod(rows, dim=at, reverse=True), dim=at, by=-1, fill=1)
     others = permute(reshape(before * after, shape=moved), dims=inverse(order))
-    return spread(g, x_shape, dim) * others
+    return broadcast_back(g, x_shape, dim) * others
 
 
 prod.vjp(x=_prod_x)
@@ -155,7 +155,7 @@ def var(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = Fa
 
 
 def _var_x(g: Any, x: Any, x_shape: Shape, *, dim: Dims, correction: float) -> Any:
-    return spread(g, x_shape, dim) * (2 * _deviation(x, x_shape, dim, correction))
+    return broadcast_back(g, x_shape, dim) * (2 * _deviation(x, x_shape, dim, correction))
 
 
 var.vjp(x=_var_x)
@@ -182,7 +182,7 @@ def std(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = Fa
 
 def _std_x(g: Any, out: Any, x: Any, x_shape: Shape, *, dim: Dims, correction: float) -> Any:
     scale = where(out == 0, 0, g / out)
-    return spread(scale, x_shape, dim) * _deviation(x, x_shape, dim, correction)
+    return broadcast_back(scale, x_shape, dim) * _deviation(x, x_shape, dim, correction)
 
 
 std.vjp(x=_std_x)
@@ -209,11 +209,11 @@ def _norm_x(g: Any, out: Any, x: Any, x_shape: Shape, *, p: float, dim: Dims) ->
     if p == 0:
         return None
     if p == 1:
-        return spread(g, x_shape, dim) * sign(x)
+        return broadcast_back(g, x_shape, dim) * sign(x)
     if p == 2:
-        return x * spread(where(out == 0, 0, g / out), x_shape, dim)
+        return x * broadcast_back(where(out == 0, 0, g / out), x_shape, dim)
     powers = where(x == 0, 0, sign(x) * pow(abs(x), p - 1))
-    return powers * spread(where(out == 0, 0, g * pow(out, 1 - p)), x_shape, dim)
+    return powers * broadcast_back(where(out == 0, 0, g * pow(out, 1 - p)), x_shape, dim)
 
 
 norm.vjp(x=_norm_x)
@@ -234,7 +234,7 @@ def logsumexp(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
 
 
 def _logsumexp_x(g: Any, out: Any, x: Any, x_shape: Shape, *, dim: Dims) -> Any:
-    return spread(g, x_shape, dim) * exp(x - spread(out, x_shape, dim))
+    return broadcast_back(g, x_shape, dim) * exp(x - broadcast_back(out, x_shape, dim))
 
 
 logsumexp.vjp(x=_logsumexp_x)
@@ -328,7 +328,7 @@ def amin(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
 
 def share(g: Any, out: Any, x: Any, x_shape: Shape, *, dim: Dims) -> Any:
     """g in equal parts to the elements of x that are ``out``; nan if ``out`` is, since no element is equal to it."""
-    mask = where(x == spread(out, x_shape, dim), new_full(g, shape=(), value=1), 0)
+    mask = where(x == broadcast_back(out, x_shape, dim), new_full(g, shape=(), value=1), 0)
     parts = sum(mask, dim=dim, keepdim=True)
     return reshape(g, shape=kept(x_shape, dim)) / parts * mask
 

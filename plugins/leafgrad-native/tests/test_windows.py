@@ -74,7 +74,7 @@ def convolutions(rng, w, rows, inputs, outputs, groups, dtype=leafgrad.float64, 
         return (
             convolution.convolution(x, weight, bias, windows=w, groups=groups),
             convolution.convolution(x, weight, windows=w, groups=groups),
-            convolution.convolution_spread(y, weight, other, windows=w, groups=groups),
+            convolution.convolution_input(y, weight, other, windows=w, groups=groups),
             convolution.convolution_weight(x, y, windows=w, groups=groups),
         )
 
@@ -98,7 +98,7 @@ SHAPES = {
 def test_convolutions(shape, rows):
     step, given = convolutions(np.random.default_rng(0), SHAPES[shape], rows, 3, 7, 1, leafgrad.float32)
     found = check(step, *given)
-    names = ["convolution", "convolution", "convolution_spread", "convolution_weight"]
+    names = ["convolution", "convolution", "convolution_input", "convolution_weight"]
     assert sorted(found) == [(name, rows == ROWS[1]) for name in names]
 
 
@@ -164,11 +164,11 @@ def test_weights_that_are_not_finite_meet_no_zeros_around_an_image(rows):
     rng = np.random.default_rng(7)
     w = over((5, 3, 1, 1, 1), (6, 3, 2, 1, 1))
     y, weight = numbers(rng, (rows, 3, *w.size)), numbers(rng, (3, 2, 3, 3))
-    c = leafgrad.compile(lambda y, v: convolution.convolution_spread(y, v, windows=w, groups=1), executor="native")
+    c = leafgrad.compile(lambda y, v: convolution.convolution_input(y, v, windows=w, groups=1), executor="native")
     for number in (1.0, float("inf"), float("nan"), 2.0):
         weight[1, 0, 0, 2] = number
         c(y, weight)
-        want = convolution.convolution_spread(y, weight, windows=w, groups=1).numpy()
+        want = convolution.convolution_input(y, weight, windows=w, groups=1).numpy()
         np.testing.assert_allclose(c(y, weight).numpy(), want, rtol=1e-9, atol=1e-11)
 
 
@@ -272,7 +272,7 @@ def test_two_derivatives(stride, padding, groups, rows):
         return out.detach(), *(g.detach() for g in first), *second
 
     names = {name for name, _ in check(step, x, weight, bias)}
-    assert names >= {"convolution", "convolution_spread", "convolution_weight", "window_argmax"}
+    assert names >= {"convolution", "convolution_input", "convolution_weight", "window_argmax"}
 
 
 @pytest.mark.parametrize("normalized", [False, True])

@@ -184,7 +184,7 @@ def _transposed(
             f"({_by(length)}). Output size is too small"
         )
     windows = Windows(length, kernel, step, before, apart, size)
-    out: Tensor = ops.convolution_spread(x, weight, *_given(bias), windows=windows, groups=groups)
+    out: Tensor = ops.convolution_input(x, weight, *_given(bias), windows=windows, groups=groups)
     return out if had_batch else out.squeeze(0)
 
 
