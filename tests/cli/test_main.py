@@ -157,9 +157,9 @@ def test_as_torch(script):
         """
     done = script(code, options=["--as-torch"])
     assert done.stdout == "tensor([3., 3.]) tensor([0.], dtype=torch.float64) True\n", done.stderr
-    done = script("import torch.jit", options=["--as-torch"])
+    done = script("import torch.nothing", options=["--as-torch"])
     assert done.stderr.endswith(
-        "ModuleNotFoundError: leafgrad, which stands in for PyTorch here, does not provide torch.jit\n"
+        "ModuleNotFoundError: leafgrad, which stands in for PyTorch here, does not provide torch.nothing\n"
     )
 
 

@@ -79,7 +79,7 @@ def package(tmp_path_factory):
     module = importlib.import_module("leafgrad_rows")
     plugins.register(module, "rows")
     yield module
-    for name in module.row_softmax.methods:
+    for name in (*module.row_softmax.methods, *module.last_softmax.methods):
         del DECLARED[name]
         delattr(Methods, name)
     sys.path.remove(str(folder))

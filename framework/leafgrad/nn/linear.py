@@ -9,6 +9,7 @@ from leafgrad.nn import init
 from leafgrad.nn.functional import bilinear, linear
 from leafgrad.nn.module import Module
 from leafgrad.nn.parameter import Parameter
+from leafgrad.ops import messages
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import empty
 from leafgrad.tensor.tensor import Tensor
@@ -142,7 +143,8 @@ class Unflatten(Module):
     def __init__(self, dim: int, unflattened_size: tuple[int, ...]) -> None:
         super().__init__()
         if not isinstance(unflattened_size, (tuple, list)) or not all(isinstance(n, int) for n in unflattened_size):
-            raise TypeError(f"unflattened_size must be tuple of ints, but found {unflattened_size!r}")
+            found = messages.describe(unflattened_size)
+            raise TypeError(f"unflattened_size must be tuple of ints, but found {found}")
         self.dim = dim
         self.unflattened_size = unflattened_size
 

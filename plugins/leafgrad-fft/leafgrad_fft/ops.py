@@ -17,6 +17,10 @@ TRANSPOSED: Final = {"backward": "forward", "ortho": "ortho", "forward": "backwa
 
 def as_complex(xp: Any, x: Any) -> Any:
     """Pairs as complex numbers; float16 as complex64. (..., 2) -> (...)"""
+    if x.shape[-1:] != (2,):
+        raise ValueError(
+            f"expected pairs, real and imaginary parts, in a last dimension of size 2, got shape {x.shape}"
+        )
     x = x.astype("float32") if x.dtype == "float16" else x
     return xp.ascontiguousarray(x).view("complex64" if x.dtype == "float32" else "complex128")[..., 0]
 

@@ -146,7 +146,8 @@ def in_parts(subject: Subject, sample: Sample, function: Function, given: list[A
     graph = optimize(trace(function, *given))
     sources: list[Any] = list(graph.inputs.values())
     known = [host((s.tensor if isinstance(s, Captured) else given[s.index]).detach()) for s in sources]
-    for k, (r, w) in enumerate(zip(NumpyProgram(graph, rows=PART)(known), want, strict=True)):
+    results = NumpyProgram(graph, rows=PART)(known)[: len(want)]  # behind them, what a backward pass would need
+    for k, (r, w) in enumerate(zip(results, want, strict=True)):
         agree(subject, sample, host(r), w, f"{PART} of {ROWS} rows at a time, result {k}")
 
 
