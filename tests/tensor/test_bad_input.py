@@ -113,6 +113,7 @@ WRONG_SELF = "0-d,1-d,4-d,another shape,bool tensor,int tensor,float16,another d
 
 # What a parameter of this name is given while another one is wrong; any other is a matrix.
 GOOD = {
+    "unflattened_size": lambda: (3, 1),
     **dict.fromkeys("dim dim0 start diagonal offset shifts low mean min".split(), lambda: 0),
     **dict.fromkeys("dim1 length max num_heads nhead num_layers".split(), lambda: 1),
     **dict.fromkeys("in_channels out_channels kernel_size padding groups upscale_factor".split(), lambda: 2),
