@@ -40,7 +40,7 @@ def stub() -> str:
     import_module("leafgrad")  # which attaches the methods
     imports: Imports = defaultdict(set, {"collections.abc": {"Callable"}, "typing": {"Any", "TypeVar"}})
     blocks = []
-    attached = vars(Methods)
+    attached = {name: value for name, value in vars(Methods).items() if name not in methods.DECLARED}
     for name, value in sorted(attached.items()):
         if isinstance(value, property):
             getter: Any = value.fget
