@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ import pytest
 
 import leafgrad
 from leafgrad import nn, optim
+from leafgrad.compile.watch import Watch, watching
 
 THREADS = 4
 
@@ -230,3 +232,25 @@ def test_compiled_training_in_many_threads():
         results = [future.result(timeout=60) for future in futures]
     for ours, theirs in zip(results, expected, strict=True):
         assert all(leafgrad.allclose(a, b, rtol=1e-3, atol=1e-5) for a, b in zip(ours, theirs, strict=True))
+
+
+def test_the_collector_stays_off_while_any_thread_is_watched():
+    """Its callbacks, in the thread that is still watched, would count as what the function does."""
+    inside, leave = threading.Event(), threading.Event()
+
+    def other():
+        with watching(Watch()):
+            inside.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=other)
+    with watching(Watch()):
+        thread.start()
+        assert inside.wait(10)
+    assert not gc.isenabled()
+    with watching(Watch()):
+        pass
+    assert not gc.isenabled()
+    leave.set()
+    thread.join()
+    assert gc.isenabled()

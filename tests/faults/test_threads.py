@@ -7,7 +7,6 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 
 import leafgrad as lg
@@ -59,11 +58,8 @@ def test_each_trains_as_it_would_alone(count, tried):
                 found = [future.result(timeout=120) for future in [pool.submit(job.run) for job in jobs]]
         finally:
             sys.setswitchinterval(before)
-        for (losses, weights), (alone, alone_weights) in zip(found, expected, strict=True):
-            assert losses == pytest.approx(alone, rel=1e-4)
-            for a, b in zip(weights, alone_weights, strict=True):
-                np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
-    tried("eight threads that train, half of them compiled", THREADS * count, "the numbers of each as if it were alone")
+        assert found == expected
+    tried("eight threads that train, half of them compiled", THREADS * count, "the bits of each as if it were alone")
 
 
 def test_gradients_of_a_shared_model(tried):

@@ -14,6 +14,7 @@ from typing import Any
 from leafgrad.backends import BACKENDS
 from leafgrad.compile import pure
 from leafgrad.compile.graph import Line
+from leafgrad.compile.locks import Lock
 from leafgrad.ops import messages
 
 Codes = dict[types.CodeType, dict[str, Any]]  # executed code, with its globals
@@ -113,11 +114,48 @@ def unwatched() -> Iterator[None]:
         sys.setprofile(note)
 
 
+class Collector:
+    """Keeps Python's garbage collector off while any thread is watched: it is one for all of them."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.forget()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.forked)
+
+    def forget(self) -> None:
+        self.watched = 0
+        self.enabled = False  # whether it was on before
+
+    def forked(self) -> None:
+        """In a child only the thread that forked goes on; what others kept off is on again."""
+        if self.watched and self.enabled:
+            gc.enable()
+        self.forget()
+
+    def off(self) -> None:
+        """A thread begins to be watched."""
+        with self.lock.held:
+            if not self.watched:
+                self.enabled = gc.isenabled()
+                gc.disable()
+            self.watched += 1
+
+    def on(self) -> None:
+        """It ends."""
+        with self.lock.held:
+            self.watched = max(0, self.watched - 1)
+            if not self.watched and self.enabled:
+                gc.enable()
+
+
+COLLECTOR = Collector()
+
+
 @contextmanager
 def watching(watch: Watch) -> Iterator[None]:
     """Note what this thread executes."""
-    collecting = gc.isenabled()
-    gc.disable()  # callbacks of the collector are no part of the function
+    COLLECTOR.off()  # its callbacks are no part of the function
     before: Any = sys.getprofile()
     note = watch.note
     sys.setprofile(note)
@@ -130,7 +168,6 @@ def watching(watch: Watch) -> Iterator[None]:
         else:  # cProfile's own object
             sys.setprofile(None)
             before.enable()
-        if collecting:
-            gc.enable()
+        COLLECTOR.on()
         if not undisturbed:
             watch.open.append(("changes sys.setprofile", Line("", 0)))
