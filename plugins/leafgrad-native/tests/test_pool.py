@@ -148,7 +148,6 @@ for wait in (0, 0.1):  # workers spin; workers sleep
 """)
 
 
-@pytest.mark.slow  # the C library may hold a lock of its own in the child: once in some hundred forks
 @posix
 def test_a_fork_while_another_thread_is_in_the_pool(run):
     run("""
