@@ -151,22 +151,29 @@ for wait in (0, 0.1):  # workers spin; workers sleep
 @posix
 def test_a_fork_while_another_thread_is_in_the_pool(run):
     run("""
-stop = []
-def work():
-    while not stop:
-        pool.run(task, None, 4, 4)
+import ctypes
+task = ctypes.cast(ctypes.CDLL(None).labs, pool.Task)  # C alone: what a fork breaks in Python is not tried here
 pool.run(task, None, 1, 1)  # loads it: a child of a process that imports modules may wait for ever
-other = threading.Thread(target=work)
-other.start()
-children = []
-for _ in range(10):
-    child = os.fork()
-    if child == 0:
-        os._exit(not all(pool.run(task, None, 2, 2) == 2 for _ in range(5)))
-    children.append(child)
-stop.append(1)
-other.join()
-assert all(os.waitpid(child, 0)[1] == 0 for child in children)
+def work(times):
+    for _ in range(times):
+        pool.run(task, None, 4, 4)
+def forks(times):  # the first call of all, or a later one, is under way
+    other = threading.Thread(target=work, args=[times])
+    other.start()
+    children = []
+    for _ in range(4):
+        child = os.fork()
+        if child == 0:
+            os._exit(not all(pool.run(task, None, 2, 2) == 2 for _ in range(5)))
+        children.append(child)
+    failed = any([os.waitpid(child, 0)[1] for child in children])
+    other.join()
+    return failed
+for trial in range(60):
+    process = os.fork()
+    if process == 0:
+        os._exit(forks(1 + trial % 3 * 100))
+    assert os.waitpid(process, 0)[1] == 0
 """)
 
 

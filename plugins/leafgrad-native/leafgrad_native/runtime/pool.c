@@ -212,6 +212,9 @@ static void lg_forget(void) { /* in a forked child: there are no workers, and no
     pool.ready = pool.workers = 0;
 }
 
+/* As the library is loaded: a fork may come while the first call of all, with the lock of Python given up, is here */
+__attribute__((constructor)) static void lg_watch_forks(void) { pthread_atfork(NULL, NULL, lg_forget); }
+
 static int lg_start(int number) { /* signals are for the threads that were there before */
     pthread_t thread;
     sigset_t all, before;
@@ -226,10 +229,6 @@ static int lg_start(int number) { /* signals are for the threads that were there
 /* As many workers as asked for, or as the system grants */
 static int lg_grow(int workers) {
     if (!pool.ready) {
-#ifndef _WIN32
-        static int registered;
-        if (!registered) registered = !pthread_atfork(NULL, NULL, lg_forget);
-#endif
         lg_gate_init(&pool.done);
         pool.ready = 1;
     }
