@@ -169,10 +169,10 @@ def forks(times):  # the first call of all, or a later one, is under way
     failed = any([os.waitpid(child, 0)[1] for child in children])
     other.join()
     return failed
-for trial in range(60):
+for trial in range(200):
     process = os.fork()
     if process == 0:
-        os._exit(forks(1 + trial % 3 * 100))
+        os._exit(forks(100 if trial % 10 == 0 else 1))
     assert os.waitpid(process, 0)[1] == 0
 """)
 
