@@ -1,5 +1,6 @@
 """Array libraries behind one contract. This is the only room that names one."""
 
+from leafgrad.backends.communicator import Communicator
 from leafgrad.backends.contract import BACKENDS, Backend, Generator, backend_of, backend_of_type, by_device_type
 from leafgrad.backends.numpy import NumpyBackend
 from leafgrad.plugins import BackendSpec
@@ -8,6 +9,7 @@ __all__ = [
     "BACKENDS",
     "Backend",
     "BackendSpec",
+    "Communicator",
     "Generator",
     "NumpyBackend",
     "backend_of",
