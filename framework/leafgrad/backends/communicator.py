@@ -33,6 +33,15 @@ class Communicator(ABC):
         """All processes' arrays, stacked in their order: (...) -> (processes, ...)."""
 
 
+def is_same(peers: Any, key: int) -> bool:
+    """Whether all processes give one integer; ``peers`` is an ``mpi4py.MPI.Comm``."""
+    from mpi4py import MPI
+
+    ends = np.array([key, -key])  # the least of all, and minus the largest
+    peers.Allreduce(MPI.IN_PLACE, ends, op=MPI.MIN)
+    return bool(ends[0] == -ends[1])
+
+
 class HostCommunicator(Communicator):
     """NumPy's arrays, by MPI. float16 is summed in float32 and rounded once."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.distributed import functional
-from leafgrad.distributed.group import world
+from leafgrad.distributed.group import is_initialized, world
 from leafgrad.distributed.reduce_op import ReduceOp
 from leafgrad.ops.flat import pack, unpack
 from leafgrad.tensor.tensor import Tensor
@@ -42,6 +42,15 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor) -> None:
 def barrier() -> None:
     """Wait until all processes are here."""
     world().agree("barrier()")
+
+
+def most(number: int) -> int:
+    """The largest of all processes' numbers; the number itself where there is no process group."""
+    if not is_initialized() or world().size == 1:
+        return number
+    world().agree("most()")
+    found: int = max(world().peers.allgather(number))
+    return found
 
 
 def all_gather_object(object_list: list[Any], obj: Any) -> None:

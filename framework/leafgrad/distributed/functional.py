@@ -22,6 +22,7 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM) -> Tensor:
         RuntimeError: the processes came to different collectives, or with different shapes or dtypes.
         ValueError: there is no process group.
     """
+    world()
     op = ReduceOp(op)
     if op is ReduceOp.AVG and not tensor.dtype.is_floating_point:
         raise ValueError(f"all_reduce: op: expected SUM for integers, which have no mean, got AVG of {tensor.dtype}")
@@ -41,6 +42,7 @@ def broadcast(tensor: Tensor, src: int = 0) -> Tensor:
 
 def all_gather(tensor: Tensor) -> Tensor:
     """The tensors of all processes, stacked. (...) -> (processes, ...). Raises: as `all_reduce`."""
+    world()
     found: Tensor = ops.all_stacked(tensor)
     return found
 
