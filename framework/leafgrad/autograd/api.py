@@ -92,7 +92,7 @@ def deliver(found: list[tuple[Leaf, Any]], taken: set[int], recorded: bool) -> N
                     check_nothing(function(owner))
                 for function in list(hooks.after.values()):
                     function((), node_hooks.shown((g,), recorded))
-            settled |= {function: None for function in hooks.settled.values()}
+            settled |= dict.fromkeys(hooks.settled.values())
     for function in settled:
         function()
 

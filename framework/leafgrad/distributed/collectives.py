@@ -31,7 +31,10 @@ def broadcast(tensor: Tensor, src: int = 0) -> None:
 
 
 def all_gather(tensor_list: list[Tensor], tensor: Tensor) -> None:
-    """Put process i's ``tensor`` into ``tensor_list[i]``. Raises: as `all_reduce`; ValueError: a list of other length."""
+    """Put process i's ``tensor`` into ``tensor_list[i]``.
+
+    Raises: as `all_reduce`; ValueError: a list of other length.
+    """
     if len(tensor_list) != world().size:
         raise ValueError(f"all_gather: tensor_list: expected {world().size} tensors, got {len(tensor_list)}")
     with modes.no_grad():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from leafgrad import backends
 from leafgrad.distributed.group import world
 from leafgrad.ops.define import op
 from leafgrad.ops.shape import part

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -38,9 +37,7 @@ class DistributedDataParallel(Module):
             requires grad. In backward: a pass left out a parameter; the processes came to different collectives.
     """
 
-    def __init__(
-        self, module: Module, *, broadcast_buffers: bool = True, find_unused_parameters: bool = False
-    ) -> None:
+    def __init__(self, module: Module, *, broadcast_buffers: bool = True, find_unused_parameters: bool = False) -> None:
         super().__init__()
         world()
         self.module, self.broadcast_buffers = module, broadcast_buffers
@@ -49,10 +46,9 @@ class DistributedDataParallel(Module):
         if not self._kinds:
             raise RuntimeError("DistributedDataParallel: module: expected parameters that require a gradient, got none")
         broadcast_parameters([*module.parameters(), *module.buffers()])
-        settled = Settled(self)
         for kind in self._kinds:
             for p in kind:
-                p._register_settled_hook(settled)
+                p._register_settled_hook(self._average)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """``module(*inputs, **kwargs)``."""
@@ -71,6 +67,8 @@ class DistributedDataParallel(Module):
 
     def _average(self) -> None:
         """Replace the gradients of all parameters by their means over the processes."""
+        if not self.require_backward_grad_sync:
+            return
         with modes.no_grad():
             for kind in self._kinds:
                 missing = [p.grad is None for p in kind]
@@ -90,15 +88,3 @@ class DistributedDataParallel(Module):
     def _unused(self, kind: list[Tensor]) -> str:
         names = {id(p): name for name, p in self.module.named_parameters()}
         return ", ".join(names[id(p)] for p in kind if p.grad is None)
-
-
-class Settled:
-    """Averages gradients, for parameters that may live longer than what they were wrapped in."""
-
-    def __init__(self, wrapper: DistributedDataParallel) -> None:
-        self.wrapper = weakref.ref(wrapper)
-
-    def __call__(self) -> None:
-        wrapper = self.wrapper()
-        if wrapper is not None and wrapper.require_backward_grad_sync:
-            wrapper._average()

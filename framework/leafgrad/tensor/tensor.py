@@ -257,7 +257,7 @@ class Tensor(Operators, Methods, TensorBase):
         return RemovableHandle(hooks.accumulated, hook)
 
     def _register_settled_hook(self, hook: Callable[[], None]) -> Any:
-        """Call ``hook()`` once after each backward pass that added to the ``.grad`` of this leaf and others that have it.
+        """Call ``hook()`` once after each backward pass that added to the ``.grad`` of leaves that have it.
 
         Returns:
             A handle whose ``remove()`` takes the hook away.

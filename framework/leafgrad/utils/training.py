@@ -152,12 +152,7 @@ class Training:
             own = generators[0]
             generators = [None] * self._ranks
             all_gather_object(generators, own)
-        return {
-            "parts": parts,
-            "generators": generators,
-            "done": self.done,
-            "setup": self.setup,
-        }
+        return {"parts": parts, "generators": generators, "done": self.done, "setup": self.setup}
 
     def _found(self) -> dict[str, Any]:
         found: dict[str, Any] = self.checkpoints.latest()
