@@ -10,6 +10,8 @@ import textwrap
 
 import pytest
 
+from leafgrad.distributed import launcher
+
 
 @pytest.fixture(params=["leafgrad", *(["torch"] if importlib.util.find_spec("torch") else [])])
 def t(request):
@@ -29,10 +31,20 @@ rank, size = dist.get_rank(), dist.get_world_size()
 """
 
 
-@pytest.fixture
-def ranks(tmp_path):
-    """Runs code on some ranks: (exit status, stdout, stderr). Everything else than ``status`` fails the test."""
+@pytest.fixture(scope="session")
+def mpi():
+    """An MPI that can start processes here."""
     pytest.importorskip("mpi4py")
+    try:
+        command = [launcher.mpiexec(), "-n", "2", sys.executable, "-c", "from mpi4py import MPI"]
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+    except (ImportError, OSError, subprocess.SubprocessError) as error:
+        pytest.skip(f"no processes can be started by MPI: {error}")
+
+
+@pytest.fixture
+def ranks(tmp_path, mpi):
+    """Runs code on some ranks: (exit status, stdout, stderr). Every status but ``status`` fails the test."""
 
     def run(code, count=2, status=0, **environment):
         script = tmp_path / "script.py"

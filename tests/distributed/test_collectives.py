@@ -61,7 +61,7 @@ def test_gradients_are_those_of_the_sum_over_all_ranks(ranks):
     f = dist.functional
     cases = {
         "sum": (lambda x: f.all_reduce(x * x), lambda X: (X * X).sum(0, keepdim=True).expand(size, 3)),
-        "avg": (lambda x: f.all_reduce(x.sin(), dist.ReduceOp.AVG), lambda X: X.sin().mean(0, keepdim=True).expand(size, 3)),
+        "avg": (lambda x: f.all_reduce(x.sin(), dist.ReduceOp.AVG), lambda X: X.sin().mean(0).expand(size, 3)),
         "broadcast": (lambda x: f.broadcast(x * x, 1), lambda X: (X[1] * X[1]).expand(size, 3)),
         "gather": (lambda x: f.all_gather(x * x).prod(0), lambda X: (X * X).prod(0).expand(size, 3)),
         "twice": (lambda x: f.all_reduce(f.all_reduce(x) * x), lambda X: (X.sum(0) * X).sum(0).expand(size, 3)),

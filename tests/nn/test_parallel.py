@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 SETTING = """
     def layers(norm=False):
         middle = [nn.BatchNorm1d(6)] if norm else []
@@ -61,6 +63,10 @@ STEPS = """
 
 def test_as_one_process_with_the_whole_batch(ranks):
     assert ranks(SETTING + STEPS).stdout.count("right") == 2
+
+
+@pytest.mark.slow
+def test_on_three_ranks(ranks):
     assert ranks(SETTING + STEPS, 3).stdout.count("right") == 3
 
 

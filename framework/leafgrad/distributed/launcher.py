@@ -36,7 +36,7 @@ def run(command: Sequence[str], ranks: int) -> int:
         status = process.wait()
         if said.get("how"):
             print(f"leafgrad run: {named(said, Path(folder), ranks)}; all ranks are stopped", file=sys.stderr)
-    return status if status < 128 else 1
+    return status
 
 
 def mpiexec() -> str:
