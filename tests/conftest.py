@@ -1,13 +1,59 @@
-"""What tests of semantics run on: leafgrad, and PyTorch."""
+"""What tests of semantics run on: leafgrad, and PyTorch; and programs in several processes."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
+import sys
+import textwrap
 
 import pytest
+
+from leafgrad.distributed import launcher
 
 
 @pytest.fixture(params=["leafgrad", *(["torch"] if importlib.util.find_spec("torch") else [])])
 def t(request):
     """leafgrad, and PyTorch where it is installed: a test of semantics that both share runs on both."""
     return importlib.import_module(request.param)
+
+
+START = """
+import sys
+import leafgrad as lg
+import leafgrad.distributed as dist
+from leafgrad import nn
+from leafgrad.nn.parallel import DistributedDataParallel
+
+dist.init_process_group()
+rank, size = dist.get_rank(), dist.get_world_size()
+"""
+
+
+@pytest.fixture(scope="session")
+def mpi():
+    """An MPI that can start processes here."""
+    pytest.importorskip("mpi4py")
+    try:
+        command = [launcher.mpiexec(), "-n", "2", sys.executable, "-c", "from mpi4py import MPI"]
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+    except (ImportError, OSError, subprocess.SubprocessError) as error:
+        pytest.skip(f"no processes can be started by MPI: {error}")
+
+
+@pytest.fixture
+def ranks(tmp_path, mpi):
+    """Runs code on some ranks: (exit status, stdout, stderr). Every status but ``status`` fails the test."""
+
+    def run(code, count=2, status=0, **environment):
+        script = tmp_path / "script.py"
+        script.write_text(START + textwrap.dedent(code))
+        command = [sys.executable, "-m", "leafgrad", "run", "--ranks", str(count), str(script)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, cwd=tmp_path, env={**os.environ, **environment}
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        return done
+
+    return run

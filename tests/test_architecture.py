@@ -34,9 +34,10 @@ ROOMS = {
     "special": "ops tensor",
     "random": "tensor",
     "distributions": "errors dtypes modes devices ops tensor autograd",
-    "nn": "errors dtypes modes devices ops tensor autograd",
+    "distributed": "errors dtypes modes backends devices ops tensor autograd",
+    "nn": "errors dtypes modes devices ops tensor autograd distributed",
     "optim": "errors dtypes modes devices ops tensor autograd nn",
-    "utils": "errors dtypes modes devices ops tensor autograd",
+    "utils": "errors dtypes modes devices ops tensor autograd distributed",
     "compile": "errors dtypes modes plugins backends devices ops tensor autograd",
 }
 # These and leafgrad/__init__.py stand on top: they may import anything, and no room may import them.

@@ -102,6 +102,7 @@ _take_out(globals())
 if _TYPE_CHECKING:
     from leafgrad import (
         compat as compat,
+        distributed as distributed,
         distributions as distributions,
         func as func,
         nn as nn,
@@ -111,7 +112,7 @@ if _TYPE_CHECKING:
     from leafgrad.func import vmap as vmap
     from leafgrad.nn.functional import cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance
 else:
-    _LATER = ("compat", "distributions", "func", "nn", "optim", "rules")
+    _LATER = ("compat", "distributed", "distributions", "func", "nn", "optim", "rules")
     _OF_NN = ("cosine_similarity", "pairwise_distance")
 
     def __getattr__(name: str) -> object:

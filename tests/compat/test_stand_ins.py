@@ -125,8 +125,7 @@ def test_decorators_with_arguments(torch):
         ("torch.jit.trace(len, (1,))", "leafgrad.compile"),
         ("torch.jit.load('a.pt')", "state_dict"),
         ("torch.fx.symbolic_trace(len)", "leafgrad.trace"),
-        ("torch.distributed.init_process_group('gloo')", "run one process"),
-        ("torch.nn.parallel.DistributedDataParallel(torch.nn.ReLU())", "one process"),
+        ("torch.distributed.reduce_scatter(1, 2)", "use all_reduce"),
         ("torch.nn.DataParallel(torch.nn.ReLU(), [0, 1])", "computes on one device, got 2 of them"),
         ("torch.onnx.export(1)", "safetensors"),
         ("torch.export.export(1)", "leafgrad.trace"),
@@ -147,9 +146,13 @@ def test_what_would_have_to_do_something(torch, call, message):
 
 
 def test_groups_that_are_not_there(torch):
-    for call in (torch.distributed.get_rank, torch.distributed.all_reduce, torch.distributed.barrier):
+    relu, dist, parallel = torch.nn.ReLU(), torch.distributed, torch.nn.parallel
+    calls = dist.get_rank, lambda: dist.all_reduce(torch.ones(1)), dist.barrier
+    for call in (*calls, lambda: parallel.DistributedDataParallel(relu)):
         with pytest.raises(ValueError, match="Default process group has not been initialized"):
             call()
+    with pytest.raises(ValueError, match="expected 'mpi', got 'gloo'"):
+        dist.init_process_group("gloo")
 
 
 def test_script_with_the_switch_of_pytorch(torch, monkeypatch):

@@ -74,6 +74,7 @@ def backward(
 
 def deliver(found: list[tuple[Leaf, Any]], taken: set[int], recorded: bool) -> None:
     """Put complete gradients into ``.grad``, each in memory of its own."""
+    settled: dict[Any, Any] = {}
     for leaf, g in found:
         if modes.get() & modes.BATCH:
             from leafgrad.batching.boundary import refuse_samples
@@ -91,6 +92,9 @@ def deliver(found: list[tuple[Leaf, Any]], taken: set[int], recorded: bool) -> N
                     check_nothing(function(owner))
                 for function in list(hooks.after.values()):
                     function((), node_hooks.shown((g,), recorded))
+            settled |= dict.fromkeys(hooks.settled.values())
+    for function in settled:
+        function()
 
 
 def check_nothing(returned: Any) -> None:

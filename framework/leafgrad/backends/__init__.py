@@ -1,5 +1,6 @@
 """Array libraries behind one contract. This is the only room that names one."""
 
+from leafgrad.backends.communicator import Communicator, is_same
 from leafgrad.backends.contract import BACKENDS, Backend, Generator, backend_of, backend_of_type, by_device_type
 from leafgrad.backends.numpy import NumpyBackend
 from leafgrad.plugins import BackendSpec
@@ -8,9 +9,11 @@ __all__ = [
     "BACKENDS",
     "Backend",
     "BackendSpec",
+    "Communicator",
     "Generator",
     "NumpyBackend",
     "backend_of",
     "backend_of_type",
     "by_device_type",
+    "is_same",
 ]

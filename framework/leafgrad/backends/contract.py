@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 from leafgrad import plugins
+from leafgrad.backends.communicator import Communicator
 from leafgrad.plugins import BackendSpec
 
 
@@ -145,6 +146,13 @@ class Backend(ABC):
     @abstractmethod
     def item(self, array: Any) -> bool | int | float | complex:
         """The Python scalar of an array of one element. Synchronises the device."""
+
+    def communicator(self, peers: Any, index: int = 0) -> Communicator:
+        """How processes combine arrays of device `index`. `peers`: an ``mpi4py.MPI.Comm``.
+
+        Raises RuntimeError if the backend has no way that keeps the arrays on their devices.
+        """
+        raise RuntimeError(f"device type {self.device_type!r}: backend {self.name!r} has no collectives; use the CPU")
 
     @abstractmethod
     def device_scope(self, index: int = 0) -> AbstractContextManager[Any]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from leafgrad.backends.communicator import Communicator
 from leafgrad.backends.contract import Backend, Generator
 from leafgrad.backends.numpy import check_range, checked_seed, checked_state, host_array
 
@@ -178,6 +179,9 @@ class CupyBackend(Backend):
         scalar: bool | int | float | complex = array.item()
         return scalar
 
+    def communicator(self, peers: Any, index: int = 0) -> Communicator:
+        return NcclCommunicator(peers, self._checked(index))
+
     def device_scope(self, index: int = 0) -> AbstractContextManager[Any]:
         scope: AbstractContextManager[Any] = cupy.cuda.Device(self._checked(index))
         return scope
@@ -186,6 +190,57 @@ class CupyBackend(Backend):
         if not 0 <= index < self._count:
             raise RuntimeError(f"expected a CUDA device from cuda:0 to cuda:{self._count - 1}, got cuda:{index}")
         return index
+
+
+class NcclCommunicator(Communicator):
+    """CuPy's arrays, by NCCL, in the order of the current stream. A GPU serves one process."""
+
+    def __init__(self, peers: Any, index: int) -> None:
+        from cupy.cuda import nccl
+
+        super().__init__(peers)
+        key = peers.bcast(nccl.get_unique_id() if peers.rank == 0 else None, root=0)
+        with cupy.cuda.Device(index):
+            self._nccl = nccl.NcclCommunicator(peers.size, key, peers.rank)
+
+    def all_reduce(self, array: Any, how: str) -> Any:
+        from cupy.cuda import nccl
+
+        own, found = cupy.ascontiguousarray(array), cupy.empty(array.shape, array.dtype)
+        op = {"sum": nccl.NCCL_SUM, "prod": nccl.NCCL_PROD, "min": nccl.NCCL_MIN, "max": nccl.NCCL_MAX}[how]
+        self._nccl.allReduce(own.data.ptr, found.data.ptr, own.size, self._type(own), op, self._stream())
+        return found
+
+    def broadcast(self, array: Any, src: int) -> Any:
+        from cupy.cuda import nccl
+
+        found = cupy.array(array, order="C")
+        self._nccl.bcast(found.data.ptr, found.nbytes, nccl.NCCL_UINT8, src, self._stream())
+        return found
+
+    def all_gather(self, array: Any) -> Any:
+        from cupy.cuda import nccl
+
+        own = cupy.ascontiguousarray(array)
+        found = cupy.empty((self.peers.size, *own.shape), own.dtype)
+        self._nccl.allGather(own.data.ptr, found.data.ptr, own.nbytes, nccl.NCCL_UINT8, self._stream())
+        return found
+
+    @staticmethod
+    def _type(array: Any) -> int:
+        from cupy.cuda import nccl
+
+        names = {"float16": "FLOAT16", "float32": "FLOAT32", "float64": "FLOAT64", "int8": "INT8", "uint8": "UINT8"}
+        names |= {"int32": "INT32", "int64": "INT64", "uint32": "UINT32", "uint64": "UINT64"}
+        if array.dtype.name not in names:
+            raise RuntimeError(f"expected a dtype that NCCL adds ({', '.join(names)}), got {array.dtype}")
+        kind: int = getattr(nccl, f"NCCL_{names[array.dtype.name]}")
+        return kind
+
+    @staticmethod
+    def _stream() -> int:
+        pointer: int = cupy.cuda.get_current_stream().ptr
+        return pointer
 
 
 def _count_devices() -> int:

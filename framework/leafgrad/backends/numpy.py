@@ -13,6 +13,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from leafgrad.backends.communicator import HostCommunicator
 from leafgrad.backends.contract import BACKENDS, Backend, Generator, register
 
 _GENERATORS: WeakSet[NumpyGenerator] = WeakSet()
@@ -195,6 +196,9 @@ class NumpyBackend(Backend):
     def item(self, array: Any) -> bool | int | float | complex:
         scalar: bool | int | float | complex = array.item()
         return scalar
+
+    def communicator(self, peers: Any, index: int = 0) -> HostCommunicator:
+        return HostCommunicator(peers)
 
     def device_scope(self, index: int = 0) -> AbstractContextManager[Any]:
         return nullcontext()

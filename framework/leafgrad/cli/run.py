@@ -17,6 +17,7 @@ PARSER = argparse.ArgumentParser(
     prog="leafgrad run", description="Run a Python script as `python SCRIPT ARGS...` does.", allow_abbrev=False
 )
 PARSER.add_argument("--as-torch", action="store_true", help="let `import torch` give leafgrad")
+PARSER.add_argument("--ranks", type=int, metavar="N", help="run N processes, which leafgrad.distributed joins")
 PARSER.add_argument("script", metavar="SCRIPT", help="a Python file")
 PARSER.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="what the script finds in sys.argv[1:]")
 
@@ -31,6 +32,8 @@ def main(argv: list[str]) -> int:
     except OSError as error:
         print(f"leafgrad run: can't open {options.script!r}: {error.strerror}", file=sys.stderr)
         return 2
+    if options.ranks is not None:
+        return launch(options)
     sys.argv = [options.script, *options.args]
     path = os.path.abspath(options.script)
     sys.path[0] = os.path.dirname(os.path.realpath(path))
@@ -41,6 +44,18 @@ def main(argv: list[str]) -> int:
         main.__spec__ = ModuleSpec("leafgrad.cli.again", None)
         os.environ[SCRIPT] = path
     return execute(source, main)
+
+
+def launch(options: argparse.Namespace) -> int:
+    """Run a script in several processes; returns the exit status."""
+    from leafgrad.distributed import launcher
+
+    again = ["run", *(["--as-torch"] if options.as_torch else []), options.script, *options.args]
+    try:
+        return launcher.run([sys.executable, "-m", "leafgrad", *again], options.ranks)
+    except (ImportError, ValueError, OSError) as error:
+        print(f"leafgrad run: --ranks: {error}", file=sys.stderr)
+        return 2
 
 
 def read(path: str) -> bytes:

@@ -88,7 +88,7 @@ class Guide:
         self.copies = copies
         self.steps = [step_of(e, weak) for e in self.events] + [END]
         self.made = {v for e in self.events if isinstance(e, Equation) for v in e.outputs}
-        self.draws = any("random" in e.op.traits for e in self.events if isinstance(e, Equation))
+        self.ordered = any(e.op.ordered for e in self.events if isinstance(e, Equation))
         self.next: list[Guide] = []
         self.seen = 0
         self.calls: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -104,7 +104,7 @@ class Guide:
         Args:
             written: inputs that stand for memory which is to be overwritten, with the values that come there.
         """
-        if not wanted and not self.draws:
+        if not wanted and not self.ordered:
             return {}
         with self.lock.held:
             self.seen += 1

@@ -48,8 +48,8 @@ class NumpyProgram:
         self.program: Program = emit(graph, self.schedule)
         self.loops = [s for s in self.schedule.stages if isinstance(s, Loop)]
         self.chunk = [self.model(loop, i) if rows is None else rows for i, loop in enumerate(self.loops)]
-        random = any("random" in e.op.traits for e in graph.equations)  # trying would draw numbers
-        self.tuned = not self.loops or random or rows is not None or os.environ.get("LEAFGRAD_TUNE") != "1"
+        ordered = any(e.op.ordered for e in graph.equations)  # not to be tried
+        self.tuned = not self.loops or ordered or rows is not None or os.environ.get("LEAFGRAD_TUNE") != "1"
         self.function: Callable[..., list[Any]] = self.program.compile(self.xp)
         self.scratch = self.allocate()
 

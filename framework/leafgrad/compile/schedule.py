@@ -135,14 +135,14 @@ class Scheduler:
         self.loops: dict[tuple[int, int], Loop] = {}
         self.wholes: dict[int, Whole] = {}
         self.unchunked: list[tuple[Equation, str]] = []
-        self.drawn = 0  # the rank of the last equation that draws random numbers: they are drawn in order
+        self.last = 0  # the rank of the last equation whose op is ordered
         self.waiting: dict[Value, Equation] = {}  # counted random numbers and what follows from them, so far unread
 
     def run(self) -> Schedule:
         for equation in self.graph.equations:
             if self.waits(equation):
                 self.waiting[equation.out] = equation
-                self.rank[equation.out] = max([self.rank[v] for v in equation.values], default=self.drawn)
+                self.rank[equation.out] = max([self.rank[v] for v in equation.values], default=self.last)
             elif not (self.fits(equation) and any(self.try_loop(equation, n) for n in self.lengths)):
                 self.whole(equation)
         for value in (*self.graph.ends, *self.waiting):
@@ -231,7 +231,7 @@ class Scheduler:
             for reader in (r for v in e.outputs for r in readers.get(v, ())):
                 here = loop is None or (reader in home and home[reader].length == loop.length and e.out in loop.axis)
                 bounds.append(rank[reader] if here else rank[reader] - 1)
-            if loop is not None or "random" not in e.op.traits:
+            if loop is not None or not e.op.ordered:
                 rank[e] = max(rank[e] if loop is None else loop.rank, min(bounds))
         return rank
 
@@ -255,8 +255,8 @@ class Scheduler:
             rank = max(rank, self.home[v].rank + 1 if v in self.home else self.rank[v])
             if v in self.home:
                 self.unchunked.append((equation, f"needs its input of shape {v.shape} whole"))
-        if "random" in equation.op.traits and not self.counted(equation):
-            rank = self.drawn = max(rank, self.drawn)
+        if equation.op.ordered and not self.counted(equation):
+            rank = self.last = max(rank, self.last)
         self.wholes.setdefault(rank, Whole(rank)).equations.append(equation)
         for v in equation.outputs:
             self.rank[v] = rank

@@ -116,22 +116,24 @@ class Hooks:
         before: called with the gradients of all outputs, before the node passes them on.
         after: called with the gradients of its inputs and of its outputs, once it has.
         accumulated: called with a leaf whose ``.grad`` is complete.
+        settled: called once when all gradients of a pass are in place, however many leaves have it.
         metadata: whatever else; see ``autograd.graph.Node``.
     """
 
-    __slots__ = ("accumulated", "after", "before", "functions", "metadata", "retained")
+    __slots__ = ("accumulated", "after", "before", "functions", "metadata", "retained", "settled")
 
     def __init__(self) -> None:
         self.functions: Functions = {}
         self.before: Functions = {}
         self.after: Functions = {}
         self.accumulated: Functions = {}
+        self.settled: Functions = {}
         self.retained: list[weakref.ref[Any]] = []
         self.metadata: dict[Any, Any] = {}
 
     def all(self) -> tuple[Callable[..., Any], ...]:
         """Every function, in the order of the calls."""
-        kinds = self.functions, self.before, self.after, self.accumulated
+        kinds = self.functions, self.before, self.after, self.accumulated, self.settled
         return tuple([function for kind in kinds for function in kind.values()])
 
 

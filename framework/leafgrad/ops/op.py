@@ -38,6 +38,7 @@ class Op(Declarations):
         ufunc: the one function of the array namespace that its forward calls; None if it does something else.
         function: of ops on the short path (``ops/fast.py``): the plain function that calls the op.
         operator, reflected: of two arguments, makes it a Python operator; the same with its arguments exchanged.
+        ordered: runs once per call, and in the order of calls.
         dims: the parameter that names dimensions to be normalised, ``"dim"``; None if there is none.
     """
 
@@ -60,6 +61,7 @@ class Op(Declarations):
         self.calls: dict[str, RuleCall] = {}
         self.arity = 0 if self.signature.variadic else len(self.signature.arguments)
         self.differentiable = "nondifferentiable" not in traits
+        self.ordered = bool(traits & {"random", "collective"})
         self.keeps_dtype = not traits & {"comparison", "any_dtype"}
         self.mixes_dtypes = "any_dtype" in traits
         self.converts_integers = "float" in traits and not self.mixes_dtypes

@@ -18,6 +18,7 @@ TRAITS: Final = {
     "along": "works along dim and keeps the shape of the broadcast arguments; the other dimensions are a batch",
     "view": "the result shares memory with the first argument wherever the array library lets it",
     "random": "draws from the device's generator; runs once per call, in order",
+    "collective": "every process of a group calls it; runs once per call, in order",
     "nondifferentiable": "the result never requires grad",
     "comparison": "elementwise, with a boolean result",
     "float": "integer arguments become the default floating dtype first",

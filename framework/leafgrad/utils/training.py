@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,8 @@ from typing import Any, Self
 from tqdm import tqdm
 
 from leafgrad import devices
+from leafgrad.distributed.collectives import all_gather_object, barrier, most
+from leafgrad.distributed.group import get_rank, get_world_size, is_initialized
 from leafgrad.tensor.random import generator_of
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.utils.checkpoints import Checkpoints
@@ -30,6 +33,9 @@ class Training:
     A checkpoint has the parts, the state of the random generators of the CPU and of the parts' devices, and the number
     of steps done. What else a step depends on belongs into a part, an object with ``state_dict`` and
     ``load_state_dict``.
+
+    Where several processes train together, rank 0 saves what all have in common, and the random generators of all; an
+    interrupt of one stops all after the same step. All give the same folder.
 
     Args:
         folder: where the checkpoints are; see `Checkpoints`.
@@ -63,6 +69,7 @@ class Training:
         self.every = every
         self.parts, self.setup = parts, dict(setup or {})
         self.done = 0
+        self._rank, self._ranks = (get_rank(), get_world_size()) if is_initialized() else (0, 1)
         self._noted: dict[str, float] = {}
         self._interrupts = Interrupts()
         if resume:
@@ -82,16 +89,19 @@ class Training:
         Raises:
             SystemExit: Ctrl-C, SIGTERM or SIGHUP came, and the steps that are done were saved.
         """
-        with _Bar(total=count, initial=self.done, mininterval=1, miniters=1) as bar:
-            while self.done < count and not self._interrupts.received:
+        received = self._received()
+        with _Bar(total=count, initial=self.done, mininterval=1, miniters=1, disable=self._rank > 0) as bar:
+            while self.done < count and not received:
                 yield self.done
                 self.done += 1
-                if self.done % self.every == 0 or self.done == count or self._interrupts.received:
-                    self.checkpoints.save(self._state())
+                received = self._received()
+                if self.done % self.every == 0 or self.done == count or received:
+                    self._save()
+                    received = received or self._received()
                 bar.set_postfix(self._noted, refresh=False)
                 bar.update()
-        if self._interrupts.received:
-            self._stop(self._interrupts.received, count)
+        if received:
+            self._stop(signal.Signals(received), count)
 
     def note(self, **terms: Any) -> None:
         """Show the terms of a loss, and stop if one is no number.
@@ -112,25 +122,37 @@ class Training:
                 + ". Lower the learning rate, or find the operation with leafgrad.autograd.detect_anomaly"
             )
 
-    def _stop(self, received: Any, count: int) -> None:
-        with suppress(OSError):  # the terminal may be gone
-            print(
-                f"stopped by {received.name} after {self.done} of {count} steps; resume goes on from there "
-                f"({self.checkpoints.folder})",
-                file=sys.stderr,
-            )
+    def _received(self) -> int:
+        """The signal that came to any process, 0 if none did."""
+        return most(int(self._interrupts.received or 0))
+
+    def _save(self) -> None:
+        state = self._state()
+        if self._rank == 0:
+            self.checkpoints.save(state)
+        if self._ranks > 1:
+            barrier()
+
+    def _stop(self, received: signal.Signals, count: int) -> None:
+        if self._rank == 0:
+            with suppress(OSError):  # the terminal may be gone
+                print(
+                    f"stopped by {received.name} after {self.done} of {count} steps; resume goes on from there "
+                    f"({self.checkpoints.folder})",
+                    file=sys.stderr,
+                )
         raise SystemExit(128 + received)
 
     def _state(self) -> dict[str, Any]:
         parts = {name: part.state_dict() for name, part in self.parts.items()}
         tensors = [t for state in parts.values() for t in state.values() if isinstance(t, Tensor)]
         places = sorted({devices.device("cpu"), *(t.device for t in tensors)}, key=str)
-        return {
-            "parts": parts,
-            "generators": {str(place): generator_of(place.resolve()).get_state() for place in places},
-            "done": self.done,
-            "setup": self.setup,
-        }
+        generators: list[Any] = [{str(place): generator_of(place.resolve()).get_state() for place in places}]
+        if self._ranks > 1:
+            own = generators[0]
+            generators = [None] * self._ranks
+            all_gather_object(generators, own)
+        return {"parts": parts, "generators": generators, "done": self.done, "setup": self.setup}
 
     def _found(self) -> dict[str, Any]:
         found: dict[str, Any] = self.checkpoints.latest()
@@ -140,6 +162,11 @@ class Training:
                     f"resume: expected {name}={found['setup'].get(name)!r}, as in the checkpoint in "
                     f"{self.checkpoints.folder}, got {name}={value!r}"
                 )
+        if len(found["generators"]) != self._ranks:
+            raise ValueError(
+                f"resume: expected {len(found['generators'])} ranks, as in the checkpoint in "
+                f"{self.checkpoints.folder}, got {self._ranks}"
+            )
         if found["parts"].keys() != self.parts.keys():
             raise ValueError(
                 f"resume: expected the parts {', '.join(found['parts'])}, as in the checkpoint in "
@@ -150,7 +177,7 @@ class Training:
     def _load(self, saved: dict[str, Any]) -> None:
         for name, part in self.parts.items():
             part.load_state_dict(saved["parts"][name])
-        for place, state in saved["generators"].items():
+        for place, state in saved["generators"][self._rank].items():
             generator_of(devices.device(place).resolve()).set_state(state)
         self.done = saved["done"]
 

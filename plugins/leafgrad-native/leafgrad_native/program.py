@@ -138,7 +138,7 @@ class Plan:
             rest: list[Equation] = []
             for e in left:
                 ready = all(made[v] in done for v in e.values if v in made)
-                order = "random" not in e.op.traits or not any("random" in r.op.traits for r in rest)
+                order = not e.op.ordered or not any(r.op.ordered for r in rest)
                 if ready and order and (self.patterns[e] is not None) == native:
                     turn.append(e)
                     done.add(e)

@@ -13,7 +13,7 @@ def group_elementwise(graph: Graph) -> Graph:
     """The graph with its equations in the order, of those tried, whose values take the least memory at once.
 
     Tried are the order as it is; greedily forward, what frees most first; and greedily backward, what the end
-    needs last. Equations that draw random numbers keep their order.
+    needs last. Equations whose ops are ordered keep their order.
     """
     orders = (graph.equations, forward(graph), backward(graph))
     best = min(orders, key=lambda order: peak_bytes(graph, order))
@@ -73,13 +73,13 @@ def dependencies(graph: Graph) -> dict[Equation, list[Equation]]:
     """The equations that must run before each one."""
     makers = graph.makers()
     found: dict[Equation, list[Equation]] = {}
-    drawn: Equation | None = None
+    last: Equation | None = None
     for e in graph.equations:
         found[e] = [makers[v] for v in dict.fromkeys(e.values) if v in makers]
-        if "random" in e.op.traits:
-            if drawn is not None and drawn not in found[e]:
-                found[e].append(drawn)
-            drawn = e
+        if e.op.ordered:
+            if last is not None and last not in found[e]:
+                found[e].append(last)
+            last = e
     return found
 
 

@@ -8,12 +8,12 @@ from leafgrad.compile.graph import Equation, Graph
 def remove_dead(graph: Graph) -> Graph:
     """The graph without equations that neither a result nor an effect needs.
 
-    Equations that draw random numbers stay: eager execution advances the generator too.
+    Ordered ops stay: a draw advances the generator, and other processes wait for a collective.
     """
     needed = graph.kept
     live: list[Equation] = []
     for equation in reversed(graph.equations):
-        if "random" in equation.op.traits or not needed.isdisjoint(equation.outputs):
+        if equation.op.ordered or not needed.isdisjoint(equation.outputs):
             live.append(equation)
             needed.update(equation.values)
     live.reverse()

@@ -154,9 +154,9 @@ def check_same(equation: Equation, value: Value) -> None:
 
 
 def identity(equation: Equation) -> Any:
-    """A key that equations with the same result share; None for those that draw random numbers."""
+    """A key that equations with the same result share; None where the op is ordered."""
     op = equation.op
-    if "random" in op.traits:
+    if op.ordered:
         return None
     inputs = [id(v) if isinstance(v, Value) else frozen(v) for v in equation.inputs]
     if op in COMMUTATIVE:

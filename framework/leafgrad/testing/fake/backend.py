@@ -11,6 +11,7 @@ import numpy as np
 
 from leafgrad import plugins
 from leafgrad.backends import Backend, Generator, by_device_type
+from leafgrad.backends.communicator import HostCommunicator
 from leafgrad.backends.numpy import NumpyGenerator, host_array
 from leafgrad.ops.op import Op
 from leafgrad.plugins import BackendSpec, hookimpl
@@ -59,6 +60,23 @@ class FakeGenerator(Generator):
 
     def _bring(self, hidden: Any) -> FakeArray:
         return new_array(hidden, index=self._index)
+
+
+class FakeCommunicator(HostCommunicator):
+    """MPI's collectives on what the stand-in's arrays hide, as NCCL's are on what a GPU has."""
+
+    def all_reduce(self, array: FakeArray, how: str) -> FakeArray:
+        return self._bring(array, super().all_reduce(array._hidden, how))
+
+    def broadcast(self, array: FakeArray, src: int) -> FakeArray:
+        return self._bring(array, super().broadcast(array._hidden, src))
+
+    def all_gather(self, array: FakeArray) -> FakeArray:
+        return self._bring(array, super().all_gather(array._hidden))
+
+    @staticmethod
+    def _bring(array: FakeArray, hidden: Any) -> FakeArray:
+        return new_array(hidden, index=array._index)
 
 
 class FakeBackend(Backend):
@@ -114,6 +132,9 @@ class FakeBackend(Backend):
     def item(self, array: FakeArray) -> bool | int | float | complex:
         scalar: bool | int | float | complex = array.item()
         return scalar
+
+    def communicator(self, peers: Any, index: int = 0) -> FakeCommunicator:
+        return FakeCommunicator(peers)
 
     def device_scope(self, index: int = 0) -> AbstractContextManager[Any]:
         return device_scope(index)

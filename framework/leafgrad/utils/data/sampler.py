@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 from leafgrad import dtypes
+from leafgrad.distributed.group import get_rank, get_world_size
 from leafgrad.tensor.data import as_tensor
 from leafgrad.tensor.random import Generator, multinomial, randint, randperm
 
@@ -212,8 +213,8 @@ class DistributedSampler(Sampler[int]):
         seed: int = 0,
         drop_last: bool = False,
     ) -> None:
-        if num_replicas is None or rank is None:
-            raise ValueError("DistributedSampler: expected num_replicas and rank, since leafgrad has no process groups")
+        num_replicas = get_world_size() if num_replicas is None else num_replicas
+        rank = get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank

@@ -1,17 +1,13 @@
-"""``torch.nn.parallel``: one process and one device, so DataParallel calls its module, as PyTorch's does then."""
+"""``torch.nn.parallel``: a process has one device, so DataParallel calls its module, as PyTorch's does then."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from leafgrad.compat.absent import refused_class
 from leafgrad.nn.module import Module
+from leafgrad.nn.parallel import DistributedDataParallel
 
 __all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
-
-DistributedDataParallel = refused_class(
-    "torch.nn.parallel.DistributedDataParallel", "run one process with the module itself"
-)
 
 
 class DataParallel(Module):

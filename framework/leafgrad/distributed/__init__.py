@@ -1,0 +1,46 @@
+"""Several processes that train together, on one machine or many, over MPI.
+
+``leafgrad run --ranks 4 script.py``, ``mpiexec -n 4 python script.py`` and ``srun -n 4 python script.py`` start them.
+"""
+
+from leafgrad.distributed import functional
+from leafgrad.distributed.collectives import (
+    all_gather,
+    all_gather_object,
+    all_reduce,
+    barrier,
+    broadcast,
+    broadcast_object_list,
+    broadcast_parameters,
+    shard,
+)
+from leafgrad.distributed.group import (
+    destroy_process_group,
+    get_backend,
+    get_rank,
+    get_world_size,
+    init_process_group,
+    is_available,
+    is_initialized,
+)
+from leafgrad.distributed.reduce_op import ReduceOp
+
+__all__ = [
+    "ReduceOp",
+    "all_gather",
+    "all_gather_object",
+    "all_reduce",
+    "barrier",
+    "broadcast",
+    "broadcast_object_list",
+    "broadcast_parameters",
+    "destroy_process_group",
+    "functional",
+    "get_backend",
+    "get_rank",
+    "get_world_size",
+    "init_process_group",
+    "is_available",
+    "is_initialized",
+    "shard",
+]

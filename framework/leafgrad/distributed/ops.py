@@ -1,0 +1,79 @@
+"""Collectives as ops: pure functions of this process's array and those of the others.
+
+All processes run them in the same order, uncompiled and compiled, and the gradient of one is another. The sum over all
+processes of what depends on the results is what is differentiated.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leafgrad.distributed.group import world
+from leafgrad.ops.define import op
+from leafgrad.ops.shape import part
+
+
+def before(call: str, x: Any, *, about: str = "") -> None:
+    """Make sure that all processes are here, with arrays of one shape and dtype."""
+    world().agree(f"{call}({about}{x.dtype.name} {tuple(x.shape)})")
+
+
+@op("linear", "collective")
+def all_sum(xp: Any, x: Any, *, mean: bool = False) -> Any:
+    """The sum over all processes, or their mean. (...) -> (...)"""
+    before("all_reduce", x, about="mean of " if mean else "sum of ")
+    if world().size == 1:
+        return x.copy()
+    total = world().communicator(x).all_reduce(x, "sum")
+    return total / world().size if mean else total
+
+
+@op("collective")
+def all_combine(xp: Any, x: Any, *, how: str) -> Any:
+    """The product, minimum or maximum over all processes: ``how`` is "prod", "min" or "max". (...) -> (...)"""
+    before("all_reduce", x, about=f"{how} of ")
+    return x.copy() if world().size == 1 else world().communicator(x).all_reduce(x, how)
+
+
+@op("linear", "collective")
+def from_rank(xp: Any, x: Any, *, src: int) -> Any:
+    """The array of process ``src``. (...) -> (...)"""
+    before("broadcast", x, about=f"from rank {src}, ")
+    return x.copy() if world().size == 1 else world().communicator(x).broadcast(x, src)
+
+
+@op("linear", "collective")
+def all_stacked(xp: Any, x: Any) -> Any:
+    """The arrays of all processes. (...) -> (processes, ...)"""
+    before("all_gather", x)
+    return x.copy()[None] if world().size == 1 else world().communicator(x).all_gather(x)
+
+
+@all_sum.shape
+@all_combine.shape
+@from_rank.shape
+def _same_shape(x: Any, **params: Any) -> Any:
+    return x.shape
+
+
+@all_stacked.shape
+def _stacked_shape(x: Any) -> Any:
+    return world().size, *x.shape
+
+
+def _from_rank_rule(g: Any, *, src: int) -> Any:
+    total = all_sum(g)
+    return total if world().rank == src else total * 0
+
+
+def _stacked_rule(g: Any) -> Any:
+    return part(all_sum(g), at=(world().rank,))
+
+
+all_sum.vjp(x=lambda g, *, mean: all_sum(g, mean=mean))
+from_rank.vjp(x=_from_rank_rule)
+all_stacked.vjp(x=_stacked_rule)
+
+all_sum.batched(lambda call: call.elementwise())
+all_combine.batched(lambda call: call.elementwise())
+from_rank.batched(lambda call: call.elementwise())

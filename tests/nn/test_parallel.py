@@ -1,0 +1,151 @@
+"""DistributedDataParallel: as one process trains with the whole batch, uncompiled and compiled."""
+
+from __future__ import annotations
+
+import pytest
+
+SETTING = """
+    def layers(norm=False):
+        middle = [nn.BatchNorm1d(6)] if norm else []
+        return nn.Sequential(nn.Linear(2, 6), *middle, nn.Tanh(), nn.Linear(6, 1)).to(lg.float64)
+    def flat(module):
+        return lg.cat([p.detach().reshape(-1) for p in module.parameters()])
+    def equal_everywhere(t):
+        rows = dist.functional.all_gather(t)
+        return all(bool((row == rows[0]).all()) for row in rows)
+    lg.manual_seed(3)
+    X = lg.randn(12, 2, dtype=lg.float64)
+"""
+
+STEPS = """
+    def trained(net, x, make, compiled, accumulate=1, clip=False):
+        optimizer = make(net.parameters())
+        def step(*parts):
+            optimizer.zero_grad()
+            for part in parts:
+                part = part.detach().requires_grad_()
+                u = net(part)
+                slope, = lg.autograd.grad(u.sum(), part, create_graph=True)
+                loss = ((u - 1) ** 2).mean() + (slope ** 2).mean()
+                loss.backward()
+            if clip:
+                nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+            optimizer.step()
+            return loss.detach()
+        run = lg.compile(step) if compiled else step
+        for _ in range(6):
+            run(*x.chunk(accumulate))
+        return flat(net)
+
+    makes = {
+        "sgd": lambda p: lg.optim.SGD(p, lr=0.1, momentum=0.9),
+        "adam": lambda p: lg.optim.Adam(p, lr=0.01),
+        "adamw": lambda p: lg.optim.AdamW(p, lr=0.01, foreach=False),
+    }
+    for name, make in makes.items():
+        for options in ({}, {"accumulate": 2}, {"clip": True}):
+            lg.manual_seed(5)
+            alone = layers()
+            start = {k: v.clone() for k, v in alone.state_dict().items()}
+            want = trained(alone, X if "accumulate" not in options else
+                           X.reshape(size, 2, -1, 2).transpose(0, 1).reshape(-1, 2), make, False, **options)
+            for compiled in (False, True):
+                lg.manual_seed(rank)  # what the other ranks start from does not count
+                net = layers()
+                if rank == 0:
+                    net.load_state_dict(start)
+                got = trained(DistributedDataParallel(net), dist.shard(X), make, compiled, **options)
+                assert equal_everywhere(got), (name, options, compiled)
+                assert lg.allclose(got, want, rtol=1e-9, atol=1e-12), (name, options, compiled, got - want)
+    print("right", flush=True)
+"""
+
+
+def test_as_one_process_with_the_whole_batch(ranks):
+    assert ranks(SETTING + STEPS).stdout.count("right") == 2
+
+
+@pytest.mark.slow
+def test_on_three_ranks(ranks):
+    assert ranks(SETTING + STEPS, 3).stdout.count("right") == 3
+
+
+def test_gradients_that_are_not_sent_are_sent_later(ranks):
+    code = """
+    net = layers()
+    wrapped = DistributedDataParallel(net)
+    own, other = dist.shard(X).chunk(2)
+    with wrapped.no_sync():
+        wrapped(own).mean().backward()
+        assert not equal_everywhere(net[0].weight.grad)
+    wrapped(other).mean().backward()
+    means = [p.grad.clone() for p in net.parameters()]
+    assert all(map(equal_everywhere, means))
+    net.zero_grad()
+    (2 * net(X)).mean().backward()  # also averaged: the parameters are what is watched
+    assert all(lg.allclose(p.grad, m, rtol=1e-12) for p, m in zip(net.parameters(), means))
+    print("right", flush=True)
+    """
+    assert ranks(SETTING + code).stdout.count("right") == 2
+
+
+def test_parameters_without_gradient(ranks):
+    code = """
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b, self.c = (nn.Linear(2, 1).to(lg.float64) for _ in range(3))
+        def forward(self, x):
+            return self.a(x) if rank == 0 else self.b(x) + self.a(x)
+    net = Two()
+    free = DistributedDataParallel(net, find_unused_parameters=True)
+    free(X).sum().backward()
+    assert net.c.weight.grad is None
+    assert equal_everywhere(net.b.weight.grad) and equal_everywhere(net.a.weight.grad)
+    assert lg.allclose(net.b.weight.grad, X.sum(0) / 2)
+    DistributedDataParallel(Two())(X).sum().backward()
+    """
+    told = ranks(SETTING + code, status=1).stderr
+    assert "c.weight, c.bias got no gradient in this pass; use them in the loss" in told
+
+
+def test_buffers_are_those_of_the_first_rank(ranks):
+    code = """
+    for compiled in (False, True):
+        net = layers(norm=True)
+        wrapped = DistributedDataParallel(net)
+        run = lg.compile(wrapped) if compiled else wrapped
+        for _ in range(3):
+            run(dist.shard(X))
+        dist.broadcast_parameters(net.buffers())
+        mean = net[1].running_mean
+        assert equal_everywhere(mean) and mean.abs().sum() > 0 and net[1].num_batches_tracked.item() == 3
+    print("right", flush=True)
+    """
+    assert ranks(SETTING + code).stdout.count("right") == 2
+
+
+def test_models_that_differ(ranks):
+    code = "DistributedDataParallel(nn.Linear(2, 1 + rank))"
+    assert "expected all ranks to come to the same collective" in ranks(code, status=1).stderr
+    code = "DistributedDataParallel(nn.ReLU())"
+    assert "module: expected parameters that require a gradient, got none" in ranks(code, status=1).stderr
+
+
+def test_on_a_device(ranks):
+    """The same path on the stand-in device, whose arrays the host cannot read."""
+    code = """
+    from leafgrad.testing import fake
+    fake.register()
+    net = layers().to("fake")
+    wrapped = DistributedDataParallel(net)
+    wrapped(dist.shard(X).to("fake")).mean().backward()
+    got = [p.grad.to("cpu") for p in net.parameters()]
+    assert all(map(equal_everywhere, got))
+    alone = layers()
+    alone.load_state_dict({k: v.to("cpu") for k, v in net.state_dict().items()})
+    alone(X).mean().backward()
+    assert all(lg.allclose(g, p.grad, rtol=1e-12) for g, p in zip(got, alone.parameters()))
+    print("right", flush=True)
+    """
+    assert ranks(SETTING + code).stdout.count("right") == 2
