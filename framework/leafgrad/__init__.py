@@ -23,6 +23,7 @@ from leafgrad.dtypes import (
     double as double,
     dtype as dtype,
     finfo as finfo,
+    bfloat16 as bfloat16,
     float16 as float16,
     float32 as float32,
     float64 as float64,

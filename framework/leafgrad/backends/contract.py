@@ -77,6 +77,14 @@ class Backend(ABC):
     """The namespace of NumPy-like functions that op forwards receive."""
     array_type: type
     """The class of the backend's arrays."""
+    has_bfloat16: ClassVar[bool] = False
+    """Whether there are arrays of bfloat16."""
+
+    def without_bfloat16(self, what: str) -> TypeError:
+        """The error of one who wants bfloat16 where there is none."""
+        return TypeError(
+            f"{what}: bfloat16 is there on the CPU only, not on {self.device_type!r}; convert with .float() or .half()"
+        )
 
     @abstractmethod
     def device_count(self) -> int:

@@ -141,6 +141,7 @@ class NumpyBackend(Backend):
     device_type = "cpu"
     xp = np
     array_type = np.ndarray
+    has_bfloat16 = True
 
     def device_count(self) -> int:
         return 1
@@ -149,7 +150,7 @@ class NumpyBackend(Backend):
         return 0
 
     def from_host(self, array: Any, index: int = 0) -> Any:
-        return np.array(array)
+        return self.wrap(np.array(array))
 
     def to_host(self, array: Any) -> Any:
         return array
@@ -160,7 +161,7 @@ class NumpyBackend(Backend):
     def hollow(self, shape: Sequence[int], dtype: str) -> Any:
         kind = np.dtype(dtype)
         steps = [math.prod(shape[i + 1 :]) * kind.itemsize for i in range(len(shape))]
-        return np.lib.stride_tricks.as_strided(np.empty((), kind), tuple(shape), steps)
+        return self.wrap(np.lib.stride_tricks.as_strided(np.empty((), kind), tuple(shape), steps))
 
     def strided(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
         owner = array  # as_strided of NumPy would put something that is no array between the view and its owner
@@ -168,11 +169,11 @@ class NumpyBackend(Backend):
             owner = owner.base
         flat = owner.ravel(order="K")
         if flat.base is not owner or not array.size or 0 in shape:
-            return np.lib.stride_tricks.as_strided(array, tuple(shape), tuple(strides))
+            return self.wrap(np.lib.stride_tricks.as_strided(array, tuple(shape), tuple(strides)))
         start = self.address(array) - self.address(flat)
         view: Any = np.ndarray(tuple(shape), array.dtype, flat, start, tuple(strides))
         view.flags.writeable = array.flags.writeable
-        return view
+        return self.wrap(view)
 
     def address(self, array: Any) -> int:
         start: int = array.__array_interface__["data"][0]
@@ -182,9 +183,10 @@ class NumpyBackend(Backend):
         """Nothing to do: NumPy's indexing raises."""
 
     def wrap(self, value: Any) -> Any:
-        if not isinstance(value, np.ndarray | np.generic):
+        if not isinstance(value, (np.ndarray, np.generic)):
             raise TypeError(f"expected an array or a scalar of NumPy's, got {type(value).__name__}")
-        return np.asarray(value)
+        array = np.asarray(value)
+        return array if array.dtype.kind != "V" else bfloat16(value)
 
     def generator(self, index: int = 0) -> Generator:
         return NumpyGenerator()
@@ -193,7 +195,7 @@ class NumpyBackend(Backend):
         """Nothing to wait for: NumPy returns when it is done."""
 
     def item(self, array: Any) -> bool | int | float | complex:
-        scalar: bool | int | float | complex = array.item()
+        scalar: bool | int | float | complex = array.item() if array.dtype.kind != "V" else float(array.item())
         return scalar
 
     def device_scope(self, index: int = 0) -> AbstractContextManager[Any]:
@@ -210,9 +212,18 @@ def host_array(value: Any, dtype: str | None) -> Any:
         if "inhomogeneous" not in str(error):
             raise TypeError(f"expected numbers or nested sequences of numbers: {error}") from None
         raise ValueError("expected nested sequences of equal lengths, got ragged ones; pad or split them") from None
+    if array.dtype.kind == "V" and array.dtype.name == "bfloat16":
+        return bfloat16(array)
     if array.dtype.kind not in "biufc":
         raise TypeError(f"expected numbers or nested sequences of numbers, got {_strangest(value)}")
     return array
+
+
+def bfloat16(array: Any) -> Any:
+    """An array or scalar of bfloat16 as what computes in float32; such there are once the dtype was named."""
+    from leafgrad.backends.bfloat16 import adopt
+
+    return adopt(array)
 
 
 def check_range(low: int, high: int) -> None:

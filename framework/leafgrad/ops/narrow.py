@@ -1,0 +1,86 @@
+"""bfloat16 in ops: stored in 16 bits, computed in float32, rounded once.
+
+Dispatch goes by the class of the arrays, and bfloat16 has one of its own. The forward that it finds there widens its
+arguments, runs the op's, and rounds the results. Until the dtype is first named none of this exists, nor is the package
+imported that brings it to NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Final
+
+from leafgrad import backends, dtypes
+
+Forward = Callable[..., Any]
+NAME: Final = dtypes.bfloat16.known_as
+TABLES: Final[list[dict[type, tuple[Forward, Any]]]] = []
+"""The tables of all ops, by which they find their forwards: what they remembered is void once there is bfloat16."""
+
+_arrays: Any = None  # leafgrad.backends.bfloat16
+
+
+def begin() -> None:
+    """Make bfloat16 known to NumPy and to the dispatch of all ops."""
+    global _arrays
+    _arrays = import_module("leafgrad.backends.bfloat16")
+    for table in TABLES:
+        table.clear()
+
+
+dtypes.bfloat16.load = begin
+
+
+def adapted(op: Any, forward: Forward, kind: type) -> Forward:
+    """The forward of an op for a class of arrays, of which some, or the result, may be bfloat16."""
+    if _arrays is None or "view" in op.traits or op.crosses:
+        return forward
+    takes_dtype = "dtype" in op.signature.parameters
+    backend = backends.backend_of_type(kind)
+    if not backend.has_bfloat16:
+        return refusing(op, forward, backend) if takes_dtype else forward
+    if backend is not backends.BACKENDS[_arrays.BFloat16Array]:
+        return forward
+    if kind is _arrays.BFloat16Array:
+        return in_float32(forward)
+    same = op.arity < 2 or ("any_dtype" not in op.traits and bool(op.traits & {"elementwise", "promote"}))
+    if same and not op.signature.variadic and not takes_dtype:
+        return forward
+    widened = in_float32(forward)
+    stored = _arrays.BFloat16Array
+
+    def noticing(xp: Any, *args: Any, **params: Any) -> Any:
+        if params.get("dtype") == NAME or stored in map(type, args):
+            return widened(xp, *args, **params)
+        return forward(xp, *args, **params)
+
+    return noticing
+
+
+def refusing(op: Any, forward: Forward, backend: backends.Backend) -> Forward:
+    """``forward`` on a backend without bfloat16: that dtype is an error."""
+
+    def refused(xp: Any, *args: Any, **params: Any) -> Any:
+        if params.get("dtype") == NAME:
+            raise backend.without_bfloat16(op.name)
+        return forward(xp, *args, **params)
+
+    return refused
+
+
+def in_float32(forward: Forward) -> Forward:
+    """``forward`` for bfloat16: its arguments made float32, and float32 in its results rounded to bfloat16.
+
+    Not the results of an op that is asked for another dtype, or has other floating arrays among its arguments.
+    """
+    widen, narrow, alone = _arrays.widen, _arrays.narrow, _arrays.alone
+
+    def widened(xp: Any, *args: Any, **params: Any) -> Any:
+        asked = params.get("dtype")
+        if asked == NAME:
+            params["dtype"] = dtypes.float32.name
+        made = forward(xp, *map(widen, args), **params)
+        return narrow(made) if asked == NAME or (asked is None and alone(args)) else made
+
+    return widened
