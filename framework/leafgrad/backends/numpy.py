@@ -13,6 +13,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from leafgrad import dtypes
 from leafgrad.backends.contract import BACKENDS, Backend, Generator, register
 
 _GENERATORS: WeakSet[NumpyGenerator] = WeakSet()
@@ -71,11 +72,13 @@ class NumpyGenerator(Generator):
 
     def normal(self, shape: Sequence[int], dtype: str) -> Any:
         drawn = self._stream.standard_normal(tuple(shape), _drawable(dtype))
-        return np.asarray(drawn, dtype)
+        return np.asarray(drawn, dtype if dtype != "bfloat16" else None)
 
     def uniform(self, shape: Sequence[int], dtype: str) -> Any:
         if dtype == "float16":  # rounding a float32 could give 1.0: draw the 11 bits that float16 holds below 1
             return (self._stream.integers(0, 2**11, tuple(shape)) / np.float64(2**11)).astype(np.float16)
+        if dtype == "bfloat16":  # which holds 8 of them
+            return (self._stream.integers(0, 2**8, tuple(shape)) / np.float64(2**8)).astype(np.float32)
         return np.asarray(self._stream.random(tuple(shape), _drawable(dtype)))
 
     def integers(self, low: int, high: int, shape: Sequence[int], dtype: str) -> Any:
@@ -186,7 +189,7 @@ class NumpyBackend(Backend):
         if not isinstance(value, (np.ndarray, np.generic)):
             raise TypeError(f"expected an array or a scalar of NumPy's, got {type(value).__name__}")
         array = np.asarray(value)
-        return array if array.dtype.kind != "V" else bfloat16(value)
+        return array if array.dtype.kind != "V" else stored(array)
 
     def generator(self, index: int = 0) -> Generator:
         return NumpyGenerator()
@@ -212,15 +215,17 @@ def host_array(value: Any, dtype: str | None) -> Any:
         if "inhomogeneous" not in str(error):
             raise TypeError(f"expected numbers or nested sequences of numbers: {error}") from None
         raise ValueError("expected nested sequences of equal lengths, got ragged ones; pad or split them") from None
-    if array.dtype.kind == "V" and array.dtype.name == "bfloat16":
-        return bfloat16(array)
-    if array.dtype.kind not in "biufc":
+    if array.dtype.kind == "V":
+        array = stored(array)
+    elif array.dtype.kind not in "biufc":
         raise TypeError(f"expected numbers or nested sequences of numbers, got {_strangest(value)}")
     return array
 
 
-def bfloat16(array: Any) -> Any:
-    """An array or scalar of bfloat16 as what computes in float32; such there are once the dtype was named."""
+def stored(array: Any) -> Any:
+    """An array of bfloat16, in whatever class, in the one that dispatch knows; TypeError if it is of another dtype."""
+    if array.dtype.name != dtypes.bfloat16.name:  # whose first reading makes the class known
+        raise TypeError(f"expected numbers or nested sequences of numbers, got an array of {array.dtype}")
     from leafgrad.backends.bfloat16 import adopt
 
     return adopt(array)

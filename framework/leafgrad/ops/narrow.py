@@ -72,13 +72,14 @@ def refusing(op: Any, forward: Forward, backend: backends.Backend) -> Forward:
 def in_float32(forward: Forward) -> Forward:
     """``forward`` for bfloat16: its arguments made float32, and float32 in its results rounded to bfloat16.
 
-    Not the results of an op that is asked for another dtype, or has other floating arrays among its arguments.
+    Not the results of an op that is asked for another dtype, or has other floating arrays among its arguments. Ops that
+    draw random numbers are told the dtype, since how many bits are drawn depends on it.
     """
     widen, narrow, alone = _arrays.widen, _arrays.narrow, _arrays.alone
 
     def widened(xp: Any, *args: Any, **params: Any) -> Any:
         asked = params.get("dtype")
-        if asked == NAME:
+        if asked == NAME and "generator" not in params:
             params["dtype"] = dtypes.float32.name
         made = forward(xp, *map(widen, args), **params)
         return narrow(made) if asked == NAME or (asked is None and alone(args)) else made
