@@ -16,6 +16,7 @@ from leafgrad.devices import (
     set_default_device as set_default_device,
 )
 from leafgrad.dtypes import (
+    bfloat16 as bfloat16,
     bool_,
     channels_last as channels_last,
     channels_last_3d as channels_last_3d,
@@ -23,7 +24,6 @@ from leafgrad.dtypes import (
     double as double,
     dtype as dtype,
     finfo as finfo,
-    bfloat16 as bfloat16,
     float16 as float16,
     float32 as float32,
     float64 as float64,

@@ -22,7 +22,8 @@ class BFloat16Array(np.ndarray):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
         if method == "at":
             return NotImplemented
-        made = getattr(ufunc, method)(*map(widen, inputs), **options)
+        exact = ufunc in (np.multiply, np.true_divide, np.floor_divide)  # as in leafgrad.ops.narrow
+        made = getattr(ufunc, method)(*map(widen if exact else widen_numbers, inputs), **options)
         if out is None:
             return narrow(made) if alone(inputs) else made
         for target, result in zip(out, made if isinstance(made, tuple) else (made,), strict=True):
@@ -38,14 +39,28 @@ class BFloat16Array(np.ndarray):
 BACKENDS[BFloat16Array] = BACKENDS[np.ndarray]
 
 
-def adopt(array: Any) -> BFloat16Array:
-    """An array or scalar of dtype bfloat16 as one of the class, in the same memory."""
-    return array if type(array) is BFloat16Array else np.asarray(array).view(BFloat16Array)
+def adopt(array: Any) -> Any:
+    """An array or scalar of dtype bfloat16 as one of the class, in the same memory; anything else as it is."""
+    if type(array) is BFloat16Array or getattr(array, "dtype", None) != DTYPE:
+        return array
+    return np.asarray(array).view(BFloat16Array)
 
 
 def widen(value: Any) -> Any:
     """bfloat16 as float32, exactly; anything else as it is."""
     return np.asarray(value).astype(np.float32) if type(value) is BFloat16Array else value
+
+
+def widen_numbers(value: Any) -> Any:
+    """The same, and a Python number as the nearest bfloat16."""
+    if type(value) in (int, float):
+        return float(DTYPE.type(value))
+    return widen(value)
+
+
+def bare(value: Any) -> Any:
+    """bfloat16 as an array of NumPy's own class; anything else as it is."""
+    return np.asarray(value) if type(value) is BFloat16Array else value
 
 
 def narrow(made: Any) -> Any:
@@ -54,7 +69,7 @@ def narrow(made: Any) -> Any:
         return tuple(map(narrow, made))
     if getattr(made, "dtype", None) == np.float32:
         return np.asarray(made).astype(DTYPE).view(BFloat16Array)
-    return adopt(made) if getattr(made, "dtype", None) == DTYPE else made
+    return adopt(made)
 
 
 def alone(values: Any) -> bool:

@@ -18,6 +18,9 @@ NAME: Final = dtypes.bfloat16.known_as
 TABLES: Final[list[dict[type, tuple[Forward, Any]]]] = []
 """The tables of all ops, by which they find their forwards: what they remembered is void once there is bfloat16."""
 
+EXACT: Final = frozenset({"mul", "div", "floor_divide", "div_floor", "div_trunc"})
+"""Ops of two arguments that take a Python number in float32; others take it in bfloat16, as PyTorch does."""
+
 _arrays: Any = None  # leafgrad.backends.bfloat16
 
 
@@ -34,7 +37,7 @@ dtypes.bfloat16.load = begin
 
 def adapted(op: Any, forward: Forward, kind: type) -> Forward:
     """The forward of an op for a class of arrays, of which some, or the result, may be bfloat16."""
-    if _arrays is None or "view" in op.traits or op.crosses:
+    if _arrays is None or ("view" in op.traits and NAME not in op.kernels) or op.crosses:
         return forward
     takes_dtype = "dtype" in op.signature.parameters
     backend = backends.backend_of_type(kind)
@@ -43,11 +46,11 @@ def adapted(op: Any, forward: Forward, kind: type) -> Forward:
     if backend is not backends.BACKENDS[_arrays.BFloat16Array]:
         return forward
     if kind is _arrays.BFloat16Array:
-        return in_float32(forward)
+        return own(op) or in_float32(op, forward)
     same = op.arity < 2 or ("any_dtype" not in op.traits and bool(op.traits & {"elementwise", "promote"}))
     if same and not op.signature.variadic and not takes_dtype:
         return forward
-    widened = in_float32(forward)
+    widened = own(op) or in_float32(op, forward)
     stored = _arrays.BFloat16Array
 
     def noticing(xp: Any, *args: Any, **params: Any) -> Any:
@@ -69,13 +72,21 @@ def refusing(op: Any, forward: Forward, backend: backends.Backend) -> Forward:
     return refused
 
 
-def in_float32(forward: Forward) -> Forward:
+def own(op: Any) -> Forward | None:
+    """The forward of an op that is about the numbers of a dtype themselves: ``@nextafter.kernel("bfloat16")``."""
+    kernel, bare, adopt = op.kernels.get(NAME), _arrays.bare, _arrays.adopt
+    return kernel and (lambda xp, *args, **params: adopt(kernel(xp, *map(bare, args), **params)))
+
+
+def in_float32(op: Any, forward: Forward) -> Forward:
     """``forward`` for bfloat16: its arguments made float32, and float32 in its results rounded to bfloat16.
 
     Not the results of an op that is asked for another dtype, or has other floating arrays among its arguments. Ops that
     draw random numbers are told the dtype, since how many bits are drawn depends on it.
     """
-    widen, narrow, alone = _arrays.widen, _arrays.narrow, _arrays.alone
+    narrow, alone = _arrays.narrow, _arrays.alone
+    rounds = op.arity == 2 and "elementwise" in op.traits and op.name not in EXACT
+    widen = _arrays.widen_numbers if rounds else _arrays.widen
 
     def widened(xp: Any, *args: Any, **params: Any) -> Any:
         asked = params.get("dtype")
