@@ -19,7 +19,8 @@ class Generator(ABC):
     """A stream of random numbers on one device.
 
     Shapes are tuples of ints, dtypes are names ("float32"); results are arrays of the backend. Floating-point
-    numbers are drawn in the precision asked for; for bfloat16 they are float32, which the op rounds. A new generator starts from `DEFAULT_SEED`.
+    numbers are drawn in the precision asked for; for bfloat16 they are float32, which the op rounds. A new
+    generator starts from `DEFAULT_SEED`.
     """
 
     DEFAULT_SEED: ClassVar[int] = 67280421310721  # PyTorch's

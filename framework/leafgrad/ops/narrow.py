@@ -78,6 +78,16 @@ def own(op: Any) -> Forward | None:
     return kernel and (lambda xp, *args, **params: adopt(kernel(xp, *map(bare, args), **params)))
 
 
+def number(op: Any, value: Any) -> Any:
+    """A Python number beside bfloat16, as the op takes it."""
+    return _arrays.widen_numbers(value) if rounds_numbers(op) else value
+
+
+def rounds_numbers(op: Any) -> bool:
+    """Whether it takes a Python number in the dtype of its other argument."""
+    return op.arity == 2 and "elementwise" in op.traits and op.name not in EXACT
+
+
 def in_float32(op: Any, forward: Forward) -> Forward:
     """``forward`` for bfloat16: its arguments made float32, and float32 in its results rounded to bfloat16.
 
@@ -85,8 +95,7 @@ def in_float32(op: Any, forward: Forward) -> Forward:
     draw random numbers are told the dtype, since how many bits are drawn depends on it.
     """
     narrow, alone = _arrays.narrow, _arrays.alone
-    rounds = op.arity == 2 and "elementwise" in op.traits and op.name not in EXACT
-    widen = _arrays.widen_numbers if rounds else _arrays.widen
+    widen = _arrays.widen_numbers if rounds_numbers(op) else _arrays.widen
 
     def widened(xp: Any, *args: Any, **params: Any) -> Any:
         asked = params.get("dtype")
