@@ -78,9 +78,14 @@ def own(op: Any) -> Forward | None:
     return kernel and (lambda xp, *args, **params: adopt(kernel(xp, *map(bare, args), **params)))
 
 
+def rounded(value: Any) -> Any:
+    """A Python number as the nearest bfloat16; what is none as it is."""
+    return _arrays.widen_numbers(value)
+
+
 def number(op: Any, value: Any) -> Any:
     """A Python number beside bfloat16, as the op takes it."""
-    return _arrays.widen_numbers(value) if rounds_numbers(op) else value
+    return rounded(value) if rounds_numbers(op) else value
 
 
 def rounds_numbers(op: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from leafgrad import backends, modes
 from leafgrad.errors import MissingGradientError
-from leafgrad.modes import ANOMALY, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER
+from leafgrad.modes import ANOMALY, AUTOCAST, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER
 from leafgrad.ops import describe, dispatch, messages, narrow, promotion
 from leafgrad.ops.declarations import Declarations, Forward
 from leafgrad.ops.node import FREED, SEQ, GraphNode, Node, Output, SymbolBase, TensorBase, Version
@@ -160,7 +160,7 @@ class Op(Declarations):
     def trace(self, args: tuple[Any, ...], params: dict[str, Any], flags: int) -> Any:
         """The same in a trace, where something stands for each Tensor from outside."""
         tracer = TRACER.get()
-        found = None if flags & BATCH else tracer.repeat(self, args, params)
+        found = None if flags & (BATCH | AUTOCAST) else tracer.repeat(self, args, params)
         if found is None:
             args = promotion.prepare(self, args)
             args = tuple([tracer.inside(a) if isinstance(a, TensorBase) else a for a in args])

@@ -15,6 +15,7 @@ from leafgrad.ops import (
     elementwise as ew,
     exponential,
     inverse_erf,
+    narrow,
     rounding,
     select,
     special,
@@ -120,7 +121,7 @@ def _with_scaled(op: Any, input: Any, other: Any, alpha: float) -> Any:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if kind is dtypes.bfloat16:  # rounded once
         x, y = (cast(t, dtypes.float32) if isinstance(t, Tensor) else t for t in (input, other))
-        return cast(op(x, y * alpha), kind)
+        return cast(op(x, y * narrow.rounded(alpha)), kind)
     return op(input, other * alpha)
 
 
@@ -187,8 +188,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``. All broadcast."""
     kind, (x, y, z) = _in_one_dtype(input, tensor1, tensor2, value, "addcmul")
-    product = y * z
-    result: Tensor = x + (product if value == 1 else product * value)
+    result: Tensor = x + (y * z if value == 1 else y * z * value)
     return cast(result, kind)
 
 
@@ -204,18 +204,12 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
             f"{tensor1.dtype} and {tensor2.dtype}; convert one with .float()"
         )
     kind, (x, y, z) = _in_one_dtype(input, tensor1, tensor2, value, "addcdiv")
-    quotient = y / z
-    result: Tensor = x + (quotient if value == 1 else quotient * value)
+    result: Tensor = x + (y / z if value == 1 else y / z * value)
     return cast(result, kind)
 
 
-def _in_one_dtype(
-    input: Any, tensor1: Any, tensor2: Any, value: float, function: str
-) -> tuple[dtypes.dtype, list[Tensor]]:
-    """The dtype in which three tensors meet, and they in it, so that nothing is rounded to a lesser one on the way.
-
-    Those that meet in bfloat16 are given in float32.
-    """
+def _in_one_dtype(input: Any, tensor1: Any, tensor2: Any, value: float, function: str) -> tuple[Any, list[Tensor]]:
+    """The dtype in which three tensors meet, and they in it (bfloat16 in float32): nothing is rounded on the way."""
     tensors = [expect_tensor(input, "input", function)]
     tensors += [expect_tensor(t, name, function) for name, t in (("tensor1", tensor1), ("tensor2", tensor2))]
     kind = result_type(tuple(tensors))
