@@ -25,7 +25,7 @@ class dtype:
     is_complex = False
 
     def __init__(self, name: str, itemsize: int, rank: int) -> None:
-        self.name: Final = name
+        self.name = name
         self.itemsize: Final = itemsize
         self.rank: Final = rank
         self.is_floating_point: Final = rank >= 20
@@ -56,7 +56,7 @@ class Stored(dtype):
         super().__init__(name, itemsize, rank)
         self.known_as: Final = name
         self.load: Callable[[], None] = lambda: None
-        del self.name  # type: ignore
+        del self.name
 
     def __getattr__(self, attribute: str) -> str:
         if attribute != "name":
@@ -155,7 +155,7 @@ class memory_format:
     __slots__ = ("name",)
 
     def __init__(self, name: str) -> None:
-        self.name: Final = name
+        self.name = name
 
     def __repr__(self) -> str:
         return f"{namespace}.{self.name}"
