@@ -186,7 +186,9 @@ class NumpyBackend(Backend):
         """Nothing to do: NumPy's indexing raises."""
 
     def wrap(self, value: Any) -> Any:
-        if not isinstance(value, (np.ndarray, np.generic)):
+        if type(value) is np.ndarray and value.dtype.kind != "V":
+            return value
+        if not isinstance(value, np.ndarray | np.generic):
             raise TypeError(f"expected an array or a scalar of NumPy's, got {type(value).__name__}")
         array = np.asarray(value)
         return array if array.dtype.kind != "V" else stored(array)

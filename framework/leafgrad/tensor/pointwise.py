@@ -189,7 +189,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
     """``input + value * tensor1 * tensor2``. All broadcast."""
     kind, (x, y, z) = _in_one_dtype(input, tensor1, tensor2, value, "addcmul")
     result: Tensor = x + (y * z if value == 1 else y * z * value)
-    return cast(result, kind)
+    return cast(result, kind) if kind is dtypes.bfloat16 else result
 
 
 @method
@@ -205,7 +205,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
         )
     kind, (x, y, z) = _in_one_dtype(input, tensor1, tensor2, value, "addcdiv")
     result: Tensor = x + (y / z if value == 1 else y / z * value)
-    return cast(result, kind)
+    return cast(result, kind) if kind is dtypes.bfloat16 else result
 
 
 def _in_one_dtype(input: Any, tensor1: Any, tensor2: Any, value: float, function: str) -> tuple[Any, list[Tensor]]:

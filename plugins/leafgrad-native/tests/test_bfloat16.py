@@ -48,4 +48,6 @@ def test_a_training_step_in_chunks():
         found.append([run(x, y), *(p.grad for p in model.parameters())])
     for eager, native in zip(*found, strict=True):
         assert eager.dtype is native.dtype is bf16
-        np.testing.assert_allclose(native.detach().float().numpy(), eager.detach().float().numpy(), rtol=0.02, atol=2e-3)
+        np.testing.assert_allclose(
+            native.detach().float().numpy(), eager.detach().float().numpy(), rtol=0.02, atol=2e-3
+        )
