@@ -28,7 +28,8 @@ def export(
     """A DLPack capsule that shares this tensor's memory, for the ``from_dlpack`` of another library.
 
     Raises:
-        BufferError: the tensor requires grad, is bfloat16, or its device has no DLPack. AssertionError: a stream for the CPU.
+        BufferError: the tensor requires grad, is bfloat16, or its device has no DLPack. AssertionError: a stream for
+            the CPU.
     """
     data = self._array("__dlpack__()")
     if self.requires_grad:
