@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import subprocess
 import sys
 
@@ -230,6 +231,17 @@ def test_nothing_is_imported_before_its_name_is_read():
     """
     lines = "\n".join(line.strip() for line in program.splitlines())
     subprocess.run([sys.executable, "-c", lines], check=True, timeout=60)
+
+
+def test_a_pickle_brings_it_to_another_process(tmp_path):
+    path = tmp_path / "x.pickle"
+    path.write_bytes(pickle.dumps(lg.tensor([1.0, 2.0], dtype=bf16)))
+    program = f"""import pickle, leafgrad
+where = leafgrad.where(leafgrad.ones(2) > 0, leafgrad.ones(2), 2.0)
+x = pickle.loads(open({str(path)!r}, "rb").read())
+assert (x.softmax(0) * 100).tolist() == {(lg.tensor([1.0, 2.0], dtype=bf16).softmax(0) * 100).tolist()}
+assert leafgrad.where(leafgrad.ones(2) > 0, x, x).add(0.1).tolist() == [1.1015625, 2.09375]"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_it_is_a_default_dtype_too():

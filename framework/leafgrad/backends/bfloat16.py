@@ -11,6 +11,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
+from leafgrad import dtypes
 from leafgrad.backends.contract import BACKENDS
 
 DTYPE: Final = np.dtype(ml_dtypes.bfloat16)
@@ -75,3 +76,6 @@ def narrow(made: Any) -> Any:
 def alone(values: Any) -> bool:
     """Whether no array among the values is of another floating dtype, so that results are bfloat16."""
     return not any(isinstance(v, np.ndarray | np.generic) and v.dtype.kind == "f" for v in values)
+
+
+NAME: Final = dtypes.bfloat16.name  # read, so that dispatch knows the class even where a pickle has imported it

@@ -35,6 +35,11 @@ def begin() -> None:
 dtypes.bfloat16.load = begin
 
 
+def begun() -> bool:
+    """Whether there may be arrays of bfloat16."""
+    return _arrays is not None
+
+
 def adapted(op: Any, forward: Forward, kind: type) -> Forward:
     """The forward of an op for a class of arrays, of which some, or the result, may be bfloat16."""
     if _arrays is None or ("view" in op.traits and NAME not in op.kernels) or op.crosses:

@@ -129,11 +129,13 @@ class Op(Declarations):
 
     def resolve(self, kind: type) -> tuple[Forward, Any]:
         """The forward and array namespace for one class of arrays, remembered."""
-        backend = backends.backend_of_type(kind)
+        begun, backend = narrow.begun(), backends.backend_of_type(kind)
         forward = narrow.adapted(self, self.kernels.get(backend.name, self.forward), kind)
         if self.signature.arguments and backend.device_count() > 1:
             forward = dispatch.on_device_of_arrays(forward, backend)
         self.table[kind] = forward, backend.xp
+        if narrow.begun() is not begun:  # in another thread, meanwhile
+            self.table.clear()
         return forward, backend.xp
 
     def create(self, backend: backends.Backend, params: dict[str, Any]) -> Any:
