@@ -55,7 +55,7 @@ def widen(value: Any) -> Any:
 def widen_numbers(value: Any) -> Any:
     """The same, and a Python number as the nearest bfloat16."""
     if type(value) in (int, float):
-        return float(DTYPE.type(value))
+        return float(DTYPE.type(float(value)))
     return widen(value)
 
 
