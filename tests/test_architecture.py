@@ -46,6 +46,7 @@ TOP = "leafgrad.__main__ leafgrad.plugins.builtin leafgrad.testing leafgrad.comp
 # Beside the standard library, the only foreign packages, and the modules that may import them.
 FOREIGN = {
     "numpy": "leafgrad.backends leafgrad.testing",
+    "ml_dtypes": "leafgrad.backends.bfloat16",
     "cupy": "leafgrad.backends.cupy",
     "cupyx": "leafgrad.backends.cupy",
     "pluggy": "leafgrad.plugins",

@@ -16,6 +16,7 @@ from leafgrad.devices import (
     set_default_device as set_default_device,
 )
 from leafgrad.dtypes import (
+    bfloat16 as bfloat16,
     bool_,
     channels_last as channels_last,
     channels_last_3d as channels_last_3d,

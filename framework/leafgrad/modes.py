@@ -19,6 +19,9 @@ ANOMALY: Final = 4
 INFERENCE: Final = 8
 BATCH: Final = 16
 PACK: Final = 32
+TO_BFLOAT16: Final = 64
+TO_FLOAT16: Final = 128
+AUTOCAST: Final = TO_BFLOAT16 | TO_FLOAT16
 
 FLAGS: Final[ContextVar[int]] = ContextVar("leafgrad_mode", default=GRAD)
 get: Final = FLAGS.get
@@ -155,6 +158,23 @@ class inference_mode(_Mode):
     def __init__(self, mode: bool = True) -> None:
         super().__init__()
         self.on, self.off = (INFERENCE, GRAD) if mode else (0, 0)
+
+
+class autocast(_Mode):
+    """Within it, products on the CPU are taken of numbers in 16 bits; see ``ops/promotion.py``.
+
+    Args:
+        to: ``TO_BFLOAT16``, ``TO_FLOAT16``, or 0 for neither.
+    """
+
+    off = AUTOCAST
+
+    def __new__(cls, to: int) -> Any:
+        return object.__new__(cls)
+
+    def __init__(self, to: int) -> None:
+        super().__init__()
+        self.on = to
 
 
 def is_grad_enabled() -> bool:

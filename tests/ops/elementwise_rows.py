@@ -230,5 +230,5 @@ CONVERT = [
         params=[{"dtype": d, "source": "float64"} for d in ("float32", "float16", "int64", "bool")]),
 ]  # fmt: skip
 
-ELSEWHERE = {convert.to_device: "test_ops.py"}
+ELSEWHERE = {convert.to_device: "test_ops.py", convert.nearest_bfloat16: "compile/passes/test_widen.py"}
 ROWS = [*ARITHMETIC, *EXPONENTIAL, *TRIGONOMETRIC, *ROUNDING, *SELECT, *COMPARE, *CONVERT]

@@ -20,6 +20,7 @@ from leafgrad.compile.emit import emit
 from leafgrad.compile.graph import Graph
 from leafgrad.compile.schedule import Loop, Schedule, schedule
 from leafgrad.compile.scratch import Program
+from leafgrad.compile.writer import stored
 from leafgrad.ops.matmul import matmul
 
 CACHE_BYTES = 8 << 20  # what the buffers of a chunk should fit into: a core's share of the last-level cache
@@ -44,7 +45,7 @@ class NumpyProgram:
     def __init__(self, graph: Graph, rows: int | None = None) -> None:
         self.graph = graph
         self.xp = backends.by_device_type("cpu").xp
-        self.schedule: Schedule = schedule(graph)
+        self.schedule: Schedule = schedule(graph, lambda e: not stored(e))
         self.program: Program = emit(graph, self.schedule)
         self.loops = [s for s in self.schedule.stages if isinstance(s, Loop)]
         self.chunk = [self.model(loop, i) if rows is None else rows for i, loop in enumerate(self.loops)]

@@ -151,6 +151,10 @@ class Module(Hooked):
         """Convert floating parameters and buffers to float16; returns self."""
         return self.to(dtypes.float16)
 
+    def bfloat16(self) -> Self:
+        """Convert floating parameters and buffers to bfloat16; returns self."""
+        return self.to(dtypes.bfloat16)
+
     def cpu(self) -> Self:
         """Move parameters and buffers to the CPU; returns self."""
         return self.to(devices.device("cpu"))

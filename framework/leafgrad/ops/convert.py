@@ -23,6 +23,15 @@ to_dtype.chunk(lambda call: call.kept())
 to_dtype.batched(shifted())
 
 
+@op("elementwise", "nondifferentiable")
+def nearest_bfloat16(xp: Any, x: Any) -> Any:
+    """float32 rounded to numbers that bfloat16 has, ties to even, as float32: in compiled programs. (...) -> (...)"""
+    return x.astype("bfloat16").astype("float32")
+
+
+nearest_bfloat16.lower("native", lambda c, e: c.elementwise("nearest_bfloat16(x)"))
+
+
 @op("linear", "any_dtype")
 def to_device(xp: Any, x: Any, *, device: tuple[str, int], source: tuple[str, int]) -> Any:
     """A copy of ``x``, which lies on ``source``, on another device. (...) -> (...)"""

@@ -93,6 +93,8 @@ class Declarations:
     def kernel(self, backend: str) -> Callable[[Rule], Rule]:
         """Replace the forward on one backend: ``@gelu.kernel("cupy")``. Same arguments, same result.
 
+        One for ``"bfloat16"`` is given arrays of that dtype as they are; without one, the forward is given float32.
+
         Raises:
             OpDefinitionError: the kernel's parameters differ from the forward's, or the backend has one already.
         """

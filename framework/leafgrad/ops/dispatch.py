@@ -89,7 +89,8 @@ def created(op: Any, place: tuple[str, int], params: dict[str, Any]) -> Any:
     backend = backends.by_device_type(place[0])
     with backend.device_scope(place[1]):
         try:
-            return backend.wrap(op.kernels.get(backend.name, op.forward)(backend.xp, **params))
+            forward, xp = op.table.get(backend.array_type) or op.resolve(backend.array_type)
+            return backend.wrap(forward(xp, **params))
         except MemoryError as error:
             raise messages.failed(op, (), params, error) from error
 

@@ -202,6 +202,11 @@ def nextafter(xp: Any, x: Any, y: Any) -> Any:
     return xp.nextafter(x, y)
 
 
+@nextafter.kernel("bfloat16")
+def _nextafter_bfloat16(xp: Any, x: Any, y: Any) -> Any:
+    return xp.nextafter(x, y)
+
+
 @op("elementwise")
 def heaviside(xp: Any, x: Any, y: Any) -> Any:
     """1 where x > 0, y where x is 0, and 0 elsewhere, at nan too. It has no gradient. (...), (...) -> (...)"""

@@ -106,7 +106,7 @@ def unary(op: UnaryOp) -> Callable[[Any], Any]:
             r = forward(xp, a)
             if type(r) is not kind:
                 r = BACKENDS[kind].wrap(r)
-            if keeps_dtype and (r.dtype is not a.dtype or (converts and r.dtype.kind != "f")):
+            if keeps_dtype and (r.dtype is not a.dtype or (converts and r.dtype.kind in "biu")):
                 return apply((input,), EMPTY)
         except Exception:
             return apply((input,), EMPTY)
@@ -171,7 +171,7 @@ def binary(op: BinaryOp, apply: Callable[..., Any]) -> Callable[[Any, Any], Any]
             r = forward(xp, a, b)
             if type(r) is not kind:
                 r = BACKENDS[kind].wrap(r)
-            if keeps_dtype and (r.dtype is not dtype or (converts and r.dtype.kind != "f")):
+            if keeps_dtype and (r.dtype is not dtype or (converts and r.dtype.kind in "biu")):
                 return apply((input, other), EMPTY)
         except Exception:
             return apply((input, other), EMPTY)

@@ -8,8 +8,8 @@ from typing import Any
 
 from leafgrad import backends, modes
 from leafgrad.errors import MissingGradientError
-from leafgrad.modes import ANOMALY, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER
-from leafgrad.ops import describe, dispatch, messages, promotion
+from leafgrad.modes import ANOMALY, AUTOCAST, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER
+from leafgrad.ops import describe, dispatch, messages, narrow, promotion
 from leafgrad.ops.declarations import Declarations, Forward
 from leafgrad.ops.node import FREED, SEQ, GraphNode, Node, Output, SymbolBase, TensorBase, Version
 from leafgrad.ops.pull import RuleCall, compile_pull, compile_rule
@@ -58,6 +58,7 @@ class Op(Declarations):
         self.__module__ = forward.__module__
         self.kernels: dict[str, Forward] = {}
         self.table: dict[type, tuple[Forward, Any]] = {}
+        narrow.TABLES.append(self.table)
         self.calls: dict[str, RuleCall] = {}
         self.arity = 0 if self.signature.variadic else len(self.signature.arguments)
         self.differentiable = "nondifferentiable" not in traits
@@ -119,7 +120,7 @@ class Op(Declarations):
     def run(self, first: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run the forward on raw arrays; ``first`` is one of them."""
         kind = type(first)
-        forward, xp = self.table.get(kind) or self.resolve(first)
+        forward, xp = self.table.get(kind) or self.resolve(kind)
         try:
             result = forward(xp, *args, **params)
         except Exception as error:
@@ -128,14 +129,21 @@ class Op(Declarations):
             return result
         return dispatch.wrap(self, kind, result)
 
-    def resolve(self, array: Any) -> tuple[Forward, Any]:
+    def resolve(self, kind: type) -> tuple[Forward, Any]:
         """The forward and array namespace for one class of arrays, remembered."""
-        backend = backends.backend_of(array)
-        forward = self.kernels.get(backend.name, self.forward)
-        if backend.device_count() > 1:
+        begun, backend = narrow.begun(), backends.backend_of_type(kind)
+        forward = narrow.adapted(self, self.kernels.get(backend.name, self.forward), kind)
+        if self.signature.arguments and backend.device_count() > 1:
             forward = dispatch.on_device_of_arrays(forward, backend)
-        self.table[type(array)] = forward, backend.xp
+        self.table[kind] = forward, backend.xp
+        if narrow.begun() is not begun:  # in another thread, meanwhile
+            self.table.clear()
         return forward, backend.xp
+
+    def create(self, backend: backends.Backend, params: dict[str, Any]) -> Any:
+        """Run an op that takes no arrays: a raw array of the backend, on its current device."""
+        forward, xp = self.table.get(backend.array_type) or self.resolve(backend.array_type)
+        return backend.wrap(forward(xp, **params))
 
     def apply(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run on Tensors: check, promote, compute, record. The complete path; the fast ones shortcut it."""
@@ -156,7 +164,7 @@ class Op(Declarations):
     def trace(self, args: tuple[Any, ...], params: dict[str, Any], flags: int) -> Any:
         """The same in a trace, where something stands for each Tensor from outside."""
         tracer = TRACER.get()
-        found = None if flags & BATCH else tracer.repeat(self, args, params)
+        found = None if flags & (BATCH | AUTOCAST) else tracer.repeat(self, args, params)
         if found is None:
             args = promotion.prepare(self, args)
             args = tuple([tracer.inside(a) if isinstance(a, TensorBase) else a for a in args])

@@ -130,7 +130,7 @@ def from_numpy(ndarray: Any) -> Tensor:
         raise TypeError(f"from_numpy: expected np.ndarray, got {type(ndarray).__name__}; use leafgrad.tensor(...)")
     if modes.get() & modes.TRACE:
         modes.TRACER.get().import_array("leafgrad.from_numpy")
-    dtypes.of(ndarray)
+    ndarray = ndarray if dtypes.of(ndarray) is not dtypes.bfloat16 else backends.by_device_type("cpu").wrap(ndarray)
     if not ndarray.dtype.isnative:
         raise ValueError("from_numpy: expected native byte order; write array.astype(array.dtype.newbyteorder('='))")
     if not ndarray.flags.writeable:

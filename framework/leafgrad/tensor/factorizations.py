@@ -42,7 +42,7 @@ def check(A: Any, function: str, name: str = "A") -> None:
             f"{function}: The input tensor {name} must have at least 2 dimensions, got size {list(A.shape)}"
         )
     check_floating(A, function, name)
-    if A.dtype is dtypes.float16:
+    if A.dtype in (dtypes.float16, dtypes.bfloat16):
         raise RuntimeError(
             f"{function}: Low precision dtypes not supported. Got {A.dtype} for {name}; convert it with .float()"
         )

@@ -13,6 +13,7 @@ from leafgrad.tensor.size import Size
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
+    "BFloat16Tensor",
     "BoolTensor",
     "ByteTensor",
     "CharTensor",
@@ -57,10 +58,12 @@ class TensorType(type):
 
 
 def _made(name: str, dtype: dtypes.dtype) -> Any:
-    doc = f"The CPU's tensors of {dtype.name}; called, one of a sequence, or of sizes with arbitrary elements."
+    kind = getattr(dtype, "known_as", None) or dtype.name
+    doc = f"The CPU's tensors of {kind}; called, one of a sequence, or of sizes with arbitrary elements."
     return TensorType(name, (), {"dtype": dtype, "__doc__": doc, "__module__": __name__})
 
 
+BFloat16Tensor = _made("BFloat16Tensor", dtypes.bfloat16)
 BoolTensor = _made("BoolTensor", dtypes.bool_)
 ByteTensor = _made("ByteTensor", dtypes.uint8)
 CharTensor = _made("CharTensor", dtypes.int8)

@@ -244,6 +244,8 @@ class Methods:
         """Ones with the probabilities in ``input`` (or ``p`` everywhere), zeros otherwise, of its shape and dtype."""
     def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Write ones with probability p (a number, or a tensor that broadcasts), zeros otherwise."""
+    def bfloat16(self) -> Tensor:
+        """As bfloat16."""
     def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
         """How often 0, 1, 2, … occur in ``input``. (n,) integers -> (max(largest + 1, minlength),)"""
     def bitwise_and(self, other: Any) -> Tensor:
@@ -552,7 +554,7 @@ class Methods:
     @property
     def is_cpu(self) -> Any: ...
     def is_floating_point(self) -> builtins.bool:
-        """Whether the dtype is float16, float32 or float64."""
+        """Whether the dtype is float16, bfloat16, float32 or float64."""
     @property
     def is_ipu(self) -> Any: ...
     @property

@@ -333,7 +333,7 @@ class Tensor(Operators, Methods, TensorBase):
         return backends.backend_of(data).to_host(data).tolist()
 
     def numpy(self, *, force: bool = False) -> Any:
-        """The elements as a NumPy array that shares memory with a CPU tensor.
+        """The elements as a NumPy array that shares memory with a CPU tensor; bfloat16 is the package ml_dtypes'.
 
         Args:
             force: detach the tensor and copy it to the CPU first, where that is needed.
@@ -349,7 +349,7 @@ class Tensor(Operators, Methods, TensorBase):
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.device.type != "cpu":
             raise TypeError(f"can't convert {self.device} tensor to numpy. Copy it to the host first with .cpu()")
-        return data
+        return data.view(backends.by_device_type("cpu").array_type) if self.dtype is dtypes.bfloat16 else data
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.numpy()

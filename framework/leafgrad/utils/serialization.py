@@ -93,8 +93,7 @@ def load(f: Path | Readable, map_location: Any = None, *, weights_only: bool = T
 
     Returns:
         The object. What ``save`` wrote has tensors that do not require grad, and every kind of mapping as a dict; of
-        ``torch.save``, parameters are tensors that require grad. bfloat16, which leafgrad does not have, becomes
-        float32, with a warning.
+        ``torch.save``, parameters are tensors that require grad.
 
     Raises:
         FileNotFoundError: there is no such file. RuntimeError: it is a pickle, no safetensors file, not as it was

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from leafgrad.compat.absent import bfloat16, cdouble, cfloat, complex64, complex128, uint16, uint32, uint64
+from leafgrad.compat.absent import cdouble, cfloat, complex64, complex128, uint16, uint32, uint64
 from leafgrad.compat.settings import (
     are_deterministic_algorithms_enabled,
     get_float32_matmul_precision,
@@ -18,7 +18,7 @@ from leafgrad.compat.settings import (
     set_num_interop_threads,
     use_deterministic_algorithms,
 )
-from leafgrad.compat.torch.amp import autocast, is_autocast_enabled
+from leafgrad.compat.torch.amp import autocast, get_autocast_dtype, is_autocast_enabled
 from leafgrad.compat.torch.compiler import compile
 from leafgrad.compat.torch.version import __version__
 from leafgrad.tensor.matrices import trace
@@ -37,12 +37,12 @@ __all__ = [
     "__version__",
     "are_deterministic_algorithms_enabled",
     "autocast",
-    "bfloat16",
     "cdouble",
     "cfloat",
     "compile",
     "complex64",
     "complex128",
+    "get_autocast_dtype",
     "get_float32_matmul_precision",
     "get_num_interop_threads",
     "is_autocast_enabled",
