@@ -250,7 +250,9 @@ class Op(Declarations):
         Without a lock, as of a cached_property before Python 3.12, which nobody opens in a child of a fork.
         """
         found: tuple[Callable[..., Any], ...] | None = vars(self).get("rules")
-        return found or vars(self).setdefault("rules", tuple(map(compile_rule, map(self.call, self.signature.arguments))))
+        return found or vars(self).setdefault(
+            "rules", tuple(map(compile_rule, map(self.call, self.signature.arguments)))
+        )
 
     def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> Pulled:
         """The same with Tensors, connected to the graph that made the saved values."""
