@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -83,6 +84,7 @@ ALL: Final = (bool_, uint8, int8, int16, int32, int64, float16, float32, float64
 BY_NAME: Final = {d.name: d for d in ALL} | {bfloat16.known_as: bfloat16}
 _BY_ARRAY_DTYPE: dict[object, dtype] = {}
 _default = float32
+_setter = threading.get_ident()
 
 
 def of(array: Any) -> dtype:
@@ -121,10 +123,15 @@ def get_default_dtype() -> dtype:
 
 def set_default_dtype(d: dtype) -> None:
     """Make ``d`` (a floating dtype) the default of new floating tensors, for the whole process."""
-    global _default
+    global _default, _setter
     if not check(d, "d").is_floating_point:
         raise TypeError(f"set_default_dtype: expected a floating dtype, got {d}")
-    _default = d
+    _default, _setter = d, threading.get_ident()
+
+
+def default_set_here() -> bool:
+    """Whether it was this thread that set the default dtype last."""
+    return _setter == threading.get_ident()
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -255,10 +254,15 @@ class Op(Declarations):
         raw = tuple([s._data if isinstance(s, TensorBase) else s for s in self.checked(node)])
         return self.run_rules(node, g, needed, raw, node.out)
 
-    @functools.cached_property
-    def rules(self) -> tuple[Callable[..., Any], ...]:
-        """The rule of each argument as ``f(g, args, out, shapes, params, index)``."""
-        return tuple([compile_rule(self.call(a)) for a in self.signature.arguments])
+    def written(self) -> tuple[Callable[..., Any], ...]:
+        """The rule of each argument as ``f(g, args, out, shapes, params, index)``, made at its first use.
+
+        Without a lock, as of a cached_property before Python 3.12, which nobody opens in a child of a fork.
+        """
+        found: tuple[Callable[..., Any], ...] | None = vars(self).get("rules")
+        return found or vars(self).setdefault(
+            "rules", tuple(map(compile_rule, map(self.call, self.signature.arguments)))
+        )
 
     def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> Pulled:
         """The same with Tensors, connected to the graph that made the saved values."""
@@ -282,9 +286,10 @@ class Op(Declarations):
         return saved
 
     def run_rules(self, node: Node, g: Any, needed: set[GraphNode] | None, args: Any, out: Any) -> Pulled:
+        rules = self.written()
         result: list[tuple[GraphNode, Any]] = []
         for i, edge in enumerate(node.edges):
             if edge is not None and (needed is None or edge in needed):
-                rule = self.rules[self.signature.slot(i)]
+                rule = rules[self.signature.slot(i)]
                 result.append((edge, rule(g, args, out, node.shapes, node.params, i)))
         return result
