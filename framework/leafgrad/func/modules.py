@@ -162,4 +162,4 @@ def stacked(tensors: list[Any], name: str) -> Tensor:
     if len(flags) > 1:
         raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
     joined = stack(tensors, 0)
-    return joined.detach().requires_grad_() if flags == {True} else joined
+    return joined.detach()._set_grad(True) if flags == {True} else joined

@@ -11,7 +11,7 @@ from leafgrad.errors import MissingGradientError
 from leafgrad.modes import ANOMALY, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER
 from leafgrad.ops import describe, dispatch, messages, promotion
 from leafgrad.ops.declarations import Declarations, Forward
-from leafgrad.ops.node import FREED, SEQ, GraphNode, Node, Output, SymbolBase, TensorBase, Version
+from leafgrad.ops.node import FREED, SEQ, Epoch, GraphNode, Node, Output, SymbolBase, TensorBase, Version
 from leafgrad.ops.pull import RuleCall, compile_pull, compile_rule
 from leafgrad.ops.signature import Signature
 from leafgrad.ops.traits import dims_of, expand, normalized
@@ -221,6 +221,7 @@ class Op(Declarations):
         out = new(dispatch.TENSOR)
         out._data = data
         out._history = out._leaf = out._view = None
+        out._epoch = Epoch.now
         out._writes = dispatch.INFERENCE_VERSION if flags & INFERENCE else None
         if flags & TRACE:
             TRACER.get().made(out)
