@@ -146,7 +146,7 @@ class inference_mode(_Mode):
     """Like ``no_grad``, and tensors made within it can never take part in a recorded computation.
 
     Args:
-        mode: False makes it do nothing, so that it can be switched by a flag.
+        mode: False ends it for a while, and records again.
     """
 
     def __new__(cls, mode: Any = True) -> Any:
@@ -154,7 +154,7 @@ class inference_mode(_Mode):
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__()
-        self.on, self.off = (INFERENCE, GRAD) if mode else (0, 0)
+        self.on, self.off = (INFERENCE, GRAD) if mode else (GRAD, INFERENCE)
 
 
 def is_grad_enabled() -> bool:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
 from leafgrad import modes
-from leafgrad.autograd import api, forward
+from leafgrad.autograd import api, engine, forward
 from leafgrad.autograd.local import close, local, node, open_to, settled
 from leafgrad.batching import pytree
 from leafgrad.ops import dispatch
 from leafgrad.ops.convert import new_full
-from leafgrad.ops.node import Epoch, GraphNode, Version
+from leafgrad.ops.node import SEQ, Epoch, GraphNode, Version
 from leafgrad.tensor.inplace import is_fixed, rebase, version
 from leafgrad.tensor.tensor import Tensor
+
+Hook = Callable[[Tensor], Tensor | None]
 
 
 class Level:
@@ -23,17 +26,19 @@ class Level:
         recorded: whether recording was on outside, so that derivatives can be differentiated there.
         leaves: the tensors differentiated by.
         epoch: what tensors that are made within it have at least.
+        seq: what nodes that are recorded within it come after.
     """
 
     def __init__(self) -> None:
         self.recorded = modes.is_grad_enabled()
         self.leaves: list[Tensor] = []
-        self._mode = modes.enable_grad()
+        self._mode = modes.inference_mode(False)
         self._primals: list[tuple[Tensor, Tensor, GraphNode]] = []
         self._given: dict[Version, tuple[Tensor, GraphNode | None]] = {}
 
     def __enter__(self) -> Self:
         self._mode.__enter__()
+        self.seq = next(SEQ)
         Epoch.now += 1
         self.epoch = Epoch.now
         self._token = modes.DERIVATIVES.set((*modes.DERIVATIVES.get(), self))
@@ -82,6 +87,20 @@ class Level:
     def captured(self, x: Tensor) -> bool:
         """Whether the memory of ``x`` was neither made by the function nor given to it."""
         return x._epoch < self.epoch and x._writes not in self._given
+
+    def made(self, node: GraphNode) -> bool:
+        """Whether the function has recorded ``node``."""
+        return node.seq > self.seq
+
+    def hooked(self, hook: Hook) -> Hook:
+        """``hook`` for gradients of this derivative alone, and not for those of others that come along the graph."""
+
+        def within(g: Tensor) -> Tensor | None:
+            targets = engine.PASS.get().targets
+            mine = targets is not None and any(leaf._node in targets for leaf in self.leaves)
+            return hook(g) if mine else None
+
+        return within
 
     def differentiable(self, values: Any) -> Any:
         """Nested tensors as leaves of this derivative."""

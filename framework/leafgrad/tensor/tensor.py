@@ -246,7 +246,10 @@ class Tensor(Operators, Methods, TensorBase):
         Raises:
             RuntimeError: the tensor does not require grad.
         """
-        return RemovableHandle(self._for_hook(hook, "register_hook").functions, hook)
+        hooks = self._for_hook(hook, "register_hook")
+        node = dispatch.inside(self)._node
+        derivative = next((d for d in reversed(modes.DERIVATIVES.get()) if d.made(node)), None)
+        return RemovableHandle(hooks.functions, hook if derivative is None else derivative.hooked(hook))
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
         """Call ``hook(tensor)`` after each backward pass that added to the ``.grad`` of this leaf.
