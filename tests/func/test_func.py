@@ -525,3 +525,19 @@ def test_gradients_of_what_is_the_same_for_all_samples(t):
         leaf = x.clone().requires_grad_()
         f(leaf[0]).backward()
         close(leaf.grad[0], expected[name](np.array([1.0, 2.0, 3.0])))
+
+
+def test_batch_normalization_without_running_averages(t):
+    model = t.nn.Sequential(t.nn.BatchNorm1d(2), t.nn.Sequential(t.nn.BatchNorm1d(2)), t.nn.InstanceNorm1d(2))
+    x = t.tensor([[1.0, 2.0], [3.0, 5.0], [4.0, 0.0]], dtype=t.float32)
+    norms = model[:2]
+    with pytest.raises(RuntimeError, match="would mutate a captured Tensor"):
+        t.func.grad(lambda x: norms(x).sum())(x)
+    assert t.func.replace_all_batch_norm_modules_(model) is model
+    assert norms[0].running_mean is None
+    assert not norms[1][0].track_running_stats
+    assert list(model.state_dict()) == ["0.weight", "0.bias", "1.0.weight", "1.0.bias"]
+    assert t.func.grad(lambda x: norms(x).sum())(x).shape == x.shape
+    assert t.func.vmap(norms)(t.stack([x, x + 1])).shape == (2, 3, 2)
+    norms.eval()
+    assert abs(norms(x).mean(0)).max() < 1e-6

@@ -9,7 +9,7 @@ from typing import Any
 from leafgrad.tensor.joining import stack
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["functional_call", "stack_module_state"]
+__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
 
 def functional_call(
@@ -155,6 +155,18 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
         {name: stacked([p[name] for p in parameters], name) for name in parameters[0]},
         {name: stacked([b[name] for b in buffers], name) for name in buffers[0]},
     )
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Let every batch normalization in ``root`` keep no running averages, in place, and return ``root``.
+
+    Then it writes nothing, and may be captured by a function that is transformed.
+    """
+    check_module(root, "replace_all_batch_norm_modules_: root")
+    for module in root.modules():
+        if hasattr(module, "forget_running_stats"):
+            module.forget_running_stats()
+    return root
 
 
 def stacked(tensors: list[Any], name: str) -> Tensor:
