@@ -167,7 +167,7 @@ def transposed(node: Node, given: Flow, recorded: bool) -> Any:
     several = isinstance(node.op, type) or hasattr(node, "ends")
     shapes = output_shapes(node) if several else [tuple(node.shape)]
     with modes.enable_grad():
-        us = [None if s is None else new_full(some.detach(), shape=s, value=0).requires_grad_() for s in shapes]
+        us = [None if s is None else new_full(some.detach(), shape=s, value=0)._set_grad(True) for s in shapes]
         total = None
         for edge, pulled in node.op.pull_recorded(node, tuple(us) if several else us[0], set(given)):
             if pulled is not None and pulled.requires_grad:

@@ -8,7 +8,7 @@ from typing import Any
 
 from leafgrad import backends, dtypes, modes
 from leafgrad.ops import messages
-from leafgrad.ops.node import Node, Output, SymbolBase, TensorBase, Version
+from leafgrad.ops.node import Epoch, Node, Output, SymbolBase, TensorBase, Version
 
 TENSOR: type[TensorBase] = TensorBase
 _view: Callable[..., Any]
@@ -105,6 +105,7 @@ def make(kind: type, data: Any, node: Any = None) -> Any:
     out: Any = object.__new__(kind)
     out._data = data
     out._leaf = out._writes = out._view = None
+    out._epoch = Epoch.now
     out._history = node
     if modes.get() & modes.TRACE:
         modes.TRACER.get().made(out)

@@ -10,7 +10,7 @@ from leafgrad.errors import MissingGradientError
 from leafgrad.modes import ANOMALY, AUTOCAST, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER
 from leafgrad.ops import describe, dispatch, messages, narrow, promotion
 from leafgrad.ops.declarations import Declarations, Forward
-from leafgrad.ops.node import FREED, SEQ, GraphNode, Node, Output, SymbolBase, TensorBase, Version
+from leafgrad.ops.node import FREED, SEQ, Epoch, GraphNode, Node, Output, SymbolBase, TensorBase, Version
 from leafgrad.ops.pull import RuleCall, compile_pull, compile_rule
 from leafgrad.ops.signature import Signature
 from leafgrad.ops.traits import dims_of, expand, normalized
@@ -230,6 +230,7 @@ class Op(Declarations):
         out = new(dispatch.TENSOR)
         out._data = data
         out._history = out._leaf = out._view = None
+        out._epoch = Epoch.now
         out._writes = dispatch.INFERENCE_VERSION if flags & INFERENCE else None
         if flags & TRACE:
             TRACER.get().made(out)

@@ -37,7 +37,7 @@ def new(op: Any, dtype: dtypes.dtype, device: Any, requires_grad: bool, **params
     """Run an op of ``ops.create`` on a device."""
     place = devices.given(device).resolve()
     out: Tensor = dispatch.create(op, place, dtype=dtype.name, **params)
-    return out.requires_grad_() if requires_grad else out
+    return out._set_grad(True) if requires_grad else out
 
 
 def kind(dtype: Any, inferred: dtypes.dtype | None = None) -> dtypes.dtype:

@@ -129,7 +129,7 @@ def frombuffer(
             f"count above 0 or -1; got {left} bytes and count {wanted}"
         )
     array = backends.by_device_type("cpu").xp.frombuffer(buffer, kind.name, max(wanted, -1), skipped)
-    return from_numpy(array).requires_grad_(requires_grad)
+    return from_numpy(array)._set_grad(requires_grad)
 
 
 def strided(buffer: Any, *, dtype: dtypes.dtype, size: Any, stride: Any, offset: int) -> Tensor:

@@ -87,7 +87,7 @@ def _construct(cls: type[Tensor], *args: Any, device: Any = None) -> Tensor:
     if cls is Tensor:
         return made
     out: Tensor = dispatch.make(cls, made._data)
-    out._writes = made._writes
+    out._writes, out._epoch = made._writes, made._epoch
     return out
 
 
@@ -101,7 +101,7 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
         raise TypeError(f"as_subclass: cls must be a subclass of Tensor, got {cls.__name__}")
     alias = self.view(self.shape) if self.requires_grad else self.detach()
     out: Tensor = dispatch.make(cls, alias._data, alias._history)
-    out._writes, out._view = alias._writes, alias._view
+    out._writes, out._view, out._epoch = alias._writes, alias._view, alias._epoch
     return out
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.ops import messages
+from leafgrad.ops.node import SymbolBase
+from leafgrad.tensor.inplace import check
 from leafgrad.tensor.reshaping import resize_
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.writes import copy_
@@ -131,6 +133,9 @@ def store(result: Tensor, target: Tensor) -> None:
         raise RuntimeError(
             f"Expected all tensors to be on the same device: out is on {target.device}, the result on {result.device}"
         )
+    check(target, "copy")
+    if isinstance(result._data, SymbolBase):
+        result._data.check_target(target._data)
     if result.shape != target.shape:
         if target.numel():
             messages.warn(

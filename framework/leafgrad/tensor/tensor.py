@@ -106,7 +106,7 @@ class Tensor(Operators, Methods, TensorBase):
     def requires_grad(self, value: bool) -> None:
         if not self.is_leaf:
             raise self._not_a_leaf()
-        self.requires_grad_(value)
+        self._set_grad(value)
 
     def _not_a_leaf(self) -> RuntimeError:
         return RuntimeError(
@@ -118,8 +118,13 @@ class Tensor(Operators, Methods, TensorBase):
         """Set ``requires_grad`` of a leaf in place, and return it.
 
         Raises:
-            RuntimeError: the tensor is not a leaf, or its dtype is not a floating one.
+            RuntimeError: the tensor is not a leaf, its dtype is not a floating one, or a transform is running.
         """
+        modes.refuse_transformed("Tensor.requires_grad_()")
+        return self._set_grad(requires_grad)
+
+    def _set_grad(self, requires_grad: bool) -> Tensor:
+        """Set ``requires_grad`` of a leaf, and return it."""
         if requires_grad is not True and requires_grad is not False:
             raise TypeError(
                 "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
@@ -222,8 +227,9 @@ class Tensor(Operators, Methods, TensorBase):
         """Keep this tensor's gradient in ``.grad`` at backward, although it is not a leaf.
 
         Raises:
-            RuntimeError: the tensor does not require grad.
+            RuntimeError: the tensor does not require grad, or a transform is running.
         """
+        modes.refuse_transformed("Tensor.retain_grad()")
         node = dispatch.inside(self)._node
         if node is None:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False; it gets no gradient")
@@ -240,7 +246,10 @@ class Tensor(Operators, Methods, TensorBase):
         Raises:
             RuntimeError: the tensor does not require grad.
         """
-        return RemovableHandle(self._for_hook(hook, "register_hook").functions, hook)
+        hooks = self._for_hook(hook, "register_hook")
+        node = dispatch.inside(self)._node
+        derivative = next((d for d in reversed(modes.DERIVATIVES.get()) if d.made(node)), None)
+        return RemovableHandle(hooks.functions, hook if derivative is None else derivative.hooked(hook))
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
         """Call ``hook(tensor)`` after each backward pass that added to the ``.grad`` of this leaf.
@@ -381,7 +390,7 @@ class Tensor(Operators, Methods, TensorBase):
         leaf = dispatch.inside(self)._leaf
         if leaf is not None and (gradient := dispatch.grad_of(leaf)) is not None:
             out.grad = gradient.__deepcopy__(memo)
-        return out.requires_grad_(self.requires_grad)
+        return out._set_grad(self.requires_grad)
 
     # ---- copies and conversions -------------------------------------------------------------------------------
 

@@ -190,7 +190,9 @@ class System(nn.Module):
 
     def points(self, rows: Tensor, normals: Tensor | None = None) -> Points:
         """Points (n, d), and normals (n, k), by coordinate."""
-        columns = {name: rows[:, i].detach().requires_grad_() for i, name in enumerate(self.domain.names)}
+        columns = {name: rows[:, i].detach() for i, name in enumerate(self.domain.names)}
+        for column in columns.values():
+            column.requires_grad = True  # requires_grad_() is not for functions that are transformed
         sides = None if normals is None else {name: normals[:, i] for i, name in enumerate(self.domain.space)}
         return Points(columns, self.domain.space, sides)
 
