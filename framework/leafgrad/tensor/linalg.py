@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from leafgrad import return_types
 from leafgrad.ops import linalg as ops
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.linalg import column
@@ -24,18 +24,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-class SlogdetResult(NamedTuple):
-    sign: Tensor
-    logabsdet: Tensor
-
-
-class LstsqResult(NamedTuple):
-    solution: Tensor
-    residuals: Tensor
-    rank: Tensor
-    singular_values: Tensor
-
-
 # ---- determinants, inverses, powers -------------------------------------------------------------------------------
 
 
@@ -46,10 +34,10 @@ def det(A: Tensor) -> Tensor:
     return result
 
 
-def slogdet(A: Tensor) -> SlogdetResult:
+def slogdet(A: Tensor) -> return_types.linalg_slogdet:
     """Sign and natural logarithm of the absolute value of the determinant. (..., n, n) -> (...), (...)"""
     check_square(A, "linalg.slogdet")
-    return SlogdetResult(*ops.slogdet(A))
+    return return_types.linalg_slogdet(*ops.slogdet(A))
 
 
 def inv(A: Tensor) -> Tensor:
@@ -179,7 +167,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     return _solve(off + _identity(A) if unitriangular else off, B, left, "linalg.solve_triangular")
 
 
-def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> return_types.linalg_lstsq:
     """X that minimises the Frobenius norm of A X - B, the smallest one if there are many.
 
     Args:
@@ -218,7 +206,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     if vector:
         solution = reshape(solution, shape=tuple(solution.shape[:-1]))
         residuals = residuals if residuals is empty else reshape(residuals, shape=tuple(residuals.shape[:-1]))
-    return LstsqResult(solution, residuals, ranks, s if driver in ("gelsd", "gelss") else empty)
+    return return_types.linalg_lstsq(solution, residuals, ranks, s if driver in ("gelsd", "gelss") else empty)
 
 
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:

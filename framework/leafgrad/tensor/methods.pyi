@@ -6,11 +6,8 @@ from typing import Any, TypeVar
 
 from leafgrad.autograd.edge import GradientEdge
 from leafgrad.dtypes import dtype
+from leafgrad.return_types import aminmax, cummax, cummin, kthvalue, mode, qr, slogdet, sort, svd, topk
 from leafgrad.tensor.arguments import Dim
-from leafgrad.tensor.extremes import Found, MinMax
-from leafgrad.tensor.factorizations import QRResult
-from leafgrad.tensor.linalg import SlogdetResult
-from leafgrad.tensor.matrices import SVD
 from leafgrad.tensor.random import Generator
 from leafgrad.tensor.storage import TypedStorage, UntypedStorage
 from leafgrad.tensor.tensor import Tensor
@@ -152,7 +149,7 @@ class Methods:
         """The largest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
     def amin(self, dim: builtins.int | Iterable[builtins.int] | None = (), keepdim: builtins.bool = False) -> Tensor:
         """The smallest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
-    def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> MinMax:
+    def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> aminmax:
         """``amin`` and ``amax`` over one dimension or all, named ``min`` and ``max``."""
     def any(self, dim: builtins.int | Iterable[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
         """Whether some element over ``dim`` is nonzero. bool, but uint8 for uint8"""
@@ -335,9 +332,9 @@ class Methods:
         """Covariances of variables (rows) over observations (columns). (n, m) -> (n, n); (m) -> ()"""
     def cross(self, other: Tensor, dim: builtins.int | None = None) -> Tensor:
         """Cross product of vectors along a dimension of size 3; other dimensions broadcast."""
-    def cummax(self, dim: builtins.int) -> Found:
+    def cummax(self, dim: builtins.int) -> cummax:
         """(values, indices) of the largest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
-    def cummin(self, dim: builtins.int) -> Found:
+    def cummin(self, dim: builtins.int) -> cummin:
         """(values, indices) of the smallest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
     def cumprod(self, dim: builtins.int, *, dtype: Any = None) -> Tensor:
         """Running products along ``dim``; integers and bools are multiplied in int64. (...) -> (...)"""
@@ -617,7 +614,7 @@ class Methods:
     def itemsize(self) -> Any: ...
     def kron(self, other: Tensor) -> Tensor:
         """Kronecker product: blocks of ``other``, each times one element of ``input``. (n, m), (p, q) -> (n p, m q)"""
-    def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False) -> Found:
+    def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False) -> kthvalue:
         """The k-th smallest along ``dim``, counted from 1, and its index."""
     @property
     def layout(self) -> Any: ...
@@ -743,7 +740,7 @@ class Methods:
         """The smaller of x and y; nan if either is. Where they are equal each gets half the gradient, at nan all ..."""
     def mm(self, mat2: Tensor) -> Tensor:
         """Product of two matrices. (n, k), (k, m) -> (n, m)"""
-    def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False) -> Found:
+    def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False) -> mode:
         """(values, indices) of the commonest value along ``dim``: the smallest of equally common, its last index."""
     def moveaxis(
         self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]
@@ -901,7 +898,7 @@ class Methods:
         """A copy with elements of ``source`` at places of the flattened tensor; they add up if ``accumulate``."""
     def put_(self, index: Tensor, source: Tensor, accumulate: builtins.bool = False) -> Tensor:
         """``put`` in place."""
-    def qr(self, some: builtins.bool = True) -> QRResult:
+    def qr(self, some: builtins.bool = True) -> qr:
         """Q and R with ``input`` = Q R; succeeded by ``linalg.qr``. ``some`` reduces them to min(m, n) columns ..."""
     def quantile(
         self,
@@ -1055,11 +1052,11 @@ class Methods:
         step: builtins.int = 1,
     ) -> Tensor:
         """A copy with the slice ``start:end:step`` of dimension ``dim`` replaced by ``src``."""
-    def slogdet(self) -> SlogdetResult:
+    def slogdet(self) -> slogdet:
         """Sign and logarithm of the magnitude of the determinant; see ``linalg.slogdet``. (..., n, n) -> (...), ..."""
     def softmax(self, dim: builtins.int, dtype: Any = None) -> Tensor:
         """exp over its sum along ``dim``. (...) -> (...). RuntimeError for integers, unless ``dtype`` is given."""
-    def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False) -> Found:
+    def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False) -> sort:
         """Values sorted along ``dim``, and the indices they had; equal elements stay in order. nan is the largest."""
     def split(self, split_size_or_sections: Any, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
         """Pieces of ``split_size`` along ``dim``, the last one perhaps shorter, or of the sizes in a list; views."""
@@ -1108,7 +1105,7 @@ class Methods:
         dtype: Any = None,
     ) -> Tensor:
         """Sum over ``dim``; integers and bools are added up in int64."""
-    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> SVD:
+    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> svd:
         """U, S and V with ``input`` = U diag(S) V^T; succeeded by ``linalg.svd``, which gives V transposed."""
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """The same as ``transpose``."""
@@ -1141,7 +1138,7 @@ class Methods:
         """The tensor on another device, as the array API standard spells ``to``."""
     def topk(
         self, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True
-    ) -> Found:
+    ) -> topk:
         """The k largest (or smallest) along ``dim``, in order, and their indices."""
     def trace(self) -> Tensor:
         """Sum of the diagonal of a matrix. (n, m) -> ()"""
