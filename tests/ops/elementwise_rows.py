@@ -222,6 +222,7 @@ def new_full(rng, dtype):
 
 CONVERT = [
     Row(convert.clone, np.copy, integers=False),
+    Row(convert.contiguous, np.copy, integers=False),
     Row(convert.new_full, lambda x, shape, value, dtype=None: np.full(shape, value, dtype or x.dtype), samples=new_full,
         order=0),
     Row(convert.to_dtype, lambda x, dtype, source: x.astype(dtype), dtypes=["float64"],
