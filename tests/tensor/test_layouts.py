@@ -49,7 +49,8 @@ IN_ORDER = {
 def test_copies_and_elementwise_results_lie_as_their_argument(name, x):
     out = ALIKE[name](x)
     order = sorted(range(x.ndim), key=x.stride().__getitem__, reverse=True)
-    assert out.permute(order).is_contiguous() and not out.is_contiguous()
+    assert out.permute(order).is_contiguous()
+    assert not out.is_contiguous()
     assert out._base is None
 
 
@@ -79,10 +80,12 @@ def test_modules_take_memory_formats():
     layer = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Linear(2, 2)).to(memory_format=leafgrad.channels_last)
     assert layer[0].weight.stride() == (27, 1, 9, 3)
     assert layer[0].weight.is_contiguous(memory_format=leafgrad.channels_last)
-    assert layer[0].weight.requires_grad and layer[0].weight.is_leaf
+    assert layer[0].weight.requires_grad
+    assert layer[0].weight.is_leaf
     images = leafgrad.randn(2, 3, 5, 5)
     plain = nn.Conv2d(3, 4, 3)
     plain.load_state_dict(layer[0].state_dict())
     assert leafgrad.allclose(layer[0](images), plain(images))
     layer.to(leafgrad.float64, memory_format=leafgrad.contiguous_format)
-    assert layer[0].weight.is_contiguous() and layer[0].weight.dtype is leafgrad.float64
+    assert layer[0].weight.is_contiguous()
+    assert layer[0].weight.dtype is leafgrad.float64

@@ -22,7 +22,9 @@ def test_results_along_a_dimension_have_the_type_of_their_function(name):
     assert type(found) is getattr(return_types, name)
     assert type(getattr(x, name)(1)) is type(found)
     values, indices = found
-    assert found.values is values and found[1] is indices and found._fields == ("values", "indices")
+    assert found.values is values
+    assert found[1] is indices
+    assert found._fields == ("values", "indices")
     assert found._asdict() == {"values": values, "indices": indices}
 
 

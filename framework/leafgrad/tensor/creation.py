@@ -161,7 +161,7 @@ def new_full(
 
 
 def alike(input: Tensor, made: Tensor, memory_format: Any) -> Tensor:
-    """``made``, a new tensor of the shape of ``input``, in a memory format; by default it lies in memory as that does."""
+    """``made``, a new tensor of the shape of ``input``, in a memory format; by default it lies as that does."""
     if memory_format is not None and memory_format is not dtypes.preserve_format:
         return made.contiguous(memory_format)
     data = input._data

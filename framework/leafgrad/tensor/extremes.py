@@ -19,7 +19,7 @@ from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
     "amax", "amin", "aminmax", "argmax", "argmin", "cummax", "cummin", "cumprod", "cumsum", "logcumsumexp", "max",
-    "median", "min", "mode", "nanmedian", "quantile", "unique",
+    "median", "min", "mode", "nanmedian", "nanquantile", "quantile", "unique",
 ]  # fmt: skip
 
 
@@ -207,29 +207,45 @@ def quantile(
     Raises:
         RuntimeError: the dtype is not float32 or float64, ``q`` is out of range, or an unknown interpolation.
     """
-    expect_tensor(input, "input", "quantile")
+    return _quantile("quantile", input, q, dim, keepdim, interpolation)
+
+
+@method
+def nanquantile(
+    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """``quantile`` of what is not nan; nan where nothing is."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation)
+
+
+def _quantile(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
+    expect_tensor(input, "input", name)
     if input.dtype not in (dtypes.float32, dtypes.float64):
-        raise RuntimeError(f"quantile() input tensor must be either float or double dtype, got {input.dtype}")
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype, got {input.dtype}")
     if interpolation not in _ROUNDINGS:
-        raise RuntimeError(f"quantile() interpolation must be one of {', '.join(_ROUNDINGS)}, but got {interpolation}")
-    at, scalar = _levels(input, q)
-    d = 0 if dim is None else one_dim(input, dim, "quantile")
+        raise RuntimeError(f"{name}() interpolation must be one of {', '.join(_ROUNDINGS)}, but got {interpolation}")
+    at, scalar = _levels(name, input, q)
+    d = 0 if dim is None else one_dim(input, dim, name)
     x = reshape(input, shape=(-1,)) if dim is None or not input.ndim else permute(input, dims=_last(input.ndim, d))
-    n = x.shape[-1]
+    last, n = x.ndim - 1, x.shape[-1]
     if not n:
-        raise RuntimeError("quantile() input tensor must be non-empty")
-    order = argsort(x, dim=x.ndim - 1, descending=False)
-    ranked = index.gather(x, order, dim=x.ndim - 1, inside=True)
-    spoilt = ops.any(compare.isnan(x), dim=(x.ndim - 1,), keepdim=True)
-    rank = _ROUNDINGS[interpolation](select.where(spoilt, float(n - 1), at * (n - 1)))  # nan is sorted last
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    ranked = index.gather(x, argsort(x, dim=last, descending=False), dim=last, inside=True)  # nan comes last
+    spoilt = compare.isnan(x)
+    if name == "quantile":
+        position = select.where(ops.any(spoilt, dim=(last,), keepdim=True), float(n - 1), at * (n - 1))
+    else:
+        good = ops.sum(cast(compare.logical_not(spoilt), input.dtype), dim=(last,), keepdim=True)
+        position = at * select.maximum(good - 1, 0)
+    rank = _ROUNDINGS[interpolation](position)
     below = rounding.floor(rank)
     shape = (*x.shape[:-1], at.shape[0])
     low, high = (
-        index.gather(ranked, expand(cast(p, dtypes.int64), shape=shape), dim=x.ndim - 1, inside=True)
+        index.gather(ranked, expand(cast(p, dtypes.int64), shape=shape), dim=last, inside=True)
         for p in (below, rounding.ceil(rank))
     )
     found = low if interpolation in _PICKING else lerp(low, high, rank - below)  # (..., levels)
-    found = permute(found, dims=(x.ndim - 1, *range(x.ndim - 1)))
+    found = permute(found, dims=(last, *range(last)))
     kept = tuple(1 if dim is None or i == d else m for i, m in enumerate(input.shape)) if keepdim else found.shape[1:]
     result: Tensor = reshape(found, shape=(() if scalar else (at.shape[0],)) + tuple(kept))
     return result
@@ -252,16 +268,16 @@ def _last(ndim: int, dim: int) -> tuple[int, ...]:
     return (*(i for i in range(ndim) if i != dim), dim)
 
 
-def _levels(input: Tensor, q: Any) -> tuple[Tensor, bool]:
+def _levels(name: str, input: Tensor, q: Any) -> tuple[Tensor, bool]:
     """``q`` of ``quantile`` as a 1-d tensor, and whether it was 0-d."""
     if isinstance(q, Tensor):
         if q.dtype is not input.dtype:
-            raise RuntimeError(f"quantile() q tensor must be same dtype as the input tensor, got {q.dtype}")
+            raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor, got {q.dtype}")
         if q.ndim > 1:
-            raise RuntimeError(f"quantile() q must be a scalar or 1D tensor, got {q.ndim}D")
+            raise RuntimeError(f"{name}() q must be a scalar or 1D tensor, got {q.ndim}D")
         return reshape(q, shape=(-1,)), not q.ndim
-    if not 0 <= number(q, "q", "quantile") <= 1:
-        raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q}")
+    if not 0 <= number(q, "q", name) <= 1:
+        raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
     at: Tensor = new_full(input, shape=(1,), value=q)
     return at, True
 

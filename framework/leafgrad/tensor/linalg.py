@@ -74,7 +74,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     n = integer(n, "n", "linalg.matrix_power")
     check_square(A, "linalg.matrix_power")
     if n == 0:
-        return _identity(A)
+        return identity(A)
     base, result = A if n > 0 else inv(A), None
     n = abs(n)
     while True:
@@ -87,7 +87,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
         base = matmul(base, base)
 
 
-def _identity(A: Tensor) -> Tensor:
+def identity(A: Tensor) -> Tensor:
     """Identity matrices of the shape of ``A``."""
     ones = new_full(A, shape=tuple(A.shape), value=1)
     result: Tensor = tril(triu(ones, diagonal=0), diagonal=0)
@@ -164,7 +164,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     """
     check_square(A, "linalg.solve_triangular")
     off = (triu if upper else tril)(A, diagonal=(1 if upper else -1) if unitriangular else 0)
-    return _solve(off + _identity(A) if unitriangular else off, B, left, "linalg.solve_triangular")
+    return _solve(off + identity(A) if unitriangular else off, B, left, "linalg.solve_triangular")
 
 
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> return_types.linalg_lstsq:

@@ -6,7 +6,20 @@ from typing import Any, TypeVar
 
 from leafgrad.autograd.edge import GradientEdge
 from leafgrad.dtypes import dtype
-from leafgrad.return_types import aminmax, cummax, cummin, kthvalue, mode, qr, slogdet, sort, svd, topk
+from leafgrad.return_types import (
+    aminmax,
+    cummax,
+    cummin,
+    histogram,
+    kthvalue,
+    mode,
+    qr,
+    slogdet,
+    sort,
+    svd,
+    topk,
+    triangular_solve,
+)
 from leafgrad.tensor.arguments import Dim
 from leafgrad.tensor.random import Generator
 from leafgrad.tensor.storage import TypedStorage, UntypedStorage
@@ -151,6 +164,8 @@ class Methods:
         """The smallest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
     def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> aminmax:
         """``amin`` and ``amax`` over one dimension or all, named ``min`` and ``max``."""
+    def angle(self) -> Tensor:
+        """0, and pi where ``input`` is negative; nan stays. (...) -> (...) of a floating dtype"""
     def any(self, dim: builtins.int | Iterable[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
         """Whether some element over ``dim`` is nonzero. bool, but uint8 for uint8"""
     def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
@@ -285,6 +300,12 @@ class Methods:
         """``ceil`` in place; returns the tensor."""
     def char(self) -> Tensor:
         """As int8."""
+    def cholesky(self, upper: builtins.bool = False) -> Tensor:
+        """Succeeded by ``linalg.cholesky``. (..., n, n) -> (..., n, n)"""
+    def cholesky_inverse(self, upper: builtins.bool = False) -> Tensor:
+        """A^-1 from the factor L of A = L L^T, or if ``upper`` of A = L^T L. (..., n, n) -> (..., n, n)"""
+    def cholesky_solve(self, L: Tensor, upper: builtins.bool = False) -> Tensor:
+        """X with A X = ``input``, from L of A = L L^T, or if ``upper`` of A = L^T L. (..., n, k) -> (..., n, k)"""
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
         """At most ``chunks`` pieces along ``dim``, of equal size but for the last; views."""
     def clamp(self, min: Any = None, max: Any = None) -> Tensor:
@@ -467,6 +488,9 @@ class Methods:
         """``frac`` in place; returns the tensor."""
     def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = False) -> Tensor:
         """out[i, j, k] = input[i, index[i, j, k], k] for ``dim=1``, and alike for others."""
+    def gcd(self, other: Any) -> Tensor:
+        """The greatest common divisor, at least 0; that of 0 and 0 is 0. Integers. (...), (...) -> (...)"""
+    def gcd_(self, other: Any) -> Any: ...
     def ge(self, other: Any) -> Tensor:
         """Whether x is y or above. (...), (...) -> (...) bool"""
     def ge_(self, other: Any) -> Tensor:
@@ -497,6 +521,15 @@ class Methods:
         """``heaviside`` in place; returns the tensor."""
     def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor:
         """How many elements lie in each of ``bins`` intervals of one width from ``min`` to ``max``. -> (bins,)"""
+    def histogram(
+        self,
+        bins: Any,
+        *,
+        range: Sequence[builtins.float] | None = None,
+        weight: Tensor | None = None,
+        density: builtins.bool = False,
+    ) -> histogram:
+        """How many elements lie in each bin, and the edges of the bins; the last edge belongs to the last bin."""
     def hsplit(self, indices_or_sections: Any) -> builtins.tuple[Tensor, ...]:
         """Split along dimension 1, or 0 of a one-dimensional tensor."""
     def hypot(self, other: Any) -> Tensor:
@@ -532,6 +565,16 @@ class Methods:
         include_self: builtins.bool = True,
     ) -> Tensor:
         """A copy of ``input`` whose slices at ``index`` along ``dim`` are combined with those of ``source``."""
+    def index_reduce_(
+        self,
+        dim: builtins.int,
+        index: Tensor,
+        source: Tensor,
+        reduce: builtins.str,
+        *,
+        include_self: builtins.bool = True,
+    ) -> Tensor:
+        """``index_reduce`` in place."""
     def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
         """The slices of ``input`` along ``dim`` at a vector of indices, as a copy."""
     def inner(self, other: Tensor) -> Tensor:
@@ -618,6 +661,9 @@ class Methods:
         """The k-th smallest along ``dim``, counted from 1, and its index."""
     @property
     def layout(self) -> Any: ...
+    def lcm(self, other: Any) -> Tensor:
+        """The least common multiple, at least 0; that of 0 and anything is 0. Integers. (...), (...) -> (...)"""
+    def lcm_(self, other: Any) -> Any: ...
     def ldexp(self, other: Tensor) -> Tensor:
         """``input * 2**other``. (...), (...) -> (...), floating"""
     def ldexp_(self, other: Tensor) -> Tensor:
@@ -696,6 +742,8 @@ class Methods:
         """Whether x is below y. (...), (...) -> (...) bool"""
     def lt_(self, other: Any) -> Tensor:
         """``lt`` in place; returns the tensor."""
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+        """X with A X = ``b``, from what ``linalg.lu_factor(A)`` returns. (..., n, k) -> (..., n, k)"""
     @property
     def mH(self) -> Any: ...
     @property
@@ -790,6 +838,15 @@ class Methods:
         """Mean over ``dim`` of what is not nan. RuntimeError for integers."""
     def nanmedian(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Any:
         """The lower median of what is not nan, nan if nothing is; with ``dim``, (values, indices) along it."""
+    def nanquantile(
+        self,
+        q: Any,
+        dim: builtins.int | None = None,
+        keepdim: builtins.bool = False,
+        *,
+        interpolation: builtins.str = "linear",
+    ) -> Tensor:
+        """``quantile`` of what is not nan; nan where nothing is."""
     def nansum(
         self,
         dim: builtins.int | Iterable[builtins.int] | None = None,
@@ -934,6 +991,9 @@ class Methods:
         """x - y floor(x / y): has the sign of y, as Python's ``%``. (...), (...) -> (...)"""
     def remainder_(self, other: Any) -> Tensor:
         """``remainder`` in place; returns the tensor."""
+    def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
+        """Slices along ``dim`` scaled down where their p-norm is larger than ``maxnorm``. (...) -> (...)"""
+    def renorm_(self, p: Any, dim: Any, maxnorm: Any) -> Any: ...
     def repeat(self, *repeats: Any) -> Tensor:
         """A copy with dimension i repeated ``repeats[i]`` times; new dimensions come first."""
     def repeat_interleave(
@@ -1146,6 +1206,14 @@ class Methods:
         """With two dimensions exchanged."""
     def transpose_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Become ``self.transpose(dim0, dim1)``, in place."""
+    def triangular_solve(
+        self,
+        A: Tensor,
+        upper: builtins.bool = True,
+        transpose: builtins.bool = False,
+        unitriangular: builtins.bool = False,
+    ) -> triangular_solve:
+        """X with A X = ``b``, where only one triangle of A counts, and A; succeeded by ``linalg.solve_triangular``."""
     def tril(self, diagonal: builtins.int = 0) -> Tensor:
         """The lower triangle of the last two dimensions, zeros elsewhere. (..., m, n) -> (..., m, n)"""
     def tril_(self, diagonal: builtins.int = 0) -> Tensor:

@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Sequence
 from typing import Literal, SupportsFloat
 
-from leafgrad.optim.lr_scheduler.scheduler import EPOCH, Schedule, checked, per_group, put
+from leafgrad.optim.lr_scheduler.scheduler import EPOCH, LRScheduler, checked, per_group, put
 from leafgrad.optim.optimizer import Optimizer
 
 __all__ = ["ReduceLROnPlateau"]
 
 
-class ReduceLROnPlateau(Schedule):
+class ReduceLROnPlateau(LRScheduler):
     """Times ``factor`` when a metric has not become better for more than ``patience`` epochs.
 
     Args:
@@ -65,8 +65,10 @@ class ReduceLROnPlateau(Schedule):
         self.cooldown_counter = 0
         self._last_lr = self._now()
 
-    def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:
+    def step(self, metrics: SupportsFloat | None = None, epoch: int | None = None) -> None:
         """Tell it the metric of an epoch (``epoch`` is deprecated), a number or a tensor of one element."""
+        if metrics is None:
+            raise TypeError("step() missing 1 required positional argument: 'metrics'")
         if epoch is not None:
             warnings.warn(EPOCH, UserWarning, stacklevel=2)
         try:
