@@ -23,7 +23,9 @@ class Found(NamedTuple):
 
     values: Tensor
     indices: Tensor
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
 
 class cummax(Found):
@@ -71,7 +73,9 @@ class aminmax(NamedTuple):
 
     min: Tensor
     max: Tensor
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
 
 class frexp(NamedTuple):
@@ -79,7 +83,9 @@ class frexp(NamedTuple):
 
     mantissa: Tensor
     exponent: Tensor
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
 
 class histogram(NamedTuple):
@@ -87,7 +93,9 @@ class histogram(NamedTuple):
 
     hist: Tensor
     bin_edges: Tensor
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
 
 class histogramdd(NamedTuple):
@@ -95,7 +103,9 @@ class histogramdd(NamedTuple):
 
     hist: Tensor
     bin_edges: tuple[Tensor, ...]
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
 
 # ---- linear algebra -----------------------------------------------------------------------------------------------
@@ -106,7 +116,9 @@ class linalg_qr(NamedTuple):
 
     Q: Tensor
     R: Tensor
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
 
 class qr(linalg_qr):
@@ -119,7 +131,9 @@ class linalg_svd(NamedTuple):
     U: Tensor
     S: Tensor
     Vh: Tensor
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
 
 class svd(NamedTuple):
@@ -128,7 +142,9 @@ class svd(NamedTuple):
     U: Tensor
     S: Tensor
     V: Tensor
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
 
 class linalg_eigh(NamedTuple):
@@ -136,7 +152,9 @@ class linalg_eigh(NamedTuple):
 
     eigenvalues: Tensor
     eigenvectors: Tensor
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
 
 class linalg_slogdet(NamedTuple):
@@ -144,7 +162,9 @@ class linalg_slogdet(NamedTuple):
 
     sign: Tensor
     logabsdet: Tensor
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
 
 class slogdet(linalg_slogdet):
@@ -158,7 +178,9 @@ class linalg_lstsq(NamedTuple):
     residuals: Tensor
     rank: Tensor
     singular_values: Tensor
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
 
 class linalg_lu(NamedTuple):
@@ -167,7 +189,9 @@ class linalg_lu(NamedTuple):
     P: Tensor
     L: Tensor
     U: Tensor
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
 
 class lu_unpack(linalg_lu):
@@ -179,7 +203,9 @@ class linalg_lu_factor(NamedTuple):
 
     LU: Tensor
     pivots: Tensor
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
 
 class linalg_lu_factor_ex(NamedTuple):
@@ -188,7 +214,9 @@ class linalg_lu_factor_ex(NamedTuple):
     LU: Tensor
     pivots: Tensor
     info: Tensor
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
 
 class linalg_cholesky_ex(NamedTuple):
@@ -196,7 +224,9 @@ class linalg_cholesky_ex(NamedTuple):
 
     L: Tensor
     info: Tensor
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
 
 class linalg_inv_ex(NamedTuple):
@@ -204,7 +234,9 @@ class linalg_inv_ex(NamedTuple):
 
     inverse: Tensor
     info: Tensor
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
 
 class linalg_solve_ex(NamedTuple):
@@ -212,7 +244,9 @@ class linalg_solve_ex(NamedTuple):
 
     result: Tensor
     info: Tensor
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
 
 class triangular_solve(NamedTuple):
@@ -220,7 +254,9 @@ class triangular_solve(NamedTuple):
 
     solution: Tensor
     cloned_coefficient: Tensor
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
 
 class geqrf(NamedTuple):
@@ -228,4 +264,6 @@ class geqrf(NamedTuple):
 
     a: Tensor
     tau: Tensor
-    __repr__ = _shown
+
+    def __repr__(self) -> str:
+        return _shown(self)

@@ -223,8 +223,9 @@ def in_order(result: Any) -> Any:
     """Arrays that lie in memory in the order of their dimensions; symbols as they are."""
     if type(result) is tuple:
         return tuple([in_order(r) for r in result])
-    backend = backends.BACKENDS.get(type(result))
-    return result if backend is None or result.flags.c_contiguous else backend.xp.ascontiguousarray(result)
+    if isinstance(result, SymbolBase) or result.flags.c_contiguous:
+        return result
+    return backends.backend_of(result).xp.ascontiguousarray(result)
 
 
 def is_floating(data: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Literal, SupportsFloat
+from typing import Any, Literal
 
 from leafgrad.optim.lr_scheduler.scheduler import EPOCH, LRScheduler, checked, per_group, put
 from leafgrad.optim.optimizer import Optimizer
@@ -65,7 +65,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self._last_lr = self._now()
 
-    def step(self, metrics: SupportsFloat | None = None, epoch: int | None = None) -> None:
+    def step(self, metrics: Any = None, epoch: int | None = None) -> None:
         """Tell it the metric of an epoch (``epoch`` is deprecated), a number or a tensor of one element."""
         if metrics is None:
             raise TypeError("step() missing 1 required positional argument: 'metrics'")
