@@ -161,7 +161,7 @@ def test_errors_say_what_was_expected(make, error, message):
 def test_a_plateau_schedule_is_a_schedule():
     plateau = s.ReduceLROnPlateau(sgd(), patience=0)
     assert isinstance(plateau, s.LRScheduler)
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'metrics'"):
+    with pytest.raises(TypeError, match="metrics"):
         plateau.step()
     for metric in (1.0, 2.0):
         plateau.step(metric)

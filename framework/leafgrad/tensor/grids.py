@@ -14,7 +14,6 @@ from leafgrad.tensor.joining import cat
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.norms import vector_norm
 from leafgrad.tensor.pointwise import where
-from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.sorting import searchsorted
 from leafgrad.tensor.tensor import Tensor
 
@@ -64,7 +63,7 @@ def _slopes(x: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
     if isinstance(step, Tensor):
         if step.shape != (n,):
             raise RuntimeError(f"gradient: spacing: expected {n} coordinates, got a tensor of size {list(step.shape)}")
-        h = reshaped(cast(step.diff(), x.dtype), [-1 if d == dim else 1 for d in range(x.ndim)])
+        h = cast(step.diff(), x.dtype).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
     else:
         shape = [n - 1 if d == dim else 1 for d in range(x.ndim)]
         h = x.new_ones(shape) * number(step, "spacing", "gradient")

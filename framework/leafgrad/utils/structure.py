@@ -1,8 +1,8 @@
 """Nested containers as rows of JSON, and back: nested as deep as one likes, since neither way recurses.
 
 A row is one container, ``[kind, items]``, and stands after those that it contains. Numbers, strings, booleans and None
-stand for themselves, ``{"tensor": name}`` for a tensor, and ``{"row": n}`` for a container. With ``"grad": true`` the tensor requires grad,
-with ``"shared": true`` it is another tensor with the same memory.
+stand for themselves, ``{"tensor": name}`` for a tensor, and ``{"row": n}`` for a container. With ``"grad": true`` the
+tensor requires grad, with ``"shared": true`` it is another tensor with the same memory.
 """
 
 from __future__ import annotations

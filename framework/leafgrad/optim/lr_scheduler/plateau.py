@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, SupportsFloat
 
 from leafgrad.optim.lr_scheduler.scheduler import EPOCH, LRScheduler, checked, per_group, put
 from leafgrad.optim.optimizer import Optimizer
@@ -65,10 +65,8 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self._last_lr = self._now()
 
-    def step(self, metrics: Any = None, epoch: int | None = None) -> None:
+    def observe(self, metrics: SupportsFloat, epoch: int | None = None) -> None:
         """Tell it the metric of an epoch (``epoch`` is deprecated), a number or a tensor of one element."""
-        if metrics is None:
-            raise TypeError("step() missing 1 required positional argument: 'metrics'")
         if epoch is not None:
             warnings.warn(EPOCH, UserWarning, stacklevel=2)
         try:
@@ -89,6 +87,8 @@ class ReduceLROnPlateau(LRScheduler):
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
         self._last_lr = self._now()
+
+    step: Any = observe  # unlike that of other schedules it is told something
 
     def _reduce(self) -> None:
         groups = self.optimizer.param_groups

@@ -81,7 +81,7 @@ class LRScheduler:
         """The learning rate of each group at ``last_epoch``, whatever it was before."""
         return self.get_lr()
 
-    def step(self, epoch: Any = None) -> None:
+    def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch (or to ``epoch``, deprecated). Warns if the optimizer has not stepped yet."""
         if self._step_count == 1 and self.optimizer._steps == self._optimizer_steps:
             warnings.warn(ORDER, UserWarning, stacklevel=2)
