@@ -13,7 +13,7 @@ from leafgrad.autograd import grad
 x = lg.linspace(0.1, 2.0, 7, dtype=lg.float64)
 TRANSFORMS = [
     D.ExpTransform(), D.SigmoidTransform(), D.SoftplusTransform(), D.TanhTransform(), D.AffineTransform(1.0, -2.0),
-    D.AffineTransform(lg.tensor(1.0), lg.tensor([2.0] * 7, dtype=lg.float64)), D.PowerTransform(3.0), D.PowerTransform(-0.5),
+    D.AffineTransform(1.0, lg.full((7,), 2.0, dtype=lg.float64)), D.PowerTransform(3.0), D.PowerTransform(-0.5),
     D.ComposeTransform([D.AffineTransform(0.0, 0.5), D.TanhTransform(), D.ExpTransform()]), D.ExpTransform().inv,
     D.identity_transform,
 ]  # fmt: skip

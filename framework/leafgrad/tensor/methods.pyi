@@ -6,20 +6,7 @@ from typing import Any, TypeVar
 
 from leafgrad.autograd.edge import GradientEdge
 from leafgrad.dtypes import dtype
-from leafgrad.return_types import (
-    aminmax,
-    cummax,
-    cummin,
-    histogram,
-    kthvalue,
-    mode,
-    qr,
-    slogdet,
-    sort,
-    svd,
-    topk,
-    triangular_solve,
-)
+from leafgrad.return_types import aminmax, cummax, cummin, histogram, kthvalue, mode, qr, slogdet, sort, svd, topk, triangular_solve
 from leafgrad.tensor.arguments import Dim
 from leafgrad.tensor.random import Generator
 from leafgrad.tensor.storage import TypedStorage, UntypedStorage
