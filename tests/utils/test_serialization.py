@@ -64,7 +64,7 @@ def test_tensors_survive_bit_by_bit(path, device):
         found = again["tensors"][name]
         assert (found.dtype, found.shape, found.device) == (t.dtype, t.shape, t.device), name
         assert found.tolist() == t.tolist(), name
-    assert not again["one"].requires_grad
+    assert again["one"].requires_grad
     assert load(path)["one"].device == lg.device("cpu")
 
 
@@ -303,3 +303,33 @@ def test_schedules_and_generators_are_saved(path):
     found = load(path)
     assert found["schedule"] == schedule.state_dict()
     lg.set_rng_state(found["rng"])
+
+
+def test_what_shares_memory_and_what_requires_grad_does_so_again(tmp_path):
+    layer = nn.Linear(2, 2)
+    x = lg.arange(6.0)
+    saved = {
+        "state": nn.Sequential(layer, layer).state_dict(),
+        "weight": lg.ones(2, requires_grad=True),
+        "plain": lg.ones(2),
+        "x": x,
+        "part": x[:3],
+        "turned": x.view(2, 3).T,
+        "empty": [lg.empty(0), lg.empty(0)],
+    }
+    saved["again"] = saved["weight"].detach()
+    save(saved, tmp_path / "a")
+    found = load(tmp_path / "a")
+    state = found["state"]
+    state["0.weight"].fill_(7)
+    assert state["1.weight"].eq(7).all()
+    assert state["0.weight"] is not state["1.weight"]
+    assert found["weight"].requires_grad
+    assert found["weight"].is_leaf
+    assert not found["again"].requires_grad
+    assert not found["plain"].requires_grad
+    found["again"].zero_()
+    assert found["weight"].tolist() == [0, 0]
+    assert found["turned"].tolist() == [[0, 3], [1, 4], [2, 5]]
+    found["x"].zero_()
+    assert found["part"].tolist() == [0, 1, 2]  # other shapes and strides are tensors of their own

@@ -16,6 +16,7 @@ def to_dtype(xp: Any, x: Any, *, dtype: str, source: str) -> Any:
     return x.astype(dtype)
 
 
+to_dtype.keeps_layout = True
 to_dtype.vjp(x=lambda g, *, dtype, source: to_dtype(g, dtype=source, source=dtype))
 to_dtype.lower("native", lambda c, e: c.elementwise("x", kind=e.values[0].dtype))
 to_dtype.shape(lambda x, *, dtype: x.like(x.shape, dtype))
@@ -46,10 +47,17 @@ to_device.batched(shifted())
 
 @op("linear", "any_dtype", "elementwise", c="x")
 def clone(xp: Any, x: Any) -> Any:
-    """A copy of ``x`` in memory of its own. (...) -> (...)"""
+    """A copy of ``x`` in memory of its own, laid out alike unless elements of ``x`` share memory. (...) -> (...)"""
+    return x.copy("C" if 0 in x.strides else "K")
+
+
+@op("linear", "any_dtype", "elementwise", c="x")
+def contiguous(xp: Any, x: Any) -> Any:
+    """A copy of ``x`` that lies in memory in the order of its dimensions. (...) -> (...)"""
     return x.copy()
 
 
+contiguous.vjp(x=lambda g: g)
 clone.vjp(x=lambda g: g)
 
 

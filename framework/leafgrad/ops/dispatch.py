@@ -221,6 +221,15 @@ def wrap(op: Any, kind: type, result: Any) -> Any:
     raise messages.foreign(op, backend, result)
 
 
+def in_order(result: Any) -> Any:
+    """Arrays that lie in memory in the order of their dimensions; symbols as they are."""
+    if type(result) is tuple:
+        return tuple([in_order(r) for r in result])
+    if isinstance(result, SymbolBase) or result.flags.c_contiguous:
+        return result
+    return backends.backend_of(result).xp.ascontiguousarray(result)
+
+
 def is_floating(data: Any) -> bool:
     return dtypes.of(data).is_floating_point
 

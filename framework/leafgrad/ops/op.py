@@ -38,6 +38,7 @@ class Op(Declarations):
         function: of ops on the short path (``ops/fast.py``): the plain function that calls the op.
         operator, reflected: of two arguments, makes it a Python operator; the same with its arguments exchanged.
         ordered: runs once per call, and in the order of calls.
+        keeps_layout: whether the result may lie in memory as its arguments do, rather than in the order of dimensions.
         dims: the parameter that names dimensions to be normalised, ``"dim"``; None if there is none.
     """
 
@@ -67,6 +68,7 @@ class Op(Declarations):
         self.converts_integers = "float" in traits and not self.mixes_dtypes
         self.count = len(signature.parameters)
         self.dims = dims_of(traits, signature)
+        self.keeps_layout = bool(traits & {"elementwise", "view"})
         expand(self)
 
     def call(self, argument: str) -> RuleCall:
@@ -192,6 +194,8 @@ class Op(Declarations):
         self, args: tuple[Any, ...], params: dict[str, Any], raw: tuple[Any, ...], result: Any, flags: int
     ) -> Any:
         """Wrap the result in a Tensor (or several), with a node where some argument requires grad."""
+        if not self.keeps_layout:
+            result = dispatch.in_order(result)
         node = None
         if flags & GRAD and self.differentiable:
             if len(args) < self.arity:

@@ -24,9 +24,9 @@ FUNCTIONS = frozenset(
     bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor bmm bucketize cat ceil
     chain_matmul clamp clamp_max clamp_min clip column_stack concat concatenate conj_physical copysign cos cosh
     cross cummax cummin cumprod cumsum deg2rad diag diff div divide dot dstack empty eq erf erfc erfinv exp exp2
-    expm1 eye fix float_power floor floor_divide fmax fmin fmod frac full gather ge ger greater greater_equal gt
-    heaviside histc hstack hypot index_add index_copy index_select inner inverse isin isneginf isposinf kron
-    kthvalue ldexp le lerp less less_equal linspace log log10 log1p log2 log_softmax logaddexp logaddexp2
+    expm1 eye fix float_power floor floor_divide fmax fmin fmod frac full gather gcd ge ger greater greater_equal gt
+    heaviside histc histogram hstack hypot index_add index_copy index_select inner inverse isin isneginf isposinf kron
+    kthvalue lcm ldexp le lerp less less_equal linspace log log10 log1p log2 log_softmax logaddexp logaddexp2
     logcumsumexp logical_and logical_not logical_or logical_xor logit logspace logsumexp lt masked_select matmul
     matrix_power max maximum mean median min minimum mm mode msort mul multinomial multiply mv nan_to_num nanmean
     nanmedian nanquantile nansum ne neg negative nextafter nonzero norm normal not_equal ones outer pow prod qr

@@ -384,7 +384,7 @@ class Tensor(Operators, Methods, TensorBase):
                 "detach() it first"
             )
         tracing = modes.get() & modes.TRACE
-        out: Tensor = dispatch.make(type(self), clone(self.detach())._data if tracing else self._data.copy())
+        out: Tensor = dispatch.make(type(self), clone(self.detach())._data if tracing else self._data.copy("K"))
         out.__dict__.update(self.__dict__)
         memo[id(self)] = out
         leaf = dispatch.inside(self)._leaf
@@ -395,9 +395,10 @@ class Tensor(Operators, Methods, TensorBase):
     # ---- copies and conversions -------------------------------------------------------------------------------
 
     def clone(self, *, memory_format: Any = None) -> Tensor:
-        """A copy in memory of its own, in a memory format if one is given; gradients flow through it."""
+        """A copy in memory of its own, laid out like this or in a memory format; gradients flow through it."""
         result: Tensor = clone(self)
-        return result if memory_format is None else result.contiguous(memory_format)
+        keep = memory_format is None or memory_format is dtypes.preserve_format
+        return result if keep else result.contiguous(memory_format)
 
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
         """Converted to a dtype, a device, both, or those of another tensor. Returns itself if nothing changes.
