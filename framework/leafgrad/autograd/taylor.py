@@ -1,0 +1,235 @@
+"""Taylor mode: power series pushed through the recorded graph, from the inputs to the outputs.
+
+Where x moves along x(t) = x0 + x1 t + x2 t**2 + ..., y = f(x(t)) is such a series, too. Its derivative by t is y' = J x',
+and J is what the op's vjp rule says: the rule is recorded as a graph of its own, once, and its coefficient k - 1 is k
+times the coefficient k of y. A rule that reads ``out`` finds the coefficients of y that are known by then, so that
+exp, tanh and their like need no more than the recurrences of the textbook (Griewank and Walther, "Evaluating
+Derivatives", chapter 13). Ops for which this is slow declare a rule of their own beside their vjp: ``Op.jet``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from leafgrad import modes
+from leafgrad.autograd import api, engine, forward
+from leafgrad.autograd.local import Local, close, local
+from leafgrad.batching.boundary import each_sample
+from leafgrad.ops import dispatch, reduce
+from leafgrad.ops.convert import new_full
+from leafgrad.ops.node import SEQ, GraphNode, Leaf, Node, Output
+from leafgrad.ops.op import Op
+from leafgrad.ops.series import added, product
+from leafgrad.ops.shape import expand
+from leafgrad.tensor.tensor import Tensor
+
+Term = Any  # a coefficient: a Tensor, one for each of several outputs, or None for zero
+Rule = Callable[[int], Term]
+
+
+class Expansion:
+    """The series of all nodes between some inputs and outputs, coefficient by coefficient.
+
+    Args:
+        order: of the last coefficient.
+        recorded: record the coefficients, so that they can be differentiated.
+    """
+
+    def __init__(self, order: int, recorded: bool) -> None:
+        self.order, self.recorded = order, recorded
+        self.born = next(SEQ)
+        self.terms: dict[GraphNode, list[Term]] = {}  # from the first order on
+        self.rules: dict[GraphNode, Rule | None] = {}  # the next term of a node; None if it does not move
+
+    def seed(self, x: Tensor, terms: list[Tensor | None]) -> None:
+        """Let an input move along a series."""
+        node = api.node_of(x, "primals", 0)
+        before = self.terms.get(node, [None] * self.order)
+        self.terms[node] = [added(a, b) for a, b in zip(before, terms, strict=True)]
+        self.rules[node] = lambda k: None
+
+    def sweep(self, outputs: Iterable[Tensor], finish: Callable[[Any, Expansion], None] | None = None) -> None:
+        """Expand the nodes that lead from the inputs to the outputs, in the order of their birth."""
+        roots = dict.fromkeys(o._node for o in map(dispatch.inside, outputs) if o._node is not None)
+        order = engine.reachable(roots)
+        _, passing = engine.leading_to(order, set(self.terms))
+        for node in reversed(order):
+            if node in passing and node not in self.terms:
+                self.rules[node] = self.rule(node)
+                for k in range(1, self.order + 1):
+                    self.term(node, k)
+                if finish is not None:
+                    finish(node, self)
+
+    def of(self, output: Tensor, k: int) -> Tensor | None:
+        """Coefficient k >= 1 of an output."""
+        found: Tensor | None = self.term(dispatch.inside(output)._node, k)
+        return found
+
+    def term(self, node: GraphNode | None, k: int) -> Term:
+        """Coefficient k >= 1 of what a node computed."""
+        if node is None or not self.moves(node):
+            return None
+        rule, terms = self.rules[node], self.terms.setdefault(node, [])
+        assert rule is not None
+        while len(terms) < k:
+            terms.append(rule(len(terms) + 1))
+        return terms[k - 1]
+
+    def moves(self, node: GraphNode) -> bool:
+        """Whether a node depends on the inputs. Older nodes have been asked, younger ones belong to rules."""
+        if node not in self.rules:
+            self.rules[node] = self.rule(node) if node.seq > self.born else None
+        return self.rules[node] is not None
+
+    # ---- how the series of a node goes on -------------------------------------------------------------------------
+
+    def rule(self, node: Any) -> Rule | None:
+        given = [e for e in dict.fromkeys(node.edges) if e is not None and self.moves(e)]
+        if not given:
+            return None
+        if isinstance(node, Leaf):
+            return lambda k: self.term(given[0], k)
+        if isinstance(node, Output):
+            return lambda k: None if (all := self.term(node.source, k)) is None else all[node.index]
+        op = node.op
+        if isinstance(op, Op) and not hasattr(node, "ends"):
+            if op.expanding is not None:
+                declared, reads, names = op.expanding
+                params = {name: node.params[name] for name in names}
+                return lambda k: spread(declared(*self.series(node, reads, k), **params), tuple(node.shape))
+            if "elementwise" not in op.traits and "linear" in op.traits and len(node.edges) == 1:
+                return lambda k: mapped(lambda x: op(x, **node.params), self.term(given[0], k))
+            if "bilinear" in op.traits and not any(f is None for f in self.factors(node)):
+                return lambda k: product(op, *self.series(node, (0, 1), k), k, **node.params)
+            if "elementwise" in op.traits:
+                return self.affine(node, given) if is_affine(node, given) else self.diagonal(node, given)
+        return self.transposed(node, given)
+
+    def factors(self, node: Node) -> list[Any]:
+        """The arguments of a call, None for those that were not kept."""
+        saved = node.op.checked(node) or (None,) * len(node.edges)
+        pairs = zip(saved, node.edges, strict=True)
+        return [dispatch.connect(s, e) if isinstance(s, Tensor) else s for s, e in pairs]
+
+    def series(self, node: Node, reads: tuple[int, ...], k: int) -> list[list[Term]]:
+        """The series of arguments up to order k, or of the output, which is argument -1, up to order k - 1."""
+        found = []
+        for i in reads:
+            source, last = (node, k - 1) if i < 0 else (node.edges[i], k)
+            first = dispatch.reconnect_output(node) if i < 0 else self.factors(node)[i]
+            found.append([first, *[self.term(source, j) for j in range(1, last + 1)]])
+        return found
+
+    def affine(self, node: Any, given: list[GraphNode]) -> Rule:
+        """An elementwise op whose rules read nothing that moves: each term by itself."""
+
+        def rule(k: int) -> Term:
+            flow = {e: t for e in given if (t := self.term(e, k)) is not None}
+            return forward.diagonal(node, flow, tuple(node.shape), lambda t: t) if flow else None
+
+        return rule
+
+    def diagonal(self, node: Any, given: list[GraphNode]) -> Rule:
+        """An elementwise op: its vjp rules applied to x' are y'."""
+        slopes: list[Tensor] | None = None
+
+        def rule(k: int) -> Term:
+            nonlocal slopes
+            if slopes is None:
+                slopes = self.slopes(node, given)
+            if k == 1:
+                found = summed(slopes)
+            else:
+                found = summed([self.term(dispatch.inside(s)._node, k - 1) for s in slopes])
+            found = spread(found, tuple(node.shape))
+            return found if found is None or k == 1 else found / k
+
+        return rule
+
+    def slopes(self, node: Any, given: list[GraphNode]) -> list[Tensor]:
+        """What the rules make of the derivative of each argument, recorded as the expansion goes on through it."""
+        found = []
+        for edge in given:
+            first = self.term(edge, 1)
+            if first is None:
+                continue
+            g = self.moving(spread(first, tuple(node.shape)), edge, tuple(node.shape))
+            with modes.enable_grad():
+                found += [s for _, s in node.op.pull_recorded(node, g, {edge}) if s is not None]
+        return found
+
+    def moving(self, first: Tensor, edge: GraphNode, shape: tuple[int, ...]) -> Tensor:
+        """The derivative by t of an argument as a tensor that moves in its turn."""
+        g = local(first, True)
+        close([g])
+        node = g._node
+        self.rules[node] = lambda k: (
+            None if (t := self.term(edge, k + 1)) is None else spread(t, shape) * (k + 1)
+        )  # fmt: skip
+        return g
+
+    def transposed(self, node: Any, given: list[GraphNode]) -> Rule:
+        """Any op: u -> vjp(u) is a matrix that moves, and its transpose times x' is y'."""
+        started: Any = None
+
+        def rule(k: int) -> Term:
+            nonlocal started
+            first = {e: t for e in given if (t := self.term(e, 1)) is not None}
+            if not first:
+                return None
+            if started is None:
+                started = self.pulled(node, first)
+            us, several, pulled = started
+            total = None
+            with modes.enable_grad():
+                for edge, row in pulled:
+                    for j in range(k):
+                        m = row if j == 0 else self.term(dispatch.inside(row)._node, j)
+                        t = self.term(edge, k - j)
+                        if m is not None and t is not None and m.requires_grad:
+                            part = m * t
+                            total = added(total, reduce.sum(part, dim=tuple(range(part.ndim))) * (k - j))
+            if total is None or not total.requires_grad:
+                return None
+            with each_sample():
+                wanted = [u for u in us if u is not None]
+                found = iter(api.grad(total, wanted, retain_graph=True, create_graph=True, allow_unused=True))
+            each = tuple(None if u is None else mapped(lambda y: y / k if k > 1 else y, next(found)) for u in us)
+            return each if several else each[0]
+
+        return rule
+
+    def pulled(self, node: Any, first: dict[GraphNode, Tensor]) -> Any:
+        """Variables for the gradient of each output, and what the rules make of them."""
+        some = next(iter(first.values()))
+        several = isinstance(node.op, type) or hasattr(node, "ends")
+        shapes = forward.output_shapes(node) if several else [tuple(node.shape)]
+        with modes.enable_grad():
+            us = [None if s is None else new_full(some.detach(), shape=s, value=0).requires_grad_() for s in shapes]
+            rows = node.op.pull_recorded(node, tuple(us) if several else us[0], set(first))
+        return us, several, [(e, row) for e, row in rows if row is not None and row.requires_grad]
+
+
+def is_affine(node: Any, given: list[GraphNode]) -> bool:
+    """Whether the rules by the arguments that move read nothing that moves."""
+    op, names = node.op, node.op.signature.arguments
+    slots = [op.signature.slot(i) for i, e in enumerate(node.edges) if e in given]
+    moving = {names[i] for i in slots} | {"out"}
+    return all(not op.uses[i] & moving for i in slots)
+
+
+def spread(t: Any, shape: tuple[int, ...]) -> Any:
+    return t if t is None or tuple(t._data.shape) == shape else expand(t, shape=shape)
+
+
+def mapped(function: Callable[[Any], Any], term: Term) -> Term:
+    return None if term is None else function(term)
+
+
+def summed(terms: Iterable[Term]) -> Term:
+    total = None
+    for term in terms:
+        total = added(total, term)
+    return total
