@@ -102,8 +102,6 @@ class Ansatz:
                 self.rate = Named(initial.rate, f"Field {field.name!r}: rate", domain.space)
         if boundary := field.boundary:
             self.edges = domain.check_edges(domain.edges if boundary.on is None else boundary.on.split())
-            if domain.shape:
-                domain.shape.check_hard()
             self.side = Named(boundary.value, f"Field {field.name!r}: boundary", domain.names)
 
     def __call__(self, columns: Mapping[str, Tensor], output: Tensor) -> Tensor:
