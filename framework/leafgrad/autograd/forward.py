@@ -91,7 +91,7 @@ def derivative(output: Any, i: int, flow: Flow, strict: bool) -> Tensor:
 
 def tangent(node: GraphNode, flow: Flow, recorded: bool) -> Any:
     """The tangent of what ``node`` computed, from those of its arguments; None for zero."""
-    if isinstance(node, Local):
+    if isinstance(node, Local) or transparent(node):
         return flow.get(node.edges[0])
     if isinstance(node, Output):
         several = flow.get(node.source)
@@ -113,6 +113,11 @@ def tangent(node: GraphNode, flow: Flow, recorded: bool) -> Any:
             if both is not None:
                 return both
     return transposed(node, given, recorded)
+
+
+def transparent(node: GraphNode) -> bool:
+    """Whether a node hands a tensor over to a batch. A tangent is handed over where it meets the batch, if it lacks it."""
+    return isinstance(node, Node) and getattr(node.op, "transparent", False)
 
 
 def diagonals(node: Any, given: Flow) -> Any:

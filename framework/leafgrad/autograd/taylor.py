@@ -89,10 +89,10 @@ class Expansion:
         given = [e for e in dict.fromkeys(node.edges) if e is not None and self.moves(e)]
         if not given:
             return None
-        if isinstance(node, Leaf):
-            return lambda k: self.term(given[0], k)
         if isinstance(node, Output):
-            return lambda k: None if (all := self.term(node.source, k)) is None else all[node.index]
+            return lambda k: mapped(lambda terms: terms[node.index], self.term(node.source, k))
+        if isinstance(node, Leaf) or forward.transparent(node):
+            return lambda k: self.term(given[0], k)
         op = node.op
         if isinstance(op, Op) and not hasattr(node, "ends"):
             if op.expanding is not None:
