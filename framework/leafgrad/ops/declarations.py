@@ -38,6 +38,7 @@ class Declarations:
         shaping: the shape of its result, from those of its arguments.
         chunking: how a batch flows through it in a compiled step.
         batching: how it runs under vmap.
+        summing: what its results of a batch add up to.
         expanding: the next coefficient of its Taylor series: a rule, which series it reads (-1 for ``out``), and which
             parameters.
         rewriting: what the compiler may put in its place, in turn.
@@ -63,6 +64,7 @@ class Declarations:
         self.shaping: Callable[..., Any] | None = None
         self.chunking: Callable[[Any], Any] | None = None
         self.batching: Callable[[Any], Any] | None = None
+        self.summing: Callable[[Any], Any] | None = None
         self.expanding: tuple[Callable[..., Any], tuple[int, ...], tuple[str, ...]] | None = None
         self.rewriting: tuple[Callable[[Any, Any], Any], ...] = ()
         self.lowering: dict[str, Callable[..., Any]] = {}
@@ -158,6 +160,20 @@ class Declarations:
         """
         self.declare("batched", rule)
         self.batching = rule
+        return rule
+
+    def summed(self, rule: Rule) -> Rule:
+        """Say what the results of a batch add up to, where that needs none of them: ``@matmul.summed``.
+
+        Under vmap the gradient by what all samples share is such a sum. ``rule(call)`` is given a
+        ``leafgrad.func.BatchedCall`` and returns the shape of one result and a function that makes the raw sum, or None
+        if the results must be made.
+
+        Raises:
+            OpDefinitionError: the op has a rule already.
+        """
+        self.declare("summed", rule)
+        self.summing = rule
         return rule
 
     def jet(self, rule: Rule) -> Rule:
