@@ -15,7 +15,8 @@ from typing import Any
 from leafgrad import modes
 from leafgrad.autograd import api, engine, forward
 from leafgrad.autograd.local import Local, close, local
-from leafgrad.batching.boundary import each_sample
+from leafgrad.batching.batched import Batch
+from leafgrad.batching.boundary import each_sample, total
 from leafgrad.ops import dispatch, reduce
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.node import SEQ, GraphNode, Leaf, Node, Output
@@ -34,10 +35,14 @@ class Expansion:
     Args:
         order: of the last coefficient.
         recorded: record the coefficients, so that they can be differentiated.
+        batch: of directions to move in. The last coefficient is then summed over them on the way: it enters linearly,
+            so one sum goes through each op, not one coefficient for each direction ("collapsed" Taylor mode; Dangel,
+            Siebert, Zeinhofer, Walther, 2025).
     """
 
-    def __init__(self, order: int, recorded: bool) -> None:
-        self.order, self.recorded = order, recorded
+    def __init__(self, order: int, recorded: bool, batch: Batch | None = None) -> None:
+        self.order, self.recorded, self.batch = order, recorded, batch
+        self.sums: forward.Flow = {}  # with a batch, the sum over it of each node's last coefficient
         self.born = next(SEQ)
         self.terms: dict[GraphNode, list[Term]] = {}  # from the first order on
         self.rules: dict[GraphNode, Rule | None] = {}  # the next term of a node; None if it does not move
@@ -48,10 +53,11 @@ class Expansion:
         before = self.terms.get(node, [None] * self.order)
         self.terms[node] = [added(a, b) for a, b in zip(before, terms, strict=True)]
         self.rules[node] = lambda k: None
+        self.collapse(node)
 
-    def sweep(self, outputs: Iterable[Tensor], finish: Callable[[Any, Expansion], None] | None = None) -> None:
+    def sweep(self, outputs: Iterable[Tensor]) -> None:
         """Expand the nodes that lead from the inputs to the outputs, in the order of their birth."""
-        roots = dict.fromkeys(o._node for o in map(dispatch.inside, outputs) if o._node is not None)
+        roots = dict.fromkeys([n for o in outputs if (n := dispatch.inside(o)._node) is not None])
         order = engine.reachable(roots)
         _, passing = engine.leading_to(order, set(self.terms))
         for node in reversed(order):
@@ -59,12 +65,27 @@ class Expansion:
                 self.rules[node] = self.rule(node)
                 for k in range(1, self.order + 1):
                     self.term(node, k)
-                if finish is not None:
-                    finish(node, self)
+                self.collapse(node)
+
+    def collapse(self, node: GraphNode) -> None:
+        """With a batch: sum the last coefficient, found without those of the arguments, and add what these make."""
+        if self.batch is None or not self.order:
+            return
+        terms = self.terms.get(node, [])
+        last = terms[-1] if terms else None
+        found = each(lambda x: total(x, batch=self.batch), last)
+        if self.sums and isinstance(node, (Node, Output, Local)) and node.edges:
+            found = each(added, found, forward.tangent(node, self.sums, self.recorded))
+        if found is not None:
+            self.sums[node] = found
+        if terms:
+            terms[-1] = None
 
     def of(self, output: Tensor, k: int) -> Tensor | None:
         """Coefficient k >= 1 of an output."""
-        found: Tensor | None = self.term(dispatch.inside(output)._node, k)
+        node = dispatch.inside(output)._node
+        last = self.batch is not None and k == self.order
+        found: Tensor | None = self.sums.get(node) if last else self.term(node, k)
         return found
 
     def term(self, node: GraphNode | None, k: int) -> Term:
@@ -90,7 +111,7 @@ class Expansion:
         if not given:
             return None
         if isinstance(node, Output):
-            return lambda k: mapped(lambda terms: terms[node.index], self.term(node.source, k))
+            return lambda k: None if (terms := self.term(node.source, k)) is None else terms[node.index]
         if isinstance(node, Leaf) or forward.transparent(node):
             return lambda k: self.term(given[0], k)
         op = node.op
@@ -100,7 +121,7 @@ class Expansion:
                 params = {name: node.params[name] for name in names}
                 return lambda k: spread(declared(*self.series(node, reads, k), **params), tuple(node.shape))
             if "elementwise" not in op.traits and "linear" in op.traits and len(node.edges) == 1:
-                return lambda k: mapped(lambda x: op(x, **node.params), self.term(given[0], k))
+                return lambda k: each(lambda x: op(x, **node.params), self.term(given[0], k))
             if "bilinear" in op.traits and not any(f is None for f in self.factors(node)):
                 return lambda k: product(op, *self.series(node, (0, 1), k), k, **node.params)
             if "elementwise" in op.traits:
@@ -182,7 +203,7 @@ class Expansion:
             if started is None:
                 started = self.pulled(node, first)
             us, several, pulled = started
-            total = None
+            work = None
             with modes.enable_grad():
                 for edge, row in pulled:
                     for j in range(k):
@@ -190,14 +211,14 @@ class Expansion:
                         t = self.term(edge, k - j)
                         if m is not None and t is not None and m.requires_grad:
                             part = m * t
-                            total = added(total, reduce.sum(part, dim=tuple(range(part.ndim))) * (k - j))
-            if total is None or not total.requires_grad:
+                            work = added(work, reduce.sum(part, dim=tuple(range(part.ndim))) * (k - j))
+            if work is None or not work.requires_grad:
                 return None
             with each_sample():
                 wanted = [u for u in us if u is not None]
-                found = iter(api.grad(total, wanted, retain_graph=True, create_graph=True, allow_unused=True))
-            each = tuple(None if u is None else mapped(lambda y: y / k if k > 1 else y, next(found)) for u in us)
-            return each if several else each[0]
+                found = iter(api.grad(work, wanted, retain_graph=True, create_graph=True, allow_unused=True))
+            terms = tuple([None if u is None else each(lambda y: y / k if k > 1 else y, next(found)) for u in us])
+            return terms if several else terms[0]
 
         return rule
 
@@ -224,12 +245,19 @@ def spread(t: Any, shape: tuple[int, ...]) -> Any:
     return t if t is None or tuple(t._data.shape) == shape else expand(t, shape=shape)
 
 
-def mapped(function: Callable[[Any], Any], term: Term) -> Term:
-    return None if term is None else function(term)
+def each(function: Callable[..., Any], *terms: Term) -> Term:
+    """A function of terms that are not all zero; of those of each output, where there are several."""
+    if all(t is None for t in terms):
+        return None
+    several = next((t for t in terms if isinstance(t, tuple)), None)
+    if several is None:
+        return function(*terms)
+    rows = [(None,) * len(several) if t is None else t for t in terms]
+    return tuple([each(function, *row) for row in zip(*rows, strict=True)])
 
 
 def summed(terms: Iterable[Term]) -> Term:
-    total = None
+    found = None
     for term in terms:
-        total = added(total, term)
-    return total
+        found = added(found, term)
+    return found
