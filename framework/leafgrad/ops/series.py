@@ -18,3 +18,14 @@ def product(op: Callable[..., Any], x: Sequence[Any], y: Sequence[Any], k: int, 
         if x[i] is not None and y[k - i] is not None:
             total = added(total, op(x[i], y[k - i], **params))
     return total
+
+
+def half_square(x: Sequence[Any], k: int) -> Any:
+    """Half of coefficient k of a square."""
+    found = None
+    for i in range((k + 1) // 2):
+        if x[i] is not None and x[k - i] is not None:
+            found = added(found, x[i] * x[k - i])
+    if k % 2 == 0 and x[k // 2] is not None:
+        found = added(found, x[k // 2] * x[k // 2] * 0.5)
+    return found

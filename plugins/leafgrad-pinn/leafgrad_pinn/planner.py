@@ -19,12 +19,13 @@ from typing import Any
 
 import leafgrad
 from leafgrad import Tensor
-from leafgrad.func import grad, jet, vmap
+from leafgrad.func import grad, jet
 from leafgrad_pinn.values import LAP, Path, Points, Request, sorted_path
 
 Columns = dict[str, Tensor]
 Fields = Callable[[Columns], dict[Any, Tensor]]
 
+TOGETHER = 4  # coordinates from which on a Laplacian takes them together: programs go through few one by one faster
 MODES = {"reverse": "reverse passes", "forward": "forward over reverse", "jet": "Taylor jets"}
 
 
@@ -124,8 +125,8 @@ def sorted_out(asked: Iterable[Request], space: Sequence[str]) -> tuple[dict[str
     for path in paths:
         if len(set(path)) == 1:
             orders[path[0]] = max(orders.get(path[0], 0), len(path))
-    if laplacian and all(orders.get(c, 0) >= 2 for c in space):
-        laplacian = False
+    if laplacian and (len(space) < TOGETHER or all(orders.get(c, 0) >= 2 for c in space)):
+        laplacian, orders = False, {**dict.fromkeys(space, 2), **{c: max(k, 2 if c in space else 0) for c, k in orders.items()}}
     if laplacian:  # which has the first derivatives along its way
         orders = {c: k for c, k in orders.items() if k > 1 or c not in space}
     return orders, {path for path in paths if len(set(path)) > 1}, laplacian
@@ -149,14 +150,12 @@ def expanded(fields: Fields, points: Points, asked: Iterable[Request]) -> tuple[
     values: dict[Any, Tensor] = {}
     known: dict[Any, Tensor] = {}
     if laplacian:
-        values, series = along(fields, points.columns, points.space, 2, collapse=True)
+        values, series = laplacians(fields, points)
         known |= {(f, LAP): terms[1] for f, terms in series.items()}
         known |= {(f, (c,)): terms[0][i] for f, terms in series.items() for i, c in enumerate(points.space)}
-    for order in sorted(set(orders.values())):
-        coordinates = [c for c, k in orders.items() if k == order]
-        values, series = along(fields, points.columns, coordinates, order)
-        for f, terms in series.items():
-            known |= {(f, (c,) * k): terms[k - 1][i] for i, c in enumerate(coordinates) for k in range(1, order + 1)}
+    for coordinate, order in orders.items():
+        values, series = along(fields, points.columns, coordinate, order)
+        known |= {(f, (coordinate,) * k): t for f, terms in series.items() for k, t in enumerate(terms, 1)}
     for path in mixed:
         values, tensors = nested(fields, points.columns, path)
         known |= {(f, path): tensor for f, tensor in tensors.items()}
@@ -164,28 +163,34 @@ def expanded(fields: Fields, points: Points, asked: Iterable[Request]) -> tuple[
     return values or fields(points.columns), {key: t for key, t in known.items() if key[0] in wanted}
 
 
-def along(
-    fields: Fields, columns: Columns, coordinates: Sequence[str], order: int, collapse: bool = False
-) -> tuple[dict[Any, Tensor], dict[Any, list[Tensor]]]:
-    """Fields and their derivatives along each of several coordinates, (k, n); with ``collapse`` the last ones' sum."""
-    names, some = list(columns), next(iter(columns.values()))
-    unit = leafgrad.eye(len(coordinates), dtype=some.dtype, device=some.device)
-    directions = {c: unit[:, i, None].expand(len(coordinates), len(some)) for i, c in enumerate(coordinates)}
+Series = dict[Any, list[Tensor]]
 
-    def function(*tensors: Tensor) -> dict[Any, Tensor]:
-        return fields(dict(zip(names, tensors, strict=True)))
 
-    def curve(moves: Mapping[str, Tensor], **options: bool) -> Any:
-        series = tuple([[moves.get(name), *[None] * (order - 1)] for name in names])
-        return jet(function, tuple(columns.values()), series, **options)
+def along(fields: Fields, columns: Columns, coordinate: str, order: int) -> tuple[dict[Any, Tensor], Series]:
+    """Fields, and their derivatives by a coordinate up to an order."""
+    names = list(columns)
+    moves = {coordinate: leafgrad.ones_like(columns[coordinate]).detach()}
+    series = tuple([[moves.get(name), *[None] * (order - 1)] for name in names])
+    result: tuple[dict[Any, Tensor], Series] = jet(
+        lambda *tensors: fields(dict(zip(names, tensors, strict=True))), tuple(columns.values()), series
+    )
+    return result
 
-    if collapse:
-        result: tuple[dict[Any, Tensor], dict[Any, list[Tensor]]] = curve(directions, collapse=True)
-        return result
-    if len(coordinates) == 1:
-        values, series = curve({c: d[0] for c, d in directions.items()})
-        return values, {f: [t[None] for t in terms] for f, terms in series.items()}
-    return fields(columns), vmap(lambda moves: curve(moves)[1])(directions)
+
+def laplacians(fields: Fields, points: Points) -> tuple[dict[Any, Tensor], Series]:
+    """Fields, their first derivatives by all coordinates of space, (k, n), and their Laplacians."""
+    names, some = list(points.columns), next(iter(points.columns.values()))
+    count = len(points.space)
+    unit = leafgrad.eye(count, dtype=some.dtype, device=some.device)
+    moves = {c: unit[:, i, None].expand(count, len(some)) for i, c in enumerate(points.space)}
+    series = tuple([[moves.get(name), None] for name in names])
+    result: tuple[dict[Any, Tensor], Series] = jet(
+        lambda *tensors: fields(dict(zip(names, tensors, strict=True))),
+        tuple(points.columns.values()),
+        series,
+        collapse=True,
+    )
+    return result
 
 
 def nested(fields: Fields, columns: Columns, path: Path) -> tuple[dict[Any, Tensor], dict[Any, Tensor]]:
@@ -193,8 +198,8 @@ def nested(fields: Fields, columns: Columns, path: Path) -> tuple[dict[Any, Tens
 
     def derivative(inner: Fields, coordinate: str, order: int) -> Fields:
         def outer(columns: Columns) -> dict[Any, Tensor]:
-            _, series = along(inner, columns, [coordinate], order)
-            return {f: terms[-1][0] for f, terms in series.items()}
+            _, series = along(inner, columns, coordinate, order)
+            return {f: terms[-1] for f, terms in series.items()}
 
         return outer
 

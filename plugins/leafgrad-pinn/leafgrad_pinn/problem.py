@@ -159,8 +159,8 @@ class Problem:
                 raise ValueError(f"{name}: expected points, got none; raise n, or take another sampler")
             self.domain.check_inside(name, batch["points"])
             few = {key: leafgrad.tensor(np.ascontiguousarray(values[:5])) for key, values in batch.items()}
-            system(index, few)
-            self.plans.append(plan(system.asked, self.domain.space, derivatives))
+            _, asked = system.residuals(index, few)
+            self.plans.append(plan(asked, self.domain.space, derivatives))
 
 
 class System(nn.Module):
@@ -169,7 +169,7 @@ class System(nn.Module):
     def __init__(self, problem: Problem, make: Maker) -> None:
         super().__init__()
         self.domain, self.conditions, self.labels = problem.domain, problem.conditions, problem.names
-        self.plans, self.asked = problem.plans, set[Request]()
+        self.plans = problem.plans
         self.surrogates = nn.ModuleList([Surrogate(group, make) for group in problem.groups])
         self.coordinates = {field.name: field.domain.names for field in problem.fields}
         self.unknowns = problem.unknowns
@@ -188,6 +188,11 @@ class System(nn.Module):
         Raises:
             ValueError: the equation's result is not one number for each point, or a tuple of such.
         """
+        found, _ = self.residuals(index, batch)
+        return found
+
+    def residuals(self, index: int, batch: Tensors) -> tuple[Tensor, set[Request]]:
+        """The same, and which derivatives of fields were asked for."""
         condition, label = self.conditions[index], self.labels[index]
         points = self.points(batch["points"], batch.get("normals"))
         opposite = self.points(batch["opposite"]) if "opposite" in batch else None
@@ -203,11 +208,10 @@ class System(nn.Module):
             if not isinstance(part, Tensor) or tuple(part.shape) != (n,):
                 got = f"shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__
                 raise ValueError(f"{label}: expected one number for each of {n} points, shape ({n},), got {got}")
-        self.asked = points.asked
         points.forget()
         if opposite is not None:
             opposite.forget()
-        return leafgrad.stack([part * 1 for part in parts], 1)
+        return leafgrad.stack([part * 1 for part in parts], 1), points.asked
 
     def points(self, rows: Tensor, normals: Tensor | None = None) -> Points:
         """Points (n, d), and normals (n, k), by coordinate."""
