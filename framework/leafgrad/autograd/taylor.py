@@ -58,11 +58,12 @@ class Expansion:
     def sweep(self, outputs: Iterable[Tensor]) -> None:
         """Expand the nodes that lead from the inputs to the outputs, in the order of their birth."""
         roots = dict.fromkeys([n for o in outputs if (n := dispatch.inside(o)._node) is not None])
-        order = engine.reachable(roots)
-        _, passing = engine.leading_to(order, set(self.terms))
+        order, seeds = engine.reachable(roots), set(self.terms)
+        _, passing = engine.leading_to(order, seeds)
         for node in reversed(order):
-            if node in passing and node not in self.terms:
-                self.rules[node] = self.rule(node)
+            if node in passing and node not in seeds:
+                if node not in self.rules:
+                    self.rules[node] = self.rule(node)
                 for k in range(1, self.order + 1):
                     self.term(node, k)
                 self.collapse(node)
@@ -99,9 +100,14 @@ class Expansion:
         return terms[k - 1]
 
     def moves(self, node: GraphNode) -> bool:
-        """Whether a node depends on the inputs. Older nodes have been asked, younger ones belong to rules."""
+        """Whether a node depends on the inputs.
+
+        Nodes of the program have been asked, but for outputs of the one that is being asked, which its rules may read;
+        younger ones belong to rules.
+        """
         if node not in self.rules:
-            self.rules[node] = self.rule(node) if node.seq > self.born else None
+            unknown = node.seq > self.born or (isinstance(node, Output) and node.source in self.rules)
+            self.rules[node] = self.rule(node) if unknown else None
         return self.rules[node] is not None
 
     # ---- how the series of a node goes on -------------------------------------------------------------------------

@@ -58,10 +58,17 @@ def jet(
     expansion = Expansion(order, recorded, batch)
     with modes.set_grad_enabled(recorded), nullcontext() if batch is None else running(batch):
         for leaf, terms in zip(leaves, series, strict=True):
-            expansion.seed(leaf, [entered(t, k, batch) for k, t in enumerate(terms, 1)])
+            expansion.seed(leaf, [entered(t, k, batch) for k, t in enumerate(filled(terms), 1)])
         expansion.sweep(outputs)
         found = [[derivative(expansion, out, k) for k in range(1, order + 1)] for out in outputs]
     return level.settled(output), pytree.unflatten(form, iter(level.settled(found)))
+
+
+def filled(terms: Any) -> list[Tensor | None]:
+    """Derivatives with zeros before the last that is none: an expansion has gaps at its end alone."""
+    some = next((t for t in reversed(terms) if t is not None), None)
+    last = max([k for k, t in enumerate(terms) if t is not None], default=0)
+    return [zeros(some) if t is None and some is not None and k < last else t for k, t in enumerate(terms)]
 
 
 def entered(t: Tensor | None, k: int, batch: Batch | None) -> Tensor | None:
