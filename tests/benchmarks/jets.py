@@ -62,6 +62,7 @@ def step(laplacian: Callable[..., Any], weights: list[Any], x: Any) -> Callable[
 
 def shared(each: bool, weight: Any, x: Any, compiled: bool) -> Callable[[], Any]:
     """The gradient by a weight that all samples share: in vmap, and in one product."""
+
     def layer(x: Any, w: Any) -> Any:
         return leafgrad.tanh(x @ w)
 

@@ -8,8 +8,7 @@ import random
 import pytest
 
 import leafgrad
-from leafgrad import compile as compiled
-from leafgrad import op
+from leafgrad import compile as compiled, op
 from leafgrad.autograd import Function
 from leafgrad.errors import OpDefinitionError
 from leafgrad.func import grad, hessian, jacrev, jet, jvp, vmap
@@ -34,10 +33,7 @@ def radius(xp, x, y):
     return xp.hypot(x, y), x * y
 
 
-radius.vjp(
-    x=lambda g, out, x, y: g[0] * x / out[0] + g[1] * y,
-    y=lambda g, out, x, y: g[0] * y / out[0] + g[1] * x,
-)
+radius.vjp(x=lambda g, out, x, y: g[0] * x / out[0] + g[1] * y, y=lambda g, out, x, y: g[0] * y / out[0] + g[1] * x)
 
 
 class Cube(Function):
@@ -109,10 +105,7 @@ def lines(function, x, v, order):
 
 
 def point():
-    return (
-        leafgrad.tensor([0.3, 0.7, -0.4], dtype=F64),
-        leafgrad.tensor([1.0, 2.0, -0.5], dtype=F64),
-    )
+    return (leafgrad.tensor([0.3, 0.7, -0.4], dtype=F64), leafgrad.tensor([1.0, 2.0, -0.5], dtype=F64))
 
 
 def assert_near(found, expected, tolerance=1e-11):
@@ -152,7 +145,13 @@ def test_along_a_curve(name, missing):
 
 
 SMOOTH = [leafgrad.sin, leafgrad.tanh, leafgrad.exp, leafgrad.sigmoid, lambda x: leafgrad.log(2 + x * x), F.gelu]
-PAIRS = [leafgrad.add, leafgrad.mul, leafgrad.sub, lambda x, y: x / (3 + y.sin()), lambda x, y: (x[:, None] * y).mean(0)]
+PAIRS = [
+    leafgrad.add,
+    leafgrad.mul,
+    leafgrad.sub,
+    lambda x, y: x / (3 + y.sin()),
+    lambda x, y: (x[:, None] * y).mean(0),
+]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -227,7 +226,7 @@ def test_collapse_gives_the_laplacian_and_the_gradient(name):
 def test_collapse_is_the_sum(name):
     x, v = point()
     curves = leafgrad.stack([v, v.flip(0)])
-    value, found = jet(FUNCTIONS[name], (x,), ([curves, curves * 2, None],), collapse=True)
+    _, found = jet(FUNCTIONS[name], (x,), ([curves, curves * 2, None],), collapse=True)
     each = [jet(FUNCTIONS[name], (x,), ([v, 2 * v, None],))[1] for v in curves]
     for k in range(2):
         assert_near(found[k], leafgrad.stack([one[k] for one in each]))
@@ -266,8 +265,13 @@ def test_gradients_by_weights(how, way):
 
 def test_inside_of_other_transforms():
     x, v = point()
-    curved = lambda x: jet(lambda z: (z * x).tanh(), (x,), ([v, None],))[1][1].sum()  # noqa: E731
-    by_hand = lambda x: (lines(lambda z: (z * x).tanh(), x, v, 2)[2]).sum()  # noqa: E731
+
+    def curved(x):
+        return jet(lambda z: (z * x).tanh(), (x,), ([v, None],))[1][1].sum()
+
+    def by_hand(x):
+        return lines(lambda z: (z * x).tanh(), x, v, 2)[2].sum()
+
     assert_near(grad(curved)(x), grad(by_hand)(x))
     assert_near(hessian(curved)(x), hessian(by_hand)(x))
     assert_near(jacrev(curved)(x), jacrev(by_hand)(x))
@@ -277,7 +281,7 @@ def test_inside_of_other_transforms():
 def test_no_graph_where_nothing_is_to_be_differentiated():
     x, v = point()
     value, (first, second) = jet(leafgrad.tanh, (x,), ([v, None],))
-    assert not (value.requires_grad or first.requires_grad or second.requires_grad)
+    assert not any(t.requires_grad for t in (value, first, second))
     w = leafgrad.ones(3, dtype=F64, requires_grad=True)
     assert jet(lambda x: (x * w).tanh(), (x,), ([v, None],))[1][1].requires_grad
     with leafgrad.no_grad():
@@ -305,7 +309,12 @@ def test_vmap_of_nested_jvp_sums_gradients_once():
         ((A, A), ([A],), ValueError, "series: expected a tuple with a list for each of 2 primals"),
         ((A,), (A,), TypeError, r"series\[0\]: expected a list of derivatives"),
         ((A, A), ([A, A], [A]), ValueError, r"series\[1\]: expected 2 derivatives, as in series\[0\], got 1"),
-        ((A,), ([A, A[0]],), ValueError, r"series\[0\]\[1\]: expected shape \(3, 3\), that of primals\[0\], got \(3,\)"),
+        (
+            (A,),
+            ([A, A[0]],),
+            ValueError,
+            r"series\[0\]\[1\]: expected shape \(3, 3\), that of primals\[0\], got \(3,\)",
+        ),
         ((A,), ([A.float()],), ValueError, r"series\[0\]\[0\]: expected dtype leafgrad.float64"),
         ((A,), ([1.0],), TypeError, r"series\[0\]\[0\]: expected a tensor, or None for zero, got float"),
     ],
@@ -318,7 +327,9 @@ def test_errors(primals, series, error, says):
 def test_errors_of_collapse():
     with pytest.raises(ValueError, match="expected a tensor with the curves as its first dimension"):
         jet(leafgrad.sin, (A,), ([None],), collapse=True)
-    with pytest.raises(ValueError, match=r"series\[0\]\[0\]: expected shape \(3, 3, 3\), curves before that of primals"):
+    with pytest.raises(
+        ValueError, match=r"series\[0\]\[0\]: expected shape \(3, 3, 3\), curves before that of primals"
+    ):
         jet(leafgrad.sin, (A,), ([A],), collapse=True)
 
 

@@ -16,7 +16,7 @@ from leafgrad import modes
 from leafgrad.autograd import api, engine
 from leafgrad.autograd.function import Function
 from leafgrad.autograd.function_rules import pushed
-from leafgrad.autograd.local import Local
+from leafgrad.autograd.local import Local, close, local
 from leafgrad.batching.boundary import each_sample
 from leafgrad.ops import dispatch, reduce
 from leafgrad.ops.convert import new_full
@@ -116,7 +116,7 @@ def tangent(node: GraphNode, flow: Flow, recorded: bool) -> Any:
 
 
 def transparent(node: GraphNode) -> bool:
-    """Whether a node hands a tensor over to a batch. A tangent is handed over where it meets the batch, if it lacks it."""
+    """Whether a node hands a tensor over to a batch. Its tangent is handed over where it meets one that it lacks."""
     return isinstance(node, Node) and getattr(node.op, "transparent", False)
 
 
@@ -171,8 +171,9 @@ def transposed(node: Node, given: Flow, recorded: bool) -> Any:
     some = next(iter(given.values()))
     several = isinstance(node.op, type) or hasattr(node, "ends")
     shapes = output_shapes(node) if several else [tuple(node.shape)]
+    us = [None if s is None else local(new_full(some.detach(), shape=s, value=0), False) for s in shapes]
+    close([u for u in us if u is not None])
     with modes.enable_grad():
-        us = [None if s is None else new_full(some.detach(), shape=s, value=0).requires_grad_() for s in shapes]
         total = None
         for edge, pulled in node.op.pull_recorded(node, tuple(us) if several else us[0], set(given)):
             if pulled is not None and pulled.requires_grad:

@@ -1,9 +1,9 @@
 """Taylor mode: power series pushed through the recorded graph, from the inputs to the outputs.
 
-Where x moves along x(t) = x0 + x1 t + x2 t**2 + ..., y = f(x(t)) is such a series, too. Its derivative by t is y' = J x',
-and J is what the op's vjp rule says: the rule is recorded as a graph of its own, once, and its coefficient k - 1 is k
-times the coefficient k of y. A rule that reads ``out`` finds the coefficients of y that are known by then, so that
-exp, tanh and their like need no more than the recurrences of the textbook (Griewank and Walther, "Evaluating
+Where x moves along x(t) = x0 + x1 t + x2 t**2 + ..., y = f(x(t)) is such a series, too. Its derivative by t is
+y' = J x', and J is what the op's vjp rule says: the rule is recorded as a graph of its own, once, and its coefficient
+k - 1 is k times the coefficient k of y. A rule that reads ``out`` finds the coefficients of y that are known by then, so
+that exp, sigmoid and their like need no more than the recurrences of the textbook (Griewank and Walther, "Evaluating
 Derivatives", chapter 13). Ops for which this is slow declare a rule of their own beside their vjp: ``Op.jet``.
 """
 
@@ -166,11 +166,8 @@ class Expansion:
             nonlocal slopes
             if slopes is None:
                 slopes = self.slopes(node, given)
-            if k == 1:
-                found = summed(slopes)
-            else:
-                found = summed([self.term(dispatch.inside(s)._node, k - 1) for s in slopes])
-            found = spread(found, tuple(node.shape))
+            terms = slopes if k == 1 else [self.term(dispatch.inside(s)._node, k - 1) for s in slopes]
+            found = spread(summed(terms), tuple(node.shape))
             return found if found is None or k == 1 else found / k
 
         return rule
@@ -233,8 +230,9 @@ class Expansion:
         some = next(iter(first.values()))
         several = isinstance(node.op, type) or hasattr(node, "ends")
         shapes = forward.output_shapes(node) if several else [tuple(node.shape)]
+        us = [None if s is None else local(new_full(some.detach(), shape=s, value=0), False) for s in shapes]
+        close([u for u in us if u is not None])
         with modes.enable_grad():
-            us = [None if s is None else new_full(some.detach(), shape=s, value=0).requires_grad_() for s in shapes]
             rows = node.op.pull_recorded(node, tuple(us) if several else us[0], set(first))
         return us, several, [(e, row) for e, row in rows if row is not None and row.requires_grad]
 

@@ -84,6 +84,7 @@ unbatched.transparent = True
 
 # ---- inside or outside --------------------------------------------------------------------------------------------
 
+
 @contextmanager
 def each_sample() -> Iterator[None]:
     """Within it gradients are taken as if inside of every vmap."""

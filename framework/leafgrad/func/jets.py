@@ -95,7 +95,9 @@ def derivative(expansion: Expansion, output: Tensor, k: int) -> Tensor:
 def check(primals: Any, series: Any, collapse: bool) -> tuple[int, int]:
     """The order of the series, if they go with the primals, and along how many curves they are."""
     if not isinstance(primals, tuple) or not primals:
-        raise TypeError(f"{JET}: primals: expected a tuple of tensors, as in jet(f, (x,), ([v],)), got {spelled(primals)}")
+        raise TypeError(
+            f"{JET}: primals: expected a tuple of tensors, as in jet(f, (x,), ([v],)), got {spelled(primals)}"
+        )
     if not isinstance(series, (tuple, list)) or len(series) != len(primals):
         raise ValueError(
             f"{JET}: series: expected a tuple with a list for each of {len(primals)} primals, got {spelled(series)}"
@@ -137,7 +139,8 @@ def check_term(name: str, like: str, x: Tensor, t: Any, lead: tuple[int, ...]) -
         ("device", x.device, t.device),
     ):
         if ours != theirs:
-            raise ValueError(f"{JET}: {name}: expected {what} {ours}, {'curves before ' if lead and what == 'shape' else ''}that of {like}, got {theirs}")
+            before = "curves before " if lead and what == "shape" else ""
+            raise ValueError(f"{JET}: {name}: expected {what} {ours}, {before}that of {like}, got {theirs}")
 
 
 def spelled(value: Any) -> str:

@@ -190,10 +190,12 @@ class Declarations:
         self.check("jet", rule)
         positional, parameters, star, stars = declared(rule)
         known = ("out", *self.signature.arguments)
-        for name in (*positional, *parameters):
-            if name not in (known if name in positional else self.signature.parameters):
-                raise messages.definition(self.name, f"jet rule: unknown name {name!r}; it may read {', '.join(known)}, "
-                    "and parameters of the op after *")  # fmt: skip
+        unknown = [n for n in positional if n not in known] + [
+            p for p in parameters if p not in self.signature.parameters
+        ]
+        if unknown:
+            names = f"{', '.join(known)}, and parameters of the op after *"
+            raise messages.definition(self.name, f"jet rule: unknown name {unknown[0]!r}; it may read {names}")
         if star or stars or self.signature.variadic:
             raise messages.definition(self.name, "jet rule: name each value; ops of any number of arguments have none")
         reads = tuple([known.index(name) - 1 for name in positional])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad.ops.define import op
-from leafgrad.ops.series import half_square
 from leafgrad.ops.elementwise import rsqrt
 from leafgrad.ops.select import where
+from leafgrad.ops.series import half_square
 
 
 @op("elementwise", "float", c="sin(x)", ufunc="sin")

@@ -48,7 +48,8 @@ class Plan:
             return "no derivatives"
         names = sorted(f"{field}.{''.join(path)}" for field, path in self.asked)
         others = ", ".join(f"{MODES[m]} {c:.3g}" for m, c in self.costs.items() if m != self.mode)
-        return f"{', '.join(names)} by {MODES[self.mode]}: about {self.costs[self.mode]:.3g} runs of the network ({others})"
+        cost = f"{MODES[self.mode]}: about {self.costs[self.mode]:.3g} runs of the network"
+        return f"{', '.join(names)} by {cost} ({others})"
 
     def values(self, fields: Fields, points: Points, names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """The fields at points, with the derivatives that are made by a jet.
@@ -126,7 +127,10 @@ def sorted_out(asked: Iterable[Request], space: Sequence[str]) -> tuple[dict[str
         if len(set(path)) == 1:
             orders[path[0]] = max(orders.get(path[0], 0), len(path))
     if laplacian and (len(space) < TOGETHER or all(orders.get(c, 0) >= 2 for c in space)):
-        laplacian, orders = False, {**dict.fromkeys(space, 2), **{c: max(k, 2 if c in space else 0) for c, k in orders.items()}}
+        laplacian, orders = (
+            False,
+            {**dict.fromkeys(space, 2), **{c: max(k, 2 if c in space else 0) for c, k in orders.items()}},
+        )
     if laplacian:  # which has the first derivatives along its way
         orders = {c: k for c, k in orders.items() if k > 1 or c not in space}
     return orders, {path for path in paths if len(set(path)) > 1}, laplacian

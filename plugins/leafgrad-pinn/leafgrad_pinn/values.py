@@ -9,6 +9,7 @@ import leafgrad
 from leafgrad import Tensor
 from leafgrad.autograd import grad
 
+
 def reverse(value: Tensor, columns: Sequence[Tensor]) -> Sequence[Tensor]:
     """The derivatives of each element of ``value`` by the same element of each column, by a reverse pass.
 
