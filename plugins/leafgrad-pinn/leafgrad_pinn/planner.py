@@ -1,11 +1,11 @@
 """Which way derivatives of fields are made: by reverse passes, by forward over reverse, or by Taylor jets.
 
 All give the same numbers. What they cost depends on what an equation asks for, which its first run tells. The unit is
-one run of the networks at the points:
+one run of the networks at the points; the figures are of compiled steps with gradients by all weights:
 
-- a reverse pass takes two for each that made the value, so that nested ones grow threefold with each order;
-- a jet along one coordinate takes one for each order, for all fields at once; the last one, of a Laplacian, is taken of
-  all coordinates together;
+- a reverse pass takes as much as what it goes back through, so that nested ones double with each order;
+- a jet along one coordinate takes one run for each order, for all fields at once, and products of its coefficients,
+  whose number grows with the square; the last coefficient of a Laplacian in many dimensions is taken of all together;
 - forward over reverse is a jet of the gradient, which takes as much as a reverse pass of each field.
 """
 
@@ -26,6 +26,7 @@ Columns = dict[str, Tensor]
 Fields = Callable[[Columns], dict[Any, Tensor]]
 
 TOGETHER = 4  # coordinates from which on a Laplacian takes them together: programs go through few one by one faster
+SLOWER = 1.5  # a coefficient's products beside a run of the network, of which most is products of matrices
 MODES = {"reverse": "reverse passes", "forward": "forward over reverse", "jet": "Taylor jets"}
 
 
@@ -101,20 +102,25 @@ def spelled_out(asked: Iterable[Request], space: Sequence[str]) -> set[Request]:
 
 def reverse_cost(asked: frozenset[Request], space: Sequence[str]) -> float:
     prefixes = {(f, path[:k]) for f, path in spelled_out(asked, space) for k in range(len(path))}
-    return 1.0 + sum(2.0 * 3.0 ** len(prefix) for _, prefix in prefixes)
+    return 1.0 + sum(2.0 ** len(prefix) for _, prefix in prefixes)
 
 
-def jet_cost(asked: frozenset[Request], space: Sequence[str]) -> float:
+def jet_cost(asked: Iterable[Request], space: Sequence[str]) -> float:
     orders, mixed, laplacian = sorted_out(asked, space)
-    cost = 1.0 + sum(orders.values()) + sum(prod(k + 1 for k in Counter(path).values()) for path in mixed)
+    cost = 1.0 + sum(map(line, orders.values()))
+    cost += sum(prod(1 + line(k) for k in Counter(path).values()) for path in mixed)
     return cost + (len(space) + 1 if laplacian else 0)
+
+
+def line(order: int) -> float:
+    """A jet along one coordinate: its products, of which those with order 0 are in the unit."""
+    return SLOWER * order * (order + 1) / 2
 
 
 def forward_cost(asked: frozenset[Request], space: Sequence[str]) -> float:
     requests = spelled_out(asked, space)
-    gradient = 1.0 + 2.0 * len({f for f, _ in requests})
-    orders, mixed, _ = sorted_out({(f, split(path)[1]) for f, path in requests if len(path) > 1}, space)
-    return gradient * (1 + sum(orders.values()) + sum(prod(k + 1 for k in Counter(p).values()) for p in mixed))
+    gradient = 1.0 + len({f for f, _ in requests})
+    return gradient * jet_cost({(f, split(path)[1]) for f, path in requests if len(path) > 1}, space)
 
 
 def sorted_out(asked: Iterable[Request], space: Sequence[str]) -> tuple[dict[str, int], set[Path], bool]:
