@@ -9,8 +9,7 @@ import pytest
 import leafgrad
 from leafgrad import compile as compiled
 from leafgrad.autograd import grad
-from leafgrad.func import hessian, jacrev, vmap
-from leafgrad.func import grad as func_grad
+from leafgrad.func import grad as func_grad, hessian, jacrev, vmap
 
 F64 = leafgrad.float64
 LAYERS = {

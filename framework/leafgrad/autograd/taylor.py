@@ -2,8 +2,8 @@
 
 Where x moves along x(t) = x0 + x1 t + x2 t**2 + ..., y = f(x(t)) is such a series, too. Its derivative by t is
 y' = J x', and J is what the op's vjp rule says: the rule is recorded as a graph of its own, once, and its coefficient
-k - 1 is k times the coefficient k of y. A rule that reads ``out`` finds the coefficients of y that are known by then, so
-that exp, sigmoid and their like need no more than the recurrences of the textbook (Griewank and Walther, "Evaluating
+k - 1 is k times the coefficient k of y. A rule that reads ``out`` finds the coefficients of y that are known by then,
+so that exp, sigmoid and their like need no more than the recurrences of the textbook (Griewank and Walther, "Evaluating
 Derivatives", chapter 13). Ops for which this is slow declare a rule of their own beside their vjp: ``Op.jet``.
 """
 
@@ -129,7 +129,7 @@ class Expansion:
             if "elementwise" not in op.traits and "linear" in op.traits and len(node.edges) == 1:
                 return lambda k: each(lambda x: op(x, **node.params), self.term(given[0], k))
             if "bilinear" in op.traits and not any(f is None for f in self.factors(node)):
-                return lambda k: product(op, *self.series(node, (0, 1), k), k, **node.params)
+                return lambda k: self.product(node, k)
             if "elementwise" in op.traits:
                 return self.affine(node, given) if is_affine(node, given) else self.diagonal(node, given)
         return self.transposed(node, given)
@@ -148,6 +148,11 @@ class Expansion:
             first = dispatch.reconnect_output(node) if i < 0 else self.factors(node)[i]
             found.append([first, *[self.term(source, j) for j in range(1, last + 1)]])
         return found
+
+    def product(self, node: Node, k: int) -> Term:
+        """A bilinear op: the sum of the products of coefficients."""
+        x, y = self.series(node, (0, 1), k)
+        return product(node.op, x, y, k, **node.params)
 
     def affine(self, node: Any, given: list[GraphNode]) -> Rule:
         """An elementwise op whose rules read nothing that moves: each term by itself."""

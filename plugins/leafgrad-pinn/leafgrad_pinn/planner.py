@@ -59,8 +59,10 @@ class Plan:
             fields: tensors by name, of the columns of the points.
             names: for each field the coordinates that it depends on.
         """
+        found: dict[str, Tensor]
+        known: dict[Any, Tensor] = {}
         if self.mode == "reverse" or not self.asked:
-            found, known = fields(points.columns), {}
+            found = fields(points.columns)
         elif self.mode == "jet":
             found, known = expanded(fields, points, self.asked)
         else:
@@ -235,6 +237,6 @@ def over_reverse(
 
     rest = {((f, split(path)[0]), split(path)[1]) for f, path in requests if len(path) > 1}
     first, higher = expanded(gradients, points, rest)
-    known = {(f, (c,)): t for (f, c), t in first.items()}
+    known: dict[Any, Tensor] = {(f, (c,)): t for (f, c), t in first.items()}
     known |= {(f, sorted_path((c, *path), points.coordinates)): t for ((f, c), path), t in higher.items()}
     return fields(points.columns), known

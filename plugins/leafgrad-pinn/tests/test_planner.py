@@ -45,7 +45,9 @@ def periodic(derivatives):
     domain = pinn.Interval("x", -1, 1, periodic=True) * pinn.Time("t", 0, 1)
     u = pinn.Field("u", domain, net=pinn.SIREN(8, 2, embed=pinn.Periodic(x=2)))
     s = pinn.Field("s", pinn.Interval("x", -1, 1), net=pinn.MLP(8, 1))
-    return pinn.Problem([u, s], [pinn.Interior(lambda u, s: u.tt - s * u.xxx + s.xx * u.xt, n=16)], derivatives=derivatives)
+    return pinn.Problem(
+        [u, s], [pinn.Interior(lambda u, s: u.tt - s * u.xxx + s.xx * u.xt, n=16)], derivatives=derivatives
+    )
 
 
 def residuals(problem, how=lambda f: f):
