@@ -26,7 +26,8 @@ Columns = dict[str, Tensor]
 Fields = Callable[[Columns], dict[Any, Tensor]]
 
 TOGETHER = 4  # coordinates from which on a Laplacian takes them together: programs go through few one by one faster
-SLOWER = 1.5  # a coefficient's products beside a run of the network, of which most is products of matrices
+SLOWER = 1.3  # a coefficient's products beside a run of the network, of which most is products of matrices
+WIDER = 3.0  # the same for coefficients along many directions at once, which do not fit the cache
 MODES = {"reverse": "reverse passes", "forward": "forward over reverse", "jet": "Taylor jets"}
 
 
@@ -111,7 +112,7 @@ def jet_cost(asked: Iterable[Request], space: Sequence[str]) -> float:
     orders, mixed, laplacian = sorted_out(asked, space)
     cost = 1.0 + sum(map(line, orders.values()))
     cost += sum(prod(1 + line(k) for k in Counter(path).values()) for path in mixed)
-    return cost + (len(space) + 1 if laplacian else 0)
+    return cost + (WIDER * (len(space) + 1) if laplacian else 0)
 
 
 def line(order: int) -> float:
