@@ -3,6 +3,7 @@
 from leafgrad.batching import BatchedCall, vmap
 from leafgrad.func.derivatives import grad, grad_and_value, jvp, linearize, vjp
 from leafgrad.func.jacobians import hessian, jacfwd, jacrev
+from leafgrad.func.jets import jet
 from leafgrad.func.modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from leafgrad.tensor.public import publish
 
@@ -14,6 +15,7 @@ __all__ = [
     "hessian",
     "jacfwd",
     "jacrev",
+    "jet",
     "jvp",
     "linearize",
     "replace_all_batch_norm_modules_",

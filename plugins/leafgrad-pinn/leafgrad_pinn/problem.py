@@ -12,8 +12,9 @@ from leafgrad import Tensor, nn
 from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Scene, Wrap
 from leafgrad_pinn.fields import Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker, Periodic
+from leafgrad_pinn.planner import MODES, Plan, plan
 from leafgrad_pinn.unknowns import Unknown, bound
-from leafgrad_pinn.values import Points
+from leafgrad_pinn.values import Points, Request
 
 if TYPE_CHECKING:
     from leafgrad_pinn.solution import Solution
@@ -29,6 +30,8 @@ class Problem:
         fields: a field, or several.
         conditions: what shall hold, each at points of its own. Their mean squares, times weights, add up to the loss.
         unknowns: numbers in the conditions that are solved for too.
+        derivatives: how those of fields are made: ``"reverse"``, ``"forward"`` (over reverse), ``"jet"``, or for each
+            condition the cheapest, ``"auto"``. ``print(problem)`` shows which that is.
 
     Raises:
         ValueError: a field, coordinate or edge that does not exist; points outside; boundary and initial values that
@@ -36,10 +39,18 @@ class Problem:
     """
 
     def __init__(
-        self, fields: Field | Sequence[Field], conditions: Sequence[Condition], unknowns: Sequence[Unknown] = ()
+        self,
+        fields: Field | Sequence[Field],
+        conditions: Sequence[Condition],
+        unknowns: Sequence[Unknown] = (),
+        *,
+        derivatives: str = "auto",
     ) -> None:
         self.fields = [fields] if isinstance(fields, Field) else list(fields)
         self.conditions, self.unknowns = list(conditions), list(unknowns)
+        if derivatives not in ("auto", *MODES):
+            raise ValueError(f"Problem: derivatives: expected auto, {', '.join(MODES)}, got {derivatives!r}")
+        self.plans: list[Plan] = []
         if not self.fields or not self.conditions:
             raise ValueError(
                 f"Problem: expected fields and conditions, got {len(self.fields)} and {len(self.conditions)}"
@@ -51,7 +62,12 @@ class Problem:
         self.names = distinct([condition.name for condition in self.conditions])
         self._check_periodic()
         self._check_corners()
-        self._check_residuals()
+        self._check_residuals(derivatives)
+
+    def __str__(self) -> str:
+        """The fields, and how each condition gets its derivatives."""
+        rows = [f"  {name}: {plan}" for name, plan in zip(self.names, self.plans, strict=True)]
+        return "\n".join([f"Problem of {', '.join(field.name for field in self.fields)}", *rows])
 
     @property
     def groups(self) -> list[tuple[Field, ...]]:
@@ -135,14 +151,16 @@ class Problem:
                             f"{gap.max():.2g} where they meet, at {first}; no smooth field satisfies both"
                         )
 
-    def _check_residuals(self) -> None:
+    def _check_residuals(self, derivatives: str) -> None:
+        """Run each condition at a few points; what it asks for there decides how derivatives are made."""
         system = self.system()
         for index, (name, batch) in enumerate(zip(self.names, self.draw(np.random.default_rng(0)), strict=True)):
             if not len(batch["points"]):
                 raise ValueError(f"{name}: expected points, got none; raise n, or take another sampler")
             self.domain.check_inside(name, batch["points"])
             few = {key: leafgrad.tensor(np.ascontiguousarray(values[:5])) for key, values in batch.items()}
-            system(index, few)
+            _, asked = system.residuals(index, few)
+            self.plans.append(plan(asked, self.domain.space, derivatives))
 
 
 class System(nn.Module):
@@ -151,6 +169,7 @@ class System(nn.Module):
     def __init__(self, problem: Problem, make: Maker) -> None:
         super().__init__()
         self.domain, self.conditions, self.labels = problem.domain, problem.conditions, problem.names
+        self.plans = problem.plans
         self.surrogates = nn.ModuleList([Surrogate(group, make) for group in problem.groups])
         self.coordinates = {field.name: field.domain.names for field in problem.fields}
         self.unknowns = problem.unknowns
@@ -169,14 +188,20 @@ class System(nn.Module):
         Raises:
             ValueError: the equation's result is not one number for each point, or a tuple of such.
         """
+        found, _ = self.residuals(index, batch)
+        return found
+
+    def residuals(self, index: int, batch: Tensors) -> tuple[Tensor, set[Request]]:
+        """The same, and which derivatives of fields were asked for."""
         condition, label = self.conditions[index], self.labels[index]
         points = self.points(batch["points"], batch.get("normals"))
         opposite = self.points(batch["opposite"]) if "opposite" in batch else None
+        chosen = self.plans[index] if index < len(self.plans) else plan((), self.domain.space)
         with bound(self.unknowns, list(self.numbers)):
             extra: dict[str, Any] = {**batch}
             if opposite is not None:
-                extra["opposite"] = self.values(opposite)
-            result = condition.residual(self.values(points), points, extra)
+                extra["opposite"] = self.values(opposite, chosen)
+            result = condition.residual(self.values(points, chosen), points, extra)
         parts = result if isinstance(result, tuple) else (result,)
         n = len(batch["points"])
         for part in parts:
@@ -186,7 +211,7 @@ class System(nn.Module):
         points.forget()
         if opposite is not None:
             opposite.forget()
-        return leafgrad.stack([part * 1 for part in parts], 1)
+        return leafgrad.stack([part * 1 for part in parts], 1), points.asked
 
     def points(self, rows: Tensor, normals: Tensor | None = None) -> Points:
         """Points (n, d), and normals (n, k), by coordinate."""
@@ -196,10 +221,9 @@ class System(nn.Module):
         sides = None if normals is None else {name: normals[:, i] for i, name in enumerate(self.domain.space)}
         return Points(columns, self.domain.space, sides)
 
-    def values(self, points: Points) -> dict[str, Tensor]:
+    def values(self, points: Points, plan: Plan) -> dict[str, Tensor]:
         """Fields and coordinates by name."""
-        fields = {name: points.value(t, self.coordinates[name]) for name, t in self.fields(points.columns).items()}
-        return {**points.columns, **fields}
+        return {**points.columns, **plan.values(self.fields, points, self.coordinates)}
 
     def solved(self) -> dict[str, float]:
         """The unknowns by name."""
