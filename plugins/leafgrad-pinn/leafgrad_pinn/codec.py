@@ -14,6 +14,9 @@ from leafgrad import Tensor, plugins
 from leafgrad_pinn import layers, networks, shapes
 from leafgrad_pinn.domains import Domain, Time
 from leafgrad_pinn.fields import Field, Hard
+from leafgrad_pinn.implicit import SignedDistance
+from leafgrad_pinn.polygons import Polygon
+from leafgrad_pinn.sets import Combined
 
 RECIPES = {
     recipe.__name__: recipe
@@ -84,17 +87,19 @@ def decode(saved: Any) -> Any:
 
 
 def encode_shape(shape: shapes.Shape) -> dict[str, Any]:
-    """A shape by what it was made of; a function of NumPy arrays stays where it is, and its box goes instead."""
+    """A shape by what it was made of."""
     if isinstance(shape, shapes.Box):
         return {"shape": "box", "periodic": " ".join(shape.periodic), "sides": encode(shape.sides)}
     if isinstance(shape, shapes.Ball):
         return {"shape": "ball", "radius": shape.radius, "edge": shape.edge, "center": encode(shape.origin)}
-    if isinstance(shape, shapes.Polygon):
+    if isinstance(shape, Polygon):
         names = " ".join(shape.names)
         return {"shape": "polygon", "vertices": encode(shape.vertices), "names": names, "edges": encode(shape.sides)}
-    if isinstance(shape, shapes.Combined):
+    if isinstance(shape, Combined):
         return {"shape": "combined", "how": shape.how, "first": encode(shape.first), "second": encode(shape.second)}
-    raise ValueError(f"save: a domain with a function, {type(shape).__name__}, cannot be saved")
+    if isinstance(shape, SignedDistance):
+        return {"shape": "signed distance", "function": encode(shape.function), "sides": encode(shape.box.sides)}
+    raise ValueError(f"save: expected a shape of leafgrad_pinn, got {type(shape).__name__}")
 
 
 def decode_shape(saved: dict[str, Any]) -> shapes.Shape:
@@ -104,8 +109,10 @@ def decode_shape(saved: dict[str, Any]) -> shapes.Shape:
     if saved["shape"] == "ball":
         return shapes.Ball(saved["radius"], saved["edge"], **decode(saved["center"]))
     if saved["shape"] == "polygon":
-        return shapes.Polygon(decode(saved["vertices"]), saved["names"], list(decode(saved["edges"])))
-    return shapes.Combined(saved["how"], decode(saved["first"]), decode(saved["second"]))
+        return Polygon(decode(saved["vertices"]), saved["names"], list(decode(saved["edges"])))
+    if saved["shape"] == "signed distance":
+        return SignedDistance(decode(saved["function"]), **decode(saved["sides"]))
+    return Combined(saved["how"], decode(saved["first"]), decode(saved["second"]))
 
 
 class Program:

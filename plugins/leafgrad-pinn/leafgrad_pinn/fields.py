@@ -10,6 +10,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, nn
+from leafgrad.autograd import grad
 from leafgrad_pinn.callables import Function, Named
 from leafgrad_pinn.domains import Domain, as_domain
 from leafgrad_pinn.layers import Maker
@@ -102,6 +103,8 @@ class Ansatz:
                 self.rate = Named(initial.rate, f"Field {field.name!r}: rate", domain.space)
         if boundary := field.boundary:
             self.edges = domain.check_edges(domain.edges if boundary.on is None else boundary.on.split())
+            if domain.shape:
+                domain.shape.check_hard()
             self.side = Named(boundary.value, f"Field {field.name!r}: boundary", domain.names)
 
     def __call__(self, columns: Mapping[str, Tensor], output: Tensor) -> Tensor:
@@ -129,9 +132,24 @@ class Ansatz:
         if self.rate is not None:
             lift = lift + (columns[time.name] - time.start) * self.rate.numbers(columns, like)
         if self.side is not None and side is not None:
-            first = {**columns, time.name: leafgrad.full_like(like, time.start)}
-            lift = lift + side - self.side.numbers(first, like)
+            lift = lift + side - self._begun(columns, like)
         return lift
+
+    def _begun(self, columns: Mapping[str, Tensor], like: Tensor) -> Tensor:
+        """The boundary's values at the first moment, gone on from there at their rate if the field's rate is given."""
+        time = self.domain.time
+        assert time is not None
+        assert self.side is not None
+        first = leafgrad.full_like(like, time.start)
+        if self.rate is None:
+            return self.side.numbers({**columns, time.name: first}, like)
+        with leafgrad.enable_grad():
+            first.requires_grad_()
+            begun = self.side.numbers({**columns, time.name: first}, like)
+            rate = leafgrad.zeros_like(like)
+            if begun.requires_grad:
+                (rate,) = grad(begun.sum(), [first], create_graph=True, materialize_grads=True)
+        return begun + (columns[time.name] - time.start) * rate
 
     def check(self) -> None:
         """ValueError if initial and boundary values contradict each other where they meet."""
@@ -144,7 +162,7 @@ class Ansatz:
         columns = columns_of(self.domain, points)
         zeros = leafgrad.zeros(len(points), dtype=leafgrad.float64)
         lift, side = self(columns, zeros), self.side.numbers(columns, zeros)
-        gap = (lift - side).abs().numpy()
+        gap = (lift - side).detach().abs().numpy()
         scale = 1 + float(side.abs().max().item())
         if gap.max() > 1e-6 * scale:
             first = dict(zip(self.domain.names, points[gap.argmax()].tolist(), strict=True))

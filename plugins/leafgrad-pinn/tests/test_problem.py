@@ -59,7 +59,6 @@ def data(x, **values):
         (lambda: field(initial=pinn.Hard(lambda y: y)), "there is no field or coordinate 'y'; there are x"),
         (lambda: field(X, initial=pinn.Hard(0)), "the domain has no time"),
         (lambda: field(RING, boundary=pinn.Hard(0)), "the domain has no edges"),
-        (lambda: field(pinn.LShape(), boundary=pinn.Hard(0)), "no smooth distance function"),
         (lambda: pinn.Problem(field(RING), [HEAT]), "nothing makes it periodic in x"),
         (
             lambda: pinn.Problem(field(net=pinn.MLP(4, 1, embed=pinn.Periodic(x=1))), [HEAT]),
