@@ -17,6 +17,7 @@ from leafgrad_pinn.fields import Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.unknowns import Unknowns
 
 CHUNK = 2**15  # points that are evaluated at once
 FORMAT = 1
@@ -29,7 +30,8 @@ class Run:
         seed: of weights and points.
         modules: one for each group of fields on one network.
         errors: for each field ``{"l2": relative L2 error, "max": largest error}``; empty without a reference.
-        unknowns: the numbers that were solved for.
+        unknowns, deviations: the numbers that were solved for, and their standard deviations from J^T J.
+        residuals: for each condition ``points`` (m, d), and ``sizes`` (m,) of its residual there.
         reasons: why each stage stopped.
         seconds: of training.
         history: a dict for each noted step.
@@ -39,13 +41,15 @@ class Run:
         self.seed, self.modules = seed, list(modules)
         self.errors: dict[str, dict[str, float]] = details["errors"]
         self.unknowns: dict[str, float] = details["unknowns"]
+        self.deviations: dict[str, float] = details["deviations"]
+        self.residuals: dict[str, dict[str, Array]] = details["residuals"]
         self.reasons: list[str] = details["reasons"]
         self.seconds: float = details["seconds"]
         self.history: list[dict[str, Any]] = details["history"]
 
     def details(self) -> dict[str, Any]:
         """All but seed and modules, as numbers, strings, lists and dicts."""
-        names = ("errors", "unknowns", "reasons", "seconds", "history")
+        names = ("errors", "unknowns", "deviations", "residuals", "reasons", "seconds", "history")
         return {name: getattr(self, name) for name in names}
 
 
@@ -71,9 +75,9 @@ class Solution:
         return ranked[(len(ranked) - 1) // 2]
 
     @property
-    def unknowns(self) -> dict[str, float]:
-        """The numbers that were solved for, medians over seeds."""
-        return {name: statistics.median(run.unknowns[name] for run in self.runs) for name in self.run.unknowns}
+    def unknowns(self) -> Unknowns:
+        """The numbers that were solved for, medians over seeds; as a string, with their errors."""
+        return Unknowns([run.unknowns for run in self.runs], [run.deviations for run in self.runs])
 
     @property
     def errors(self) -> Errors:
@@ -132,7 +136,7 @@ class Solution:
                         "seed": run.seed,
                         "dtype": str(next(iter(run.modules[0].parameters())).dtype).removeprefix("leafgrad."),
                         "states": [module.state_dict() for module in run.modules],
-                        "details": run.details(),
+                        "details": encode(run.details()),
                     }
                     for run in self.runs
                 ],
@@ -158,7 +162,7 @@ class Solution:
             modules = [Surrogate(group, make) for group in groups]
             for module, state in zip(modules, run["states"], strict=True):
                 module.load_state_dict(state)
-            runs.append(Run(run["seed"], modules, run["details"]))
+            runs.append(Run(run["seed"], modules, decode(run["details"])))
         reference = decode(saved["reference"])
         return Solution(groups, runs, None if reference is None else Reference(**reference))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import leafgrad
+from leafgrad_pinn.diagnosis import deviations, residuals
 from leafgrad_pinn.problem import Problem, System
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.solution import Run, Solution, check_reference, score
@@ -67,6 +68,8 @@ def solve(
         details = {
             "errors": score(modules_of(system), problem.domain, reference),
             "unknowns": system.solved(),
+            "deviations": deviations(training.trainee),
+            "residuals": residuals(training.trainee),
             "reasons": training.reasons,
             "seconds": training.seconds,
             "history": training.rows,
