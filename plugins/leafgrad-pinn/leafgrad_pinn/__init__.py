@@ -5,6 +5,7 @@ from __future__ import annotations
 from leafgrad.plugins import CommandSpec, hookimpl
 from leafgrad_pinn import references
 from leafgrad_pinn.adaptive import RAD, Causal, Fresh
+from leafgrad_pinn.complex import ComplexField
 from leafgrad_pinn.conditions import Dirichlet, Initial, Interior, Neumann, Robin, Wrap
 from leafgrad_pinn.domains import Domain, Time
 from leafgrad_pinn.fields import Field, Hard, fields
@@ -32,6 +33,7 @@ __all__ = [
     "Ball",
     "Box",
     "Causal",
+    "ComplexField",
     "Data",
     "Dirichlet",
     "Disk",

@@ -22,16 +22,20 @@ class Scene:
 
     Attributes:
         domain: of the problem.
-        fields: for each field its coordinates.
+        fields: for each field, and for the parts of complex ones, its coordinates.
+        given: the fields' names as the problem was given them.
+        complex: those of complex ones.
     """
 
-    def __init__(self, domain: Domain, fields: Mapping[str, Sequence[str]]) -> None:
-        self.domain, self.fields = domain, dict(fields)
+    def __init__(
+        self, domain: Domain, fields: Mapping[str, Sequence[str]], given: Sequence[str], complex: Sequence[str] = ()
+    ) -> None:
+        self.domain, self.fields, self.given, self.complex = domain, dict(fields), list(given), tuple(complex)
 
     def field(self, name: str | None, what: str) -> str:
         """The name itself, or that of the only field; ValueError if there is none of that name, or several."""
-        if name is None and len(self.fields) == 1:
-            return next(iter(self.fields))
+        if name is None and len(self.given) == 1:
+            return self.given[0]
         if name is None or name not in self.fields:
             got = "none" if name is None else repr(name)
             raise ValueError(f"{what}: field: expected one of {', '.join(self.fields)}, got {got}")

@@ -10,6 +10,7 @@ import numpy as np
 
 from leafgrad import Tensor
 from leafgrad_pinn.callables import Function
+from leafgrad_pinn.complex import ComplexValue
 from leafgrad_pinn.conditions import Batch, Condition, Scene
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.sampling import Array
@@ -21,7 +22,7 @@ class Data(Condition):
 
     Args:
         coordinates: for each coordinate an array (n,).
-        values: for each field an array (n,).
+        values: for each field an array (n,), of complex numbers for a complex field.
         weight, name: see `Condition`.
 
     Raises:
@@ -32,7 +33,7 @@ class Data(Condition):
         self, coordinates: Mapping[str, Array], values: Mapping[str, Array], *, weight: float = 1, name: str = "data"
     ) -> None:
         self.coordinates = {key: np.asarray(v, dtype=np.float64).reshape(-1) for key, v in coordinates.items()}
-        self.values = {key: np.asarray(v, dtype=np.float64).reshape(-1) for key, v in values.items()}
+        self.values = {key: measured(v).reshape(-1) for key, v in values.items()}
         arrays = {**self.coordinates, **self.values}
         if len({len(array) for array in arrays.values()}) != 1 or not self.values:
             raise ValueError(
@@ -61,14 +62,28 @@ class Data(Condition):
         return points
 
     def bind(self, scene: Scene) -> None:
-        for field in self.values:
+        for field, value in self.values.items():
+            if np.iscomplexobj(value) and scene.field(field, self.name) not in scene.complex:
+                raise ValueError(f"{self.name}: expected real numbers for {field}, got complex ones; take ComplexField")
             scene.field(field, self.name)
+        self.points(scene.domain)
 
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
-        return {"points": self.points(domain), **{f"value {field}": v for field, v in self.values.items()}}
+        batch = {"points": self.points(domain)}
+        for field, value in self.values.items():
+            batch[f"value {field}"] = value.real
+            if np.iscomplexobj(value):
+                batch[f"imag {field}"] = value.imag
+        return batch
 
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
-        return tuple(values[field] - extra[f"value {field}"] for field in self.values)
+        known = {
+            field: ComplexValue(extra[f"value {field}"], extra[f"imag {field}"])
+            if np.iscomplexobj(value)
+            else extra[f"value {field}"]
+            for field, value in self.values.items()
+        }
+        return tuple(values[field] - known[field] for field in self.values)
 
 
 class At(Condition):
@@ -86,3 +101,9 @@ class At(Condition):
 
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
         return self.call(values)
+
+
+def measured(values: Any) -> Array:
+    """Measured values as float64, or complex128 if they are complex."""
+    array = np.asarray(values)
+    return np.asarray(array, dtype=np.complex128 if np.iscomplexobj(array) else np.float64)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, nn
+from leafgrad_pinn.complex import ComplexField, ComplexValue, parts_of
 from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Scene, Wrap
 from leafgrad_pinn.fields import Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker, Periodic
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
     from leafgrad_pinn.stages import Stage
 
 Tensors = dict[str, Tensor]
+AnyField = Field | ComplexField
 
 
 class Problem:
     """Fields and what they shall satisfy. All mistakes that can be found without training are errors here.
 
     Args:
-        fields: a field, or several.
+        fields: a field, or several, complex ones too.
         conditions: what shall hold, each at points of its own. Their mean squares, times weights, add up to the loss.
         unknowns: numbers in the conditions that are solved for too.
 
@@ -36,18 +38,29 @@ class Problem:
     """
 
     def __init__(
-        self, fields: Field | Sequence[Field], conditions: Sequence[Condition], unknowns: Sequence[Unknown] = ()
+        self,
+        fields: AnyField | Sequence[AnyField],
+        conditions: Condition | Sequence[Condition],
+        unknowns: Unknown | Sequence[Unknown] = (),
     ) -> None:
-        self.fields = [fields] if isinstance(fields, Field) else list(fields)
-        self.conditions, self.unknowns = list(conditions), list(unknowns)
+        given = listed("fields", fields, (Field, ComplexField), "Field(...)")
+        self.fields = [
+            part for field in given for part in (field.parts if isinstance(field, ComplexField) else [field])
+        ]
+        self.pairs = {
+            field.name: (field.real.name, field.imag.name) for field in given if isinstance(field, ComplexField)
+        }
+        self.conditions = listed("conditions", conditions, Condition, "Interior(...)")
+        self.unknowns = listed("unknowns", unknowns, Unknown, "Unknown(...)")
         if not self.fields or not self.conditions:
             raise ValueError(
                 f"Problem: expected fields and conditions, got {len(self.fields)} and {len(self.conditions)}"
             )
         self.domain = max((field.domain for field in self.fields), key=lambda domain: len(domain.names))
         self._check_fields()
+        known = {field.name: field.domain.names for field in [*given, *self.fields]}
         for condition in self.conditions:
-            condition.bind(Scene(self.domain, {field.name: field.domain.names for field in self.fields}))
+            condition.bind(Scene(self.domain, known, [field.name for field in given], tuple(self.pairs)))
         self.names = distinct([condition.name for condition in self.conditions])
         self._check_periodic()
         self._check_corners()
@@ -80,7 +93,7 @@ class Problem:
         return solve(self, *stages, **options)
 
     def _check_fields(self) -> None:
-        names = [field.name for field in self.fields] + [unknown.name for unknown in self.unknowns]
+        names = [field.name for field in self.fields] + [*self.pairs] + [unknown.name for unknown in self.unknowns]
         if len(set(names)) < len(names):
             raise ValueError(f"Problem: expected different names, got {', '.join(names)}")
         for field in self.fields:
@@ -97,7 +110,12 @@ class Problem:
                 raise ValueError(f"Field {field.name!r}: expected a name other than a coordinate's")
 
     def _check_periodic(self) -> None:
-        wrapped = {(c.coordinate, c.target) for c in self.conditions if isinstance(c, Wrap)}
+        wrapped = {
+            (c.coordinate, target)
+            for c in self.conditions
+            if isinstance(c, Wrap)
+            for target in self.pairs.get(c.target, (c.target,))
+        }
         for field in self.fields:
             embed = field.net.embed
             parts = list(embed) if isinstance(embed, (tuple, list)) else [embed]
@@ -120,7 +138,7 @@ class Problem:
         if time is None:
             return
         rng = np.random.default_rng(0)
-        for side in (c for c in self.conditions if isinstance(c, Dirichlet)):
+        for side in (c for c in self.conditions if isinstance(c, Dirichlet) and c.target not in self.pairs):
             for start in (c for c in self.conditions if isinstance(c, Initial) and c.target == side.target):
                 points, _ = self.domain.boundary(64, side.edges, "uniform", rng)
                 points[:, -1] = time.start
@@ -153,6 +171,7 @@ class System(nn.Module):
         self.domain, self.conditions, self.labels = problem.domain, problem.conditions, problem.names
         self.surrogates = nn.ModuleList([Surrogate(group, make) for group in problem.groups])
         self.coordinates = {field.name: field.domain.names for field in problem.fields}
+        self.pairs = problem.pairs
         self.unknowns = problem.unknowns
         self.numbers = nn.ParameterList([make.parameter(np.array(u.raw)) for u in problem.unknowns])
 
@@ -177,7 +196,7 @@ class System(nn.Module):
             if opposite is not None:
                 extra["opposite"] = self.values(opposite)
             result = condition.residual(self.values(points), points, extra)
-        parts = result if isinstance(result, tuple) else (result,)
+        parts = parts_of(result)
         n = len(batch["points"])
         for part in parts:
             if not isinstance(part, Tensor) or tuple(part.shape) != (n,):
@@ -194,14 +213,30 @@ class System(nn.Module):
         sides = None if normals is None else {name: normals[:, i] for i, name in enumerate(self.domain.space)}
         return Points(columns, self.domain.space, sides)
 
-    def values(self, points: Points) -> dict[str, Tensor]:
+    def values(self, points: Points) -> dict[str, Any]:
         """Fields and coordinates by name."""
         fields = {name: points.value(t, self.coordinates[name]) for name, t in self.fields(points.columns).items()}
-        return {**points.columns, **fields}
+        pairs = {name: ComplexValue(fields[real], fields[imag]) for name, (real, imag) in self.pairs.items()}
+        return {**points.columns, **fields, **pairs}
 
     def solved(self) -> dict[str, float]:
         """The unknowns by name."""
         return {u.name: float(u.number(p.detach())) for u, p in zip(self.unknowns, self.numbers, strict=True)}
+
+
+def listed(what: str, given: Any, kind: Any, example: str) -> list[Any]:
+    """One of a kind, or several, as a list; TypeError for others."""
+    if isinstance(given, kind):
+        return [given]
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
+        raise TypeError(f"Problem: {what}: expected {example}, or a list of such, got {type(given).__name__}")
+    several = list(given)
+    for one in several:
+        if not isinstance(one, kind):
+            raise TypeError(
+                f"Problem: {what}: expected {example}, or a list of such, got one with {type(one).__name__}"
+            )
+    return several
 
 
 def distinct(names: Sequence[str]) -> list[str]:

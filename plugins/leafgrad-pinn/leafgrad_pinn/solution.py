@@ -20,7 +20,7 @@ from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.unknowns import Unknowns
 
 CHUNK = 2**15  # points that are evaluated at once
-FORMAT = 1
+FORMAT = 2
 
 
 class Run:
@@ -61,9 +61,17 @@ class Solution:
     Attributes:
         runs: the result of each seed.
         reference: what errors are measured against, or None.
+        pairs: for each complex field the names of its parts.
     """
 
-    def __init__(self, groups: Sequence[Sequence[Field]], runs: Sequence[Run], reference: Reference | None) -> None:
+    def __init__(
+        self,
+        groups: Sequence[Sequence[Field]],
+        runs: Sequence[Run],
+        reference: Reference | None,
+        pairs: Mapping[str, Sequence[str]] = {},
+    ) -> None:
+        self.pairs = {name: tuple(parts) for name, parts in pairs.items()}
         self.groups, self.runs, self.reference = [list(group) for group in groups], list(runs), reference
         self.fields = [field for group in self.groups for field in group]
         self.domain: Domain = max((f.domain for f in self.fields), key=lambda domain: len(domain.names))
@@ -94,7 +102,7 @@ class Solution:
             named: the same by name.
 
         Returns:
-            float64 array of their common shape; for several fields a dict of such by name.
+            float64 array of their common shape, complex128 for a complex field; for several fields a dict of such by name.
 
         Raises:
             TypeError: coordinates are missing, or too many. ValueError: points outside the domain.
@@ -105,6 +113,8 @@ class Solution:
             raise TypeError(f"Solution: expected the coordinates {', '.join(names)}, each once")
         columns = np.broadcast_arrays(*[np.asarray(given[name], dtype=np.float64) for name in names])
         values = evaluate(self.run.modules, self.domain, columns)
+        for name, (real, imag) in self.pairs.items():
+            values[name] = values.pop(real) + 1j * values.pop(imag)
         return next(iter(values.values())) if len(values) == 1 else values
 
     def plot(self, path: str | os.PathLike[str], slices: Mapping[str, Sequence[float]] | None = None) -> None:
@@ -141,6 +151,7 @@ class Solution:
                     for run in self.runs
                 ],
                 "reference": encode(reference),
+                "pairs": {name: list(parts) for name, parts in self.pairs.items()},
             },
             path,
         )
@@ -164,7 +175,7 @@ class Solution:
                 module.load_state_dict(state)
             runs.append(Run(run["seed"], modules, decode(run["details"])))
         reference = decode(saved["reference"])
-        return Solution(groups, runs, None if reference is None else Reference(**reference))
+        return Solution(groups, runs, None if reference is None else Reference(**reference), saved["pairs"])
 
 
 class Errors:

@@ -75,7 +75,7 @@ def solve(
             "history": training.rows,
         }
         runs.append(Run(seed, modules_of(system), details))
-    solution = Solution(problem.groups, runs, reference)
+    solution = Solution(problem.groups, runs, reference, problem.pairs)
     if out is not None:
         solution.save(Path(out) / "solution.safetensors")
     return solution
