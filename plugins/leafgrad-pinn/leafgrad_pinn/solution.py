@@ -18,6 +18,7 @@ from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.unknowns import Unknowns
+from leafgrad_pinn.vtu import cells_of, write_grid, write_list
 
 CHUNK = 2**15  # points that are evaluated at once
 FORMAT = 2
@@ -92,7 +93,7 @@ class Solution:
         """The errors against the reference; ValueError if there is none."""
         if self.reference is None:
             raise ValueError("errors: there is no reference; give one to solve(reference=...)")
-        return Errors(self.reference, [run.errors for run in self.runs], [run.seconds for run in self.runs])
+        return Errors(self.reference, self.runs)
 
     def __call__(self, *points: Array | float, **named: Array | float) -> Any:
         """The fields at points, evaluated in chunks, so that memory grows with inputs and outputs alone.
@@ -102,7 +103,8 @@ class Solution:
             named: the same by name.
 
         Returns:
-            float64 array of their common shape, complex128 for a complex field; for several fields a dict of such by name.
+            float64 array of their common shape, complex128 for a complex field; for several fields a dict of such by
+            name.
 
         Raises:
             TypeError: coordinates are missing, or too many. ValueError: points outside the domain.
@@ -118,15 +120,72 @@ class Solution:
         return next(iter(values.values())) if len(values) == 1 else values
 
     def plot(self, path: str | os.PathLike[str], slices: Mapping[str, Sequence[float]] | None = None) -> None:
-        """Draw fields, errors, slices and the history into a PNG, SVG or PDF file.
+        """Draw fields, errors, slices, residuals and the history into a PNG, SVG or PDF file.
 
         Args:
             path: its suffix says the format.
-            slices: a coordinate and the values at which to cut: ``{"t": [0.25, 0.5, 1]}``.
+            slices: a coordinate and the values at which to cut: ``{"t": [0.25, 0.5, 1]}``. With three coordinates,
+                fields are drawn at these values.
+
+        Raises:
+            ValueError: slices of other coordinates or outside the domain; more than three coordinates.
         """
         from leafgrad_pinn.plot import draw
 
         draw(self, Path(path), dict(slices or {}))
+
+    def animate(self, path: str | os.PathLike[str], frames: int = 60, seconds: float = 4.0) -> None:
+        """Draw the fields over time into a GIF that takes some seconds and begins again.
+
+        Raises:
+            ValueError: there is no time, or there are more than two coordinates of space.
+        """
+        from leafgrad_pinn.plot import film
+
+        film(self, Path(path), frames, seconds)
+
+    def to_vtu(
+        self, path: str | os.PathLike[str], points: int | None = None, times: Sequence[float] | None = None
+    ) -> list[Path]:
+        """Write the fields for ParaView, on the cells of a grid that lie in the domain.
+
+        Args:
+            path: ``u.vtu``. With times, files ``u_0000.vtu`` and so on, and ``u.pvd``, which lists them.
+            points: of the grid, along each coordinate of space; 201, or 51 in three dimensions.
+            times: moments; the first and the last, and nine between, by default.
+
+        Returns:
+            The paths of the files.
+
+        Raises:
+            ValueError: there are no or more than three coordinates of space, or times outside the domain.
+        """
+        path, domain = Path(path), self.domain
+        dim = len(domain.space)
+        if dim not in (1, 2, 3) or path.suffix != ".vtu":
+            raise ValueError(
+                f"to_vtu: expected one to three coordinates of space and a path ending in .vtu, got {dim} and {path}"
+            )
+        count = points or (51 if dim == 3 else 201)
+        axes = [np.linspace(low, high, count) for low, high in domain.bounds[:dim]]
+        grid = np.stack(np.meshgrid(*axes, indexing="ij"), -1)
+        flat = grid.reshape(-1, dim)
+        cells = cells_of(Domain(domain.shape).inside(flat).reshape(grid.shape[:-1]))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if domain.time is None:
+            write_grid(path, flat, cells, evaluate(self.run.modules, domain, list(flat.T), check=False))
+            return [path]
+        moments = np.linspace(domain.time.start, domain.time.stop, 11) if times is None else np.asarray(times, float)
+        if not len(moments) or moments.min() < domain.time.start or moments.max() > domain.time.stop:
+            raise ValueError(f"to_vtu: times: expected moments in {domain.time}, got {list(moments)}")
+        files = {}
+        for number, moment in enumerate(moments.tolist()):
+            files[moment] = path.with_name(f"{path.stem}_{number:04d}.vtu")
+            columns = [*flat.T, np.full(len(flat), moment)]
+            write_grid(files[moment], flat, cells, evaluate(self.run.modules, domain, columns, check=False))
+        listing = path.with_suffix(".pvd")
+        write_list(listing, files)
+        return [*files.values(), listing]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save it as one safetensors file, which `load` reads without the script that made it.
@@ -183,14 +242,26 @@ class Errors:
 
     Attributes:
         l2, max: for each field the errors of all seeds: relative L2, and largest.
+        seconds: of training, of all seeds.
     """
 
-    def __init__(
-        self, reference: Reference, errors: Sequence[dict[str, dict[str, float]]], seconds: Sequence[float]
-    ) -> None:
-        self.reference, self.seconds = reference, list(seconds)
-        self.l2 = {name: [error[name]["l2"] for error in errors] for name in errors[0]}
-        self.max = {name: [error[name]["max"] for error in errors] for name in errors[0]}
+    def __init__(self, reference: Reference, runs: Sequence[Run]) -> None:
+        self.reference, self.seconds = reference, [run.seconds for run in runs]
+        self.histories = [run.history for run in runs]
+        self.l2 = {name: [run.errors[name]["l2"] for run in runs] for name in runs[0].errors}
+        self.max = {name: [run.errors[name]["max"] for run in runs] for name in runs[0].errors}
+
+    def time_to(self, level: float) -> list[float | None]:
+        """Seconds of training after which the relative L2 errors of all fields were at most ``level``, for each seed.
+
+        None for a seed that never got there. Errors are looked at now and then, so this is an upper bound.
+        """
+        keys = [f"error {name}" for name in self.l2]
+        found: list[float | None] = []
+        for rows in self.histories:
+            times = [row["seconds"] for row in rows if all((row.get(key) or np.inf) <= level for key in keys)]
+            found.append(min(times, default=None))
+        return found
 
     def at_floor(self, name: str) -> bool:
         """Whether the median relative L2 error of a field is within three times the reference's own."""
@@ -217,18 +288,17 @@ def evaluate(
 ) -> dict[str, Array]:
     """Each field at points, given as an array for each coordinate of one shape: float64 of that shape."""
     parameter = next(iter(modules[0].parameters()))
-    shape = columns[0].shape
-    flat = [np.reshape(column, -1) for column in columns]
+    shape, size = columns[0].shape, columns[0].size
     values: dict[str, Array] = {}
-    for begin in range(0, max(1, flat[0].size), CHUNK):
-        rows = np.stack([column[begin : begin + CHUNK] for column in flat], 1)
+    for begin in range(0, max(1, size), CHUNK):
+        rows = np.stack([column.flat[begin : begin + CHUNK] for column in columns], 1)
         if check:
             domain.check_inside("Solution", rows)
         tensors = columns_of(domain, rows, parameter.dtype, parameter.device)
         with leafgrad.no_grad():
             found = {name: value for module in modules for name, value in module(tensors).items()}
         for name, value in found.items():
-            values.setdefault(name, np.empty(flat[0].size))[begin : begin + CHUNK] = value.cpu().numpy()
+            values.setdefault(name, np.empty(size))[begin : begin + CHUNK] = value.cpu().numpy()
     return {name: value.reshape(shape) for name, value in values.items()}
 
 
@@ -239,14 +309,18 @@ def score(modules: Sequence[Surrogate], domain: Domain, reference: Reference | N
     grid = np.meshgrid(*[reference.axes[name] for name in domain.names], indexing="ij")
     found = evaluate(modules, domain, grid, check=False)
     errors = {}
-    for name, truth in reference.fields.items():
-        order = [list(reference.axes).index(axis) for axis in domain.names]
-        known = np.transpose(truth, order)
+    for name, known in truth_of(reference, domain.names).items():
         good = np.isfinite(known)
         gap = (found[name] - known)[good]
         size = float(np.linalg.norm(known[good]))
         errors[name] = {"l2": float(np.linalg.norm(gap)) / size, "max": float(np.abs(gap).max())}
     return errors
+
+
+def truth_of(reference: Reference, names: Sequence[str]) -> dict[str, Array]:
+    """The reference's fields, their axes in the order of the names."""
+    order = [list(reference.axes).index(name) for name in names]
+    return {field: np.transpose(values, order) for field, values in reference.fields.items()}
 
 
 def check_reference(reference: Reference, domain: Domain, names: Sequence[str]) -> None:

@@ -135,6 +135,6 @@ class Unknowns(Mapping[str, float]):
 def decimals(value: float, deviation: float) -> str:
     """A format that shows a number to the first digit of its deviation."""
     place = math.floor(math.log10(deviation))
-    if -8 <= place:
+    if place >= -8:
         return f".{max(0, -place)}f"
     return f".{max(0, math.floor(math.log10(max(abs(value), deviation))) - place)}e"

@@ -92,7 +92,7 @@ def test_conditions_on_complex_fields():
 
 def test_complex_data():
     x = np.array([0.5, 1.0])
-    found, x, t = residuals(pinn.Data({"x": x, "t": 0 * x + 0.5}, {"psi": x * (1 + 2j)}))
+    found, x, _ = residuals(pinn.Data({"x": x, "t": 0 * x + 0.5}, {"psi": x * (1 + 2j)}))
     assert np.abs(found - np.stack([0.5 * x - x, x + 1 - 2 * x], 1)).max() < 1e-12
     u = pinn.Field("u", RING, NET)
     with pytest.raises(ValueError, match="expected real numbers for u, got complex ones"):
