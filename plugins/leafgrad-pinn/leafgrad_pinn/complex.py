@@ -145,7 +145,7 @@ def both(value: Any) -> tuple[Any, Any]:
 
 def none(value: Any) -> bool:
     """Whether it is the number zero, that is a part that does not exist."""
-    return isinstance(value, numbers.Number) and value == 0
+    return isinstance(value, numbers.Complex) and value == 0
 
 
 def plus(a: Any, b: Any) -> Any:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
+from leafgrad_pinn.callables import check_number
 from leafgrad_pinn.sampling import Array, unit
 from leafgrad_pinn.shapes import Box, Piece, Shape
 
@@ -19,9 +21,14 @@ class Time:
     """The interval [start, stop] of time, of a coordinate of a given name."""
 
     def __init__(self, name: str, start: float, stop: float) -> None:
+        check_number(f"Time: {name}: start", start)
+        check_number(f"Time: {name}: stop", stop)
         if not (math.isfinite(start) and math.isfinite(stop) and start < stop):
             raise ValueError(f"{name}: expected a finite start before a finite stop, got {start}, {stop}")
         self.name, self.start, self.stop = name, float(start), float(stop)
+
+    def __mul__(self, other: Any) -> Domain:
+        raise TypeError(f"Time * {type(other).__name__}: time comes last: `shape * Time('t', 0, 1)`")
 
     def __repr__(self) -> str:
         return f"Time({self.name!r}, {self.start}, {self.stop})"
@@ -45,6 +52,9 @@ class Domain:
         rows = [*(shape.bounds if shape else ()), *([(time.start, time.stop)] if time else ())]
         self.bounds = np.array(rows, dtype=np.float64)
         self.periodic = shape.periodic if isinstance(shape, Box) else ()
+
+    def __mul__(self, other: Any) -> Domain:
+        raise TypeError(f"domain * {type(other).__name__}: expected shapes first, and one Time(...) last")
 
     @property
     def edges(self) -> tuple[str, ...]:
@@ -114,7 +124,7 @@ class Domain:
             known = ", ".join(self.edges) or "none, since it is periodic or has no space"
             raise ValueError(f"on: expected edges of the domain ({known}), got {', '.join(unknown)}")
         if not chosen:
-            raise ValueError("on: the domain has no edges")
+            raise ValueError("on: the domain has no edges, since it is periodic or has no space")
         return chosen
 
     def check_inside(self, what: str, points: Array) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import leafgrad
 from leafgrad import Tensor, nn
+from leafgrad_pinn.callables import check_number
 from leafgrad_pinn.layers import Dense, Factorised, Inputs, Maker, activation
 from leafgrad_pinn.sampling import Array
 
@@ -34,6 +35,8 @@ class Network:
     factorised: Factorised | None = None
 
     def __post_init__(self) -> None:
+        check_number(f"{type(self).__name__}: width", self.width, whole=True)
+        check_number(f"{type(self).__name__}: depth", self.depth, whole=True)
         if self.width < 1 or self.depth < 1:
             raise ValueError(
                 f"{type(self).__name__}: expected a width and depth of at least 1, got {self.width}, {self.depth}"

@@ -32,10 +32,19 @@ class Data(Condition):
     def __init__(
         self, coordinates: Mapping[str, Array], values: Mapping[str, Array], *, weight: float = 1, name: str = "data"
     ) -> None:
-        self.coordinates = {key: np.asarray(v, dtype=np.float64).reshape(-1) for key, v in coordinates.items()}
-        self.values = {key: measured(v).reshape(-1) for key, v in values.items()}
+        for given in (coordinates, values):
+            if not isinstance(given, Mapping):
+                raise TypeError(
+                    f'{name}: expected arrays by name, as Data({{"x": x}}, {{"u": u}}), got {type(given).__name__}'
+                )
+        if not coordinates or not values:
+            raise ValueError(f"{name}: expected coordinates and fields, got {list(coordinates)} and {list(values)}")
+        self.coordinates = {key: measured(f"{name}: {key}", v).reshape(-1) for key, v in coordinates.items()}
+        self.values = {key: measured(f"{name}: {key}", v).reshape(-1) for key, v in values.items()}
+        if wrong := [key for key, v in self.coordinates.items() if np.iscomplexobj(v)]:
+            raise TypeError(f"{name}: expected real coordinates, got complex {', '.join(wrong)}")
         arrays = {**self.coordinates, **self.values}
-        if len({len(array) for array in arrays.values()}) != 1 or not self.values:
+        if len({len(array) for array in arrays.values()}) != 1:
             raise ValueError(
                 f"{name}: expected arrays of one length, got { {key: len(a) for key, a in arrays.items()} }"
             )
@@ -46,7 +55,13 @@ class Data(Condition):
     @classmethod
     def from_npz(cls, path: str | os.PathLike[str], *coordinates: str, **fields: str) -> Data:
         """Data from a file: ``Data.from_npz("burgers.npz", "x", "t", u="u")``, fields by the names of their arrays."""
-        with np.load(path) as file:
+        try:
+            loaded = np.load(path)
+        except ValueError as error:
+            raise ValueError(f"{path}: expected an npz file, as np.savez writes it") from error
+        if not isinstance(loaded, np.lib.npyio.NpzFile):
+            raise ValueError(f"{path}: expected an npz file, as np.savez writes it, got a single array")
+        with loaded as file:
             if missing := [key for key in (*coordinates, *fields.values()) if key not in file]:
                 raise ValueError(f"{path}: expected the arrays {', '.join(missing)}, got {', '.join(file)}")
             return cls({key: file[key] for key in coordinates}, {field: file[key] for field, key in fields.items()})
@@ -90,6 +105,8 @@ class At(Condition):
     """An equation at the points of data: ``At(data, lambda u: u.t + lam * u * u.x)``."""
 
     def __init__(self, data: Data, equation: Function, *, weight: float = 1, name: str = "at data") -> None:
+        if not isinstance(data, Data):
+            raise TypeError(f"{name}: expected Data(...), got {type(data).__name__}")
         super().__init__(data.n, "uniform", weight, name)
         self.data, self.equation = data, equation
 
@@ -103,7 +120,9 @@ class At(Condition):
         return self.call(values)
 
 
-def measured(values: Any) -> Array:
-    """Measured values as float64, or complex128 if they are complex."""
+def measured(what: str, values: Any) -> Array:
+    """Measured values as float64, or complex128 if they are complex; TypeError for what is no number."""
     array = np.asarray(values)
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"{what}: expected numbers, got {array.dtype}")
     return np.asarray(array, dtype=np.complex128 if np.iscomplexobj(array) else np.float64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,8 @@ def draw(solution: Solution, path: Path, slices: Slices) -> None:
 
 def check_slices(names: list[str], slices: Slices, bounds: Array) -> None:
     """ValueError for slices of other coordinates, outside the domain, or too few of them to draw three coordinates."""
+    if not isinstance(slices, Mapping) or not all(isinstance(places, Sequence) for places in slices.values()):
+        raise TypeError(f'plot: slices: expected a coordinate and values, as {{"t": [0.5, 1]}}, got {slices!r}')
     if unknown := set(slices) - set(names):
         raise ValueError(f"plot: slices: expected {' or '.join(names)}, got {', '.join(sorted(unknown))}")
     if slices and len(names) == 1:
@@ -118,11 +121,11 @@ def panels_of(shown: Shown, field: str, slices: Slices) -> list[Any]:
     ((fixed, places),) = slices.items()
     rest = {name: axis for name, axis in shown.axes.items() if name != fixed}
     span = range_of(value)
-    panels = []
+    panels = list[Any]()
     for place in places:
         axis, index, at = shown.cut(fixed, place)
         part, title = value.take(index, axis), f"{field} at {fixed} = {at:.3g}"
-        panels.append(lambda figure, axes, part=part, title=title: colours(figure, axes, rest, part, title, span=span))
+        panels.append(partial(colours, axes=rest, value=part, title=title, span=span))
     if error is not None:
         axis, index, at = shown.cut(fixed, places[-1])
         last, name = error.take(index, axis), f"|error of {field}| at {fixed} = {at:.3g}"

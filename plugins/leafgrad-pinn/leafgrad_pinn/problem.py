@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, nn
+from leafgrad_pinn.callables import Named
 from leafgrad_pinn.complex import ComplexField, ComplexValue, parts_of
 from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Scene, Wrap
-from leafgrad_pinn.fields import Field, Surrogate, columns_of
+from leafgrad_pinn.fields import Ansatz, Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker, Periodic
+from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.unknowns import Unknown, bound
 from leafgrad_pinn.values import Points
 
@@ -20,8 +23,24 @@ if TYPE_CHECKING:
     from leafgrad_pinn.solution import Solution
     from leafgrad_pinn.stages import Stage
 
+LOOKS = 16  # points of each condition that are tried before training
 Tensors = dict[str, Tensor]
 AnyField = Field | ComplexField
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a condition says of a field's values.
+
+    Attributes:
+        name: of the condition.
+        edges: where; None for the first moment.
+        value: what they are.
+    """
+
+    name: str
+    edges: Sequence[str] | None
+    value: Named
 
 
 class Problem:
@@ -63,7 +82,7 @@ class Problem:
             condition.bind(Scene(self.domain, known, [field.name for field in given], tuple(self.pairs)))
         self.names = distinct([condition.name for condition in self.conditions])
         self._check_periodic()
-        self._check_corners()
+        self._check_values()
         self._check_residuals()
 
     @property
@@ -106,6 +125,13 @@ class Problem:
                 raise ValueError(
                     f"Problem: fields: {field.name} shares its network with {', '.join(missing)}: add them"
                 )
+            for coordinate, ends in zip(field.domain.names, field.domain.bounds, strict=True):
+                expected = self.domain.bounds[self.domain.names.index(coordinate)]
+                if not np.array_equal(ends, expected):
+                    raise ValueError(
+                        f"Field {field.name!r}: expected {coordinate} from {expected[0]} to {expected[1]}, as other "
+                        f"fields have it, got {ends[0]} to {ends[1]}"
+                    )
             if field.name in self.domain.names:
                 raise ValueError(f"Field {field.name!r}: expected a name other than a coordinate's")
 
@@ -132,26 +158,46 @@ class Problem:
                     "say periodic=True there"
                 )
 
-    def _check_corners(self) -> None:
-        """Soft boundary values against soft or hard initial values, where they meet."""
-        time = self.domain.time
-        if time is None:
+    def _check_values(self) -> None:
+        """Values of a field, soft or hard, against each other where two are given: at corners, or on one edge."""
+        for field in self.fields:
+            claims = [Claim(c.name, c.edges, c.call) for c in self.conditions if isinstance(c, Dirichlet)
+                      and c.target == field.name]  # fmt: skip
+            claims += [Claim(c.name, None, c.call) for c in self.conditions if isinstance(c, Initial)
+                       and c.target == field.name]  # fmt: skip
+            soft, ansatz = len(claims), Ansatz(field)
+            claims += [Claim("boundary=Hard(...)", ansatz.edges, ansatz.side)] if ansatz.side else []
+            claims += [Claim("initial=Hard(...)", None, ansatz.start)] if ansatz.start else []
+            for i, first in enumerate(claims[:soft]):
+                for second in claims[i + 1 :]:
+                    self._compare(field, first, second)
+
+    def _compare(self, field: Field, first: Claim, second: Claim) -> None:
+        points = self._meeting(first.edges, second.edges)
+        columns = columns_of(self.domain, points)
+        if not len(points) or not {*first.value.parameters, *second.value.parameters} <= set(columns):
             return
+        like = columns[self.domain.names[0]]
+        gap = (first.value.numbers(columns, like) - second.value.numbers(columns, like)).abs().numpy()
+        if gap.max() > 1e-6 * (1 + float(first.value.numbers(columns, like).abs().max())):
+            place = dict(zip(self.domain.names, points[gap.argmax()].tolist(), strict=True))
+            raise ValueError(
+                f"conflicting corner values: {first.name} and {second.name} of {field.name} differ by "
+                f"{gap.max():.2g} where they meet, at {place}; no smooth field satisfies both"
+            )
+
+    def _meeting(self, first: Sequence[str] | None, second: Sequence[str] | None) -> Array:
+        """Points on edges that two claims share, or where edges and the first moment meet; None is that moment."""
         rng = np.random.default_rng(0)
-        for side in (c for c in self.conditions if isinstance(c, Dirichlet) and c.target not in self.pairs):
-            for start in (c for c in self.conditions if isinstance(c, Initial) and c.target == side.target):
-                points, _ = self.domain.boundary(64, side.edges, "uniform", rng)
-                points[:, -1] = time.start
-                columns = columns_of(self.domain, points)
-                if {*side.call.parameters, *start.call.parameters} <= set(columns):
-                    like = columns[time.name]
-                    gap = (side.call.numbers(columns, like) - start.call.numbers(columns, like)).abs().numpy()
-                    if gap.max() > 1e-6:
-                        first = dict(zip(self.domain.names, points[gap.argmax()].tolist(), strict=True))
-                        raise ValueError(
-                            f"conflicting corner values: {side.name} and {start.name} of {side.target} differ by "
-                            f"{gap.max():.2g} where they meet, at {first}; no smooth field satisfies both"
-                        )
+        if first is None and second is None:
+            return self.domain.start(64, "uniform", rng)
+        edges = first or second or () if first is None or second is None else [e for e in first if e in second]
+        if not edges:
+            return np.zeros((0, len(self.domain.names)))
+        points, _ = self.domain.boundary(64, edges, "uniform", rng)
+        if self.domain.time and (first is None or second is None):
+            points[:, -1] = self.domain.time.start
+        return points
 
     def _check_residuals(self) -> None:
         system = self.system()
@@ -159,8 +205,14 @@ class Problem:
             if not len(batch["points"]):
                 raise ValueError(f"{name}: expected points, got none; raise n, or take another sampler")
             self.domain.check_inside(name, batch["points"])
-            few = {key: leafgrad.tensor(np.ascontiguousarray(values[:5])) for key, values in batch.items()}
-            system(index, few)
+            few = {key: leafgrad.tensor(np.ascontiguousarray(values[:LOOKS])) for key, values in batch.items()}
+            found = system(index, few).detach().numpy()
+            if not np.isfinite(found).all():
+                wrong = batch["points"][:LOOKS][~np.isfinite(found).all(1)][0]
+                place = dict(zip(self.domain.names, wrong.tolist(), strict=True))
+                raise ValueError(f"{name}: expected finite residuals at the start, got nan or inf at {place}")
+        if unused := [unknown.name for unknown in self.unknowns if not unknown.used]:
+            raise ValueError(f"unknowns: {', '.join(unused)}: expected in some condition, found in none")
 
 
 class System(nn.Module):
@@ -197,10 +249,12 @@ class System(nn.Module):
                 extra["opposite"] = self.values(opposite)
             result = condition.residual(self.values(points), points, extra)
         parts = parts_of(result)
+        if not parts:
+            raise ValueError(f"{label}: expected one number for each point, or a tuple of such, got ()")
         n = len(batch["points"])
         for part in parts:
-            if not isinstance(part, Tensor) or tuple(part.shape) != (n,):
-                got = f"shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__
+            if not isinstance(part, Tensor) or tuple(part.shape) != (n,) or not part.is_floating_point():
+                got = f"{part.dtype}, shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__
                 raise ValueError(f"{label}: expected one number for each of {n} points, shape ({n},), got {got}")
         points.forget()
         if opposite is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leafgrad import Tensor
+from leafgrad_pinn.callables import check_number
 from leafgrad_pinn.rfunctions import both, trimmed
 from leafgrad_pinn.sampling import Array
 
@@ -96,7 +97,10 @@ class Shape(ABC):
         from leafgrad_pinn.domains import Domain, Time
 
         if not isinstance(other, Time):
-            raise TypeError(f"{type(self).__name__} * other: expected Time(...), got {type(other).__name__}")
+            raise TypeError(
+                f"{type(self).__name__} * other: expected Time(...), got {type(other).__name__}; of shapes, only "
+                "intervals and boxes have products"
+            )
         return Domain(self, other)
 
 
@@ -120,7 +124,12 @@ class Box(Shape):
     def __init__(self, periodic: str = "", **sides: tuple[float, float]) -> None:
         if not sides:
             raise ValueError("Box: expected at least one side, as in Box(x=(0, 1)), got none")
-        for name, (low, high) in sides.items():
+        for name, side in sides.items():
+            if not isinstance(side, Sequence) or isinstance(side, str) or len(side) != 2:
+                raise TypeError(f"{name}: expected two numbers, as {name}=(0, 1), got {side!r}")
+            low, high = side
+            check_number(name, low)
+            check_number(name, high)
             if not (math.isfinite(low) and math.isfinite(high) and low < high):
                 raise ValueError(f"{name}: expected two finite numbers, the smaller one first, got {low}, {high}")
         self.names = tuple(sides)
@@ -199,6 +208,8 @@ class Box(Shape):
 
 def Interval(name: str, low: float, high: float, periodic: bool = False) -> Box:
     """The interval [low, high] of one coordinate; its edges are ``x_min`` and ``x_max`` for a coordinate x."""
+    if not isinstance(name, str):
+        raise TypeError(f"Interval: name: expected a string, as in Interval('x', 0, 1), got {name!r}")
     return Box(name if periodic else "", **{name: (low, high)})
 
 
@@ -206,7 +217,10 @@ class Ball(Shape):
     """A disk or ball, ``Ball(1.0, x=0, y=0, z=0)``. Its edge is ``sphere``, or as ``edge`` says."""
 
     def __init__(self, radius: float, edge: str = "sphere", **center: float) -> None:
-        if not (math.isfinite(radius) and radius > 0):
+        check_number("radius", radius)
+        for name, value in center.items():
+            check_number(name, value)
+        if radius <= 0:
             raise ValueError(f"radius: expected a positive number, got {radius}")
         if len(center) not in (2, 3):
             raise ValueError(f"Ball: expected a centre of 2 or 3 coordinates, as x=0, y=0, got {len(center)}")

@@ -132,7 +132,7 @@ class Solution:
         """
         from leafgrad_pinn.plot import draw
 
-        draw(self, Path(path), dict(slices or {}))
+        draw(self, Path(path), {} if slices is None else slices)
 
     def animate(self, path: str | os.PathLike[str], frames: int = 60, seconds: float = 4.0) -> None:
         """Draw the fields over time into a GIF that takes some seconds and begins again.
@@ -324,9 +324,20 @@ def truth_of(reference: Reference, names: Sequence[str]) -> dict[str, Array]:
 
 
 def check_reference(reference: Reference, domain: Domain, names: Sequence[str]) -> None:
-    """ValueError if a reference is of other coordinates or fields."""
+    """ValueError if a reference is of other coordinates or fields, or reaches outside the domain."""
+    if not isinstance(reference, Reference):
+        raise TypeError(
+            f"reference: expected Reference(...), as references.exact gives, got {type(reference).__name__}"
+        )
     if set(reference.axes) != set(domain.names) or not set(reference.fields) <= set(names):
         raise ValueError(
             f"reference: expected coordinates {', '.join(domain.names)} and fields among {', '.join(names)}, "
             f"got {', '.join(reference.axes)} and {', '.join(reference.fields)}"
         )
+    for name, (low, high) in zip(domain.names, domain.bounds, strict=True):
+        axis, slack = reference.axes[name], 1e-6 * (high - low)
+        if axis.min() < low - slack or axis.max() > high + slack:
+            raise ValueError(
+                f"reference: expected {name} from {low:g} to {high:g}, as the domain has it, "
+                f"got {axis.min():g} to {axis.max():g}"
+            )

@@ -53,8 +53,8 @@ def solve(
     if reference is not None:
         check_reference(reference, problem.domain, [field.name for field in problem.fields])
     numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
-    if not numbers:
-        raise ValueError(f"seeds: expected at least one, got {seeds}")
+    if not numbers or len(set(numbers)) < len(numbers) or not all(isinstance(seed, int) for seed in numbers):
+        raise ValueError(f"seeds: expected at least one, or different whole numbers, got {seeds!r}")
 
     def errors(system: System) -> dict[str, float]:
         return {name: e["l2"] for name, e in score(modules_of(system), problem.domain, reference).items()}

@@ -11,6 +11,7 @@ from typing import Any
 
 import leafgrad
 from leafgrad import Tensor
+from leafgrad_pinn.callables import check_number
 
 
 class Unknown:
@@ -23,13 +24,15 @@ class Unknown:
     """
 
     def __init__(self, name: str, value: float, positive: bool = False) -> None:
-        if not math.isfinite(value) or (positive and value <= 0):
+        check_number(f"Unknown {name!r}: value", value)
+        if positive and value <= 0:
             raise ValueError(
                 f"Unknown {name!r}: value: expected a {'positive' if positive else 'finite'} number, got {value}"
             )
         self.name, self.value, self.positive = name, float(value), positive
         self.raw = math.log(value) if positive else float(value)
         self.tensor: Tensor | None = None  # while residuals are computed
+        self.used = False  # whether an equation asked for it
 
     def number(self, raw: Tensor) -> Tensor:
         """Its value, of the parameter that is trained."""
@@ -39,6 +42,7 @@ class Unknown:
         """Its value while residuals are computed; RuntimeError at other times."""
         if self.tensor is None:
             raise RuntimeError(f"Unknown {self.name!r} has a value only in equations; give it to Problem(unknowns=...)")
+        self.used = True
         return self.tensor
 
     def __neg__(self) -> Tensor:
