@@ -298,7 +298,9 @@ def evaluate(
         with leafgrad.no_grad():
             found = {name: value for module in modules for name, value in module(tensors).items()}
         for name, value in found.items():
-            values.setdefault(name, np.empty(size))[begin : begin + CHUNK] = value.cpu().numpy()
+            if name not in values:
+                values[name] = np.empty(size)
+            values[name][begin : begin + CHUNK] = value.cpu().numpy()
     return {name: value.reshape(shape) for name, value in values.items()}
 
 

@@ -154,3 +154,14 @@ def test_an_initial_rate_that_the_boundary_contradicts():
     domain = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1)
     with pytest.raises(ValueError, match="conflicting corner values"):
         pinn.Field("u", domain, pinn.MLP(4, 1), initial=pinn.Hard(0, rate=0), boundary=pinn.Hard(lambda t: lg.sin(t)))
+
+
+def test_functions_of_several_coordinates_are_saved(tmp_path):
+    bean = pinn.SignedDistance(lambda x, y: lg.sqrt(x**2 + y**2 + 0.01) - 1, x=(-1.2, 1.2), y=(-1.2, 1.2))
+    shape = (bean + pinn.Polygon([(0, 0), (2, 0.1), (1, 2)])) * pinn.Time("t", 0, 1)
+    for value in (lambda x, t: x * t, lambda y, x, t: t, 0.0):
+        u = pinn.Field("u", shape, pinn.MLP(4, 1), boundary=pinn.Hard(value, "edge0 boundary"), initial=pinn.Hard(0))
+        sol = pinn.Problem(u, [pinn.Interior(lambda u: u.t, n=8)]).solve(pinn.Adam(1))
+        sol.save(tmp_path / "s.safetensors")
+        points = sol.domain.interior(50, "uniform", np.random.default_rng(0))
+        assert np.array_equal(pinn.Solution.load(tmp_path / "s.safetensors")(*points.T), sol(*points.T))
