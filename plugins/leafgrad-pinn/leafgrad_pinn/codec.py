@@ -135,12 +135,12 @@ class Program:
         parameters = [p.name for p in signature if p.default is p.empty]
         record: Callable[..., Any] = vars(leafgrad)["trace"]  # a submodule has its name, which confuses type checkers
         traced = record(
-            lambda *args: as_tensor(function(*args), args),
+            lambda *args: as_tensor(function(*args), args) * 1,  # an op of its own, also if it only returns a parameter
             *[leafgrad.zeros((), dtype=leafgrad.float64) for _ in parameters],
         )
-        if len(traced.inputs) != len(parameters):
+        if not all(hasattr(origin, "index") for origin in traced.inputs.values()):  # places of arguments
             raise ValueError(f"save: {function}: expected a function of its parameters alone; it uses other tensors")
-        places: dict[Any, int] = {value: i for i, value in enumerate(traced.inputs)}
+        places: dict[Any, int] = {value: origin.index for value, origin in traced.inputs.items()}
 
         def source(value: Any) -> list[Any]:
             return ["value", places[value]] if value in places else ["number", value]
@@ -149,7 +149,7 @@ class Program:
         for equation in traced.equations:
             inputs = [source(value) for value in equation.inputs]
             equations.append({"op": equation.name, "inputs": inputs, "params": pairs(equation.params)})
-            places[equation.out] = len(places)
+            places[equation.out] = len(parameters) + len(equations) - 1
         program = Program(parameters, equations, source(traced.results[0]))
         program.check(function)
         return program
