@@ -534,3 +534,16 @@ def test_a_function_of_numpys_that_is_called_opens_the_step():
         values[0] = float(i)
         assert step(leafgrad.ones(1)).item() == 2 * (i + 2)
     assert "open, since" in step.explain()
+
+
+WORDS = np.array([1.0, 2.0])
+
+
+def test_arrays_among_the_names_that_a_function_reads():
+    def function(x):
+        for group in ({"rho": 1.0},):
+            x = x * group["rho"] + float(WORDS[1])
+        return x
+
+    compiled = leafgrad.compile(function)
+    assert [compiled(leafgrad.ones(2)).tolist() for _ in range(3)] == [[3.0, 3.0]] * 3

@@ -5,16 +5,19 @@ from __future__ import annotations
 from leafgrad.plugins import CommandSpec, hookimpl
 from leafgrad_pinn import references
 from leafgrad_pinn.adaptive import RAD, Causal, Fresh
+from leafgrad_pinn.complex import ComplexField
 from leafgrad_pinn.conditions import Dirichlet, Initial, Interior, Neumann, Robin, Wrap
 from leafgrad_pinn.domains import Domain, Time
 from leafgrad_pinn.fields import Field, Hard, fields
 from leafgrad_pinn.gauss_newton import GaussNewton
+from leafgrad_pinn.implicit import SignedDistance
 from leafgrad_pinn.layers import Factorised, Fourier, Periodic
 from leafgrad_pinn.networks import MLP, SIREN, ModifiedMLP, PirateNet
 from leafgrad_pinn.observations import At, Data
+from leafgrad_pinn.polygons import LShape, Polygon
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.references import Reference
-from leafgrad_pinn.shapes import Ball, Box, Disk, Interval, LShape, Polygon, SignedDistance
+from leafgrad_pinn.shapes import Ball, Box, Disk, Interval, Shape
 from leafgrad_pinn.solution import Solution
 from leafgrad_pinn.stages import LBFGS, Adam
 from leafgrad_pinn.unknowns import Unknown
@@ -30,6 +33,7 @@ __all__ = [
     "Ball",
     "Box",
     "Causal",
+    "ComplexField",
     "Data",
     "Dirichlet",
     "Disk",
@@ -52,6 +56,7 @@ __all__ = [
     "Problem",
     "Reference",
     "Robin",
+    "Shape",
     "SignedDistance",
     "Solution",
     "Time",

@@ -59,7 +59,10 @@ class Factorised:
 
 
 class Dense(nn.Module):
-    """x W + b, its weights by Glorot's rule or uniform in a given range. (n, inputs) -> (n, outputs)"""
+    """x W + b: W by Glorot's rule and b zero, or both uniform, in a given range and in that of 1 / sqrt(inputs).
+
+    (n, inputs) -> (n, outputs)
+    """
 
     def __init__(
         self, inputs: int, outputs: int, make: Maker, factorised: Factorised | None = None, limit: float | None = None
@@ -67,14 +70,16 @@ class Dense(nn.Module):
         super().__init__()
         if limit is None:
             weight = make.rng.normal(size=(inputs, outputs)) * math.sqrt(2 / (inputs + outputs))
+            bias = np.zeros(outputs)
         else:
             weight = make.rng.uniform(-limit, limit, (inputs, outputs))
+            bias = make.rng.uniform(-1, 1, outputs) / math.sqrt(inputs)
         self.scale = None
         if factorised is not None:
             scale = make.rng.normal(factorised.mean, factorised.std, outputs)
             weight, self.scale = weight / np.exp(scale), make.parameter(scale)
         self.weight = make.parameter(weight)
-        self.bias = make.parameter(np.zeros(outputs))
+        self.bias = make.parameter(bias)
 
     def forward(self, x: Tensor) -> Tensor:
         weight = self.weight if self.scale is None else self.weight * leafgrad.exp(self.scale)

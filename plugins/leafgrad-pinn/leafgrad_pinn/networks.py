@@ -11,6 +11,7 @@ from typing import Any
 
 import leafgrad
 from leafgrad import Tensor, nn
+from leafgrad_pinn.callables import check_number
 from leafgrad_pinn.layers import Dense, Factorised, Inputs, Maker, activation
 from leafgrad_pinn.sampling import Array
 
@@ -34,6 +35,8 @@ class Network:
     factorised: Factorised | None = None
 
     def __post_init__(self) -> None:
+        check_number(f"{type(self).__name__}: width", self.width, whole=True)
+        check_number(f"{type(self).__name__}: depth", self.depth, whole=True)
         if self.width < 1 or self.depth < 1:
             raise ValueError(
                 f"{type(self).__name__}: expected a width and depth of at least 1, got {self.width}, {self.depth}"
@@ -102,7 +105,8 @@ class Blending(nn.Module):
 
 
 class PirateNet(Network):
-    """Residual blocks with gates as in `ModifiedMLP`, each skipped at first: the network begins as its embedding.
+    """Residual blocks with gates as in `ModifiedMLP`, each skipped at first: the network begins as a linear map of its
+    embedding, which should be a wide one, as ``embed=Fourier(64)``, since it is also the width between blocks.
 
     ``depth`` counts blocks of three dense layers. Source: Wang, Li, Chen and Perdikaris (2024), arXiv 2402.00326,
     without its initialisation from data.
@@ -116,15 +120,14 @@ class Blocks(nn.Module):
     def __init__(self, recipe: PirateNet, inputs: int, outputs: int, make: Maker) -> None:
         super().__init__()
         width, factorised = recipe.width, recipe.factorised
-        self.first = Dense(inputs, width, make, factorised)
-        self.u, self.v = Dense(width, width, make, factorised), Dense(width, width, make, factorised)
-        self.dense = nn.ModuleList([Dense(width, width, make, factorised) for _ in range(3 * recipe.depth)])
+        self.u, self.v = Dense(inputs, width, make, factorised), Dense(inputs, width, make, factorised)
+        sizes = [(inputs, width), (width, width), (width, inputs)] * recipe.depth
+        self.dense = nn.ModuleList([Dense(m, n, make, factorised) for m, n in sizes])
         self.skips = nn.ParameterList([make.parameter(0.0 * make.rng.random(())) for _ in range(recipe.depth)])
-        self.last = Dense(width, outputs, make, factorised)
+        self.last = Dense(inputs, outputs, make, factorised)
         self.activation = activation(recipe.activation)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.activation(self.first(x))
         u, v = self.activation(self.u(x)), self.activation(self.v(x))
         for k, alpha in enumerate(self.skips):
             one, two, three = (self.dense[3 * k + i] for i in range(3))
