@@ -15,20 +15,23 @@ import sys
 import types
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Iterable
+from contextvars import ContextVar
 from datetime import date, time, timedelta
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from leafgrad import devices, dtypes
 from leafgrad.backends import Generator
 from leafgrad.compile import pure
-from leafgrad.compile.environment import GONE, SCALARS, Class, Environment, Keys, Place, now
+from leafgrad.compile.environment import GONE, SCALARS, Class, Contents, Environment, Keys, Place, now
 from leafgrad.compile.names import Names, global_names, imported_names
 from leafgrad.compile.watch import Codes, is_library, is_ours, is_python, source_of
 from leafgrad.ops.op import Op
 from leafgrad.tensor.tensor import Tensor
 
-OPAQUE = (Generator, dtypes.dtype, devices.device)  # known by identity; what is inside cannot matter
+OPAQUE = (Generator, dtypes.dtype, devices.device, ContextVar)  # known by identity; what is inside cannot matter
 IMMUTABLE = (range, slice, date, time, timedelta, types.EllipsisType, types.NotImplementedType)
 DICTS = (dict, OrderedDict, defaultdict)
 LISTS = (list, deque)
@@ -169,6 +172,8 @@ class Walker:
         elif isinstance(value, enum.Enum):
             self.kind(kind, path, live)
             self.own(value, vars(value), path, live, self.names.of(kind))
+        elif kind is np.ndarray:
+            self.place("array", value, None, path, Contents.of(value))
         elif not isinstance(value, (*OPAQUE, *CODE, *SCALARS)) and not self.is_immutable(value):
             self.instance(value, path, live)
         elif isinstance(value, SCALARS) and kind not in SCALARS and not self.is_immutable(value):

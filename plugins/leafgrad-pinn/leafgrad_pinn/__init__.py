@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from leafgrad.plugins import CommandSpec, hookimpl
 from leafgrad_pinn import references
-from leafgrad_pinn.adaptive import RAD, Causal, Fresh
 from leafgrad_pinn.conditions import Dirichlet, Initial, Interior, Neumann, Robin, Wrap
 from leafgrad_pinn.domains import Domain, Time
 from leafgrad_pinn.fields import Field, Hard, fields
-from leafgrad_pinn.gauss_newton import GaussNewton
 from leafgrad_pinn.layers import Factorised, Fourier, Periodic
 from leafgrad_pinn.networks import MLP, SIREN, ModifiedMLP, PirateNet
 from leafgrad_pinn.observations import At, Data
+from leafgrad_pinn.points import R3, RAD, Fresh
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.shapes import Ball, Box, Disk, Interval, LShape, Polygon, SignedDistance
 from leafgrad_pinn.solution import Solution
-from leafgrad_pinn.stages import LBFGS, Adam
+from leafgrad_pinn.stages import LBFGS, SOAP, Adam, GaussNewton, LevenbergMarquardt, Muon, SSBroyden
 from leafgrad_pinn.unknowns import Unknown
 from leafgrad_pinn.values import d
+from leafgrad_pinn.weights import NTK, RBA, Causal, GradNorm, SelfAdaptive
 
 __all__ = [
     "LBFGS",
     "MLP",
+    "NTK",
+    "R3",
     "RAD",
+    "RBA",
     "SIREN",
+    "SOAP",
     "Adam",
     "At",
     "Ball",
@@ -39,12 +43,15 @@ __all__ = [
     "Fourier",
     "Fresh",
     "GaussNewton",
+    "GradNorm",
     "Hard",
     "Initial",
     "Interior",
     "Interval",
     "LShape",
+    "LevenbergMarquardt",
     "ModifiedMLP",
+    "Muon",
     "Neumann",
     "Periodic",
     "PirateNet",
@@ -52,6 +59,8 @@ __all__ = [
     "Problem",
     "Reference",
     "Robin",
+    "SSBroyden",
+    "SelfAdaptive",
     "SignedDistance",
     "Solution",
     "Time",
