@@ -7,7 +7,7 @@ from typing import Any
 
 import leafgrad
 from leafgrad import Tensor
-from leafgrad.func import functional_call, grad, jacrev, jvp, vjp, vmap
+from leafgrad.func import functional_call, grad, jvp, vjp, vmap
 from leafgrad_pinn.problem import System, Tensors
 
 Parameters = dict[str, Tensor]
@@ -75,16 +75,19 @@ class Objective:
         """For each condition the Jacobian of its residuals, and these as the last column: (n, k, p + 1)."""
         blocks = []
         for index, batch in enumerate(batches):
+            values = self.residuals(index, batch, flat)
 
-            def residual(parameters: Parameters, row: Tensors, index: int = index) -> tuple[Tensor, Tensor]:
+            def residual(parameters: Parameters, row: Tensors, equation: int, index: int = index) -> Tensor:
                 one = {name: t[None] for name, t in row.items()}
-                values: Tensor = functional_call(self.system, parameters, (index, one))[0]
-                return values, values
+                found: Tensor = functional_call(self.system, parameters, (index, one))[0, equation]
+                return found
 
-            jacobian, values = vmap(jacrev(residual, has_aux=True), in_dims=(None, 0))(self.split(flat), batch)
-            n, k = values.shape
-            columns = [jacobian[name].reshape(n, k, -1) for name in self.shapes]
-            blocks.append(leafgrad.cat([*columns, values[:, :, None]], 2))
+            sides = []
+            for equation in range(values.shape[1]):
+                jacobian = vmap(grad(residual), in_dims=(None, 0, None))(self.split(flat), batch, equation)
+                columns = [jacobian[name].reshape(len(values), -1) for name in self.shapes]
+                sides.append(leafgrad.cat([*columns, values[:, equation, None]], 1))
+            blocks.append(leafgrad.stack(sides, 1))
         return blocks
 
     def _rows(self, flat: Tensor, batches: Any, weights: Any) -> Tensor:
