@@ -92,7 +92,9 @@ class Keys(tuple[Any, ...]):
 
 def alike(a: Any, b: Any) -> bool:
     """Whether two values are the same to the program: one object, or equal numbers, strings or sets of one type."""
-    return same(a, b) or (type(a) is type(b) and isinstance(a, (set, frozenset, Contents, Keys, Class, range)) and a == b)
+    return same(a, b) or (
+        type(a) is type(b) and isinstance(a, (set, frozenset, Contents, Keys, Class, range)) and a == b
+    )
 
 
 @dataclass

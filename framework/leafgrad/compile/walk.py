@@ -35,6 +35,7 @@ OPAQUE = (Generator, dtypes.dtype, devices.device, ContextVar)  # known by ident
 IMMUTABLE = (range, slice, date, time, timedelta, types.EllipsisType, types.NotImplementedType)
 DICTS = (dict, OrderedDict, defaultdict)
 LISTS = (list, deque)
+COMPARED = 2**20  # bytes of an array that each call may compare
 FIELD = type(vars(namedtuple("Pair", "a"))["a"])
 CODE = (
     types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodWrapperType, types.MethodDescriptorType,
@@ -173,11 +174,20 @@ class Walker:
             self.kind(kind, path, live)
             self.own(value, vars(value), path, live, self.names.of(kind))
         elif kind is np.ndarray:
-            self.place("array", value, None, path, Contents.of(value))
+            self.array(value, path)
         elif not isinstance(value, (*OPAQUE, *CODE, *SCALARS)) and not self.is_immutable(value):
             self.instance(value, path, live)
         elif isinstance(value, SCALARS) and kind not in SCALARS and not self.is_immutable(value):
             self.open(path, f"is of a class of its own, {kind.__name__}")
+
+    def array(self, value: np.ndarray[Any, Any], path: str) -> None:
+        """A NumPy array, which each call compares with what it was."""
+        if value.dtype.hasobject or value.nbytes > COMPARED:
+            self.open(
+                path, f"is a NumPy array of {value.dtype}, {value.nbytes} bytes, too much to compare at each call"
+            )
+        else:
+            self.place("array", value, None, path, Contents.of(value))
 
     @staticmethod
     def is_immutable(value: Any) -> bool:

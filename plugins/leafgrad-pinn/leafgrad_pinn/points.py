@@ -79,7 +79,8 @@ class RAD(Redraw):
             raise ValueError(f"RAD: n: expected at least 1, got {self.n}")
         if self.pool < 1 or self.k < 0 or self.c < 0 or self.k == self.c == 0:
             raise ValueError(
-                f"RAD: expected pool at least 1, k and c not negative and not both 0, got {self.pool}, {self.k}, {self.c}"
+                f"RAD: expected pool at least 1, k and c not negative and not both 0, "
+                f"got {self.pool}, {self.k}, {self.c}"
             )
 
     def draw(self, trainee: Trainee, rng: np.random.Generator) -> list[Batch]:

@@ -49,9 +49,7 @@ def test_the_objective_is_consistent():
     weights = [lg.tensor(rng.random(len(w)) + 0.5) for w in trainee.weights]
     flat = trainee.flat
     gradient, terms, squares = objective.gradient(flat, batches, weights)
-    expected = [
-        s * float((w * q).mean()) for s, w, q in zip(objective.scales, weights, squares, strict=True)
-    ]
+    expected = [s * float((w * q).mean()) for s, w, q in zip(objective.scales, weights, squares, strict=True)]
     assert np.allclose(numbers(terms), expected, rtol=1e-13)
     rows = numbers(objective.rows(flat, batches, weights))
     jacobian, residuals = rows[:, :-1], rows[:, -1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -155,5 +156,5 @@ def test_points_come_anew_on_time(stage, rule, monkeypatch):
     monkeypatch.setattr(type(rule), "renew", lambda self, t, n, s: (steps.append(s), renew(self, t, n, s))[1])
     heat().solve(replace(stage, points=rule))
     assert steps[0] == 0
-    assert all(10 <= b - a < 17 for a, b in zip(steps, steps[1:], strict=False))
+    assert all(10 <= b - a < 17 for a, b in pairwise(steps))
     assert len(steps) >= 3

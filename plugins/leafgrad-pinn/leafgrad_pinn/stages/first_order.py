@@ -57,7 +57,7 @@ class Adam(FirstOrder):
 
 @dataclass(frozen=True)
 class Muon(FirstOrder):
-    """Muon for matrices, with steps of the size of Adam's; Adam for biases and the like. Arguments: see `FirstOrder`."""
+    """Muon for matrices, with steps of the size of Adam's; Adam for the others. Arguments: see `FirstOrder`."""
 
     def optimizers(self, parameters: list[Tensor]) -> list[optim.Optimizer]:
         large, small = matrices(parameters)
@@ -106,7 +106,7 @@ class Descent(Worker):
     def __init__(self, stage: FirstOrder, trainee: Trainee, number: int) -> None:
         super().__init__(stage, trainee, number)
         self.stage = stage
-        self.parameters = list(trainee.system.parameters())
+        self.parameters: list[Tensor] = list(trainee.system.parameters())
         self.optimizers = stage.optimizers(self.parameters)
 
     def advance(self) -> list[float]:

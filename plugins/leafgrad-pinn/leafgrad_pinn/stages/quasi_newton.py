@@ -103,10 +103,10 @@ class LBFGSWorker(Worker):
 
 @dataclass(frozen=True)
 class SSBroyden(Stage):
-    """The self-scaled Broyden method with a strong Wolfe line search: a full inverse Hessian, p^2 numbers for p weights.
+    """The self-scaled Broyden method with a strong Wolfe line search. Its inverse Hessian is p^2 numbers for p weights.
 
-    Of all quasi-Newton methods this one is known to bring networks for differential equations furthest. New points and
-    weights leave the inverse Hessian as it is. For float64 and some thousand weights.
+    It brings networks for differential equations further than other quasi-Newton methods. New points and weights
+    leave the inverse Hessian as it is. For float64 and some thousand weights.
 
     Source: Al-Baali and Khalfan (2005), Optim. Methods Softw. 20; Urban, Stefanou and Pons (2025), "Unveiling the
     optimization process of physics informed neural networks", J. Comput. Phys. 523, 113656, formulas 13 to 23.

@@ -74,4 +74,6 @@ class RBA(Attention):
 
     def next(self, multiplier: Tensor, square: Tensor) -> Tensor:
         size = square.sqrt()
-        return self.decay * multiplier + self.lr * size / size.max().clamp(min=1e-300 if size.element_size() == 8 else 1e-37)
+        return self.decay * multiplier + self.lr * size / size.max().clamp(
+            min=1e-300 if size.element_size() == 8 else 1e-37
+        )

@@ -44,9 +44,7 @@ class Causal(Scheme):
         if self.epsilon is not None and not self.epsilon >= 0:
             raise ValueError(f"Causal: epsilon: expected a number not below 0, or None, got {self.epsilon}")
 
-    def check(self, trainee: Trainee) -> None:
-        if trainee.problem.domain.time is None:
-            raise ValueError("Causal: the domain has no time")
+    timed = True
 
     def factors(self, trainee: Trainee, squares: Sequence[Tensor]) -> list[Any]:
         time = trainee.problem.domain.time

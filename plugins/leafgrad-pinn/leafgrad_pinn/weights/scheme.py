@@ -16,8 +16,12 @@ class Scheme(ABC):
     What a scheme keeps lies in the trainee: numbers in ``notes``, numbers for each point in ``multipliers``.
     """
 
+    timed = False  # whether the domain must have time
+
     def check(self, trainee: Trainee) -> None:
         """ValueError if the rule does not fit the problem."""
+        if self.timed and trainee.problem.domain.time is None:
+            raise ValueError(f"{self.name}: the domain has no time")
 
     @abstractmethod
     def factors(self, trainee: Trainee, squares: Sequence[Tensor]) -> list[Any]:
