@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from leafgrad.compile.guide import same
 
 SCALARS = (bool, int, float, complex, str, bytes, types.NoneType)
@@ -77,7 +75,7 @@ class Contents(tuple[Any, ...]):
     """What is in an array: its shape, its dtype and its bytes."""
 
     @classmethod
-    def of(cls, array: np.ndarray[Any, Any]) -> Contents:
+    def of(cls, array: Any) -> Contents:
         return cls((array.shape, array.dtype.str, array.tobytes()))
 
 

@@ -20,10 +20,8 @@ from datetime import date, time, timedelta
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from leafgrad import devices, dtypes
-from leafgrad.backends import Generator
+from leafgrad.backends import Generator, by_device_type
 from leafgrad.compile import pure
 from leafgrad.compile.environment import GONE, SCALARS, Class, Contents, Environment, Keys, Place, now
 from leafgrad.compile.names import Names, global_names, imported_names
@@ -173,14 +171,14 @@ class Walker:
         elif isinstance(value, enum.Enum):
             self.kind(kind, path, live)
             self.own(value, vars(value), path, live, self.names.of(kind))
-        elif kind is np.ndarray:
+        elif kind is by_device_type("cpu").array_type:
             self.array(value, path)
         elif not isinstance(value, (*OPAQUE, *CODE, *SCALARS)) and not self.is_immutable(value):
             self.instance(value, path, live)
         elif isinstance(value, SCALARS) and kind not in SCALARS and not self.is_immutable(value):
             self.open(path, f"is of a class of its own, {kind.__name__}")
 
-    def array(self, value: np.ndarray[Any, Any], path: str) -> None:
+    def array(self, value: Any, path: str) -> None:
         """A NumPy array, which each call compares with what it was."""
         if value.dtype.hasobject or value.nbytes > COMPARED:
             self.open(
