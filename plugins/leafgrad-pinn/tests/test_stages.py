@@ -119,9 +119,9 @@ def rosenbrock(a=-1.2, b=1.0):
         (pinn.LevenbergMarquardt(60), 1e-6),
         (pinn.GaussNewton(60, solver="cg"), 1e-5),
         (pinn.LevenbergMarquardt(80, solver="cg"), 1e-5),
-        (pinn.Adam(900, lr=0.1), 0.2),
-        (pinn.Muon(900, lr=0.1), 0.2),
-        (pinn.SOAP(900, lr=0.1), 0.2),
+        (pinn.Adam(1500, lr=0.1, final=1.0), 0.1),
+        (pinn.Muon(1500, lr=0.1, final=1.0), 0.1),
+        (pinn.SOAP(1500, lr=0.1, final=1.0), 0.1),
     ],
     ids=lambda v: type(v).__name__ + getattr(v, "solver", "") if isinstance(v, pinn.stages.Stage) else "",
 )
