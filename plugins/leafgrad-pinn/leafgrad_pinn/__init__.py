@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from leafgrad.plugins import CommandSpec, hookimpl
 from leafgrad_pinn import references
-from leafgrad_pinn.adaptive import RAD, Causal, Fresh
 from leafgrad_pinn.complex import ComplexField
 from leafgrad_pinn.conditions import Dirichlet, Initial, Interior, Neumann, Robin, Wrap
 from leafgrad_pinn.domains import Domain, Time
 from leafgrad_pinn.fields import Field, Hard, fields
-from leafgrad_pinn.gauss_newton import GaussNewton
 from leafgrad_pinn.implicit import SignedDistance
 from leafgrad_pinn.layers import Factorised, Fourier, Periodic
 from leafgrad_pinn.networks import MLP, SIREN, ModifiedMLP, PirateNet
 from leafgrad_pinn.observations import At, Data
+from leafgrad_pinn.points import R3, RAD, Fresh
 from leafgrad_pinn.polygons import LShape, Polygon
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.shapes import Ball, Box, Disk, Interval, Shape
 from leafgrad_pinn.solution import Solution
-from leafgrad_pinn.stages import LBFGS, Adam
+from leafgrad_pinn.stages import LBFGS, SOAP, Adam, GaussNewton, LevenbergMarquardt, Muon, SSBroyden
 from leafgrad_pinn.unknowns import Unknown
 from leafgrad_pinn.values import d
+from leafgrad_pinn.weights import NTK, RBA, Causal, GradNorm, SelfAdaptive
 
 __all__ = [
     "LBFGS",
     "MLP",
+    "NTK",
+    "R3",
     "RAD",
+    "RBA",
     "SIREN",
+    "SOAP",
     "Adam",
     "At",
     "Ball",
@@ -43,12 +47,15 @@ __all__ = [
     "Fourier",
     "Fresh",
     "GaussNewton",
+    "GradNorm",
     "Hard",
     "Initial",
     "Interior",
     "Interval",
     "LShape",
+    "LevenbergMarquardt",
     "ModifiedMLP",
+    "Muon",
     "Neumann",
     "Periodic",
     "PirateNet",
@@ -56,6 +63,8 @@ __all__ = [
     "Problem",
     "Reference",
     "Robin",
+    "SSBroyden",
+    "SelfAdaptive",
     "Shape",
     "SignedDistance",
     "Solution",

@@ -33,8 +33,7 @@ def solve(
         reference: what errors are measured against.
         seeds: how many, from 0 on, or which.
         out: a folder for checkpoints, ``seed0/history.csv`` and so on, and ``solution.safetensors``; None for none.
-        resume: go on from the checkpoints in ``out``, with points, weights, optimizer and history as
-            they were; to the numbers of a run that never stopped, up to rounding in compiled steps.
+        resume: go on from the checkpoints in ``out``, to the same bits as a run that never stopped.
         dtype: of weights and points; leafgrad.float64 or leafgrad.float32.
         device: where to train.
 
