@@ -10,10 +10,11 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor
-from leafgrad.func import jacrev, vmap
+from leafgrad.func import functional_call, jacrev, vmap
+from leafgrad_pinn.objective import Parameters
 from leafgrad_pinn.problem import Tensors
 from leafgrad_pinn.sampling import Array
-from leafgrad_pinn.trainee import Parameters, Trainee
+from leafgrad_pinn.trainee import Trainee
 
 SHOWN = 4000  # points of a condition whose residuals are kept
 ELEMENTS = 2**23  # of a Jacobian that are in memory at once
@@ -78,7 +79,8 @@ def blocks(trainee: Trainee, index: int, parameters: Parameters) -> Iterator[tup
     """The Jacobian of a condition's residuals, and these, some rows at once: float64 (m, columns), (m,)."""
 
     def residual(parameters: Parameters, row: Tensors) -> tuple[Tensor, Tensor]:
-        values = trainee.residuals(index, {name: t[None] for name, t in row.items()}, parameters)[0]
+        one = {name: t[None] for name, t in row.items()}
+        values = functional_call(trainee.system, parameters, (index, one))[0]
         return values, values
 
     rows: Any = leafgrad.compile(vmap(jacrev(residual, has_aux=True), in_dims=(None, 0)))
