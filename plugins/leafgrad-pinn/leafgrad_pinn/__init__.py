@@ -5,11 +5,12 @@ from __future__ import annotations
 from leafgrad.plugins import CommandSpec, hookimpl
 from leafgrad_pinn import references
 from leafgrad_pinn.adaptive import RAD, Causal, Fresh
-from leafgrad_pinn.conditions import Dirichlet, Initial, Interior, Neumann, Robin, Wrap
+from leafgrad_pinn.conditions import Boundary, Dirichlet, Initial, Interior, Neumann, Robin, Wrap
 from leafgrad_pinn.domains import Domain, Time
 from leafgrad_pinn.fields import Field, Hard, fields
 from leafgrad_pinn.gauss_newton import GaussNewton
 from leafgrad_pinn.layers import Factorised, Fourier, Periodic
+from leafgrad_pinn.least_squares import LeastSquares
 from leafgrad_pinn.networks import MLP, SIREN, ModifiedMLP, PirateNet
 from leafgrad_pinn.observations import At, Data
 from leafgrad_pinn.problem import Problem
@@ -28,6 +29,7 @@ __all__ = [
     "Adam",
     "At",
     "Ball",
+    "Boundary",
     "Box",
     "Causal",
     "Data",
@@ -45,6 +47,7 @@ __all__ = [
     "Interval",
     "LShape",
     "ModifiedMLP",
+    "LeastSquares",
     "Neumann",
     "Periodic",
     "PirateNet",

@@ -153,6 +153,25 @@ class Neumann(OnBoundary):
         return values[self.target].n - self.call(values)
 
 
+class Boundary(OnBoundary):
+    """An equation on edges: ``Boundary(lambda u: (u.xx, u.xxx), on="x_max")``.
+
+    Args:
+        equation: as for `Interior`; it may ask for normal derivatives too.
+        on, n, sampler, weight, name: as for `Dirichlet`.
+    """
+
+    def __init__(self, equation: Function, on: str | None = None, **options: Any) -> None:
+        super().__init__(equation, on, **options)
+
+    def bind(self, scene: Scene) -> None:
+        self.edges = scene.domain.check_edges(scene.domain.edges if self.on is None else self.on.split())
+        self.call = scene.named(self.value, self.name)
+
+    def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
+        return self.call(values)
+
+
 class Robin(OnBoundary):
     """a u + b u.n = value on edges.
 

@@ -86,7 +86,7 @@ class GaussNewtonWorker(Worker):
         there, after = found
         with leafgrad.no_grad():
             for name, p in trainee.system.named_parameters():
-                p.copy_(there[name])
+                p.copy_(there.get(name, p))
         self.losses = [*self.losses[-10:], float(after.sum())]
         if len(self.losses) == 11 and self.losses[-1] > (1 - stage.tolerance) * self.losses[0]:
             self.reason = f"ten steps lowered the loss by less than {stage.tolerance:g} of it, after {self.done} steps"

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 import leafgrad
 from leafgrad import Tensor, nn
 from leafgrad_pinn.layers import Dense, Factorised, Inputs, Maker, activation
@@ -140,31 +142,53 @@ class Blocks(nn.Module):
 class SIREN(Network):
     """Dense layers with sin(frequency x) between them. Source: Sitzmann et al. (2020), arXiv 2006.09661.
 
+    Of one wide layer it is a sum of waves: with frequencies as high as the solution's, `GaussNewton` solves linear
+    equations in a few steps.
+
     Args:
-        frequency: their omega_0, for coordinates scaled to [-1, 1].
+        frequency: their omega_0, for coordinates scaled to [-1, 1]; or for each coordinate the highest frequency of
+            the first layer, as in ``{"x": 4, "t": 20}``.
     """
 
     activation: str = "sin"
-    frequency: float = 5.0
+    frequency: float | dict[str, float] = 5.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.activation != "sin" or self.factorised is not None:
             raise ValueError("SIREN: expected activation='sin' and factorised=None; take MLP for others")
 
+    def build(self, names: Sequence[str], bounds: Array, outputs: int, make: Maker) -> nn.Module:
+        inputs = Inputs(names, bounds, self.embed, make)
+        if not isinstance(self.frequency, dict):
+            return nn.Sequential(inputs, self.body(inputs.size, outputs, make))
+        if set(self.frequency) != set(names) or inputs.frequencies is not None:
+            raise ValueError(
+                f"SIREN: frequency: expected a number for each of {', '.join(names)} and no Fourier embedding, "
+                f"got {self.frequency}"
+            )
+        highest = np.array([self.frequency[name] for name in inputs.origins], dtype=np.float64)
+        return nn.Sequential(inputs, Sines(self, highest, outputs, make))
+
     def body(self, inputs: int, outputs: int, make: Maker) -> nn.Module:
-        return Sines(self, inputs, outputs, make)
+        assert not isinstance(self.frequency, dict)
+        return Sines(self, np.full(inputs, self.frequency / inputs), outputs, make)
 
 
 class Sines(nn.Module):
-    def __init__(self, recipe: SIREN, inputs: int, outputs: int, make: Maker) -> None:
+    """The layers of a SIREN; ``highest`` are the highest frequencies of the first, for each input (inputs,)."""
+
+    def __init__(self, recipe: SIREN, highest: Array, outputs: int, make: Maker) -> None:
         super().__init__()
-        self.frequency = recipe.frequency
-        limit = math.sqrt(6 / recipe.width) / recipe.frequency
-        self.hidden = nn.ModuleList([Dense(inputs, recipe.width, make, limit=1 / inputs)])
+        frequency = recipe.frequency
+        self.frequency = max(frequency.values()) if isinstance(frequency, dict) else frequency
+        limit = math.sqrt(6 / recipe.width) / self.frequency
+        self.hidden = nn.ModuleList([Dense(len(highest), recipe.width, make, limit=highest[:, None] / self.frequency)])
         for _ in range(recipe.depth - 1):
             self.hidden.append(Dense(recipe.width, recipe.width, make, limit=limit))
         self.last = Dense(recipe.width, outputs, make, limit=limit)
+        phases = make.rng.uniform(-math.pi, math.pi, recipe.width)
+        self.hidden[0].bias = make.parameter(phases / self.frequency)
 
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.hidden:

@@ -64,7 +64,7 @@ def exact(domain: Any, *, points: int | Mapping[str, int] = 101, **fields: Calla
     inside = space.inside(np.stack([column.ravel() for column in grid.values()], 1)).reshape(shape)
     values = {}
     for name, function in fields.items():
-        wanted = list(inspect.signature(function).parameters)
+        wanted = [p.name for p in inspect.signature(function).parameters.values() if p.default is p.empty]
         if unknown := [n for n in wanted if n not in grid]:
             raise ValueError(f"exact: {name}: there is no coordinate {', '.join(unknown)}; there are {', '.join(grid)}")
         values[name] = np.where(inside, function(*[grid[n] for n in wanted]), np.nan) + np.zeros(shape)
