@@ -18,6 +18,7 @@ from leafgrad_pinn.references import Reference
 from leafgrad_pinn.shapes import Ball, Box, Disk, Interval, LShape, Polygon, SignedDistance
 from leafgrad_pinn.solution import Solution
 from leafgrad_pinn.stages import LBFGS, Adam
+from leafgrad_pinn.stochastic import Stochastic
 from leafgrad_pinn.unknowns import Unknown
 from leafgrad_pinn.values import d
 
@@ -57,6 +58,7 @@ __all__ = [
     "Robin",
     "SignedDistance",
     "Solution",
+    "Stochastic",
     "Time",
     "Unknown",
     "Wrap",

@@ -73,15 +73,16 @@ def run(path: Path, args: argparse.Namespace) -> int:
     options = {"seeds": args.seeds, "dtype": getattr(leafgrad, args.dtype), "out": out, "resume": args.resume}
     script = runpy.run_path(str(path))
     solution: Solution = script["solve"](Options(args.quick, options))
-    picture = out / f"{path.stem}.png"
-    solution.plot(picture, slices=script.get("SLICES"))
+    if drawn := len(solution.domain.names) <= 2:
+        solution.plot(out / f"{path.stem}.png", slices=script.get("SLICES"))
     if solution.reference is not None:
         print(solution.errors)
     for name, value in solution.unknowns.items():
         print(f"{name} = {value:.6g}")
     for one in solution.runs:
         print(f"seed {one.seed}: {'; '.join(one.reasons)}")
-    print(f"picture {picture}")
+    if drawn:
+        print(f"picture {out / path.stem}.png")
     return 0
 
 

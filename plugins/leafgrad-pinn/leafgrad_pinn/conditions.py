@@ -37,9 +37,9 @@ class Scene:
             raise ValueError(f"{what}: field: expected one of {', '.join(self.fields)}, got {got}")
         return name
 
-    def named(self, function: Function | float, what: str) -> Named:
-        """A function of fields and coordinates."""
-        return Named(function, what, [*self.fields, *self.domain.names])
+    def named(self, function: Function | float, what: str, *more: str) -> Named:
+        """A function of fields, coordinates, and what else it may ask for."""
+        return Named(function, what, [*self.fields, *self.domain.names, *more])
 
 
 class Condition(ABC):

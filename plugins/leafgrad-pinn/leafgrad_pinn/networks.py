@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, nn
+from leafgrad_pinn.callables import Function, Named
 from leafgrad_pinn.layers import Dense, Factorised, Inputs, Maker, activation
 from leafgrad_pinn.sampling import Array
 
@@ -27,6 +28,8 @@ class Network:
         activation: one of ``leafgrad_pinn.layers.ACTIVATIONS``.
         embed: ``Periodic(...)``, ``Fourier(...)``, or a tuple of both.
         factorised: ``Factorised(...)`` for random weight factorisation.
+        enrich: a function s of coordinates by name, such as the singular term of a corner: each field is then
+            a + s b, where a and b are outputs of the network.
     """
 
     width: int = 32
@@ -34,6 +37,7 @@ class Network:
     activation: str = "tanh"
     embed: Any = None
     factorised: Factorised | None = None
+    enrich: Function | None = field(default=None, repr=False)  # its address is another in each process
 
     def __post_init__(self) -> None:
         if self.width < 1 or self.depth < 1:
@@ -45,11 +49,33 @@ class Network:
     def build(self, names: Sequence[str], bounds: Array, outputs: int, make: Maker) -> nn.Module:
         """The module: a list of as many columns of n numbers as there are names -> (n, outputs)."""
         inputs = Inputs(names, bounds, self.embed, make)
-        return nn.Sequential(inputs, self.body(inputs.size, outputs, make))
+        if self.enrich is None:
+            return nn.Sequential(inputs, self.layers(inputs, outputs, make))
+        return Enriched(nn.Sequential(inputs, self.layers(inputs, 2 * outputs, make)), self.enrich, names)
+
+    def layers(self, inputs: Inputs, outputs: int, make: Maker) -> nn.Module:
+        """What comes after a given input layer. (n, inputs.size) -> (n, outputs)"""
+        return self.body(inputs.size, outputs, make)
 
     @abstractmethod
     def body(self, inputs: int, outputs: int, make: Maker) -> nn.Module:
         """What comes after the input layer. (n, inputs) -> (n, outputs)"""
+
+
+class Enriched(nn.Module):
+    """The first half of a network's outputs plus a function times the second half. (n, 2 k) -> (n, k)"""
+
+    def __init__(self, net: nn.Module, term: Function, names: Sequence[str]) -> None:
+        super().__init__()
+        self.net, self.names = net, list(names)
+        self.term = Named(term, "enrich", names)
+
+    def forward(self, columns: Sequence[Tensor]) -> Tensor:
+        outputs = self.net(columns)
+        term = self.term.numbers(dict(zip(self.names, columns, strict=True)), columns[0])
+        k = outputs.shape[1] // 2
+        result: Tensor = outputs[:, :k] + term[:, None] * outputs[:, k:]
+        return result
 
 
 class MLP(Network):
@@ -158,17 +184,16 @@ class SIREN(Network):
         if self.activation != "sin" or self.factorised is not None:
             raise ValueError("SIREN: expected activation='sin' and factorised=None; take MLP for others")
 
-    def build(self, names: Sequence[str], bounds: Array, outputs: int, make: Maker) -> nn.Module:
-        inputs = Inputs(names, bounds, self.embed, make)
+    def layers(self, inputs: Inputs, outputs: int, make: Maker) -> nn.Module:
         if not isinstance(self.frequency, dict):
-            return nn.Sequential(inputs, self.body(inputs.size, outputs, make))
-        if set(self.frequency) != set(names) or inputs.frequencies is not None:
+            return self.body(inputs.size, outputs, make)
+        if set(self.frequency) != set(inputs.names) or inputs.frequencies is not None:
             raise ValueError(
-                f"SIREN: frequency: expected a number for each of {', '.join(names)} and no Fourier embedding, "
+                f"SIREN: frequency: expected a number for each of {', '.join(inputs.names)} and no Fourier embedding, "
                 f"got {self.frequency}"
             )
         highest = np.array([self.frequency[name] for name in inputs.origins], dtype=np.float64)
-        return nn.Sequential(inputs, Sines(self, highest, outputs, make))
+        return Sines(self, highest, outputs, make)
 
     def body(self, inputs: int, outputs: int, make: Maker) -> nn.Module:
         assert not isinstance(self.frequency, dict)

@@ -77,8 +77,7 @@ def truth_of(reference: Reference, names: list[str], field: str) -> Array | None
     """The reference's values of a field, its axes in the order of the names."""
     if field not in reference.fields:
         return None
-    order = [list(reference.axes).index(name) for name in names]
-    return np.transpose(reference.fields[field], order)
+    return reference.values(field, names)
 
 
 def show(figure: Figure, panel: Axes, axes: dict[str, Array], value: Array, title: str, colours: str) -> None:

@@ -221,12 +221,10 @@ def score(modules: Sequence[Surrogate], domain: Domain, reference: Reference | N
     """The errors of each field of a reference, where the reference has numbers."""
     if reference is None:
         return {}
-    grid = np.meshgrid(*[reference.axes[name] for name in domain.names], indexing="ij")
-    found = evaluate(modules, domain, grid, check=False)
+    found = evaluate(modules, domain, reference.columns(domain.names), check=False)
     errors = {}
-    for name, truth in reference.fields.items():
-        order = [list(reference.axes).index(axis) for axis in domain.names]
-        known = np.transpose(truth, order)
+    for name in reference.fields:
+        known = reference.values(name, domain.names)
         good = np.isfinite(known)
         gap = (found[name] - known)[good]
         size = float(np.linalg.norm(known[good]))

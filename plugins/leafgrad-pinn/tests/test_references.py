@@ -7,8 +7,9 @@ import pytest
 
 import leafgrad_pinn as pinn
 from leafgrad_pinn import references
-from leafgrad_pinn.etdrk4 import Spectral, solve
-from leafgrad_pinn.references import grid, relative_l2
+from leafgrad_pinn.references.etdrk4 import Spectral, solve
+from leafgrad_pinn.references.periodic import grid
+from leafgrad_pinn.references.reference import relative_l2
 
 
 def test_etdrk4_is_of_fourth_order():
