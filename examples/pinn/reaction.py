@@ -31,7 +31,7 @@ def exact(x, t):
 
 def solve(run):
     domain = pinn.Interval("x", 0, 2 * math.pi) * pinn.Time("t", 0, 1)
-    width, n, steps = (16, 600, 60) if run.quick else (24, 1500, 200)
+    width, n, steps = (16, 600, 150) if run.quick else (24, 1500, 500)
     u = pinn.Field("u", domain, net=pinn.MLP(width, 2), initial=pinn.Hard(start))
     problem = pinn.Problem(u, [pinn.Interior(lambda u: u.t - RHO * u * (1 - u), n=n)])
     return problem.solve(

@@ -129,7 +129,7 @@ class Program:
         record: Callable[..., Any] = vars(leafgrad)["trace"]  # a submodule has its name, which confuses type checkers
         traced = record(
             lambda *args: as_tensor(function(*args), args),
-            *[leafgrad.zeros((), dtype=leafgrad.float64)] * len(parameters),
+            *[leafgrad.zeros((), dtype=leafgrad.float64) for _ in parameters],
         )
         if len(traced.inputs) != len(parameters):
             raise ValueError(f"save: {function}: expected a function of its parameters alone; it uses other tensors")
