@@ -17,10 +17,7 @@ import leafgrad_pinn as pinn
 NU = 0.01 / math.pi
 TRUTH = {"l1": 1.0, "l2": NU}
 CASES = {"burgers_inverse": {"noise": 0.0}, "burgers_inverse_noisy": {"noise": 0.01}}
-TARGETS = {
-    "burgers_inverse": {"full": 1e-3, "quick": 1e-2},
-    "burgers_inverse_noisy": {"full": 5e-3, "quick": 5e-2},
-}
+TARGETS = {"burgers_inverse": {"full": 1e-3, "quick": 1e-2}, "burgers_inverse_noisy": {"full": 5e-3, "quick": 5e-2}}
 SLICES = {"t": [0.25, 0.5, 1.0]}
 
 

@@ -28,11 +28,7 @@ def flow(x, y, np):
 
 
 def navier_stokes(u, v, p):
-    return (
-        u * u.x + v * u.y + p.x - u.lap / RE,
-        u * v.x + v * v.y + p.y - v.lap / RE,
-        u.x + v.y,
-    )
+    return (u * u.x + v * u.y + p.x - u.lap / RE, u * v.x + v * v.y + p.y - v.lap / RE, u.x + v.y)
 
 
 def solve(run):

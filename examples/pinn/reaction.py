@@ -34,6 +34,4 @@ def solve(run):
     width, n, steps = (16, 600, 150) if run.quick else (24, 1500, 500)
     u = pinn.Field("u", domain, net=pinn.MLP(width, 2), initial=pinn.Hard(start))
     problem = pinn.Problem(u, [pinn.Interior(lambda u: u.t - RHO * u * (1 - u), n=n)])
-    return problem.solve(
-        pinn.GaussNewton(steps), reference=pinn.references.exact(domain, u=exact), **run.options
-    )
+    return problem.solve(pinn.GaussNewton(steps), reference=pinn.references.exact(domain, u=exact), **run.options)

@@ -37,6 +37,4 @@ def solve(run):
     net = pinn.SIREN(width, 1, frequency={"x": 8, "t": 16})
     u = pinn.Field("u", domain, net=net, initial=pinn.Hard(start, rate=0), boundary=pinn.Hard(0))
     problem = pinn.Problem(u, [pinn.Interior(lambda u: u.tt - 4 * u.xx, n=n)])
-    return problem.solve(
-        pinn.LeastSquares(steps), reference=pinn.references.exact(domain, u=exact), **run.options
-    )
+    return problem.solve(pinn.LeastSquares(steps), reference=pinn.references.exact(domain, u=exact), **run.options)

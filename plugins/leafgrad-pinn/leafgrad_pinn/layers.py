@@ -62,7 +62,12 @@ class Dense(nn.Module):
     """x W + b, its weights by Glorot's rule or uniform within +-limit. (n, inputs) -> (n, outputs)"""
 
     def __init__(
-        self, inputs: int, outputs: int, make: Maker, factorised: Factorised | None = None, limit: float | Array | None = None
+        self,
+        inputs: int,
+        outputs: int,
+        make: Maker,
+        factorised: Factorised | None = None,
+        limit: float | Array | None = None,
     ) -> None:
         super().__init__()
         if limit is None:

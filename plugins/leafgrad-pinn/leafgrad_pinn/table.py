@@ -20,10 +20,10 @@ KINDS = ("quick", "full")
 HEAD = """\
 # Differential equations
 
-Written by `leafgrad pinn table` from the figures beside it; rows that were not run say so. Errors are relative: in L2, the
-largest of a problem's fields, or, where numbers are solved for, the largest of these numbers' errors. An error within three
+Written by `leafgrad pinn table` from the figures beside it; rows that were not run say so. Errors are relative: in L2,
+the largest of a problem's fields, or, where numbers are solved for, the largest of their errors. An error within three
 times that of the reference is at the reference's floor: it says no more than that. Times are of the processor, all
-threads together, for one seed, with compilation; that of the classical solver, which gives the reference, is elapsed time.
+threads together, for one seed, with compilation and the reference; that of the classical solver is elapsed time.
 
 """
 
@@ -69,7 +69,9 @@ class Table:
         text = HEAD
         for kind in KINDS:
             text += f"## {'With `--quick`' if kind == 'quick' else 'In full'}\n\n"
-            text += "| problem | error | range over seeds | target | processor s | reference's error | classical solver |\n"
+            text += (
+                "| problem | error | range over seeds | target | processor s | reference's error | classical solver |\n"
+            )
             text += "|---|---|---|---|---|---|---|\n"
             text += "\n".join(self.row(name, kind) for name in self.scripts) + "\n\n"
         machines = list(dict.fromkeys(row["machine"] for row in self.rows.values()))

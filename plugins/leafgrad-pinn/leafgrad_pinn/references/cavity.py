@@ -59,11 +59,8 @@ def stream(re: float, n: int) -> Array:
     lap_x = sparse.kron(third, one) + sparse.kron(first, second)
     lap_y = sparse.kron(one, third) + sparse.kron(second, first)
     lap_lap = sparse.kron(fourth, one) + sparse.kron(one, fourth) + 2 * sparse.kron(second, second)
-    lid = np.zeros((m, m))
-    lid[:, -1] = 2 * h  # more, behind the lid
-    lid = lid.ravel()
-
-    s = np.zeros(m * m)
+    s, lid = np.zeros(m * m), np.zeros(m * m)
+    lid[m - 1 :: m] = 2 * h  # more, behind the lid
     for _ in range(NEWTON):
         u, v = d_y @ s, -d_x @ s
         along, across = lap_x @ s, lap_y @ s + lid / (2 * h**3)

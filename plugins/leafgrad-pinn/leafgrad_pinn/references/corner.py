@@ -48,7 +48,9 @@ def l_shape(*, terms: int = 40, points: int = 101, field: str = "u") -> Referenc
     edges = np.concatenate([(SIDES[:, :1] + t * (SIDES[:, 1:] - SIDES[:, :1])).ravel(), 1j * -t, t + 0j])
     bound = float(np.abs(value(edges)).max()) * np.sqrt(inside.sum())
     floor = bound / float(np.linalg.norm(u[inside]))
-    return Reference(f"particular solutions, {basis.shape[1]} terms", {"x": axis, "y": axis}, {field: u}, {field: floor}, seconds)
+    return Reference(
+        f"particular solutions, {basis.shape[1]} terms", {"x": axis, "y": axis}, {field: u}, {field: floor}, seconds
+    )
 
 
 def polar(z: Array) -> tuple[Array, Array]:
