@@ -14,6 +14,7 @@ import leafgrad as lg
 import leafgrad_pinn as pinn
 
 NU = 0.01 / math.pi
+TARGETS = {"full": 1e-6, "quick": 1e-3}
 SLICES = {"t": [0.25, 0.5, 1.0]}
 
 
