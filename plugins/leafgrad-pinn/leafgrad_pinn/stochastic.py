@@ -57,7 +57,7 @@ class Stochastic(Interior):
         columns = [points.columns[name] for name in points.space]
 
         def lap(u: Value) -> Tensor:
-            slopes = leafgrad.stack([u.along([name]) for name in points.space], 1)
+            slopes = leafgrad.stack(list(points.derive(u, columns)), 1)
             estimates = []
             for probe in range(self.probes):
                 signs = extra["signs"][:, probe]
