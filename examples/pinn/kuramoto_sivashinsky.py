@@ -24,9 +24,9 @@ def start(x):
 
 def solve(run):
     domain = pinn.Interval("x", 0, 2 * math.pi, periodic=True) * pinn.Time("t", 0, 0.1)
-    width, n, steps = (200, 800, 12) if run.quick else (500, 2500, 20)
-    net = pinn.SIREN(width, 1, embed=pinn.Periodic(x=1), frequency={"x": 5, "t": 2})
+    width, n, steps = (14, 800, 70) if run.quick else (24, 2000, 400)
+    net = pinn.MLP(width, 3, embed=pinn.Periodic(x=2))
     u = pinn.Field("u", domain, net=net, initial=pinn.Hard(start))
     problem = pinn.Problem(u, [pinn.Interior(lambda u: u.t + A * u * u.x + B * u.xx + C * u.xxxx, n=n)])
-    stage = pinn.LeastSquares(steps, damping=1e-8)
+    stage = pinn.GaussNewton(steps, points=pinn.RAD(every=20))
     return problem.solve(stage, reference=pinn.references.kuramoto_sivashinsky(), **run.options)

@@ -24,10 +24,10 @@ def equation(u, v):
 
 def solve(run):
     domain = pinn.Interval("x", -5, 5, periodic=True) * pinn.Time("t", 0, math.pi / 2)
-    width, n, steps = (250, 900, 25) if run.quick else (600, 3000, 40)
-    net = pinn.SIREN(width, 1, embed=pinn.Periodic(x=1), frequency={"x": 8, "t": 4})
+    width, n, steps = (16, 700, 90) if run.quick else (24, 2000, 600)
+    net = pinn.MLP(width, 3, embed=pinn.Periodic(x=1))
     start = {"u": pinn.Hard(lambda x: 2 / lg.cosh(x)), "v": pinn.Hard(0)}
     u, v = pinn.fields("u v", domain, net=net, initial=start)
     problem = pinn.Problem([u, v], [pinn.Interior(equation, n=n)])
-    stage = pinn.LeastSquares(steps, damping=1e-4)
+    stage = pinn.GaussNewton(steps)
     return problem.solve(stage, reference=pinn.references.schroedinger(), **run.options)
