@@ -33,7 +33,7 @@ def solve(run, noise):
     truth = pinn.references.burgers(NU)
     data = measured(truth, 2000, noise)
     l1, l2 = pinn.Unknown("l1", 0.0), pinn.Unknown("l2", 0.0025, positive=True)
-    width, steps = (12, 120) if run.quick else (16, 500)
+    width, steps = (12, 220) if run.quick else (16, 500)
     u = pinn.Field("u", pinn.Interval("x", -1, 1) * pinn.Time("t", 0, 1), net=pinn.MLP(width, 3))
     equation = pinn.At(data, lambda u: u.t + l1 * (u * u.x) - l2 * u.xx)
     return pinn.Problem(u, [data, equation], [l1, l2]).solve(pinn.GaussNewton(steps), reference=truth, **run.options)

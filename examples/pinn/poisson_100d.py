@@ -22,10 +22,10 @@ def square(u):
 
 def solve(run):
     cube = pinn.Box(**dict.fromkeys(NAMES, (0, 1)))
-    width, n, steps = (32, 256, 300) if run.quick else (64, 256, 5000)
+    width, n, steps = (32, 256, 600) if run.quick else (64, 256, 5000)
     u = pinn.Field("u", cube, net=pinn.MLP(width, 2, activation="softplus"))
     conditions = [
-        pinn.Stochastic(lambda u, lap: (lap(u) - 200) / 200, n=n),
+        pinn.Stochastic(lambda u, lap: (lap(u) - 200) / 200, n=n, weight=10),
         pinn.Dirichlet(square, n=2 * n, sampler="uniform"),
     ]
     exact = pinn.references.scattered(cube, u=lambda points: (points**2).sum(1))
