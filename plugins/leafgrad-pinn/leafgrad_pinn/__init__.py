@@ -5,7 +5,7 @@ from __future__ import annotations
 from leafgrad.plugins import CommandSpec, hookimpl
 from leafgrad_pinn import references
 from leafgrad_pinn.complex import ComplexField
-from leafgrad_pinn.conditions import Dirichlet, Initial, Interior, Neumann, Robin, Wrap
+from leafgrad_pinn.conditions import Boundary, Dirichlet, Initial, Interior, Neumann, Robin, Wrap
 from leafgrad_pinn.domains import Domain, Time
 from leafgrad_pinn.fields import Field, Hard, fields
 from leafgrad_pinn.implicit import SignedDistance
@@ -18,7 +18,8 @@ from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.shapes import Ball, Box, Disk, Interval, Shape
 from leafgrad_pinn.solution import Solution
-from leafgrad_pinn.stages import LBFGS, SOAP, Adam, GaussNewton, LevenbergMarquardt, Muon, SSBroyden
+from leafgrad_pinn.stages import LBFGS, SOAP, Adam, GaussNewton, LeastSquares, LevenbergMarquardt, Muon, SSBroyden
+from leafgrad_pinn.stochastic import Stochastic
 from leafgrad_pinn.unknowns import Unknown
 from leafgrad_pinn.values import d
 from leafgrad_pinn.weights import NTK, RBA, Causal, GradNorm, SelfAdaptive
@@ -35,6 +36,7 @@ __all__ = [
     "Adam",
     "At",
     "Ball",
+    "Boundary",
     "Box",
     "Causal",
     "ComplexField",
@@ -53,6 +55,7 @@ __all__ = [
     "Interior",
     "Interval",
     "LShape",
+    "LeastSquares",
     "LevenbergMarquardt",
     "ModifiedMLP",
     "Muon",
@@ -68,6 +71,7 @@ __all__ = [
     "Shape",
     "SignedDistance",
     "Solution",
+    "Stochastic",
     "Time",
     "Unknown",
     "Wrap",

@@ -41,9 +41,9 @@ class Scene:
             raise ValueError(f"{what}: field: expected one of {', '.join(self.fields)}, got {got}")
         return name
 
-    def named(self, function: Function | float, what: str) -> Named:
-        """A function of fields and coordinates."""
-        return Named(function, what, [*self.fields, *self.domain.names])
+    def named(self, function: Function | float, what: str, *more: str) -> Named:
+        """A function of fields, coordinates, and what else it may ask for."""
+        return Named(function, what, [*self.fields, *self.domain.names, *more])
 
 
 class Condition(ABC):
@@ -158,6 +158,25 @@ class Neumann(OnBoundary):
 
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
         return values[self.target].n - self.call(values)
+
+
+class Boundary(OnBoundary):
+    """An equation on edges: ``Boundary(lambda u: (u.xx, u.xxx), on="x_max")``.
+
+    Args:
+        equation: as for `Interior`; it may ask for normal derivatives too.
+        on, n, sampler, weight, name: as for `Dirichlet`.
+    """
+
+    def __init__(self, equation: Function, on: str | None = None, **options: Any) -> None:
+        super().__init__(equation, on, **options)
+
+    def bind(self, scene: Scene) -> None:
+        self.edges = scene.domain.check_edges(scene.domain.edges if self.on is None else self.on.split())
+        self.call = scene.named(self.value, self.name)
+
+    def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
+        return self.call(values)
 
 
 class Robin(OnBoundary):

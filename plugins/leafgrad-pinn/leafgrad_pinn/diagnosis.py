@@ -25,7 +25,7 @@ RIDGE = 1e-12  # added to J^T J, its diagonal being 1: above rounding, and what 
 def residuals(trainee: Trainee) -> dict[str, dict[str, Array]]:
     """For each condition ``points`` (m, d) and ``sizes`` (m,) of its residual there, of at most SHOWN points."""
     found = {}
-    for index, name in enumerate(trainee.names):
+    for index, name in enumerate(trainee.problem.names):
         batch = trainee.batches[index]
         every = math.ceil(len(batch["points"]) / SHOWN)
         few = {key: t[::every] for key, t in batch.items()}

@@ -65,7 +65,12 @@ class Dense(nn.Module):
     """
 
     def __init__(
-        self, inputs: int, outputs: int, make: Maker, factorised: Factorised | None = None, limit: float | None = None
+        self,
+        inputs: int,
+        outputs: int,
+        make: Maker,
+        factorised: Factorised | None = None,
+        limit: float | Array | None = None,
     ) -> None:
         super().__init__()
         if limit is None:
@@ -134,6 +139,7 @@ class Inputs(nn.Module):
         self.harmonics: dict[str, int] = {}
         self.register_buffer("frequencies", None)
         self.size = len(self.names)
+        self.origins = self.names  # of which coordinate each feature is, before a Fourier embedding
         for part in parts:
             if isinstance(part, Periodic):
                 self.harmonics = dict(part.harmonics)
@@ -141,7 +147,8 @@ class Inputs(nn.Module):
                     raise ValueError(
                         f"Periodic: expected names among {', '.join(names)}, got {', '.join(sorted(unknown))}"
                     )
-                self.size += sum(2 * count - 1 for count in self.harmonics.values())
+                self.origins = [name for name in self.names for _ in range(2 * self.harmonics.get(name, 0) or 1)]
+                self.size = len(self.origins)
             elif not isinstance(part, Fourier):
                 raise TypeError(f"embed: expected Periodic(...), Fourier(...) or both, got {type(part).__name__}")
         for part in parts:

@@ -26,12 +26,14 @@ class Objective:
     Args:
         system: the networks and unknowns.
         scales: for each condition what its mean square counts.
+        free: which parameters the vector has, by name; the others stay as they are. None for all.
     """
 
-    def __init__(self, system: System, scales: Sequence[float]) -> None:
+    def __init__(self, system: System, scales: Sequence[float], free: Callable[[str], bool] | None = None) -> None:
         self.system, self.scales = system, tuple(scales)
-        self.shapes = {name: tuple(p.shape) for name, p in system.named_parameters()}
-        self.sizes = [p.numel() for p in system.parameters()]
+        self.parameters = {name: p for name, p in system.named_parameters() if free is None or free(name)}
+        self.shapes = {name: tuple(p.shape) for name, p in self.parameters.items()}
+        self.sizes = [p.numel() for p in self.parameters.values()]
         self.size = sum(self.sizes)
         self.gradient = program(self._gradient)
         self.terms = program(self._terms)
@@ -40,6 +42,17 @@ class Objective:
         self.pulled = program(self._pulled)
         self.norms = program(self._norms)
         self.traces = program(self._traces)
+
+    @property
+    def flat(self) -> Tensor:
+        """The parameters as one vector (p,), a copy."""
+        return leafgrad.cat([p.detach().reshape(-1) for p in self.parameters.values()])
+
+    def put(self, flat: Tensor) -> None:
+        """Write the parameters."""
+        with leafgrad.no_grad():
+            for p, part in zip(self.parameters.values(), flat.split(self.sizes), strict=True):
+                p.copy_(part.reshape(p.shape))
 
     def split(self, flat: Tensor) -> Parameters:
         """A vector (p,) as the parameters by name."""

@@ -95,7 +95,7 @@ def check_slices(names: list[str], slices: Slices, bounds: Array) -> None:
 def grid_of(solution: Solution) -> tuple[dict[str, Array], dict[str, Array]]:
     """The reference's grid and fields, or a grid of the domain's bounding box and no fields."""
     domain, reference = solution.domain, solution.reference
-    if reference is not None:
+    if reference is not None and reference.grid:
         return {n: reference.axes[n] for n in domain.names}, truth_of(reference, domain.names)
     count = POINTS if len(domain.names) < 3 else COARSE
     return {n: np.linspace(low, high, count) for n, (low, high) in zip(domain.names, domain.bounds, strict=True)}, {}

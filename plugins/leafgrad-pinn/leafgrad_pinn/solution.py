@@ -308,8 +308,7 @@ def score(modules: Sequence[Surrogate], domain: Domain, reference: Reference | N
     """The errors of each field of a reference, where the reference has numbers."""
     if reference is None:
         return {}
-    grid = np.meshgrid(*[reference.axes[name] for name in domain.names], indexing="ij")
-    found = evaluate(modules, domain, grid, check=False)
+    found = evaluate(modules, domain, reference.columns(domain.names), check=False)
     errors = {}
     for name, known in truth_of(reference, domain.names).items():
         good = np.isfinite(known)
@@ -321,8 +320,7 @@ def score(modules: Sequence[Surrogate], domain: Domain, reference: Reference | N
 
 def truth_of(reference: Reference, names: Sequence[str]) -> dict[str, Array]:
     """The reference's fields, their axes in the order of the names."""
-    order = [list(reference.axes).index(name) for name in names]
-    return {field: np.transpose(values, order) for field, values in reference.fields.items()}
+    return {field: reference.values(field, names) for field in reference.fields}
 
 
 def check_reference(reference: Reference, domain: Domain, names: Sequence[str]) -> None:

@@ -50,13 +50,11 @@ class Trainee:
     @property
     def flat(self) -> Tensor:
         """All parameters as one vector, a copy."""
-        return leafgrad.cat([p.detach().reshape(-1) for p in self.system.parameters()])
+        return self.objective.flat
 
     def put(self, flat: Tensor) -> None:
         """Write all parameters."""
-        with leafgrad.no_grad():
-            for p, part in zip(self.system.parameters(), flat.split(self.objective.sizes), strict=True):
-                p.copy_(part.reshape(p.shape))
+        self.objective.put(flat)
 
     def residuals(self, index: int, batch: Tensors) -> Tensor:
         """Those of a condition at a batch of points: (n, k)."""

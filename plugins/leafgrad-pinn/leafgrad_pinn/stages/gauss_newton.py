@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leafgrad import Tensor
+from leafgrad_pinn.objective import Objective
 from leafgrad_pinn.stages.linear import Dense, Linear, MatrixFree
 from leafgrad_pinn.stages.stage import Stage, Worker, numbers
 from leafgrad_pinn.trainee import Trainee
@@ -71,14 +72,32 @@ class LevenbergMarquardt(GaussNewton):
         return LevenbergMarquardtWorker(self, trainee, number)
 
 
-class LeastSquares(Worker):
+@dataclass(frozen=True)
+class LeastSquares(GaussNewton):
+    """Gauss-Newton steps over the last layers and the unknowns alone; all other weights stay as they are.
+
+    Linear equations are solved in about one step, up to what the features of the layers before can express: take one
+    wide layer, ``SIREN(300, 1, frequency=...)``. Others need some steps, as in Newton's method.
+
+    Source: Dwivedi and Srinivasan (2020), "Physics informed extreme learning machine", Neurocomputing 391, 96.
+    Arguments: see `GaussNewton`; the damping is small at first, for the equations are nearly linear.
+    """
+
+    damping: float = 1e-12
+
+    def start(self, trainee: Trainee, number: int) -> Worker:
+        return LeastSquaresWorker(self, trainee, number)
+
+
+class Linearising(Worker):
     """Linearises, steps, and stops where no damping helps or little is gained."""
 
     def __init__(self, stage: GaussNewton, trainee: Trainee, number: int) -> None:
         super().__init__(stage, trainee, number)
         self.stage = stage
         self.damping, self.losses = stage.damping, list[float]()
-        columns, rows = trainee.objective.size, sum(len(batch["points"]) for batch in trainee.batches)
+        self.objective = self.objective_of(trainee)
+        columns, rows = self.objective.size, sum(len(batch["points"]) for batch in trainee.batches)
         self.dense = stage.solver == "dense" or (
             stage.solver == "auto" and rows * columns <= LARGEST and columns <= COLUMNS
         )
@@ -90,18 +109,22 @@ class LeastSquares(Worker):
         how = "factorised" if self.dense else "by conjugate gradients"
         self.method = f"{rows} points and {columns} parameters: {how}"
 
+    def objective_of(self, trainee: Trainee) -> Objective:
+        """The loss as a function of what is solved for."""
+        return trainee.objective
+
     def advance(self) -> list[float]:
         trainee = self.trainee
         if self.prepare():
             self.losses = []
-        here = trainee.flat
-        before, _ = trainee.objective.terms(here, trainee.batches, trainee.weights)
+        here = self.objective.flat
+        before, _ = self.objective.terms(here, trainee.batches, trainee.weights)
         self.done += 1
         model: Linear
         if self.dense:
-            model = Dense(trainee.objective.rows(here, trainee.batches, trainee.weights))
+            model = Dense(self.objective.rows(here, trainee.batches, trainee.weights))
         else:
-            model = MatrixFree(trainee, here, self.number, self.done, self.stage.iterations)
+            model = MatrixFree(trainee, self.objective, here, self.number, self.done, self.stage.iterations)
         if not model.finite:
             return numbers(before * float("nan"))
         found = self.improve(here, model, float(before.sum()))
@@ -109,7 +132,7 @@ class LeastSquares(Worker):
             self.reason = f"no damping lowers the loss: rounding, or a minimum, after {self.done} steps"
             return numbers(before)
         there, after, squares = found
-        trainee.put(there)
+        self.objective.put(there)
         self.losses = [*self.losses[-10:], float(after.sum())]
         tolerance = self.stage.tolerance
         if len(self.losses) == 11 and self.losses[-1] > (1 - tolerance) * self.losses[0]:
@@ -126,7 +149,7 @@ class LeastSquares(Worker):
 
     def look_at(self, there: Tensor) -> tuple[float, Tensor, Sequence[Tensor]]:
         """The loss, its terms and squares."""
-        terms, squares = self.trainee.objective.terms(there, self.trainee.batches, self.trainee.weights)
+        terms, squares = self.objective.terms(there, self.trainee.batches, self.trainee.weights)
         return float(terms.sum()), terms, squares
 
     def state_dict(self) -> dict[str, Any]:
@@ -137,7 +160,7 @@ class LeastSquares(Worker):
         self.damping, self.losses = state["damping"], list(state["losses"])
 
 
-class GaussNewtonWorker(LeastSquares):
+class GaussNewtonWorker(Linearising):
     def improve(self, here: Tensor, model: Linear, loss: float) -> tuple[Tensor, Tensor, Sequence[Tensor]] | None:
         best: tuple[float, Tensor, Tensor, Sequence[Tensor]] | None = None
         start = self.damping
@@ -152,7 +175,17 @@ class GaussNewtonWorker(LeastSquares):
         return None if best is None else best[1:]
 
 
-class LevenbergMarquardtWorker(LeastSquares):
+class LeastSquaresWorker(GaussNewtonWorker):
+    def objective_of(self, trainee: Trainee) -> Objective:
+        return Objective(trainee.system, trainee.objective.scales, is_linear)
+
+
+def is_linear(name: str) -> bool:
+    """Whether fields depend linearly on the parameter of this name, or it is an unknown."""
+    return ".last." in name or name.startswith("numbers.")
+
+
+class LevenbergMarquardtWorker(Linearising):
     growth = 2.0  # of mu after the next step that fails
 
     def improve(self, here: Tensor, model: Linear, loss: float) -> tuple[Tensor, Tensor, Sequence[Tensor]] | None:

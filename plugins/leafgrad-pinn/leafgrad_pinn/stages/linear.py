@@ -8,6 +8,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, linalg
+from leafgrad_pinn.objective import Objective
 from leafgrad_pinn.trainee import Trainee
 
 SCALE = 1e-2  # of the largest column's norm, added to all: small columns must not make long steps
@@ -59,9 +60,11 @@ class Dense:
 class MatrixFree:
     """With products alone; D and the largest singular value are estimated by random vectors."""
 
-    def __init__(self, trainee: Trainee, here: Tensor, stage: int, step: int, iterations: int) -> None:
-        self.trainee, self.here, self.iterations = trainee, here, iterations
-        gradient, _, _ = trainee.objective.gradient(here, trainee.batches, trainee.weights)
+    def __init__(
+        self, trainee: Trainee, objective: Objective, here: Tensor, stage: int, step: int, iterations: int
+    ) -> None:
+        self.trainee, self.objective, self.here, self.iterations = trainee, objective, here, iterations
+        gradient, _, _ = objective.gradient(here, trainee.batches, trainee.weights)
         self.slope = gradient / 2  # J^T r
         self.finite = bool(gradient.isfinite().all())
         if self.finite:
@@ -75,7 +78,7 @@ class MatrixFree:
                 leafgrad.tensor(rng.choice([-1.0, 1.0], (len(w), k)), dtype=trainee.dtype, device=trainee.device)
                 for w, k in zip(trainee.weights, equations, strict=True)
             ]
-            total = total + trainee.objective.pulled(self.here, trainee.batches, trainee.weights, signs).square()
+            total = total + self.objective.pulled(self.here, trainee.batches, trainee.weights, signs).square()
         size = (total / PROBES).sqrt()
         self.size = size + SCALE * size.max().clamp(min=1e-150)
         v = leafgrad.tensor(rng.standard_normal(len(self.here)), dtype=trainee.dtype, device=trainee.device)
@@ -86,7 +89,7 @@ class MatrixFree:
     def product(self, v: Tensor) -> Tensor:
         """(J / D)^T (J / D) v."""
         trainee = self.trainee
-        moved: Tensor = trainee.objective.product(self.here, v / self.size, trainee.batches, trainee.weights)
+        moved: Tensor = self.objective.product(self.here, v / self.size, trainee.batches, trainee.weights)
         return moved / self.size
 
     def step(self, damping: float) -> Tensor:
