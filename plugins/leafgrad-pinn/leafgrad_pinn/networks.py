@@ -214,8 +214,9 @@ class Sines(nn.Module):
         for _ in range(recipe.depth - 1):
             self.hidden.append(Dense(recipe.width, recipe.width, make, limit=limit))
         self.last = Dense(recipe.width, outputs, make, limit=limit)
-        phases = make.rng.uniform(-math.pi, math.pi, recipe.width)
-        self.hidden[0].bias = make.parameter(phases / self.frequency)
+        if isinstance(frequency, dict):  # which may be low: waves of all phases
+            phases = make.rng.uniform(-math.pi, math.pi, recipe.width)
+            self.hidden[0].bias = make.parameter(phases / self.frequency)
 
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.hidden:

@@ -42,7 +42,7 @@ class Plan:
     """
 
     mode: str
-    asked: frozenset[Request]
+    asked: tuple[Request, ...]
     costs: Mapping[str, float]
 
     def __str__(self) -> str:
@@ -89,7 +89,7 @@ def plan(asked: Iterable[Request], space: Sequence[str], derivatives: str = "aut
         "jet": jet_cost(asked, space),
     }
     mode = min(costs, key=lambda m: costs[m]) if derivatives == "auto" else derivatives
-    return Plan(mode, asked, costs)
+    return Plan(mode, tuple(sorted(asked)), costs)
 
 
 # ---- costs ------------------------------------------------------------------------------------------------------

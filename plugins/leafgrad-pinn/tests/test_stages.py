@@ -164,7 +164,7 @@ def test_a_damped_step_is_that_of_numpy(damping):
 
 def test_conjugate_gradients_find_the_dense_step():
     trainee = wave()
-    free = MatrixFree(trainee, trainee.flat, 0, 1, 500)
+    free = MatrixFree(trainee, trainee.objective, trainee.flat, 0, 1, 500)
     rows = trainee.objective.rows(trainee.flat, trainee.batches, trainee.weights).numpy()
     jacobian, residuals = rows[:, :-1], rows[:, -1]
     D = free.size.numpy()
