@@ -80,7 +80,8 @@ def _new_full_rows(call: Any) -> Any:
 new_full.batched(shifted(shape=in_front))
 
 
-to_dtype.label = to_device.label = "ToCopyBackward0"  # PyTorch's name
+to_dtype.label = to_device.label = "ToCopyBackward0"  # PyTorch's names
+contiguous.label = "CloneBackward0"
 
 
 promotion.adopt(to_dtype, to_device)

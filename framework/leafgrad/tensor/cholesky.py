@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from leafgrad import return_types
 from leafgrad.ops.matmul import matmul, swap
 from leafgrad.tensor.arguments import expect_tensor, integer
@@ -54,6 +56,12 @@ def triangular_solve(
     return return_types.triangular_solve(x, A.clone())
 
 
+def check_matrix(A: Any, function: str) -> None:
+    """RuntimeError unless a tensor has rows and columns."""
+    if expect_tensor(A, "A", function).ndim < 2:
+        raise RuntimeError(f"{function}: A: expected at least 2 dimensions, got {A.ndim}")
+
+
 def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) -> return_types.svd:
     """U, S and V of the ``q`` largest singular values of A - M, from a random subspace; the last ones are rough.
 
@@ -64,7 +72,8 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) 
         q: how many, a little more than the rank.
         niter: how often the subspace is improved.
     """
-    difference = expect_tensor(A, "A", "svd_lowrank") if M is None else A - M
+    check_matrix(A, "svd_lowrank")
+    difference = A if M is None else A - M
     n = difference.shape[-1]
     start = randn(n, integer(q, "q", "svd_lowrank"), dtype=difference.dtype, device=difference.device)
     Q = qr(matmul(difference, start)).Q
@@ -83,7 +92,8 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     Raises:
         ValueError: ``q`` or ``niter`` is out of range.
     """
-    m, n = expect_tensor(A, "A", "pca_lowrank").shape[-2:]
+    check_matrix(A, "pca_lowrank")
+    m, n = A.shape[-2:]
     count = min(6, m, n) if q is None else q
     if not 0 <= count <= min(m, n):
         raise ValueError(f"q(={count}) must be non-negative integer and not greater than min(m, n)={min(m, n)}")

@@ -70,10 +70,12 @@ def lu_unpack(
     """P, L and U from what ``lu_factor`` returns; empty where they are not wanted."""
     check(LU_data, "lu_unpack", "LU_data")
     m, n = LU_data.shape[-2:]
-    k = min(m, n)
+    k, expected = min(m, n), (*LU_data.shape[:-2], min(m, n))
+    if tuple(expect_tensor(LU_pivots, "LU_pivots", "lu_unpack").shape) != expected:
+        raise RuntimeError(f"lu_unpack: LU_pivots: expected shape {expected}, got {tuple(LU_pivots.shape)}")
     P = L = U = new_full(LU_data, shape=(0,), value=0)
     if unpack_pivots:
-        P = ops.exchanges(cast(expect_tensor(LU_pivots, "LU_pivots", "lu_unpack"), dtypes.int64) - 1, LU_data)
+        P = ops.exchanges(cast(LU_pivots, dtypes.int64) - 1, LU_data)
     if unpack_data:
         left = tril(narrow(LU_data, -1, 0, k), diagonal=-1)
         ones = new_full(left, shape=tuple(left.shape), value=1)

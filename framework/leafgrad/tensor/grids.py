@@ -40,6 +40,8 @@ def gradient(
     expect_tensor(input, "input", "gradient")
     wanted = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
     over = [one_dim(input, d, "gradient") for d in wanted]
+    if not isinstance(spacing, (int, float, Sequence, Tensor)):
+        raise TypeError(f"gradient: spacing: expected a number, or a sequence of them, got {type(spacing).__name__}")
     steps = [spacing] * len(over) if isinstance(spacing, (int, float)) else list(spacing)
     if len(steps) != len(over):
         raise RuntimeError(

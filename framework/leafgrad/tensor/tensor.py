@@ -265,14 +265,6 @@ class Tensor(Operators, Methods, TensorBase):
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         return RemovableHandle(hooks.accumulated, hook)
 
-    def _register_settled_hook(self, hook: Callable[[], None]) -> Any:
-        """Call ``hook()`` once after each backward pass that added to the ``.grad`` of leaves that have it.
-
-        Returns:
-            A handle whose ``remove()`` takes the hook away.
-        """
-        return RemovableHandle(self._for_hook(hook, "_register_settled_hook").settled, hook)
-
     def _for_hook(self, hook: Any, where: str) -> Hooks:
         node: GraphNode | None = dispatch.inside(self)._node
         if node is None:

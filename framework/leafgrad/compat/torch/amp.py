@@ -41,9 +41,7 @@ class autocast(modes.autocast):
         NotImplementedError: it is enabled for another device, and there is one of this type.
     """
 
-    def __new__(
-        cls, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
-    ) -> Any:
+    def __new__(cls, *args: Any, **options: Any) -> Any:
         return object.__new__(cls)
 
     def __init__(
