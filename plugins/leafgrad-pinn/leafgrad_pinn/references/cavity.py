@@ -6,8 +6,6 @@ import time
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.linalg import splu
 
 from leafgrad_pinn.references.reference import EPS, Reference, relative_l2
 from leafgrad_pinn.sampling import Array
@@ -49,6 +47,9 @@ def cavity(re: float = 100, *, cells: int = 128, points: int = 33, fields: tuple
 
 def stream(re: float, n: int) -> Array:
     """The stream function at the inner nodes, (n - 1, n - 1), x first; ArithmeticError if Newton's method fails."""
+    from scipy import sparse  # slow to import
+    from scipy.sparse.linalg import splu
+
     h, m = 1 / n, n - 1
     ends = sparse.csr_matrix(([-1.0, 1.0], ([0, m - 1], [0, m - 1])), (m, m))
     one, first = sparse.identity(m), banded([-1.0, 0.0, 1.0], m) / (2 * h)
@@ -75,11 +76,15 @@ def stream(re: float, n: int) -> Array:
 
 def banded(stencil: list[float], m: int) -> Any:
     """A matrix (m, m) of three diagonals."""
+    from scipy import sparse
+
     return sparse.diags(stencil, [-1, 0, 1], shape=(m, m), format="csr")
 
 
 def diagonal(values: Array) -> Any:
     """A diagonal matrix."""
+    from scipy import sparse
+
     return sparse.diags(values, format="csr")
 
 

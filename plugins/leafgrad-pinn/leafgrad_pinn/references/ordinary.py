@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from leafgrad_pinn.references.reference import EPS, Reference, relative_l2
 from leafgrad_pinn.sampling import Array
@@ -61,6 +60,8 @@ def trajectory(
 
     Source: Hairer, Norsett and Wanner (1993), "Solving Ordinary Differential Equations I", their DOP853, as in SciPy.
     """
+    from scipy.integrate import solve_ivp  # slow to import
+
     moments = np.linspace(0, stop, nt)
 
     def values(tolerance: float) -> Array:
