@@ -35,6 +35,7 @@ NU = 0.01 / np.pi
 STRETCH = 8.0  # the shock is thin in x: the network sees 8 x
 SOFTEN = 0.1  # points weigh 1 / (1 + 0.1 |u_x|): within the shock the residual is large where the error is not
 POOL = 20_000  # candidates from which collocation points are drawn
+AT_ONCE = 2_000  # of which residuals are computed together, to save memory
 BLOCK = 25  # iterations between two looks at the clock, and what an interruption loses at most
 
 
@@ -60,6 +61,9 @@ def exact(x: Any, t: Any, nodes: int = 200) -> Any:
     With phi of the heat equation, u = -2 nu phi_x / phi (Cole 1951, Hopf 1950); both integrals are averages over
     the points x - 2 sqrt(nu t) z of the initial values, with weights exp(-z^2).
     """
+    x, t = np.broadcast_arrays(x, t)
+    if x.ndim > 1:  # row by row, to save memory
+        return np.stack([exact(*row, nodes=nodes) for row in zip(x, t, strict=True)])
     z, weight = np.polynomial.hermite.hermgauss(nodes)
     y = np.pi * (x[..., None] - 2 * np.sqrt(NU * t[..., None]) * z)
     exponent = -np.cos(y) / (2 * np.pi * NU)
@@ -107,9 +111,11 @@ def draw(model: Burgers, n: int) -> tuple[Tensor, Tensor, Tensor]:
     device = next(model.parameters()).device
     x = leafgrad.rand(POOL, 1, device=device, requires_grad=True)
     t = leafgrad.rand(POOL, 1, device=device, requires_grad=True)
-    r, u_x = residual(model, x, t)
-    weight = 1 / (1 + SOFTEN * u_x.detach().abs())
-    size = (weight * r.detach()).abs().flatten()
+    few = zip(x.split(AT_ONCE), t.split(AT_ONCE), strict=True)
+    parts = [[value.detach() for value in residual(model, *part)] for part in few]
+    r, u_x = map(leafgrad.cat, zip(*parts, strict=True))
+    weight = 1 / (1 + SOFTEN * u_x.abs())
+    size = (weight * r).abs().flatten()
     chosen = leafgrad.multinomial(size / size.mean() + 1, n)
     x, t = x.detach()[chosen], t.detach()[chosen]
     return x.requires_grad_(), t.requires_grad_(), weight[chosen]

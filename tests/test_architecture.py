@@ -25,11 +25,12 @@ ROOMS = {
     "backends": "errors dtypes modes plugins",
     "devices": "errors dtypes modes plugins backends",
     "ops": "errors dtypes modes plugins backends devices",
-    "tensor": "errors dtypes modes plugins backends devices ops",
+    "tensor": "errors dtypes modes plugins backends devices ops return_types",
     "batching": "errors dtypes modes backends devices ops tensor",
     "autograd": "errors dtypes modes plugins backends devices ops tensor batching",
     "func": "errors dtypes modes ops tensor batching autograd",
     "linalg": "errors tensor",
+    "return_types": "dtypes",
     "rules": "backends ops",
     "special": "ops tensor",
     "random": "tensor",
@@ -46,6 +47,7 @@ TOP = "leafgrad.__main__ leafgrad.plugins.builtin leafgrad.testing leafgrad.comp
 # Beside the standard library, the only foreign packages, and the modules that may import them.
 FOREIGN = {
     "numpy": "leafgrad.backends leafgrad.testing",
+    "ml_dtypes": "leafgrad.backends.bfloat16",
     "cupy": "leafgrad.backends.cupy",
     "cupyx": "leafgrad.backends.cupy",
     "pluggy": "leafgrad.plugins",

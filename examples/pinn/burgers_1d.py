@@ -14,6 +14,7 @@ import leafgrad as lg
 import leafgrad_pinn as pinn
 
 NU = 0.01 / math.pi
+TARGETS = {"full": 1e-6, "quick": 1e-3}
 SLICES = {"t": [0.25, 0.5, 1.0]}
 
 
@@ -25,7 +26,7 @@ def equation(u):
 def solve(run):
     domain = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1)
     start = pinn.Hard(lambda x: -lg.sin(math.pi * x))
-    width, n, steps = (12, 1000, 150) if run.quick else (16, 2000, 600)
+    width, n, steps = (12, 1000, 300) if run.quick else (16, 2000, 600)
     u = pinn.Field("u", domain, net=pinn.MLP(width, 3), initial=start, boundary=pinn.Hard(0))
     problem = pinn.Problem(u, [pinn.Interior(equation, n=n)])
     stage = pinn.GaussNewton(steps, points=pinn.RAD(every=20))

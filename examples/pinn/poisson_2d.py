@@ -13,6 +13,7 @@ import numpy as np
 import leafgrad as lg
 import leafgrad_pinn as pinn
 
+TARGETS = {"full": 1e-7, "quick": 1e-4}
 SLICES = {"y": [0.25, 0.5]}
 
 

@@ -16,6 +16,7 @@ from leafgrad.devices import (
     set_default_device as set_default_device,
 )
 from leafgrad.dtypes import (
+    bfloat16 as bfloat16,
     bool_,
     channels_last as channels_last,
     channels_last_3d as channels_last_3d,
@@ -54,6 +55,7 @@ from leafgrad.modes import (
     set_grad_enabled as set_grad_enabled,
 )
 from leafgrad.ops.define import op as op
+from leafgrad.tensor.cholesky import *
 from leafgrad.tensor.closeness import *
 from leafgrad.tensor.conversions import *
 from leafgrad.tensor.counting import *
@@ -61,9 +63,11 @@ from leafgrad.tensor.creation import *
 from leafgrad.tensor.data import *
 from leafgrad.tensor.derived import *
 from leafgrad.tensor.einsum import *
+from leafgrad.tensor.elimination import lu_unpack as lu_unpack
 from leafgrad.tensor.extremes import *
 from leafgrad.tensor.formats import *
 from leafgrad.tensor.gathering import *
+from leafgrad.tensor.grids import *
 from leafgrad.tensor.indexing import *
 from leafgrad.tensor.interop import *
 from leafgrad.tensor.joining import *
@@ -89,6 +93,7 @@ from leafgrad.tensor.sorting import *
 from leafgrad.tensor.storage import *
 from leafgrad.tensor.tensor import Tensor as Tensor
 from leafgrad.tensor.view import *
+from leafgrad.tensor.window_functions import *
 from leafgrad.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from leafgrad.utils.serialization import *
 

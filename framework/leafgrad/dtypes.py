@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any, Final
 
 namespace = "leafgrad"  # what names of types start with; leafgrad.compat prints PyTorch's
@@ -13,7 +15,7 @@ class dtype:
     Attributes:
         name: the spelling array libraries understand, e.g. ``"float32"``.
         itemsize: bytes of one element.
-        is_floating_point: True for float16, float32 and float64.
+        is_floating_point: True for float16, bfloat16, float32 and float64.
         is_signed: True for those that have negative numbers.
         is_complex: False.
         rank: position in the promotion order; the category is ``rank // 10`` (bool, integer, float).
@@ -24,7 +26,7 @@ class dtype:
     is_complex = False
 
     def __init__(self, name: str, itemsize: int, rank: int) -> None:
-        self.name: Final = name
+        self.name = name
         self.itemsize: Final = itemsize
         self.rank: Final = rank
         self.is_floating_point: Final = rank >= 20
@@ -46,6 +48,25 @@ class dtype:
         return self.name if self.name != "bool" else "bool_"
 
 
+class Stored(dtype):
+    """A dtype that array libraries have only once ``load()`` was called, which is when its name is first read."""
+
+    __slots__ = ("known_as", "load")
+
+    def __init__(self, name: str, itemsize: int, rank: int) -> None:
+        super().__init__(name, itemsize, rank)
+        self.known_as: Final = name
+        self.load: Callable[[], None] = lambda: None
+        del self.name
+
+    def __getattr__(self, attribute: str) -> str:
+        if attribute != "name":
+            raise AttributeError(f"dtype has no attribute {attribute!r}", name=attribute, obj=self)
+        self.load()
+        self.name = self.known_as
+        return self.known_as
+
+
 bool_ = dtype("bool", 1, 0)
 uint8 = dtype("uint8", 1, 10)
 int8 = dtype("int8", 1, 11)
@@ -53,15 +74,17 @@ int16 = dtype("int16", 2, 12)
 int32 = dtype("int32", 4, 13)
 int64 = dtype("int64", 8, 14)
 float16 = dtype("float16", 2, 20)
+bfloat16 = Stored("bfloat16", 2, 20)
 float32 = dtype("float32", 4, 21)
 float64 = dtype("float64", 8, 22)
 half, float_, double = float16, float32, float64
 short, int_, long = int16, int32, int64
 
 ALL: Final = (bool_, uint8, int8, int16, int32, int64, float16, float32, float64)
-BY_NAME: Final = {d.name: d for d in ALL}
+BY_NAME: Final = {d.name: d for d in ALL} | {bfloat16.known_as: bfloat16}
 _BY_ARRAY_DTYPE: dict[object, dtype] = {}
 _default = float32
+_setter = threading.get_ident()
 
 
 def of(array: Any) -> dtype:
@@ -100,10 +123,15 @@ def get_default_dtype() -> dtype:
 
 def set_default_dtype(d: dtype) -> None:
     """Make ``d`` (a floating dtype) the default of new floating tensors, for the whole process."""
-    global _default
+    global _default, _setter
     if not check(d, "d").is_floating_point:
         raise TypeError(f"set_default_dtype: expected a floating dtype, got {d}")
-    _default = d
+    _default, _setter = d, threading.get_ident()
+
+
+def default_set_here() -> bool:
+    """Whether it was this thread that set the default dtype last."""
+    return _setter == threading.get_ident()
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
@@ -113,7 +141,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     low, high = sorted((check(type1, "type1"), check(type2, "type2")), key=lambda d: d.rank)
     if high is int8 and low is uint8:
         return int16
-    return high
+    return float32 if low.rank == high.rank else high  # float16 and bfloat16 hold none of each other
 
 
 class layout:
@@ -134,7 +162,7 @@ class memory_format:
     __slots__ = ("name",)
 
     def __init__(self, name: str) -> None:
-        self.name: Final = name
+        self.name = name
 
     def __repr__(self) -> str:
         return f"{namespace}.{self.name}"
@@ -146,6 +174,10 @@ class memory_format:
 strided = layout()
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
+
+
+# Bits of the fraction, the largest exponent, decimal digits.
+_FORMATS: Final = {float16: (10, 15, 3), bfloat16: (7, 127, 2), float32: (23, 127, 6), float64: (52, 1023, 15)}
 
 
 class finfo:
@@ -163,7 +195,7 @@ class finfo:
         kind = _default if type is None else check(type, "type")
         if not kind.is_floating_point:
             raise TypeError(f"finfo: type: expected a floating dtype, got {kind}; use iinfo for integers")
-        fraction, top, digits = {2: (10, 15, 3), 4: (23, 127, 6), 8: (52, 1023, 15)}[kind.itemsize]
+        fraction, top, digits = _FORMATS[kind]
         self.dtype, self.bits = kind.name, 8 * kind.itemsize
         self.eps = 2.0**-fraction
         self.max = (2 - self.eps) * 2.0**top

@@ -19,6 +19,9 @@ ANOMALY: Final = 4
 INFERENCE: Final = 8
 BATCH: Final = 16
 PACK: Final = 32
+TO_BFLOAT16: Final = 64
+TO_FLOAT16: Final = 128
+AUTOCAST: Final = TO_BFLOAT16 | TO_FLOAT16
 
 FLAGS: Final[ContextVar[int]] = ContextVar("leafgrad_mode", default=GRAD)
 get: Final = FLAGS.get
@@ -146,7 +149,7 @@ class inference_mode(_Mode):
     """Like ``no_grad``, and tensors made within it can never take part in a recorded computation.
 
     Args:
-        mode: False makes it do nothing, so that it can be switched by a flag.
+        mode: False ends it for a while, and records again.
     """
 
     def __new__(cls, mode: Any = True) -> Any:
@@ -154,7 +157,24 @@ class inference_mode(_Mode):
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__()
-        self.on, self.off = (INFERENCE, GRAD) if mode else (0, 0)
+        self.on, self.off = (INFERENCE, GRAD) if mode else (GRAD, INFERENCE)
+
+
+class autocast(_Mode):
+    """Within it, products on the CPU are taken of numbers in 16 bits; see ``ops/promotion.py``.
+
+    Args:
+        to: ``TO_BFLOAT16``, ``TO_FLOAT16``, or 0 for neither.
+    """
+
+    off = AUTOCAST
+
+    def __new__(cls, to: int) -> Any:
+        return object.__new__(cls)
+
+    def __init__(self, to: int) -> None:
+        super().__init__()
+        self.on = to
 
 
 def is_grad_enabled() -> bool:
@@ -230,5 +250,18 @@ PACKER: Final[ContextVar[Callable[[Any], None]]] = ContextVar("leafgrad_packer")
 
 TRACER: Final[ContextVar[Tracer]] = ContextVar("leafgrad_tracer")
 
+# The derivatives that are being taken now, as ``func`` takes them, outermost first.
+DERIVATIVES: Final[ContextVar[tuple[Any, ...]]] = ContextVar("leafgrad_derivatives", default=())
+
 # The batches of the vmaps that run now, outermost first; under BATCH there is one.
 BATCHES: Final[ContextVar[tuple[Any, ...]]] = ContextVar("leafgrad_batches", default=())
+
+
+def refuse_transformed(what: str) -> None:
+    """A RuntimeError if the function that calls ``what`` is being transformed."""
+    if DERIVATIVES.get() or get() & BATCH:
+        raise RuntimeError(
+            f"You are attempting to call {what} inside of a function being transformed by a functorch transform "
+            "(grad, vjp, jvp, vmap, ...). This is unsupported, since the transform has leaves of its own. Use "
+            "leafgrad.func.grad or leafgrad.func.vjp there, or call it outside of functorch transforms"
+        )

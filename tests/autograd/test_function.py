@@ -286,6 +286,16 @@ def test_a_dirty_leaf_is_refused(t):
     assert double_(t).apply(t.ones(1)).tolist() == [2.0]
 
 
+def test_a_dirty_view_of_a_leaf_is_refused(t):
+    x = leaf(t, 1.0, 2.0)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used"):
+        double_(t).apply(x[:1])
+    assert x.is_leaf
+    with t.no_grad():
+        double_(t).apply(x[:1])
+    assert x.is_leaf
+
+
 def test_a_dirty_input_must_be_returned(t):
     class Lost(t.autograd.Function):
         @staticmethod

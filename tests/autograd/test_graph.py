@@ -401,9 +401,47 @@ def test_saved_tensors_wait_on_the_cpu(device):
     assert (x.grad.device, x.grad.tolist()) == (x.device, [2.0, 4.0])
 
 
-def test_mutation_on_saved_tensors_is_refused():
-    with pytest.raises(NotImplementedError, match="clone"):
-        leafgrad.autograd.graph.allow_mutation_on_saved_tensors()
+WRITTEN = {
+    "a saved argument": (lambda b: (b**2).sum(), [2.0, 4.0]),
+    "a saved result": (lambda b: b.exp().sin_().zero_().sum(), [0.0, 0.0]),
+    "a view": (lambda b: (b[:1] ** 2).sum(), [2.0, 0.0]),
+    "several": (lambda b: (b**2).sum() + (b * b.detach()).sum(), [3.0, 6.0]),
+}
+
+
+@pytest.mark.parametrize(("f", "expected"), WRITTEN.values(), ids=WRITTEN)
+def test_saved_tensors_may_be_written_in_a_context(t, f, expected):
+    a = t.tensor([1.0, 2.0], requires_grad=True)
+    with t.autograd.graph.allow_mutation_on_saved_tensors():
+        b = a.clone()
+        out = f(b)
+        b.zero_()
+        out.backward()
+    assert a.grad.tolist() == expected
+
+
+def test_copies_of_saved_tensors_serve_derivatives_of_derivatives(t):
+    a = t.tensor([1.0, 2.0], requires_grad=True)
+    with t.autograd.graph.allow_mutation_on_saved_tensors():
+        b = a.clone()
+        out = (b**3).sum()
+        b.zero_()
+        (g,) = t.autograd.grad(out, a, create_graph=True)
+        (h,) = t.autograd.grad(g.sum(), a)
+    assert (g.tolist(), h.tolist()) == ([3.0, 12.0], [6.0, 12.0])
+
+
+def test_copies_of_saved_tensors_end_with_the_context(t):
+    a = t.tensor([1.0, 2.0], requires_grad=True)
+    with t.autograd.graph.allow_mutation_on_saved_tensors() as copies:
+        left, cleared = (a**2).sum(), (a**2).sum()
+        copies.clear()
+        with pytest.raises(AssertionError, match="Trying to backward outside"):
+            cleared.backward()
+        with pytest.raises(RuntimeError, match="cannot be nested"), t.autograd.graph.allow_mutation_on_saved_tensors():
+            pass
+    with pytest.raises(AssertionError, match="Trying to backward outside"):
+        left.backward()
 
 
 # ---- in compiled steps ------------------------------------------------------------------------------------------

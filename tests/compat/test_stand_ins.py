@@ -62,7 +62,7 @@ NO = """
 torch.jit.is_scripting() torch.jit.is_tracing() torch.distributed.is_available() torch.distributed.is_initialized()
 torch.distributed.is_nccl_available() torch.distributed.is_torchelastic_launched() torch.compiler.is_compiling()
 torch._dynamo.is_compiling() torch._C._is_tracing() torch._C._get_tracing_state() torch.is_autocast_enabled()
-torch.is_autocast_enabled("cpu") torch.amp.is_autocast_available("cpu") torch.mps.is_available()
+torch.is_autocast_enabled("cpu") torch.amp.is_autocast_available("mps") torch.mps.is_available()
 torch.xpu.is_available() torch.mps.device_count() torch.onnx.is_in_onnx_export()
 torch.overrides.has_torch_function((1,)) torch.overrides.has_torch_function_unary(1)
 torch.overrides.has_torch_function_variadic(1,2) torch.cuda.is_current_stream_capturing()
@@ -136,7 +136,6 @@ def test_decorators_with_arguments(torch):
         ("torch._dynamo.explain(len)", "explain"),
         ("torch.cuda.Stream()", "synchronize"),
         ("torch.utils.benchmark.Timer(num_threads=2)", "expected 1, got 2"),
-        ("torch.autocast('cpu', dtype=torch.bfloat16)", "does not lower precision"),
     ],
 )
 def test_what_would_have_to_do_something(torch, call, message):

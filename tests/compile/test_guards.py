@@ -534,3 +534,53 @@ def test_a_function_of_numpys_that_is_called_opens_the_step():
         values[0] = float(i)
         assert step(leafgrad.ones(1)).item() == 2 * (i + 2)
     assert "open, since" in step.explain()
+
+
+WORDS = np.array([1.0, 2.0])
+
+
+def test_arrays_among_the_names_that_a_function_reads():
+    def function(x):
+        for group in ({"rho": 1.0},):
+            x = x * group["rho"] + float(WORDS[1])
+        return x
+
+    compiled = leafgrad.compile(function)
+    assert [compiled(leafgrad.ones(2)).tolist() for _ in range(3)] == [[3.0, 3.0]] * 3
+
+
+def test_numpy_arrays_are_compared():
+    """Small ones by their elements; what a step writes into one, or a large one, opens it."""
+    x = leafgrad.ones(3)
+    a = np.array([2.0, 3.0])
+    scale = warm(lambda x: x * float(a[0]), x)
+    assert not scale._reason
+    assert scale(x).tolist() == [2, 2, 2]
+    a[0] = 5
+    assert scale(x).tolist() == [5, 5, 5]
+    a[0] = 2
+    assert scale(x).tolist() == [2, 2, 2]
+    a = np.array([7.0])
+    assert scale(x).tolist() == [7, 7, 7]
+
+    count = np.zeros(1)
+
+    def step(x):
+        count[0] += 1
+        return x * count[0]
+
+    counted = leafgrad.compile(step)
+    assert [counted(x)[0].item() for _ in range(5)] == [1, 2, 3, 4, 5]
+    assert "count" in counted._reason
+
+    for large, why in ((np.zeros(200_000), "1600000 bytes"), (np.array([object(), 1.0]), "of object")):
+        read = leafgrad.compile(lambda x, large=large: x * large[1])
+        for _ in range(4):
+            read(x)
+        assert why in read._reason
+
+
+def test_a_context_variable_among_what_is_reached_opens_nothing():
+    holder = types.SimpleNamespace(function=leafgrad.tanh, k=2.0)
+    x = leafgrad.ones(3)
+    assert not warm(lambda x: holder.function(x) * holder.k, x)._reason

@@ -20,7 +20,7 @@ from leafgrad.utils.data import DataLoader, TensorDataset
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
-PATIENCE = 5.0  # seconds
+PATIENCE = 60.0  # seconds, on a machine that others use too
 
 
 def child_of(act):
@@ -39,7 +39,7 @@ def child_of(act):
         if pid:
             return status
         time.sleep(0.001)
-    os.kill(child, signal.SIGKILL)
+    os.kill(child, signal.SIGABRT)  # for which pytest has faulthandler say where it is
     os.waitpid(child, 0)
     return "hangs"
 
@@ -90,12 +90,12 @@ def test_while_other_threads_work(count, tried):
     for thread in threads:
         thread.start()
     try:
-        ends = [child_of(in_child) for _ in range(count)]
+        for _ in range(count):
+            assert child_of(in_child) == 0
     finally:
         done.set()
         for thread in threads:
             thread.join()
-    assert ends == [0] * count
     tried("a fork while five threads draw and train", count, "the child draws and trains")
 
 

@@ -11,6 +11,9 @@ import pytest
 
 import leafgrad as lg
 from leafgrad import nn, optim
+from leafgrad.compile.trace import trace_call
+from leafgrad.errors import TraceError
+from leafgrad.ops import op, rounding, shape
 from leafgrad.utils.data import DataLoader, TensorDataset
 
 THREADS = 8
@@ -81,6 +84,52 @@ def test_gradients_of_a_shared_model(tried):
         expected = [p.grad.tolist() for p in alone.parameters()]
         assert all(one == expected for one in each)
     tried("gradients of a model that eight threads share", 50 * THREADS, "right in each")
+
+
+def test_rules_of_one_op_are_made_while_those_of_another_are(monkeypatch):
+    """In a child of a fork nobody would open a lock that both take."""
+    going, free = threading.Event(), threading.Event()
+    compile_rule = op.compile_rule
+
+    def slow(call):
+        going.set()
+        free.wait(20)
+        return compile_rule(call)
+
+    monkeypatch.setattr(op, "compile_rule", slow)
+    vars(rounding.ceil).pop("rules", None)
+    vars(shape.cat).pop("rules", None)
+    first = threading.Thread(target=rounding.ceil.written)
+    first.start()
+    going.wait(20)
+    monkeypatch.setattr(op, "compile_rule", compile_rule)
+    second = threading.Thread(target=shape.cat.written)
+    second.start()
+    second.join(10)
+    late = second.is_alive()
+    free.set()
+    first.join()
+    assert not late
+
+
+def test_a_trace_leaves_the_default_dtype_that_another_thread_sets():
+    def other():
+        thread = threading.Thread(target=lg.set_default_dtype, args=(lg.float64,))
+        thread.start()
+        thread.join()
+
+    def f(x):
+        other()
+        return x * 2
+
+    try:
+        trace_call(f, (lg.ones(2),), {})
+        assert lg.get_default_dtype() is lg.float64
+    finally:
+        lg.set_default_dtype(lg.float32)
+    with pytest.raises(TraceError, match="default dtype"):
+        trace_call(lambda x: lg.set_default_dtype(lg.float64), (lg.ones(2),), {})
+    assert lg.get_default_dtype() is lg.float32
 
 
 def test_the_default_dtype_is_that_of_the_process():

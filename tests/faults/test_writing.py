@@ -90,6 +90,20 @@ def test_left_overs_of_other_names_stay(path):
     ]
 
 
+@pytest.mark.parametrize("name", ["x" * 255, "é" * 127, "x" * 238])
+def test_a_name_that_leaves_no_room_for_more(tmp_path, name, monkeypatch):
+    lg.save({"n": 0}, tmp_path / name)
+    with monkeypatch.context() as patch:  # as if the process were killed: what it wrote stays
+        patch.setattr(os, "replace", lambda *_: 1 / 0)
+        patch.setattr(os, "unlink", lambda *_: None)
+        with pytest.raises(ZeroDivisionError):
+            lg.save({"n": 1}, tmp_path / name)
+    assert len(os.listdir(tmp_path)) == 2
+    lg.save({"n": 2}, tmp_path / name)
+    assert os.listdir(tmp_path) == [name]
+    assert lg.load(tmp_path / name) == {"n": 2}
+
+
 def test_file_systems_without_locks(path, monkeypatch):
     def no_locks(*_):
         raise OSError(errno.ENOLCK, "No locks available")

@@ -505,3 +505,39 @@ def test_errors_of_arguments(t):
 def test_what_is_no_module():
     with pytest.raises(TypeError, match=r"functional_call: module: expected an nn\.Module, got int"):
         leafgrad.func.functional_call(3, {}, ())
+
+
+def test_gradients_of_what_is_the_same_for_all_samples(t):
+    c, x = t.arange(3.0), t.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    same = {
+        "itself": lambda x: t.func.vmap(lambda y: x)(c).sum(),
+        "computed": lambda x: t.func.vmap(lambda y: x * x)(t.stack([c, c])).sum(),
+        "of what is mapped": lambda x: t.func.vmap(lambda y: x * c)(t.stack([x, x])).sum(),
+    }
+    expected = {
+        "itself": lambda v: 0 * v + 3,
+        "computed": lambda v: 4 * v,
+        "of what is mapped": lambda v: 2 * np.arange(3.0) + 0 * v,
+    }
+    for name, f in same.items():
+        close(t.func.grad(f)(x[0]), expected[name](np.array([1.0, 2.0, 3.0])))
+        close(t.func.vmap(t.func.grad(f))(x), expected[name](x.numpy()))
+        leaf = x.clone().requires_grad_()
+        f(leaf[0]).backward()
+        close(leaf.grad[0], expected[name](np.array([1.0, 2.0, 3.0])))
+
+
+def test_batch_normalization_without_running_averages(t):
+    model = t.nn.Sequential(t.nn.BatchNorm1d(2), t.nn.Sequential(t.nn.BatchNorm1d(2)), t.nn.InstanceNorm1d(2))
+    x = t.tensor([[1.0, 2.0], [3.0, 5.0], [4.0, 0.0]], dtype=t.float32)
+    norms = model[:2]
+    with pytest.raises(RuntimeError, match="would mutate a captured Tensor"):
+        t.func.grad(lambda x: norms(x).sum())(x)
+    assert t.func.replace_all_batch_norm_modules_(model) is model
+    assert norms[0].running_mean is None
+    assert not norms[1][0].track_running_stats
+    assert list(model.state_dict()) == ["0.weight", "0.bias", "1.0.weight", "1.0.bias"]
+    assert t.func.grad(lambda x: norms(x).sum())(x).shape == x.shape
+    assert t.func.vmap(norms)(t.stack([x, x + 1])).shape == (2, 3, 2)
+    norms.eval()
+    assert abs(norms(x).mean(0)).max() < 1e-6

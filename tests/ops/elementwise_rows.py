@@ -9,6 +9,7 @@ from scipy import special as sp
 from leafgrad.ops import (
     compare,
     convert,
+    divisors,
     elementwise as ew,
     exponential,
     inverse_erf,
@@ -187,7 +188,14 @@ def few(rng, dtype):
     return [((x, y), {}), ((x, 0), {})]
 
 
+def signed(rng, dtype):
+    x, y = (rng.integers(-12, 13, s).astype(dtype) for s in ((3, 4), (4,)))
+    return [((x, y), {}), ((x, 6), {}), ((x[:0], y), {})]
+
+
 BITS = ("bool", "int64", "uint8")
+WHOLE = ("int64", "int32", "int8")
+FLOAT_DIVISORS = (np.ones(2), np.ones(2)), {}, NotImplementedError, "expected integers, got floats or bools"
 MIXED = ("float64", "float32", "float16", "int64", "bool")
 
 COMPARE = [
@@ -199,6 +207,8 @@ COMPARE = [
             (compare.logical_or, np.logical_or), (compare.logical_xor, np.logical_xor),
         ]
     ),
+    Row(divisors.gcd, np.gcd, samples=signed, order=0, dtypes=WHOLE, errors=[FLOAT_DIVISORS]),
+    Row(divisors.lcm, np.lcm, samples=signed, order=0, dtypes=WHOLE, errors=[FLOAT_DIVISORS]),
     Row(compare.logical_not, np.logical_not, order=0),
     Row(compare.isnan, np.isnan, samples=infinite, order=0),
     Row(compare.isinf, np.isinf, samples=infinite, order=0),
@@ -222,6 +232,7 @@ def new_full(rng, dtype):
 
 CONVERT = [
     Row(convert.clone, np.copy, integers=False),
+    Row(convert.contiguous, np.copy, integers=False),
     Row(convert.new_full, lambda x, shape, value, dtype=None: np.full(shape, value, dtype or x.dtype), samples=new_full,
         order=0),
     Row(convert.to_dtype, lambda x, dtype, source: x.astype(dtype), dtypes=["float64"],
@@ -230,5 +241,5 @@ CONVERT = [
         params=[{"dtype": d, "source": "float64"} for d in ("float32", "float16", "int64", "bool")]),
 ]  # fmt: skip
 
-ELSEWHERE = {convert.to_device: "test_ops.py"}
+ELSEWHERE = {convert.to_device: "test_ops.py", convert.nearest_bfloat16: "compile/passes/test_widen.py"}
 ROWS = [*ARITHMETIC, *EXPONENTIAL, *TRIGONOMETRIC, *ROUNDING, *SELECT, *COMPARE, *CONVERT]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg
 from op_table import Row, uniform
 
 from leafgrad.errors import LinAlgError
-from leafgrad.ops import linalg, matmul, matrix_exp
+from leafgrad.ops import linalg, lu, matmul, matrix_exp
 from leafgrad.ops.elementwise import abs as magnitude
 
 WIDE = ("float64", "float32")
@@ -49,6 +50,46 @@ def np_pinv(x, atol, rtol):
 def np_exp(x):
     w, v = np.linalg.eig(x)
     return (v * np.exp(w)[..., None, :] @ np.linalg.inv(v)).real
+
+
+def np_lu(x):
+    """LU with exchanges, as LAPACK packs it, with SciPy."""
+    factors = [scipy.linalg.lu_factor(m) for m in x.reshape(-1, *x.shape[-2:])]
+    packed, pivots = (np.array([f[i] for f in factors]) for i in (0, 1))
+    return packed.reshape(x.shape), pivots.reshape(*x.shape[:-2], -1).astype("int64")
+
+
+def permutations(rng, dtype):
+    x = uniform(rng, dtype, (2, 4, 3))
+    return [((np_lu(x)[1], x), {}), ((np_lu(x[0])[1], x[0]), {})]
+
+
+def np_exchanges(pivots, x):
+    """P with x = P L U."""
+    out = np.zeros((*pivots.shape[:-1], x.shape[-2], x.shape[-2]), x.dtype)
+    for at in np.ndindex(pivots.shape[:-1]):
+        order = np.arange(x.shape[-2])
+        for i, p in enumerate(pivots[at]):
+            order[[i, p]] = order[[p, i]]
+        out[at][order, np.arange(x.shape[-2])] = 1
+    return out
+
+
+def symmetric(rng, dtype):
+    """Positive definite, indefinite, and with a minor that is 0."""
+    good, bad, none = np.eye(3) * 2, np.diag([1.0, -1.0, 2.0]), np.array([[1.0, 9, 9], [2, 4, 9], [0, 0, 1]])
+    x = np.array([[good, bad], [none, good + 0.5]]).astype(dtype)
+    return [((x,), {}), ((x[0, 1],), {}), ((x[:0],), {})]
+
+
+def np_first_bad_minor(x):
+    lower = np.tril(x)
+    full = lower + np.tril(x, -1).swapaxes(-1, -2)
+    found = np.zeros(x.shape[:-2], "int32")
+    for at in np.ndindex(found.shape):
+        minors = [np.linalg.det(full[at][:k, :k].astype("float64")) for k in range(1, x.shape[-1] + 1)]
+        found[at] = next((k for k, minor in enumerate(minors, 1) if minor < 1e-9), 0)
+    return found
 
 
 def np_svd(x, full=False):
@@ -193,5 +234,8 @@ ROWS = [
         dtypes=("float64",),
         name="svd without signs",
     ),
+    Row(lu.lu, np_lu, samples=matrices([(3, 3)], [(2, 2, 2)], [(2, 4)], [(2, 4, 2)]), order=2, dtypes=WIDE),
+    Row(lu.exchanges, np_exchanges, samples=permutations, order=0, dtypes=WIDE),
+    Row(lu.first_bad_minor, np_first_bad_minor, samples=symmetric, order=0, dtypes=WIDE),
     Row(matrix_exp.matrix_exp, np_exp, samples=matrices([(3, 3)], [(2, 2, 2)], [(0, 0)]), order=2, dtypes=WIDE),
 ]

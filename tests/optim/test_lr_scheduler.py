@@ -156,3 +156,13 @@ def test_a_compiled_step_follows_a_schedule_without_new_traces():
 def test_errors_say_what_was_expected(make, error, message):
     with pytest.raises(error, match=message):
         make(sgd(momentum=0.9))
+
+
+def test_a_plateau_schedule_is_a_schedule():
+    plateau = s.ReduceLROnPlateau(sgd(), patience=0)
+    assert isinstance(plateau, s.LRScheduler)
+    with pytest.raises(TypeError, match="metrics"):
+        plateau.step()
+    for metric in (1.0, 2.0):
+        plateau.step(metric)
+    assert plateau.get_last_lr() == [0.1]

@@ -46,8 +46,10 @@ def backward(
         inputs: accumulate into these tensors only.
 
     Raises:
-        RuntimeError: a tensor does not require grad, a gradient is missing or of another shape, the graph was freed.
+        RuntimeError: a tensor does not require grad, a gradient is missing or of another shape, the graph was freed;
+            or the call is inside of a function that ``func`` or ``vmap`` transforms.
     """
+    modes.refuse_transformed("backward()")
     outputs = as_tuple(tensors, "tensors")
     seeds = seed(outputs, grad_tensors, "grad_tensors", create_graph)
     targets = None
@@ -76,10 +78,6 @@ def deliver(found: list[tuple[Leaf, Any]], taken: set[int], recorded: bool) -> N
     """Put complete gradients into ``.grad``, each in memory of its own."""
     settled: dict[Any, Any] = {}
     for leaf, g in found:
-        if modes.get() & modes.BATCH:
-            from leafgrad.batching.boundary import refuse_samples
-
-            refuse_samples(g)
         owner, hooks = leaf.owner(), leaf.hooks
         if type(leaf) is Leaf and owner is not None and dispatch.inside(owner)._node is not leaf:
             continue  # it was frozen meanwhile

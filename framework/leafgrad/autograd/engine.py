@@ -45,12 +45,12 @@ def leading_to(
 
 
 class Pass:
-    """One backward pass: the nodes that it may come to."""
+    """One backward pass: the nodes that it may come to, and those that it goes to, None for all leaves."""
 
-    __slots__ = ("__weakref__", "needed", "order")
+    __slots__ = ("__weakref__", "needed", "order", "targets")
 
-    def __init__(self, order: list[GraphNode], needed: set[GraphNode] | None) -> None:
-        self.order, self.needed = order, needed
+    def __init__(self, order: list[GraphNode], needed: set[GraphNode] | None, targets: set[GraphNode] | None) -> None:
+        self.order, self.needed, self.targets = order, needed, targets
 
     def comes_to(self, node: GraphNode | None) -> bool:
         """Whether a gradient will arrive at ``node``, as far as the graph tells."""
@@ -83,7 +83,7 @@ def run(
         grads[node] = grads[node] + g if node in grads else g
     order: list[Any] = reachable(grads, since)
     needed, passing = (None, set[GraphNode]()) if targets is None else leading_to(order, targets, since)
-    token = PASS.set(Pass(order, needed))
+    token = PASS.set(Pass(order, needed, targets))
     try:
         flow(grads, order, targets, needed, passing, retain, recorded, arrived, since)
     finally:

@@ -16,7 +16,7 @@ from leafgrad import modes
 from leafgrad.autograd import api, engine
 from leafgrad.autograd.function import Function
 from leafgrad.autograd.function_rules import pushed
-from leafgrad.autograd.local import Local
+from leafgrad.autograd.local import Local, close, local
 from leafgrad.batching.boundary import each_sample
 from leafgrad.ops import dispatch, reduce
 from leafgrad.ops.convert import new_full
@@ -91,7 +91,7 @@ def derivative(output: Any, i: int, flow: Flow, strict: bool) -> Tensor:
 
 def tangent(node: GraphNode, flow: Flow, recorded: bool) -> Any:
     """The tangent of what ``node`` computed, from those of its arguments; None for zero."""
-    if isinstance(node, Local):
+    if isinstance(node, Local) or transparent(node):
         return flow.get(node.edges[0])
     if isinstance(node, Output):
         several = flow.get(node.source)
@@ -113,6 +113,11 @@ def tangent(node: GraphNode, flow: Flow, recorded: bool) -> Any:
             if both is not None:
                 return both
     return transposed(node, given, recorded)
+
+
+def transparent(node: GraphNode) -> bool:
+    """Whether a node hands a tensor over to a batch. Its tangent is handed over where it meets one that it lacks."""
+    return isinstance(node, Node) and getattr(node.op, "transparent", False)
 
 
 def diagonals(node: Any, given: Flow) -> Any:
@@ -166,8 +171,9 @@ def transposed(node: Node, given: Flow, recorded: bool) -> Any:
     some = next(iter(given.values()))
     several = isinstance(node.op, type) or hasattr(node, "ends")
     shapes = output_shapes(node) if several else [tuple(node.shape)]
+    us = [None if s is None else local(new_full(some.detach(), shape=s, value=0), False) for s in shapes]
+    close([u for u in us if u is not None])
     with modes.enable_grad():
-        us = [None if s is None else new_full(some.detach(), shape=s, value=0).requires_grad_() for s in shapes]
         total = None
         for edge, pulled in node.op.pull_recorded(node, tuple(us) if several else us[0], set(given)):
             if pulled is not None and pulled.requires_grad:

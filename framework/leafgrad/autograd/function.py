@@ -128,7 +128,7 @@ class Function:
             else:
                 result = cls.forward(ctx, *args)
         outputs = result if isinstance(result, tuple) else (result,)
-        check_dirty(ctx, outputs)
+        check_dirty(cls.__name__, ctx, outputs)
         node = None
         if any(ctx.needs_input_grad) and modes.get() & modes.GRAD:
             node = make_node(cls, ctx, args, edges, outputs)
@@ -161,12 +161,19 @@ class Function:
 # ---- forward ----------------------------------------------------------------------------------------------------
 
 
-def check_dirty(ctx: FunctionCtx, outputs: tuple[Any, ...]) -> None:
+def check_dirty(name: str, ctx: FunctionCtx, outputs: tuple[Any, ...]) -> None:
     if any(same(t, outputs) is None for t in ctx._dirty):
         raise RuntimeError(
             "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
             "modified inplace must all be outputs of the Function: return them too."
         )
+    for t in ctx._dirty:
+        if modes.get() & modes.GRAD and t.requires_grad and t.is_leaf:
+            raise RuntimeError(
+                "a leaf Variable that requires grad has been used in an in-place operation. Do not mark it dirty: "
+                "write into a clone() of it and return that"
+            )
+        inplace.check(t, name)
 
 
 def make_node(
@@ -198,11 +205,6 @@ def attach(ctx: FunctionCtx, node: FunctionNode | None, args: tuple[Any, ...], o
     if not isinstance(out, Tensor):
         return out
     dirty = same(out, ctx._dirty) is not None
-    if dirty and modes.get() & modes.GRAD and out.requires_grad and out.is_leaf:
-        raise RuntimeError(
-            "a leaf Variable that requires grad has been used in an in-place operation. Do not mark it dirty: "
-            "write into a clone() of it and return that"
-        )
     if not dirty and (same(out, args) is not None or same(out, outputs[:i]) is not None or out.requires_grad):
         out = out.detach()
     if node is None or same(outputs[i], ctx._constant) is not None or not out.dtype.is_floating_point:

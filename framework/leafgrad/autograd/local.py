@@ -30,7 +30,7 @@ class Passing:
 class Local(Leaf):
     """A leaf with a past: ``edges`` leads to the node that its tensor had outside, if there is one."""
 
-    __slots__ = ("closed",)
+    __slots__ = ("closed", "fixed")
 
     op = Passing
 
@@ -38,6 +38,7 @@ class Local(Leaf):
         super().__init__(tensor)
         self.edges = () if outside is None else (outside,)
         self.closed = False
+        self.fixed = True
 
     def release(self) -> None:
         """It keeps nothing."""

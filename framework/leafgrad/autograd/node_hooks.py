@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from leafgrad import modes
 from leafgrad.ops import dispatch, forms
 from leafgrad.ops.node import Hooks, TensorBase
+from leafgrad.tensor.handle import RemovableHandle
+from leafgrad.tensor.tensor import Tensor
 
 Gradients = tuple[Any, ...]
+
+
+def register_settled_hook(tensor: Tensor, hook: Callable[[], None]) -> RemovableHandle:
+    """Call ``hook()`` once after each backward pass that added to the ``.grad`` of leaves that have it.
+
+    Returns:
+        A handle whose ``remove()`` takes the hook away.
+    """
+    return RemovableHandle(tensor._for_hook(hook, "register_settled_hook").settled, hook)
 
 
 def run_before(hooks: Hooks, g: Any, recorded: bool) -> Any:

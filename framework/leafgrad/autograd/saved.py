@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 from leafgrad import modes
 from leafgrad.ops.packing import pack_node
@@ -14,6 +15,7 @@ from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
 
+_copying: ContextVar[bool] = ContextVar("leafgrad_copying", default=False)
 _refused: ContextVar[str | None] = ContextVar("leafgrad_refused_hooks", default=None)
 
 
@@ -72,13 +74,62 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
         _refused.reset(token)
 
 
-def allow_mutation_on_saved_tensors() -> Any:
-    """Not provided.
+class Copy:
+    """A copy of a saved tensor, which keeps what others write into the tensor's memory away from the backward pass."""
+
+    __slots__ = ("__weakref__", "tensor")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor: Tensor | None = tensor.clone()
+
+
+class SavedCopies:
+    """The copies that one ``allow_mutation_on_saved_tensors`` has made; the graph keeps them alive."""
+
+    def __init__(self) -> None:
+        self._made: WeakSet[Copy] = WeakSet()
+
+    def pack(self, tensor: Tensor) -> Copy:
+        """A copy of ``tensor``."""
+        copy = Copy(tensor)
+        self._made.add(copy)
+        return copy
+
+    def unpack(self, copy: Copy) -> Tensor:
+        """The copy's values.
+
+        Raises:
+            AssertionError: the context has ended, or ``clear()`` was called.
+        """
+        if copy.tensor is None:
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
+                "originally recorded."
+            )
+        return copy.tensor
+
+    def clear(self) -> None:
+        """Let go of all copies; the graphs that need them can no longer go backward."""
+        for copy in self._made:
+            copy.tensor = None
+
+
+@contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[SavedCopies]:
+    """Within it, tensors that operations save for the backward pass may be written in place.
+
+    Each is copied when it is saved, which takes as much memory again. The backward pass belongs inside, too.
 
     Raises:
-        NotImplementedError: always.
+        RuntimeError: one such context is open already.
     """
-    raise NotImplementedError(
-        "allow_mutation_on_saved_tensors: leafgrad does not copy saved tensors before they are written; clone() those "
-        "that you write into"
-    )
+    if _copying.get():
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    copies = SavedCopies()
+    token = _copying.set(True)
+    try:
+        with saved_tensors_hooks(copies.pack, copies.unpack):
+            yield copies
+    finally:
+        _copying.reset(token)
+        copies.clear()

@@ -20,7 +20,8 @@ class Generator(ABC):
     """A stream of random numbers on one device.
 
     Shapes are tuples of ints, dtypes are names ("float32"); results are arrays of the backend. Floating-point
-    numbers are drawn in the precision asked for. A new generator starts from `DEFAULT_SEED`.
+    numbers are drawn in the precision asked for; for bfloat16 they are float32, which the op rounds. A new
+    generator starts from `DEFAULT_SEED`.
     """
 
     DEFAULT_SEED: ClassVar[int] = 67280421310721  # PyTorch's
@@ -78,6 +79,14 @@ class Backend(ABC):
     """The namespace of NumPy-like functions that op forwards receive."""
     array_type: type
     """The class of the backend's arrays."""
+    has_bfloat16: ClassVar[bool] = False
+    """Whether there are arrays of bfloat16."""
+
+    def without_bfloat16(self, what: str) -> TypeError:
+        """The error of one who wants bfloat16 where there is none."""
+        return TypeError(
+            f"{what}: bfloat16 is there on the CPU only, not on {self.device_type!r}; convert with .float() or .half()"
+        )
 
     @abstractmethod
     def device_count(self) -> int:

@@ -142,6 +142,8 @@ class CupyBackend(Backend):
         return index
 
     def from_host(self, array: Any, index: int = 0) -> Any:
+        if array.dtype.name == "bfloat16":
+            raise self.without_bfloat16("from_host")
         with self.device_scope(index):
             return cupy.array(array)
 

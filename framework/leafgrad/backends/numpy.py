@@ -13,6 +13,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from leafgrad import dtypes
 from leafgrad.backends.communicator import HostCommunicator
 from leafgrad.backends.contract import BACKENDS, Backend, Generator, register
 
@@ -72,11 +73,13 @@ class NumpyGenerator(Generator):
 
     def normal(self, shape: Sequence[int], dtype: str) -> Any:
         drawn = self._stream.standard_normal(tuple(shape), _drawable(dtype))
-        return np.asarray(drawn, dtype)
+        return np.asarray(drawn, dtype if dtype != "bfloat16" else None)
 
     def uniform(self, shape: Sequence[int], dtype: str) -> Any:
         if dtype == "float16":  # rounding a float32 could give 1.0: draw the 11 bits that float16 holds below 1
             return (self._stream.integers(0, 2**11, tuple(shape)) / np.float64(2**11)).astype(np.float16)
+        if dtype == "bfloat16":  # which holds 8 of them
+            return (self._stream.integers(0, 2**8, tuple(shape)) / np.float64(2**8)).astype(np.float32)
         return np.asarray(self._stream.random(tuple(shape), _drawable(dtype)))
 
     def integers(self, low: int, high: int, shape: Sequence[int], dtype: str) -> Any:
@@ -142,6 +145,7 @@ class NumpyBackend(Backend):
     device_type = "cpu"
     xp = np
     array_type = np.ndarray
+    has_bfloat16 = True
 
     def device_count(self) -> int:
         return 1
@@ -150,7 +154,7 @@ class NumpyBackend(Backend):
         return 0
 
     def from_host(self, array: Any, index: int = 0) -> Any:
-        return np.array(array)
+        return self.wrap(np.array(array))
 
     def to_host(self, array: Any) -> Any:
         return array
@@ -161,7 +165,7 @@ class NumpyBackend(Backend):
     def hollow(self, shape: Sequence[int], dtype: str) -> Any:
         kind = np.dtype(dtype)
         steps = [math.prod(shape[i + 1 :]) * kind.itemsize for i in range(len(shape))]
-        return np.lib.stride_tricks.as_strided(np.empty((), kind), tuple(shape), steps)
+        return self.wrap(np.lib.stride_tricks.as_strided(np.empty((), kind), tuple(shape), steps))
 
     def strided(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
         owner = array  # as_strided of NumPy would put something that is no array between the view and its owner
@@ -169,11 +173,11 @@ class NumpyBackend(Backend):
             owner = owner.base
         flat = owner.ravel(order="K")
         if flat.base is not owner or not array.size or 0 in shape:
-            return np.lib.stride_tricks.as_strided(array, tuple(shape), tuple(strides))
+            return self.wrap(np.lib.stride_tricks.as_strided(array, tuple(shape), tuple(strides)))
         start = self.address(array) - self.address(flat)
         view: Any = np.ndarray(tuple(shape), array.dtype, flat, start, tuple(strides))
         view.flags.writeable = array.flags.writeable
-        return view
+        return self.wrap(view)
 
     def address(self, array: Any) -> int:
         start: int = array.__array_interface__["data"][0]
@@ -183,9 +187,12 @@ class NumpyBackend(Backend):
         """Nothing to do: NumPy's indexing raises."""
 
     def wrap(self, value: Any) -> Any:
+        if type(value) is np.ndarray and value.dtype.kind != "V":
+            return value
         if not isinstance(value, np.ndarray | np.generic):
             raise TypeError(f"expected an array or a scalar of NumPy's, got {type(value).__name__}")
-        return np.asarray(value)
+        array = np.asarray(value)
+        return array if array.dtype.kind != "V" else stored(array)
 
     def generator(self, index: int = 0) -> Generator:
         return NumpyGenerator()
@@ -194,7 +201,7 @@ class NumpyBackend(Backend):
         """Nothing to wait for: NumPy returns when it is done."""
 
     def item(self, array: Any) -> bool | int | float | complex:
-        scalar: bool | int | float | complex = array.item()
+        scalar: bool | int | float | complex = array.item() if array.dtype.kind != "V" else float(array.item())
         return scalar
 
     def communicator(self, peers: Any, index: int = 0) -> HostCommunicator:
@@ -214,9 +221,20 @@ def host_array(value: Any, dtype: str | None) -> Any:
         if "inhomogeneous" not in str(error):
             raise TypeError(f"expected numbers or nested sequences of numbers: {error}") from None
         raise ValueError("expected nested sequences of equal lengths, got ragged ones; pad or split them") from None
-    if array.dtype.kind not in "biufc":
+    if array.dtype.kind == "V":
+        array = stored(array)
+    elif array.dtype.kind not in "biufc":
         raise TypeError(f"expected numbers or nested sequences of numbers, got {_strangest(value)}")
     return array
+
+
+def stored(array: Any) -> Any:
+    """An array of bfloat16, in whatever class, in the one that dispatch knows; TypeError if it is of another dtype."""
+    if array.dtype.name != dtypes.bfloat16.name:  # whose first reading makes the class known
+        raise TypeError(f"expected numbers or nested sequences of numbers, got an array of {array.dtype}")
+    from leafgrad.backends.bfloat16 import adopt
+
+    return adopt(array)
 
 
 def check_range(low: int, high: int) -> None:

@@ -8,12 +8,14 @@ the array inside, whose first dimension is the batch. Where vmaps are nested, th
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Callable
 from typing import Any, Final
 
 from leafgrad import devices, modes
 from leafgrad.backends.place import place
 from leafgrad.batching.call import BatchedCall, run, widened
-from leafgrad.ops import dispatch, messages
+from leafgrad.ops import dispatch, messages, reduce
 from leafgrad.ops.convert import clone
 from leafgrad.ops.geometry import moved
 from leafgrad.ops.node import SymbolBase
@@ -80,10 +82,7 @@ class Batched(SymbolOperators, SymbolBase):
 
     @property
     def size(self) -> int:
-        found = 1
-        for n in self.array.shape[1:]:
-            found *= n
-        return found
+        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -113,13 +112,20 @@ class Batched(SymbolOperators, SymbolBase):
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         inside = tuple([isinstance(a, Batched) and a.batch is self.batch for a in args])
         arrays = tuple([a.array if i else a for a, i in zip(args, inside, strict=True)])
+        call = BatchedCall(op, self.batch.size, arrays, inside, params)
+        if op.summing is not None and not separate(self.batch) and (sum := op.summing(call)) is not None:
+            return Pending(call, self.batch, *sum)
         try:
-            result = run(BatchedCall(op, self.batch.size, arrays, inside, params))
+            result = run(call)
         except ValueError as error:
             raise messages.failed(op, args, params, error) from error
         if type(result) is tuple:
             return tuple([Batched(r, self.batch) for r in result])
         return Batched(result, self.batch)
+
+    def summed(self) -> Any:
+        """The sum of the samples, raw."""
+        return reduce.sum(self.array, dim=(0,))
 
     def copy(self) -> Batched:
         return Batched(clone(self.array), self.batch)
@@ -178,6 +184,48 @@ class Batched(SymbolOperators, SymbolBase):
         inner = repr(self.array if isinstance(self.array, SymbolBase) else dispatch.alias(self.array))
         inner = inner.replace("\n", "\n    ")
         return f"BatchedTensor(lvl={self.batch.depth}, bdim=0, value=\n    {inner}\n)"
+
+
+class Pending(Batched):
+    """Results that are made when somebody asks for them: mostly only their sum is wanted.
+
+    There are none while the vmap runs, in which arguments may still be written.
+    """
+
+    __slots__ = ("call", "shaped", "total")
+
+    def __init__(self, call: BatchedCall, batch: Batch, shape: tuple[int, ...], total: Callable[[], Any]) -> None:
+        self.call, self.batch, self.shaped, self.total = call, batch, shape, total
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "array":
+            raise AttributeError(name)
+        self.array = run(self.call)
+        return self.array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.shaped
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shaped)
+
+    @property
+    def dtype(self) -> Any:
+        return self.call.args[0].dtype
+
+    def summed(self) -> Any:
+        return self.total()
+
+
+ALL: Final = Batch(0, "error")  # stands for every batch
+
+
+def separate(batch: Batch) -> bool:
+    """Whether each sample has a gradient of its own: the vmap is running."""
+    running = modes.BATCHES.get()
+    return batch in running or ALL in running
 
 
 def has(data: Any, batch: Batch) -> bool:

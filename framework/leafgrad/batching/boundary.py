@@ -13,7 +13,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.batching import batched
-from leafgrad.batching.batched import Batch, Batched
+from leafgrad.batching.batched import ALL, Batch, separate
 from leafgrad.ops import dispatch, reduce
 from leafgrad.ops.node import TensorBase, Version
 from leafgrad.ops.op import Op
@@ -58,7 +58,7 @@ def fill(xp: Any, x: Any, *, batch: Batch) -> Any:
 def total(xp: Any, x: Any, *, batch: Batch) -> Any:
     """The sum of the samples."""
     whole = x if batched.has(x, batch) else batched.filled(x, batch)
-    return reduce.sum(batched.left(whole, batch, 0), dim=(0,))
+    return whole.summed() if whole.batch is batch else reduce.sum(batched.left(whole, batch, 0), dim=(0,))
 
 
 @boundary("linear", "any_dtype")
@@ -83,14 +83,6 @@ unbatched.transparent = True
 
 
 # ---- inside or outside --------------------------------------------------------------------------------------------
-
-ALL = Batch(0, "error")  # stands for every batch
-
-
-def separate(batch: Batch) -> bool:
-    """Whether each sample has a gradient of its own: the vmap is running."""
-    running = modes.BATCHES.get()
-    return batch in running or ALL in running
 
 
 @contextmanager
@@ -118,14 +110,5 @@ def handed_over(arg: Any, data: Any, every: list[Batch]) -> Any:
     if arg._writes is None:
         arg._writes = Version()
     out = dispatch.alias(data, unbatched.node((arg,), {"batches": lacking}, (data,), data, (arg._node,), modes.get()))
-    out._writes = arg._writes
+    out._writes, out._epoch = arg._writes, arg._epoch
     return out
-
-
-def refuse_samples(g: Any) -> None:
-    """A RuntimeError where ``backward`` would leave gradients of samples in the ``.grad`` of one tensor."""
-    if isinstance(raw(g), Batched):
-        raise RuntimeError(
-            "backward() inside vmap would put a gradient for each sample into the .grad of one tensor. Use "
-            "leafgrad.func.grad, or leafgrad.autograd.grad, and return the gradients"
-        )

@@ -9,8 +9,8 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.batching import pytree, random
-from leafgrad.batching.batched import Batch, batches_of
-from leafgrad.batching.boundary import enter, leave, unbatched_arguments
+from leafgrad.batching.batched import Batch, batches_of, has
+from leafgrad.batching.boundary import enter, fill, leave, unbatched_arguments
 from leafgrad.ops import dispatch
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.tensor import Tensor
@@ -217,6 +217,8 @@ class Run:
                 f"vmap({name}, ..., out_dims={self.out_dims}): Dimension out of range (expected to be in range of "
                 f"[{-ndim}, {ndim - 1}], but got {dim})"
             )
+        if not has(dispatch.raw(output), batch):
+            output = fill(output, batch=batch)  # so that gradients of the samples are summed
         return leave(output, batch=batch, dim=dim % ndim)
 
 

@@ -9,14 +9,15 @@ from typing import Any
 class AbsentDtype:
     """A dtype that no tensor has. Where a dtype is needed, it is a TypeError that shows its name."""
 
-    def __init__(self, name: str, *, floating: bool = False, complex: bool = False) -> None:
-        self.name, self.is_floating_point, self.is_complex = name, floating, complex
+    is_floating_point = False
+
+    def __init__(self, name: str, *, complex: bool = False) -> None:
+        self.name, self.is_complex = name, complex
 
     def __repr__(self) -> str:
         return f"torch.{self.name} (which leafgrad does not provide)"
 
 
-bfloat16 = AbsentDtype("bfloat16", floating=True)
 complex64 = cfloat = AbsentDtype("complex64", complex=True)
 complex128 = cdouble = AbsentDtype("complex128", complex=True)
 uint16, uint32, uint64 = AbsentDtype("uint16"), AbsentDtype("uint32"), AbsentDtype("uint64")

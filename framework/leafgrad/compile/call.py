@@ -105,6 +105,9 @@ class Call:
             if self.backward is None
             else self.backward.node(self.save(leaves, inputs, arrays), self.held(leaves, inputs))
         )
+        for effect, _ in self.effects:
+            if isinstance(effect, Write):
+                inplace.check_captured(self.tensor(effect.source, leaves), "copy")
         complete([partial(self.apply, e, None if k is None else arrays[k], leaves) for e, k in self.effects])
         for i, alias in self.aliases.items():
             base = made[alias.base] if isinstance(alias.base, int) else self.tensor(alias.base, leaves)

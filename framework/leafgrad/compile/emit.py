@@ -10,7 +10,7 @@ from leafgrad.compile.chunks import LoopWriter
 from leafgrad.compile.graph import Equation, Graph, kind
 from leafgrad.compile.schedule import Loop, Schedule, Whole
 from leafgrad.compile.scratch import Program, Scratch
-from leafgrad.compile.writer import Text, Writer, comment
+from leafgrad.compile.writer import Text, Writer, comment, stored
 from leafgrad.ops.abstract import PRECISE
 
 SMALL = 1024  # elements below which a fresh array is as good as a buffer
@@ -63,6 +63,8 @@ class WholeWriter(Writer):
             for v in equation.outputs:
                 if not v.ndim:
                     self.add(f"{self.names[v]} = asarray({self.names[v]})")
+        elif stored(equation):
+            self.add(f"{self.names[out]} = {self.call(equation, equation.params)}")
         elif self.lowered(equation):
             return
         elif equation.inputs and self.fits_ufunc(equation):

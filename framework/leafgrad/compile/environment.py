@@ -47,6 +47,8 @@ class Place:
                 return Keys.of(self.container)
             case "call":
                 return self.container()
+            case "array":
+                return Contents.of(self.container)
             case "empty":
                 return self.container == types.CellType()
             case "class":
@@ -69,6 +71,14 @@ class Class(tuple[Any, ...]):
     __hash__ = tuple.__hash__
 
 
+class Contents(tuple[Any, ...]):
+    """What is in an array: its shape, its dtype and its bytes."""
+
+    @classmethod
+    def of(cls, array: Any) -> Contents:
+        return cls((array.shape, array.dtype.str, array.tobytes()))
+
+
 class Keys(tuple[Any, ...]):
     """The keys of a dict in order: strings themselves, or the ids of all."""
 
@@ -80,7 +90,9 @@ class Keys(tuple[Any, ...]):
 
 def alike(a: Any, b: Any) -> bool:
     """Whether two values are the same to the program: one object, or equal numbers, strings or sets of one type."""
-    return same(a, b) or (type(a) is type(b) and isinstance(a, (set, frozenset, Keys, Class, range)) and a == b)
+    return same(a, b) or (
+        type(a) is type(b) and isinstance(a, (set, frozenset, Contents, Keys, Class, range)) and a == b
+    )
 
 
 @dataclass

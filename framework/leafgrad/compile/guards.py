@@ -337,6 +337,8 @@ class Guards:
                 test = f"len({at}) == {place.value}"
             case "call":
                 test = f"{at}() == {self.name(place.value)}"
+            case "array":
+                test = f"{self.name(type(place.value).of)}({at}) == {self.name(place.value)}"
             case "empty":
                 test = f"{at} == {self.name(types.CellType())}"
             case "class":

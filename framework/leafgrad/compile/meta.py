@@ -104,6 +104,7 @@ class MetaBackend(Backend):
     name = "meta"
     device_type = "meta"
     array_type = MetaArray
+    has_bfloat16 = True
 
     def __init__(self) -> None:
         self.host = backends.by_device_type("cpu")

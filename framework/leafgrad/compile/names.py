@@ -46,7 +46,7 @@ def words(code: types.CodeType) -> frozenset[str]:
 def read_live(code: types.CodeType, scope: dict[str, Any]) -> frozenset[str]:
     """The strings in a code object that only name an option, which ``option(group, "rho")`` reads at each call."""
     option = getattr(sys.modules.get("leafgrad.optim.optimizer"), "option", None)
-    if option is None or option not in [scope.get(name) for name in code.co_names]:
+    if option is None or not any(scope.get(name) is option for name in code.co_names):
         return frozenset()
     loads: Counter[str] = Counter()
     named: Counter[str] = Counter()

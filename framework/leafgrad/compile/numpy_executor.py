@@ -22,6 +22,7 @@ from leafgrad.compile.graph import Graph
 from leafgrad.compile.parallel import group_count
 from leafgrad.compile.schedule import Loop, Schedule, schedule
 from leafgrad.compile.scratch import Program
+from leafgrad.compile.writer import stored
 from leafgrad.ops.matmul import matmul
 from leafgrad.threads import get_num_threads
 
@@ -48,7 +49,7 @@ class NumpyProgram:
     def __init__(self, graph: Graph, rows: int | None = None) -> None:
         self.graph = graph
         self.xp = backends.by_device_type("cpu").xp
-        self.schedule: Schedule = schedule(graph)
+        self.schedule: Schedule = schedule(graph, lambda e: not stored(e))
         self.program: Program = emit(graph, self.schedule)
         self.loops = [s for s in self.schedule.stages if isinstance(s, Loop)]
         self.chunk = [self.model(loop, i) if rows is None else rows for i, loop in enumerate(self.loops)]

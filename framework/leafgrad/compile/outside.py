@@ -60,7 +60,7 @@ class Outside:
 def stand_in(tensor: Tensor) -> Tensor:
     """What stands for a tensor that is no view."""
     inner: Tensor = dispatch.alias(tensor._data, tensor._node)
-    inner._leaf = tensor._leaf
+    inner._leaf, inner._epoch = tensor._leaf, tensor._epoch
     inner._writes = version_of(tensor)
     return inner
 

@@ -247,7 +247,7 @@ class Recorder(Course):
         self.remember_generators(params)
         backend = backends.by_device_type(where[0])
         with backend.device_scope(where[1]):
-            result = backend.wrap(op.kernels.get(backend.name, op.forward)(backend.xp, **params))
+            result = op.create(backend, params)
         if event is not None or self.varies(op, params, result):
             return self.input("constant", result, Raw())
         made = self.values_of((result,))

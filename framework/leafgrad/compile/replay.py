@@ -72,7 +72,7 @@ def run(equation: Equation, at: dict[Value, Any]) -> Any:
             if is_checked(op):
                 check(equation, made)
             return made
-        return backend.wrap(op.kernels.get(backend.name, op.forward)(backend.xp, **equation.params))
+        return op.create(backend, equation.params)
 
 
 class ReplayExecutor:

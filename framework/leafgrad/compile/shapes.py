@@ -138,7 +138,7 @@ def one(place: Place, dtype: str, ndim: int) -> Any:
     """An array of one element, 1."""
     backend = backends.by_device_type(place[0])
     with backend.device_scope(place[1]):
-        return backend.xp.ones((1,) * ndim, dtype=dtype)
+        return backend.wrap(backend.xp.ones((1,) * ndim, dtype=dtype))
 
 
 def zeros(operand: Operand) -> Any:
@@ -148,4 +148,4 @@ def zeros(operand: Operand) -> Any:
     kind, index = operand.place
     backend = backends.by_device_type(kind)
     with backend.device_scope(index):
-        return backend.xp.zeros(operand.shape, dtype=operand.dtype)
+        return backend.wrap(backend.xp.zeros(operand.shape, dtype=operand.dtype))

@@ -133,11 +133,11 @@ def trace_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
         raise TraceError("a trace is running already in this thread")
     leaves, _ = flatten((args, kwargs))
     recorder = StrictRecorder([t for t in leaves if isinstance(t, Tensor)])
-    before = modes.get(), dtypes.get_default_dtype()
+    before, default = modes.get(), dtypes.get_default_dtype()
     try:
         with recording(recorder):
             result = function(*args, **kwargs)
-            if (modes.get() & ~modes.TRACE, dtypes.get_default_dtype()) != before:
+            if modes.get() & ~modes.TRACE != before or sets_default(default):
                 raise TraceError(
                     "a traced function leaves another gradient mode or default dtype behind than it found; use "
                     "`with leafgrad.set_grad_enabled(...)` inside it, and set_default_dtype outside"
@@ -147,8 +147,14 @@ def trace_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
             return found
     finally:
         recorder.restore_generators()
-        dtypes.set_default_dtype(before[1])
-        modes.FLAGS.set(before[0])
+        if sets_default(default):
+            dtypes.set_default_dtype(default)
+        modes.FLAGS.set(before)
+
+
+def sets_default(before: dtypes.dtype) -> bool:
+    """Whether the default dtype is another than before, and not since another thread set it."""
+    return dtypes.get_default_dtype() is not before and dtypes.default_set_here()
 
 
 # ---- what a call leaves behind ------------------------------------------------------------------------------------

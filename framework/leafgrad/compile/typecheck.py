@@ -47,8 +47,7 @@ def run(equation: Equation) -> tuple[Any, ...]:
             if any(equation.values):
                 result = equation.op.compute(tuple(map(zeros, equation.inputs)), equation.params)
             else:
-                forward = equation.op.kernels.get(backend.name, equation.op.forward)
-                result = backend.wrap(forward(backend.xp, **equation.params))
+                result = equation.op.create(backend, equation.params)
     finally:
         for generator, state in states.items():
             generator.set_state(state)

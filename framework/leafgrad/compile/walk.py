@@ -15,23 +15,25 @@ import sys
 import types
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Iterable
+from contextvars import ContextVar
 from datetime import date, time, timedelta
 from fractions import Fraction
 from typing import Any
 
 from leafgrad import devices, dtypes
-from leafgrad.backends import Generator
+from leafgrad.backends import Generator, by_device_type
 from leafgrad.compile import pure
-from leafgrad.compile.environment import GONE, SCALARS, Class, Environment, Keys, Place, now
+from leafgrad.compile.environment import GONE, SCALARS, Class, Contents, Environment, Keys, Place, now
 from leafgrad.compile.names import Names, global_names, imported_names
 from leafgrad.compile.watch import Codes, is_library, is_ours, is_python, source_of
 from leafgrad.ops.op import Op
 from leafgrad.tensor.tensor import Tensor
 
-OPAQUE = (Generator, dtypes.dtype, devices.device)  # known by identity; what is inside cannot matter
+OPAQUE = (Generator, dtypes.dtype, devices.device, ContextVar)  # known by identity; what is inside cannot matter
 IMMUTABLE = (range, slice, date, time, timedelta, types.EllipsisType, types.NotImplementedType)
 DICTS = (dict, OrderedDict, defaultdict)
 LISTS = (list, deque)
+COMPARED = 2**20  # bytes of an array that each call may compare
 FIELD = type(vars(namedtuple("Pair", "a"))["a"])
 CODE = (
     types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodWrapperType, types.MethodDescriptorType,
@@ -169,10 +171,21 @@ class Walker:
         elif isinstance(value, enum.Enum):
             self.kind(kind, path, live)
             self.own(value, vars(value), path, live, self.names.of(kind))
+        elif kind is by_device_type("cpu").array_type:
+            self.array(value, path)
         elif not isinstance(value, (*OPAQUE, *CODE, *SCALARS)) and not self.is_immutable(value):
             self.instance(value, path, live)
         elif isinstance(value, SCALARS) and kind not in SCALARS and not self.is_immutable(value):
             self.open(path, f"is of a class of its own, {kind.__name__}")
+
+    def array(self, value: Any, path: str) -> None:
+        """A NumPy array, which each call compares with what it was."""
+        if value.dtype.hasobject or value.nbytes > COMPARED:
+            self.open(
+                path, f"is a NumPy array of {value.dtype}, {value.nbytes} bytes, too much to compare at each call"
+            )
+        else:
+            self.place("array", value, None, path, Contents.of(value))
 
     @staticmethod
     def is_immutable(value: Any) -> bool:

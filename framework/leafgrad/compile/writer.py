@@ -11,7 +11,9 @@ from leafgrad.compile.buffers import Allocator
 from leafgrad.compile.graph import Equation, Graph, Value, expression, kind
 from leafgrad.compile.schedule import Stage
 from leafgrad.compile.scratch import BLOCK, Form, Scratch, itemsize
+from leafgrad.compile.shapes import one
 from leafgrad.errors import CompileError
+from leafgrad.ops.narrow import NAME
 
 COLUMN = 56  # where comments begin
 
@@ -178,6 +180,9 @@ class Writer:
         """The name of the op's own forward."""
         name = f"{equation.name}_forward"
         forward = equation.op.kernels.get("numpy", equation.op.forward)
+        if stored(equation):
+            first = next(iter((*equation.values, *equation.outputs)))
+            forward, _ = equation.op.resolve(type(one(first.place, first.dtype, 0)))
         while self.space.setdefault(name, forward) is not forward:
             name += "_"
         return name
@@ -237,6 +242,11 @@ class Writer:
         arrays = "".join(f"{self.text(equation, i)}, " for i in range(len(equation.inputs)))
         arguments = ["xp", target, self.forward(equation), f"({arrays})", *self.keywords(equation.params)]
         return f"in_blocks({', '.join(arguments)})"
+
+
+def stored(equation: Equation) -> bool:
+    """Whether some array of the equation is bfloat16, of which the op's own forward makes float32 and back."""
+    return any(v.dtype == NAME for v in (*equation.values, *equation.outputs))
 
 
 def dtype(value: Value) -> Any:

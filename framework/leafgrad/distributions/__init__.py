@@ -3,29 +3,52 @@
 from leafgrad.distributions import constraints as constraints
 from leafgrad.distributions.bernoulli import Bernoulli, Geometric
 from leafgrad.distributions.categorical import Categorical, OneHotCategorical
+from leafgrad.distributions.composite import MixtureSameFamily, TransformedDistribution
 from leafgrad.distributions.distribution import Distribution
 from leafgrad.distributions.exponential import Exponential, Laplace
 from leafgrad.distributions.independent import Independent
 from leafgrad.distributions.kl import kl_divergence, register_kl
 from leafgrad.distributions.multivariate_normal import MultivariateNormal
 from leafgrad.distributions.normal import LogNormal, Normal
+from leafgrad.distributions.transforms import (
+    AffineTransform,
+    ComposeTransform,
+    ExpTransform,
+    PowerTransform,
+    SigmoidTransform,
+    SoftplusTransform,
+    TanhTransform,
+    Transform,
+    identity_transform,
+)
 from leafgrad.distributions.uniform import Uniform
 from leafgrad.tensor.public import publish as _publish
 
 __all__ = [
+    "AffineTransform",
     "Bernoulli",
     "Categorical",
+    "ComposeTransform",
     "Distribution",
+    "ExpTransform",
     "Exponential",
     "Geometric",
     "Independent",
     "Laplace",
     "LogNormal",
+    "MixtureSameFamily",
     "MultivariateNormal",
     "Normal",
     "OneHotCategorical",
+    "PowerTransform",
+    "SigmoidTransform",
+    "SoftplusTransform",
+    "TanhTransform",
+    "Transform",
+    "TransformedDistribution",
     "Uniform",
     "constraints",
+    "identity_transform",
     "kl_divergence",
     "register_kl",
 ]

@@ -3,7 +3,8 @@
 from leafgrad.batching import BatchedCall, vmap
 from leafgrad.func.derivatives import grad, grad_and_value, jvp, linearize, vjp
 from leafgrad.func.jacobians import hessian, jacfwd, jacrev
-from leafgrad.func.modules import functional_call, stack_module_state
+from leafgrad.func.jets import jet
+from leafgrad.func.modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from leafgrad.tensor.public import publish
 
 __all__ = [
@@ -14,8 +15,10 @@ __all__ = [
     "hessian",
     "jacfwd",
     "jacrev",
+    "jet",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",

@@ -30,11 +30,19 @@ def positions(argnums: Any, count: int) -> tuple[int, ...]:
     return found
 
 
-def chosen(level: Level, args: tuple[Any, ...], argnums: Argnums) -> tuple[tuple[Any, ...], Any]:
-    """All arguments with those of ``argnums`` as leaves, and these alone as ``argnums`` has them: one or a tuple."""
+def chosen(
+    level: Level, args: tuple[Any, ...], argnums: Argnums, kwargs: dict[str, Any], writable: bool = False
+) -> tuple[tuple[Any, ...], Any]:
+    """All arguments with those of ``argnums`` as leaves, and these alone as ``argnums`` has them: one or a tuple.
+
+    Args:
+        writable: let the function write into the leaves, too, and not only into all other arguments.
+    """
     at = positions(argnums, len(args))
     leaves = {i: level.differentiable(args[i]) for i in at}
-    every = tuple([leaves.get(i, a) for i, a in enumerate(args)])
+    level.give([a for i, a in enumerate(args) if i not in leaves] + [kwargs])
+    passed = {i: level.writable(args[i], leaf) if writable else leaf for i, leaf in leaves.items()}
+    every = tuple([passed.get(i, a) for i, a in enumerate(args)])
     return every, leaves[at[0]] if isinstance(argnums, int) else tuple([leaves[i] for i in at])
 
 

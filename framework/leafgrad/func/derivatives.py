@@ -46,7 +46,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
     def both(*args: Any, **kwargs: Any) -> Any:
         level = Level()
         with level:
-            every, by = chosen(level, args, argnums)
+            every, by = chosen(level, args, argnums, kwargs)
             output, aux = with_aux(func(*every, **kwargs), has_aux, what)
             if not isinstance(output, Tensor):
                 raise RuntimeError(f"{what}: Expected f(*args) to return a Tensor, got {type(output)}")
@@ -150,7 +150,7 @@ def jvp(
     level = Level()
     with level:
         leaves = level.differentiable(primals)
-        output, aux = with_aux(func(*leaves), has_aux, JVP)
+        output, aux = with_aux(func(*level.writable(primals, leaves)), has_aux, JVP)
         outputs, form = tensors(output, JVP)
     flat, _ = pytree.flatten(leaves)
     derivative = pytree.unflatten(form, iter(jvps(outputs, flat, moves, strict)))

@@ -44,7 +44,7 @@ def jacrev(
         by = vmap(lambda e: tuple(vjps([output], leaves, [e], True)), chunk_size=chunk_size)
         return [block.reshape(*output.shape, *x.shape) for block, x in zip(by(basis(output)), leaves, strict=True)]
 
-    return _jacobian(func, argnums, has_aux, rows, "jacrev")
+    return _jacobian(func, argnums, has_aux, rows, "jacrev", writable=False)
 
 
 def jacfwd(
@@ -66,18 +66,18 @@ def jacfwd(
                 blocks.append(shaped(zeros(output), (*output.shape, *x.shape)))
         return blocks
 
-    return _jacobian(func, argnums, has_aux, columns, "jacfwd")
+    return _jacobian(func, argnums, has_aux, columns, "jacfwd", writable=True)
 
 
 def shaped(empty: Tensor, shape: tuple[int, ...]) -> Tensor:
     return empty.new_zeros(shape)
 
 
-def _jacobian(func: Any, argnums: Argnums, has_aux: bool, blocks: Any, what: str) -> Callable[..., Any]:
+def _jacobian(func: Any, argnums: Argnums, has_aux: bool, blocks: Any, what: str, writable: bool) -> Callable[..., Any]:
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         level = Level()
         with level:
-            every, by = chosen(level, args, argnums)
+            every, by = chosen(level, args, argnums, kwargs, writable)
             output, aux = with_aux(func(*every, **kwargs), has_aux, what)
             outputs, form = tensors(output, what)
         leaves, structure = pytree.flatten(by)

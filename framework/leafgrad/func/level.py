@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
 from leafgrad import modes
-from leafgrad.autograd import api, forward
-from leafgrad.autograd.local import close, local, open_to, settled
+from leafgrad.autograd import api, engine, forward
+from leafgrad.autograd.local import close, local, node, open_to, settled
 from leafgrad.batching import pytree
+from leafgrad.ops import dispatch
 from leafgrad.ops.convert import new_full
+from leafgrad.ops.node import SEQ, Epoch, GraphNode, Version
+from leafgrad.tensor.inplace import is_fixed, rebase, version
 from leafgrad.tensor.tensor import Tensor
+
+Hook = Callable[[Tensor], Tensor | None]
 
 
 class Level:
@@ -19,22 +25,82 @@ class Level:
     Attributes:
         recorded: whether recording was on outside, so that derivatives can be differentiated there.
         leaves: the tensors differentiated by.
+        epoch: what tensors that are made within it have at least.
+        seq: what nodes that are recorded within it come after.
     """
 
     def __init__(self) -> None:
         self.recorded = modes.is_grad_enabled()
         self.leaves: list[Tensor] = []
-        self._mode = modes.enable_grad()
+        self._mode = modes.inference_mode(False)
+        self._primals: list[tuple[Tensor, Tensor, GraphNode]] = []
+        self._given: dict[Version, tuple[Tensor, GraphNode | None]] = {}
 
     def __enter__(self) -> Self:
         self._mode.__enter__()
+        self.seq = next(SEQ)
+        Epoch.now += 1
+        self.epoch = Epoch.now
+        self._token = modes.DERIVATIVES.set((*modes.DERIVATIVES.get(), self))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        modes.DERIVATIVES.reset(self._token)
         self._mode.__exit__(kind, error, trace)
         close(self.leaves)
+        for tensor, before in self._given.values():
+            if tensor._node is not before:  # it was written
+                tensor._node = before if not self.recorded else node(tensor) if open_to([tensor]) else None
+        for source, tensor, before in self._primals:
+            settled = self.settled(tensor)
+            if self.recorded and tensor._node is not before and (source.requires_grad or settled.requires_grad):
+                rebase(source, settled)
+
+    def writable(self, values: Any, leaves: Any) -> Any:
+        """The leaves made of ``values``, nested, for a function that may write into them, as forward mode allows."""
+        if modes.get() & modes.TRACE:  # where a leaf does not share its memory
+            return leaves
+        sources = iter(pytree.flatten(values)[0])
+
+        def alias(leaf: Tensor) -> Tensor:
+            source = next(sources)
+            leaf._node.fixed = any(is_fixed(outside) for outside in leaf._node.edges)
+            out: Tensor = dispatch.alias(leaf._data, leaf._node)
+            out._writes = leaf._writes
+            if any(d is not self and d.captured(source) for d in modes.DERIVATIVES.get()):
+                out._epoch = source._epoch
+            self._primals.append((source, out, leaf._node))
+            return out
+
+        return pytree.mapped(alias, leaves)
+
+    def give(self, values: Any) -> None:
+        """Arguments of the function, nested, by which it is not differentiated: it may write into them."""
+        for value in pytree.flatten(values)[0]:
+            if isinstance(value, Tensor):
+                x = dispatch.inside(value)
+                base = x if x._view is None else x._view.base
+                self._given[version(base)] = base, base._node
+
+    def captured(self, x: Tensor) -> bool:
+        """Whether the memory of ``x`` was neither made by the function nor given to it."""
+        return x._epoch < self.epoch and x._writes not in self._given
+
+    def made(self, node: GraphNode) -> bool:
+        """Whether the function has recorded ``node``."""
+        return node.seq > self.seq
+
+    def hooked(self, hook: Hook) -> Hook:
+        """``hook`` for gradients of this derivative alone, and not for those of others that come along the graph."""
+
+        def within(g: Tensor) -> Tensor | None:
+            targets = engine.PASS.get().targets
+            mine = targets is not None and any(leaf._node in targets for leaf in self.leaves)
+            return hook(g) if mine else None
+
+        return within
 
     def differentiable(self, values: Any) -> Any:
         """Nested tensors as leaves of this derivative."""

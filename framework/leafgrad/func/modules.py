@@ -9,7 +9,7 @@ from typing import Any
 from leafgrad.tensor.joining import stack
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["functional_call", "stack_module_state"]
+__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
 
 def functional_call(
@@ -157,9 +157,21 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
     )
 
 
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Let every batch normalization in ``root`` keep no running averages, in place, and return ``root``.
+
+    Then it writes nothing, and may be captured by a function that is transformed.
+    """
+    check_module(root, "replace_all_batch_norm_modules_: root")
+    for module in root.modules():
+        if hasattr(module, "forget_running_stats"):
+            module.forget_running_stats()
+    return root
+
+
 def stacked(tensors: list[Any], name: str) -> Tensor:
     flags = {t.requires_grad for t in tensors}
     if len(flags) > 1:
         raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
     joined = stack(tensors, 0)
-    return joined.detach().requires_grad_() if flags == {True} else joined
+    return joined.detach()._set_grad(True) if flags == {True} else joined

@@ -136,6 +136,11 @@ class BatchNorm(ChannelNorm):
             self.eps,
         )
 
+    def forget_running_stats(self) -> None:
+        """Keep no running averages from now on: normalize by each batch, in evaluation mode too."""
+        self.running_mean = self.running_var = self.num_batches_tracked = None
+        self.track_running_stats = False
+
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, local_metadata: Mapping[str, Any], *report: Any
     ) -> None:

@@ -31,6 +31,16 @@ class Hooked(Tree):
             own = self.__dict__["_hooks"] = hooks.ModuleHooks()
         return own
 
+    @property
+    def _forward_hooks(self) -> dict[int, Any]:
+        """This module's forward hooks, as PyTorch's programs look at them."""
+        return self._own_hooks().forward
+
+    @property
+    def _forward_pre_hooks(self) -> dict[int, Any]:
+        """This module's forward pre-hooks."""
+        return self._own_hooks().forward_pre
+
     def register_forward_pre_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:

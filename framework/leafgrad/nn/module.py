@@ -129,15 +129,22 @@ class Module(Hooked):
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Move parameters and buffers to a device, and those of a floating dtype to a dtype; returns self.
 
-        ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``, or keywords ``device`` and ``dtype``.
+        ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``, or keywords ``device`` and ``dtype``;
+        ``memory_format=`` lays out those of four or five dimensions.
 
         Raises:
             TypeError: the dtype is not a floating one.
         """
+        layout = kwargs.pop("memory_format", None)
         device, dtype, _ = _target(*args, **kwargs)
         if dtype is not None and not dtype.is_floating_point:
             raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
-        return self._apply(lambda t: t.to(device, dtype if t.dtype.is_floating_point else None))
+
+        def convert(t: Tensor) -> Tensor:
+            kind = dtype if t.dtype.is_floating_point else None
+            return t.to(device, kind, memory_format=layout if t.ndim in (4, 5) else None)
+
+        return self._apply(convert)
 
     def float(self) -> Self:
         """Convert floating parameters and buffers to float32; returns self."""
@@ -150,6 +157,10 @@ class Module(Hooked):
     def half(self) -> Self:
         """Convert floating parameters and buffers to float16; returns self."""
         return self.to(dtypes.float16)
+
+    def bfloat16(self) -> Self:
+        """Convert floating parameters and buffers to bfloat16; returns self."""
+        return self.to(dtypes.bfloat16)
 
     def cpu(self) -> Self:
         """Move parameters and buffers to the CPU; returns self."""

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from leafgrad import modes
+from leafgrad.autograd.node_hooks import register_settled_hook
 from leafgrad.distributed.collectives import broadcast_parameters, by_kind, unpacked
 from leafgrad.distributed.functional import all_reduce
 from leafgrad.distributed.group import world
@@ -48,7 +49,7 @@ class DistributedDataParallel(Module):
         broadcast_parameters([*module.parameters(), *module.buffers()])
         for kind in self._kinds:
             for p in kind:
-                p._register_settled_hook(self._average)
+                register_settled_hook(p, self._average)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """``module(*inputs, **kwargs)``."""

@@ -20,7 +20,7 @@ def _sharing(cls: type[Any], data: Any) -> Any:
         )
     shared = data.detach()
     out = dispatch.make(cls, shared._data)
-    out._writes = shared._writes
+    out._writes, out._epoch = shared._writes, shared._epoch
     return out
 
 
@@ -42,7 +42,7 @@ class Parameter(Tensor):
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         out: Parameter = _sharing(cls, empty(0) if data is None else data)
-        out.requires_grad_(requires_grad)
+        out._set_grad(requires_grad)
         return out
 
     def __repr__(self) -> str:
@@ -73,7 +73,7 @@ class Buffer(Tensor):
         data = empty(0) if data is None else data
         out: Buffer = _sharing(cls, data)
         out.persistent = persistent
-        out.requires_grad_(data.requires_grad)
+        out._set_grad(data.requires_grad)
         return out
 
 
@@ -101,9 +101,9 @@ class UninitializedTensor(Tensor):
         like, trained = self.__dict__.pop("_like"), self.__dict__.pop("_trained")
         made = empty(shape, device=like.device if device is None else device, dtype=dtype or like.dtype)
         become(self, Parameter if isinstance(self, Parameter) else Buffer)
-        self._data, self._writes = made._data, made._writes
+        self._data, self._writes, self._epoch = made._data, made._writes, made._epoch
         self._history = self._leaf = self._view = None
-        self.requires_grad_(trained)
+        self._set_grad(trained)
 
     def convert(self, convert: Any) -> None:
         """Change dtype or device by a function of tensors."""

@@ -16,11 +16,21 @@ def to_dtype(xp: Any, x: Any, *, dtype: str, source: str) -> Any:
     return x.astype(dtype)
 
 
+to_dtype.keeps_layout = True
 to_dtype.vjp(x=lambda g, *, dtype, source: to_dtype(g, dtype=source, source=dtype))
 to_dtype.lower("native", lambda c, e: c.elementwise("x", kind=e.values[0].dtype))
 to_dtype.shape(lambda x, *, dtype: x.like(x.shape, dtype))
 to_dtype.chunk(lambda call: call.kept())
 to_dtype.batched(shifted())
+
+
+@op("elementwise", "nondifferentiable")
+def nearest_bfloat16(xp: Any, x: Any) -> Any:
+    """float32 rounded to numbers that bfloat16 has, ties to even, as float32: in compiled programs. (...) -> (...)"""
+    return x.astype("bfloat16").astype("float32")
+
+
+nearest_bfloat16.lower("native", lambda c, e: c.elementwise("nearest_bfloat16(x)"))
 
 
 @op("linear", "any_dtype")
@@ -37,10 +47,17 @@ to_device.batched(shifted())
 
 @op("linear", "any_dtype", "elementwise", c="x")
 def clone(xp: Any, x: Any) -> Any:
-    """A copy of ``x`` in memory of its own. (...) -> (...)"""
+    """A copy of ``x`` in memory of its own, laid out alike unless elements of ``x`` share memory. (...) -> (...)"""
+    return x.copy("C" if 0 in x.strides else "K")
+
+
+@op("linear", "any_dtype", "elementwise", c="x")
+def contiguous(xp: Any, x: Any) -> Any:
+    """A copy of ``x`` that lies in memory in the order of its dimensions. (...) -> (...)"""
     return x.copy()
 
 
+contiguous.vjp(x=lambda g: g)
 clone.vjp(x=lambda g: g)
 
 
@@ -63,7 +80,8 @@ def _new_full_rows(call: Any) -> Any:
 new_full.batched(shifted(shape=in_front))
 
 
-to_dtype.label = to_device.label = "ToCopyBackward0"  # PyTorch's name
+to_dtype.label = to_device.label = "ToCopyBackward0"  # PyTorch's names
+contiguous.label = "CloneBackward0"
 
 
 promotion.adopt(to_dtype, to_device)

@@ -38,6 +38,9 @@ class Declarations:
         shaping: the shape of its result, from those of its arguments.
         chunking: how a batch flows through it in a compiled step.
         batching: how it runs under vmap.
+        summing: what its results of a batch add up to.
+        expanding: the next coefficient of its Taylor series: a rule, which series it reads (-1 for ``out``), and which
+            parameters.
         rewriting: what the compiler may put in its place, in turn.
         lowering: for each executor, how it is generated.
         methods: the names under which it is a function and a method of Tensor.
@@ -61,6 +64,8 @@ class Declarations:
         self.shaping: Callable[..., Any] | None = None
         self.chunking: Callable[[Any], Any] | None = None
         self.batching: Callable[[Any], Any] | None = None
+        self.summing: Callable[[Any], Any] | None = None
+        self.expanding: tuple[Callable[..., Any], tuple[int, ...], tuple[str, ...]] | None = None
         self.rewriting: tuple[Callable[[Any, Any], Any], ...] = ()
         self.lowering: dict[str, Callable[..., Any]] = {}
         self.methods: tuple[str, ...] = ()
@@ -92,6 +97,8 @@ class Declarations:
 
     def kernel(self, backend: str) -> Callable[[Rule], Rule]:
         """Replace the forward on one backend: ``@gelu.kernel("cupy")``. Same arguments, same result.
+
+        One for ``"bfloat16"`` is given arrays of that dtype as they are; without one, the forward is given float32.
 
         Raises:
             OpDefinitionError: the kernel's parameters differ from the forward's, or the backend has one already.
@@ -155,6 +162,47 @@ class Declarations:
         """
         self.declare("batched", rule)
         self.batching = rule
+        return rule
+
+    def summed(self, rule: Rule) -> Rule:
+        """Say what the results of a batch add up to, where that needs none of them: ``@matmul.summed``.
+
+        Under vmap the gradient by what all samples share is such a sum. ``rule(call)`` is given a
+        ``leafgrad.func.BatchedCall`` and returns the shape of one result and a function that makes the raw sum, or None
+        if the results must be made.
+
+        Raises:
+            OpDefinitionError: the op has a rule already.
+        """
+        self.declare("summed", rule)
+        self.summing = rule
+        return rule
+
+    def jet(self, rule: Rule) -> Rule:
+        """Say how Taylor series go through the op, where its vjp rules alone would be slow: ``@div.jet``.
+
+        The rule's parameters are ``out``, arguments of the op by name, and, keyword-only, parameters. Each of the first
+        is a list of coefficients from order 0 on, with None for zero: those of ``out`` up to k - 1, of arguments up to
+        k. It returns coefficient k of the result, or None. Order 0 is there if a vjp rule by an argument that varies
+        reads it, else None. ``leafgrad.ops.series`` has sums and products.
+
+        Raises:
+            OpDefinitionError: a name that the op lacks, an op with ``*xs``, or the op has a rule already.
+        """
+        self.check("jet", rule)
+        positional, parameters, star, stars = declared(rule)
+        known = ("out", *self.signature.arguments)
+        unknown = [n for n in positional if n not in known] + [
+            p for p in parameters if p not in self.signature.parameters
+        ]
+        if unknown:
+            names = f"{', '.join(known)}, and parameters of the op after *"
+            raise messages.definition(self.name, f"jet rule: unknown name {unknown[0]!r}; it may read {names}")
+        if star or stars or self.signature.variadic:
+            raise messages.definition(self.name, "jet rule: name each value; ops of any number of arguments have none")
+        reads = tuple([known.index(name) - 1 for name in positional])
+        self.declare("jet", rule)
+        self.expanding = rule, reads, tuple(parameters)
         return rule
 
     def rewrite(self, rule: Rule) -> Rule:

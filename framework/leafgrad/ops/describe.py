@@ -41,6 +41,9 @@ def declarations(op: Any) -> Iterator[tuple[str, str, str]]:
     for what, lack in LACKS.items():
         declared = origin(what)
         yield what, "" if declared else f"none: {lack}", declared or ""
+    for what in ("jet", "summed"):
+        if what in op.origins:
+            yield what, "", origin(what)
     if op.transpose is not None:
         yield "transpose", op.transpose.name, ""
     if op.c is not None:

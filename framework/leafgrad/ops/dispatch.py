@@ -8,7 +8,7 @@ from typing import Any
 
 from leafgrad import backends, dtypes, modes
 from leafgrad.ops import messages
-from leafgrad.ops.node import Node, Output, SymbolBase, TensorBase, Version
+from leafgrad.ops.node import Epoch, Node, Output, SymbolBase, TensorBase, Version
 
 TENSOR: type[TensorBase] = TensorBase
 _view: Callable[..., Any]
@@ -89,7 +89,8 @@ def created(op: Any, place: tuple[str, int], params: dict[str, Any]) -> Any:
     backend = backends.by_device_type(place[0])
     with backend.device_scope(place[1]):
         try:
-            return backend.wrap(op.kernels.get(backend.name, op.forward)(backend.xp, **params))
+            forward, xp = op.table.get(backend.array_type) or op.resolve(backend.array_type)
+            return backend.wrap(forward(xp, **params))
         except MemoryError as error:
             raise messages.failed(op, (), params, error) from error
 
@@ -104,6 +105,7 @@ def make(kind: type, data: Any, node: Any = None) -> Any:
     out: Any = object.__new__(kind)
     out._data = data
     out._leaf = out._writes = out._view = None
+    out._epoch = Epoch.now
     out._history = node
     if modes.get() & modes.TRACE:
         modes.TRACER.get().made(out)
@@ -217,6 +219,15 @@ def wrap(op: Any, kind: type, result: Any) -> Any:
     except TypeError:
         pass
     raise messages.foreign(op, backend, result)
+
+
+def in_order(result: Any) -> Any:
+    """Arrays that lie in memory in the order of their dimensions; symbols as they are."""
+    if type(result) is tuple:
+        return tuple([in_order(r) for r in result])
+    if isinstance(result, SymbolBase) or result.flags.c_contiguous:
+        return result
+    return result.copy()
 
 
 def is_floating(data: Any) -> bool:

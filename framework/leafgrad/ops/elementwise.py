@@ -8,6 +8,7 @@ from typing import Any
 from leafgrad.ops.define import op
 from leafgrad.ops.exponential import log
 from leafgrad.ops.select import where, zero
+from leafgrad.ops.series import product
 
 NUMBERS = (bool, int, float)
 
@@ -49,6 +50,14 @@ def div(xp: Any, x: Any, y: Any) -> Any:
 
 
 div.vjp(x=lambda g, y: g / y, y=lambda g, out, y: -g * out / y)
+
+
+@div.jet
+def _quotient(out: Any, x: Any, y: Any) -> Any:
+    """From out y = x."""
+    known = product(mul, [*out, None], [None, *y[1:]], len(out)) if len(out) < len(x) else None
+    rest = x[len(out)] if known is None else -known if x[len(out)] is None else x[len(out)] - known
+    return None if rest is None else rest / y[0]
 
 
 @op("elementwise", "linear", c="-x", ufunc="negative")
@@ -199,6 +208,11 @@ copysign.vjp(x=lambda g, out, x: where(x == 0, 0, g * (out / x)), y=zero)
 @op("elementwise", "float")
 def nextafter(xp: Any, x: Any, y: Any) -> Any:
     """The next number after x in the direction of y. It has no gradient. (...), (...) -> (...)"""
+    return xp.nextafter(x, y)
+
+
+@nextafter.kernel("bfloat16")
+def _nextafter_bfloat16(xp: Any, x: Any, y: Any) -> Any:
     return xp.nextafter(x, y)
 
 

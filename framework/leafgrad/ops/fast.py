@@ -17,7 +17,7 @@ from leafgrad import backends, modes
 from leafgrad.modes import BATCH, GRAD, TRACE, TRACER
 from leafgrad.ops import dispatch
 from leafgrad.ops.declarations import Forward
-from leafgrad.ops.node import EMPTY, SEQ, Node, SymbolBase, TensorBase, Version
+from leafgrad.ops.node import EMPTY, SEQ, Epoch, Node, SymbolBase, TensorBase, Version
 from leafgrad.ops.op import Op
 from leafgrad.ops.signature import Signature
 
@@ -106,12 +106,12 @@ def unary(op: UnaryOp) -> Callable[[Any], Any]:
             r = forward(xp, a)
             if type(r) is not kind:
                 r = BACKENDS[kind].wrap(r)
-            if keeps_dtype and (r.dtype is not a.dtype or (converts and r.dtype.kind != "f")):
+            if keeps_dtype and (r.dtype is not a.dtype or (converts and r.dtype.kind in "biu")):
                 return apply((input,), EMPTY)
         except Exception:
             return apply((input,), EMPTY)
         out = new(dispatch.TENSOR)
-        out._data = r
+        out._data, out._epoch = r, Epoch.now
         out._history = out._leaf = out._writes = out._view = None
         edge = input._history if input._view is None else input._node
         if edge is not None and flags and differentiable:
@@ -171,12 +171,12 @@ def binary(op: BinaryOp, apply: Callable[..., Any]) -> Callable[[Any, Any], Any]
             r = forward(xp, a, b)
             if type(r) is not kind:
                 r = BACKENDS[kind].wrap(r)
-            if keeps_dtype and (r.dtype is not dtype or (converts and r.dtype.kind != "f")):
+            if keeps_dtype and (r.dtype is not dtype or (converts and r.dtype.kind in "biu")):
                 return apply((input, other), EMPTY)
         except Exception:
             return apply((input, other), EMPTY)
         out = new(dispatch.TENSOR)
-        out._data = r
+        out._data, out._epoch = r, Epoch.now
         out._history = out._leaf = out._writes = out._view = None
         if (ex is not None or ey is not None) and flags and differentiable:
             outside = other if ey is None else input if ex is None else None

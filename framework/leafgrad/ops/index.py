@@ -109,6 +109,9 @@ def index(xp: Any, x: Any, *at: Any, dims: tuple[int, ...], inside: bool = False
     return x[_chosen(x.shape, at, dims, inside)]
 
 
+index.kernel("bfloat16")(index.forward)  # elements are only moved
+
+
 @op("linear", "any_dtype", transpose_of=index)
 def index_sum(xp: Any, x: Any, *at: Any, shape: Shape, dims: tuple[int, ...], inside: bool = False) -> Any:
     """Zeros of ``shape`` with x added where ``index`` would read; the transpose of index."""
@@ -226,6 +229,9 @@ def gather(xp: Any, x: Any, at: Any, *, dim: int, inside: bool = False) -> Any:
     """out[i, j, k] = x[i, at[i, j, k], k] for dim = 1, and alike. ``at`` may be smaller than x. -> at.shape"""
     with _bounds():
         return x[_along(xp, x.shape, at, dim, inside)]
+
+
+gather.kernel("bfloat16")(gather.forward)
 
 
 @op("any_dtype", transpose_of=gather)

@@ -132,6 +132,19 @@ def _matmul_batched(call: Any) -> Any:
     return _pairwise(call, left, right)
 
 
+@matmul.summed
+def _contracted(call: Any) -> Any:
+    """One product, whose contraction goes over the samples, too."""
+    if not all(call.inside):
+        return None
+    a, b = call.shape(0), call.shape(1)
+    ndim = len(a)
+    if ndim < 2 or ndim != len(b) or a[:-2] != b[:-2] or a[-1] != b[-2]:
+        return None
+    x, y = call.args
+    return (*a[:-1], b[-1]), lambda: matmul(call.merged(x, ndim - 1), call.merged(y, ndim - 2))
+
+
 def _pairwise(call: Any, left: int, right: int) -> Any:
     """A product for each sample. Vectors are made matrices, and the dimension is taken off the result."""
     ndim = max(left, right, 2)

@@ -161,9 +161,8 @@ def freed() -> FreedGraphError:
 
 
 def modified(node: Any, data: Any, version: Any) -> RuntimeError:
-    kind = {"float32": "FloatTensor", "float64": "DoubleTensor", "float16": "HalfTensor"}.get(
-        dtypes.of(data).name, "Tensor"
-    )
+    kinds = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16"}
+    kind = f"{kinds.get(dtypes.of(data).name, '')}Tensor"
     where = getattr(node, "where", "")
     before, certain = version.count_at(node.seq)
     expected = f"{before}" if certain else f"{before} or an earlier one"

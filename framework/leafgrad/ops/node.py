@@ -39,17 +39,25 @@ class Version:
         return self.count - since, since < 16
 
 
+class Epoch:
+    """How many derivatives have begun. A tensor keeps the number, which says whether it was there before one."""
+
+    now = 0
+
+
 class TensorBase:
     """The state of a tensor; ``leafgrad.Tensor`` adds the behaviour.
 
     ``_data`` is a raw array or a Symbol; ``_node`` is None unless the tensor requires grad; ``_leaf`` keeps
     ``.grad`` and hooks of a leaf; ``_writes`` is made at the first view, in-place write or saved output; ``_view`` is
     None unless the tensor is a view. Then ``_history`` is its node as far as writes of its base have been followed.
+    ``_epoch`` is the Epoch in which its memory was made, or taken up.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_data", "_history", "_leaf", "_view", "_writes")
+    __slots__ = ("__dict__", "__weakref__", "_data", "_epoch", "_history", "_leaf", "_view", "_writes")
 
     _data: Any
+    _epoch: int
     _history: Any
     _leaf: Any
     _view: Any
@@ -172,6 +180,8 @@ class Leaf(GraphNode):
     """Where the gradient of one leaf accumulates."""
 
     __slots__ = ("dtype", "grad", "owner")
+
+    fixed = True  # whether recorded writes into its tensor are refused
 
     def __init__(self, tensor: TensorBase) -> None:
         self.edges = ()

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import backends, modes
 from leafgrad.errors import MissingGradientError
-from leafgrad.modes import ANOMALY, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER
-from leafgrad.ops import describe, dispatch, messages, promotion
+from leafgrad.modes import ANOMALY, AUTOCAST, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER
+from leafgrad.ops import describe, dispatch, messages, narrow, promotion
 from leafgrad.ops.declarations import Declarations, Forward
-from leafgrad.ops.node import FREED, SEQ, GraphNode, Node, Output, SymbolBase, TensorBase, Version
+from leafgrad.ops.node import FREED, SEQ, Epoch, GraphNode, Node, Output, SymbolBase, TensorBase, Version
 from leafgrad.ops.pull import RuleCall, compile_pull, compile_rule
 from leafgrad.ops.signature import Signature
 from leafgrad.ops.traits import dims_of, expand, normalized
@@ -39,6 +38,7 @@ class Op(Declarations):
         function: of ops on the short path (``ops/fast.py``): the plain function that calls the op.
         operator, reflected: of two arguments, makes it a Python operator; the same with its arguments exchanged.
         ordered: runs once per call, and in the order of calls.
+        keeps_layout: whether the result may lie in memory as its arguments do, rather than in the order of dimensions.
         dims: the parameter that names dimensions to be normalised, ``"dim"``; None if there is none.
     """
 
@@ -58,6 +58,7 @@ class Op(Declarations):
         self.__module__ = forward.__module__
         self.kernels: dict[str, Forward] = {}
         self.table: dict[type, tuple[Forward, Any]] = {}
+        narrow.TABLES.append(self.table)
         self.calls: dict[str, RuleCall] = {}
         self.arity = 0 if self.signature.variadic else len(self.signature.arguments)
         self.differentiable = "nondifferentiable" not in traits
@@ -67,6 +68,7 @@ class Op(Declarations):
         self.converts_integers = "float" in traits and not self.mixes_dtypes
         self.count = len(signature.parameters)
         self.dims = dims_of(traits, signature)
+        self.keeps_layout = bool(traits & {"elementwise", "view"})
         expand(self)
 
     def call(self, argument: str) -> RuleCall:
@@ -119,7 +121,7 @@ class Op(Declarations):
     def run(self, first: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run the forward on raw arrays; ``first`` is one of them."""
         kind = type(first)
-        forward, xp = self.table.get(kind) or self.resolve(first)
+        forward, xp = self.table.get(kind) or self.resolve(kind)
         try:
             result = forward(xp, *args, **params)
         except Exception as error:
@@ -128,14 +130,21 @@ class Op(Declarations):
             return result
         return dispatch.wrap(self, kind, result)
 
-    def resolve(self, array: Any) -> tuple[Forward, Any]:
+    def resolve(self, kind: type) -> tuple[Forward, Any]:
         """The forward and array namespace for one class of arrays, remembered."""
-        backend = backends.backend_of(array)
-        forward = self.kernels.get(backend.name, self.forward)
-        if backend.device_count() > 1:
+        begun, backend = narrow.begun(), backends.backend_of_type(kind)
+        forward = narrow.adapted(self, self.kernels.get(backend.name, self.forward), kind)
+        if self.signature.arguments and backend.device_count() > 1:
             forward = dispatch.on_device_of_arrays(forward, backend)
-        self.table[type(array)] = forward, backend.xp
+        self.table[kind] = forward, backend.xp
+        if narrow.begun() is not begun:  # in another thread, meanwhile
+            self.table.clear()
         return forward, backend.xp
+
+    def create(self, backend: backends.Backend, params: dict[str, Any]) -> Any:
+        """Run an op that takes no arrays: a raw array of the backend, on its current device."""
+        forward, xp = self.table.get(backend.array_type) or self.resolve(backend.array_type)
+        return backend.wrap(forward(xp, **params))
 
     def apply(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run on Tensors: check, promote, compute, record. The complete path; the fast ones shortcut it."""
@@ -156,7 +165,7 @@ class Op(Declarations):
     def trace(self, args: tuple[Any, ...], params: dict[str, Any], flags: int) -> Any:
         """The same in a trace, where something stands for each Tensor from outside."""
         tracer = TRACER.get()
-        found = None if flags & BATCH else tracer.repeat(self, args, params)
+        found = None if flags & (BATCH | AUTOCAST) else tracer.repeat(self, args, params)
         if found is None:
             args = promotion.prepare(self, args)
             args = tuple([tracer.inside(a) if isinstance(a, TensorBase) else a for a in args])
@@ -185,6 +194,8 @@ class Op(Declarations):
         self, args: tuple[Any, ...], params: dict[str, Any], raw: tuple[Any, ...], result: Any, flags: int
     ) -> Any:
         """Wrap the result in a Tensor (or several), with a node where some argument requires grad."""
+        if not self.keeps_layout:
+            result = dispatch.in_order(result)
         node = None
         if flags & GRAD and self.differentiable:
             if len(args) < self.arity:
@@ -223,6 +234,7 @@ class Op(Declarations):
         out = new(dispatch.TENSOR)
         out._data = data
         out._history = out._leaf = out._view = None
+        out._epoch = Epoch.now
         out._writes = dispatch.INFERENCE_VERSION if flags & INFERENCE else None
         if flags & TRACE:
             TRACER.get().made(out)
@@ -247,10 +259,15 @@ class Op(Declarations):
         raw = tuple([s._data if isinstance(s, TensorBase) else s for s in self.checked(node)])
         return self.run_rules(node, g, needed, raw, node.out)
 
-    @functools.cached_property
-    def rules(self) -> tuple[Callable[..., Any], ...]:
-        """The rule of each argument as ``f(g, args, out, shapes, params, index)``."""
-        return tuple([compile_rule(self.call(a)) for a in self.signature.arguments])
+    def written(self) -> tuple[Callable[..., Any], ...]:
+        """The rule of each argument as ``f(g, args, out, shapes, params, index)``, made at its first use.
+
+        Without a lock, as of a cached_property before Python 3.12, which nobody opens in a child of a fork.
+        """
+        found: tuple[Callable[..., Any], ...] | None = vars(self).get("rules")
+        return found or vars(self).setdefault(
+            "rules", tuple(map(compile_rule, map(self.call, self.signature.arguments)))
+        )
 
     def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> Pulled:
         """The same with Tensors, connected to the graph that made the saved values."""
@@ -274,9 +291,10 @@ class Op(Declarations):
         return saved
 
     def run_rules(self, node: Node, g: Any, needed: set[GraphNode] | None, args: Any, out: Any) -> Pulled:
+        rules = self.written()
         result: list[tuple[GraphNode, Any]] = []
         for i, edge in enumerate(node.edges):
             if edge is not None and (needed is None or edge in needed):
-                rule = self.rules[self.signature.slot(i)]
+                rule = rules[self.signature.slot(i)]
                 result.append((edge, rule(g, args, out, node.shapes, node.params, i)))
         return result

@@ -2,7 +2,7 @@
 
 Promotion is PyTorch's: tensors with dimensions decide over 0-d tensors, and these over Python numbers, unless
 the lower one is of a higher category (bool < integer < float). A conversion is an op of the graph, so rules
-never see mixed dtypes.
+never see mixed dtypes. Under autocast, products are taken in 16 bits, and what loses much by that in float32.
 """
 
 from __future__ import annotations
@@ -10,10 +10,14 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from leafgrad import backends, dtypes
+from leafgrad import backends, dtypes, modes
 from leafgrad.backends.place import place
 from leafgrad.ops import messages
 from leafgrad.ops.node import SymbolBase, TensorBase
+
+# As PyTorch lists them for the CPU; elsewhere dtypes stay as they are.
+LOWERED = frozenset("matmul linear convolution convolution_input attention rnn gru lstm".split())
+RAISED = frozenset("cross_entropy pick prod".split())
 
 _CATEGORY = {bool: 0, int: 1, float: 2}
 _to_dtype: Any = None
@@ -30,6 +34,8 @@ def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Check types and devices of ``args`` and bring their dtypes together, as the op's traits say."""
     args = tuple([a if isinstance(a, TensorBase) else _number(op, i, a) for i, a in enumerate(args)])
     args = _same_device(op, args)
+    if modes.get() & modes.AUTOCAST:
+        args = autocast(op, args)
     traits = op.traits
     if "bilinear" in traits and "elementwise" not in traits:
         for i, a in enumerate(args):
@@ -53,6 +59,21 @@ def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(floating) > 1:
         raise messages.dtypes_differ(op, args)
     return args
+
+
+def autocast(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments in the dtype that autocast asks for; those in float64, or not on the CPU, stay."""
+    low = dtypes.bfloat16 if modes.get() & modes.TO_BFLOAT16 else dtypes.float16
+    target = low if op.name in LOWERED else dtypes.float32 if op.name in RAISED else None
+    if target is None:
+        return args
+    eligible = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
+    return tuple([
+        _cast(a, target)
+        if isinstance(a, TensorBase) and dtypes.of(a._data) in eligible and _place(a._data)[0] == "cpu"
+        else a
+        for a in args
+    ])  # fmt: skip
 
 
 def alike(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -132,9 +153,13 @@ def _cast(a: Any, target: dtypes.dtype) -> Any:
     return _to_dtype(a, dtype=target.name, source=dtypes.of(a._data).name)
 
 
+def _place(data: Any) -> tuple[str, int]:
+    return data.place if isinstance(data, SymbolBase) else place(data)
+
+
 def _same_device(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     tensors = [a for a in args if isinstance(a, TensorBase)]
-    places = {id(a): a._data.place if isinstance(a._data, SymbolBase) else place(a._data) for a in tensors}
+    places = {id(a): _place(a._data) for a in tensors}
     if len(set(places.values())) < 2:
         return args
     big = [a for a in tensors if a._data.ndim or places[id(a)][0] != "cpu"]

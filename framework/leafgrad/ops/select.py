@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from leafgrad import dtypes
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 
@@ -125,6 +126,13 @@ def _clamped(c: Any, e: Any) -> Any:
 def nan_to_num(xp: Any, x: Any, *, nan: float, posinf: float | None, neginf: float | None) -> Any:
     """x with nan and infinities replaced; None stands for the largest (smallest) finite number."""
     return xp.nan_to_num(x, True, nan, posinf, neginf)
+
+
+@nan_to_num.kernel("bfloat16")
+def _nan_to_num_bfloat16(xp: Any, x: Any, *, nan: float, posinf: float | None, neginf: float | None) -> Any:
+    top = dtypes.finfo(dtypes.bfloat16).max
+    given = top if posinf is None else posinf, -top if neginf is None else neginf
+    return xp.nan_to_num(x.astype("float32"), True, nan, *given).astype(x.dtype)
 
 
 nan_to_num.vjp(x=lambda g, x: where(x - x == 0, g, 0))  # inf - inf and nan - nan are nan

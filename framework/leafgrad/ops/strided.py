@@ -90,6 +90,11 @@ def reinterpret(xp: Any, x: Any, *, dtype: str) -> Any:
     return x.view(dtype)
 
 
+@reinterpret.kernel("bfloat16")
+def _reinterpret_bfloat16(xp: Any, x: Any, *, dtype: str) -> Any:
+    return x.view(dtype)
+
+
 reinterpret.batched(shifted())
 
 

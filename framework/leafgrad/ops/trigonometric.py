@@ -7,6 +7,7 @@ from typing import Any
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import rsqrt
 from leafgrad.ops.select import where
+from leafgrad.ops.series import half_square
 
 
 @op("elementwise", "float", c="sin(x)", ufunc="sin")
@@ -108,6 +109,18 @@ def tanh_slope(xp: Any, x: Any, y: Any) -> Any:
 
 tanh.vjp(x=lambda g, out: tanh_slope(g, out))
 tanh_slope.vjp(x=lambda g, y: tanh_slope(g, y), y=lambda g, x, y: (g * x) * (y * -2))
+
+
+@tanh.jet
+def _tanh_series(out: Any, x: Any) -> Any:
+    """From k out_k = the sum of j x_j s_(k-j), where s is 1 - out**2."""
+    k = len(out)
+    found = None if x[k] is None else tanh_slope(x[k], out[0])
+    for j in range(1, k):
+        if x[j] is not None and (half := half_square(out, k - j)) is not None:
+            part = x[j] * half if 2 * j == k else x[j] * half * (2 * j / k)
+            found = -part if found is None else found - part
+    return found
 
 
 @op("elementwise", "float", c="asinh(x)")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.dtypes import dtype, float16, float32, float64, get_default_dtype
+from leafgrad.dtypes import bfloat16, dtype, float16, float32, float64, get_default_dtype
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.flat import Shape, offsets, pack
 from leafgrad.tensor.inplace import add_parts
@@ -21,8 +21,8 @@ State = dict[Tensor, dict[str, Any]]
 
 
 def exact(kind: dtype) -> dtype:
-    """The dtype in which parameters of dtype ``kind`` count their steps: float16 ends at 2048."""
-    return float32 if kind is float16 else kind
+    """The dtype in which parameters of dtype ``kind`` count their steps: float16 ends at 2048, bfloat16 at 256."""
+    return float32 if kind in (float16, bfloat16) else kind
 
 
 def counting() -> dtype:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from leafgrad import return_types
 from leafgrad.tensor import einsum, factorizations, linalg, matrices, norms, reductions
-from leafgrad.tensor.factorizations import EighResult, QRResult, SVDResult
-from leafgrad.tensor.linalg import SlogdetResult
 from leafgrad.tensor.matmul import matmul as matmul, outer as outer
 from leafgrad.tensor.tensor import Tensor
 
@@ -32,7 +31,7 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     return matrices.linalg_diagonal(x, offset=offset)
 
 
-def eigh(x: Tensor, /) -> EighResult:
+def eigh(x: Tensor, /) -> return_types.linalg_eigh:
     """Eigenvalues and eigenvectors of symmetric matrices."""
     return factorizations.eigh(x)
 
@@ -72,12 +71,12 @@ def pinv(x: Tensor, /, *, rtol: Any = None) -> Tensor:
     return linalg.pinv(x, rtol=rtol)
 
 
-def qr(x: Tensor, /, *, mode: str = "reduced") -> QRResult:
+def qr(x: Tensor, /, *, mode: str = "reduced") -> return_types.linalg_qr:
     """An orthogonal factor and an upper triangular one."""
     return factorizations.qr(x, mode)
 
 
-def slogdet(x: Tensor, /) -> SlogdetResult:
+def slogdet(x: Tensor, /) -> return_types.linalg_slogdet:
     """Sign of the determinant, and logarithm of its magnitude."""
     return linalg.slogdet(x)
 
@@ -87,7 +86,7 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     return linalg.solve(x1, x2) if x2.ndim != 1 else linalg.solve(x1, x2.unsqueeze(-1)).squeeze(-1)
 
 
-def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
+def svd(x: Tensor, /, *, full_matrices: bool = True) -> return_types.linalg_svd:
     """The singular value decomposition ``U, S, Vh``."""
     return factorizations.svd(x, full_matrices)
 

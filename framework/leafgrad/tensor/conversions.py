@@ -20,7 +20,7 @@ def is_tensor(obj: Any) -> bool:
 
 @method
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is float16, float32 or float64."""
+    """Whether the dtype is float16, bfloat16, float32 or float64."""
     return input.dtype.is_floating_point
 
 
@@ -40,6 +40,12 @@ def double(self: Tensor) -> Tensor:
 def half(self: Tensor) -> Tensor:
     """As float16."""
     return self.to(dtypes.float16)
+
+
+@method
+def bfloat16(self: Tensor) -> Tensor:
+    """As bfloat16."""
+    return self.to(dtypes.bfloat16)
 
 
 @method

@@ -37,7 +37,7 @@ def new(op: Any, dtype: dtypes.dtype, device: Any, requires_grad: bool, **params
     """Run an op of ``ops.create`` on a device."""
     place = devices.given(device).resolve()
     out: Tensor = dispatch.create(op, place, dtype=dtype.name, **params)
-    return out.requires_grad_() if requires_grad else out
+    return out._set_grad(True) if requires_grad else out
 
 
 def kind(dtype: Any, inferred: dtypes.dtype | None = None) -> dtypes.dtype:
@@ -160,30 +160,60 @@ def new_full(
     return beside(input, full(size, fill_value, dtype=dtype or input.dtype, device=place, requires_grad=requires_grad))
 
 
-def zeros_like(input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def alike(input: Tensor, made: Tensor, memory_format: Any) -> Tensor:
+    """``made``, a new tensor of the shape of ``input``, in a memory format; by default it lies as that does."""
+    if memory_format is not None and memory_format is not dtypes.preserve_format:
+        return made.contiguous(memory_format)
+    data = input._data
+    if isinstance(data, SymbolBase) or isinstance(made._data, SymbolBase) or data.flags.c_contiguous:
+        return made
+    if 0 not in data.strides:  # no elements share memory
+        order = sorted(range(data.ndim), key=lambda d: -abs(data.strides[d]))
+        back = sorted(range(data.ndim), key=order.__getitem__)
+        made._data = made._data.reshape([data.shape[d] for d in order]).transpose(back)
+    return made
+
+
+def zeros_like(
+    input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
     """Zeros of the shape, dtype and device of ``input``."""
     arguments.expect_tensor(input, "input", "zeros_like")
-    return new_zeros(input, input.shape, dtype=dtype, device=device, requires_grad=requires_grad)
+    made = new_zeros(input, input.shape, dtype=dtype, device=device, requires_grad=requires_grad)
+    return alike(input, made, memory_format)
 
 
-def ones_like(input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones_like(
+    input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
     """Ones of the shape, dtype and device of ``input``."""
     arguments.expect_tensor(input, "input", "ones_like")
-    return new_ones(input, input.shape, dtype=dtype, device=device, requires_grad=requires_grad)
+    made = new_ones(input, input.shape, dtype=dtype, device=device, requires_grad=requires_grad)
+    return alike(input, made, memory_format)
 
 
-def empty_like(input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty_like(
+    input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
     """Arbitrary elements, in the shape, dtype and device of ``input``."""
     arguments.expect_tensor(input, "input", "empty_like")
-    return new_empty(input, input.shape, dtype=dtype, device=device, requires_grad=requires_grad)
+    made = new_empty(input, input.shape, dtype=dtype, device=device, requires_grad=requires_grad)
+    return alike(input, made, memory_format)
 
 
 def full_like(
-    input: Tensor, fill_value: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: DType = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """``fill_value`` everywhere, in the shape, dtype and device of ``input``."""
     arguments.expect_tensor(input, "input", "full_like")
-    return new_full(input, input.shape, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
+    made = new_full(input, input.shape, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
+    return alike(input, made, memory_format)
 
 
 # ---- evenly spaced ------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ __all__ = ["as_tensor", "from_numpy", "tensor"]
 
 COPY = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-    "sourceTensor.detach().clone().requires_grad_(True), rather than leafgrad.tensor(sourceTensor)."
+    "sourceTensor.detach().clone()._set_grad(True), rather than leafgrad.tensor(sourceTensor)."
 )
 
 
@@ -38,7 +38,7 @@ def tensor(data: Any, *, dtype: DType = None, device: Any = None, requires_grad:
         out = data.detach().to(devices.given(device, data.device), kind(dtype, data.dtype), copy=True)
     else:
         out = copied(data, dtype, device)
-    return out.requires_grad_() if requires_grad else out
+    return out._set_grad(True) if requires_grad else out
 
 
 def copied(data: Any, dtype: DType, device: Any) -> Tensor:
@@ -130,7 +130,7 @@ def from_numpy(ndarray: Any) -> Tensor:
         raise TypeError(f"from_numpy: expected np.ndarray, got {type(ndarray).__name__}; use leafgrad.tensor(...)")
     if modes.get() & modes.TRACE:
         modes.TRACER.get().import_array("leafgrad.from_numpy")
-    dtypes.of(ndarray)
+    ndarray = ndarray if dtypes.of(ndarray) is not dtypes.bfloat16 else backends.by_device_type("cpu").wrap(ndarray)
     if not ndarray.dtype.isnative:
         raise ValueError("from_numpy: expected native byte order; write array.astype(array.dtype.newbyteorder('='))")
     if not ndarray.flags.writeable:
@@ -165,7 +165,7 @@ def _reduce(self: Tensor) -> tuple[Any, ...]:
 def _rebuild(cls: type[Tensor], array: Any, device: str, requires_grad: bool) -> Tensor:
     made = dispatch.alias(array) if device == "cpu" else copied(array, None, device)
     out: Tensor = dispatch.make(cls, made._data)
-    return out.requires_grad_(requires_grad)
+    return out._set_grad(requires_grad)
 
 
 attach("__reduce__", _reduce)

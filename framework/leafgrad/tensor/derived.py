@@ -6,22 +6,39 @@ import math
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import exponential, promotion
+from leafgrad.ops import divisors, exponential, promotion
 from leafgrad.ops.exponential import logaddexp
 from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number, one_dim
 from leafgrad.tensor.creation import inferred
+from leafgrad.tensor.inplace import update
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.methods import attach, method
-from leafgrad.tensor.pointwise import clamp, isinf
+from leafgrad.tensor.pointwise import clamp, isinf, isnan, where
 from leafgrad.tensor.sorting import searchsorted, sort
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
-    "can_cast", "clone", "conj", "conj_physical", "corrcoef", "cov", "cumulative_trapezoid", "detach", "diff", "imag",
-    "is_complex", "is_conj", "is_neg", "is_same_size",
-    "isin", "isneginf", "isposinf", "isreal", "ldexp", "logaddexp2", "logit", "positive", "real", "resolve_conj",
-    "resolve_neg", "result_type", "trapezoid", "trapz",
+    "angle", "can_cast", "clone", "conj", "conj_physical", "corrcoef", "cov", "cumulative_trapezoid", "detach", "diff",
+    "gcd", "imag", "is_complex", "is_conj", "is_neg", "is_same_size", "isin", "isneginf", "isposinf", "isreal",
+    "lcm", "ldexp", "logaddexp2", "logit", "positive", "real", "resolve_conj", "resolve_neg", "result_type",
+    "trapezoid", "trapz",
 ]  # fmt: skip
+
+
+@method
+def angle(input: Tensor) -> Tensor:
+    """0, and pi where ``input`` is negative; nan stays. (...) -> (...) of a floating dtype"""
+    x = cast(
+        expect_tensor(input, "input", "angle"), None if input.dtype.is_floating_point else dtypes.get_default_dtype()
+    )
+    return where(isnan(x), x, cast(x < 0, x.dtype) * math.pi)
+
+
+gcd, lcm = divisors.gcd, divisors.lcm
+attach("gcd", gcd.function)
+attach("lcm", lcm.function)
+attach("gcd_", lambda self, other: update(self, gcd, other))
+attach("lcm_", lambda self, other: update(self, lcm, other))
 
 
 def clone(input: Tensor) -> Tensor:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
-from leafgrad import dtypes
+from leafgrad import dtypes, return_types
 from leafgrad.ops import compare, cumulative, dispatch, extremes, index, reduce as ops, rounding, select
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.elementwise import lerp
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.ops.sort import argsort
+from leafgrad.return_types import Found
 from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, number, one_dim, widened
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach, method
@@ -18,23 +19,11 @@ from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
     "amax", "amin", "aminmax", "argmax", "argmin", "cummax", "cummin", "cumprod", "cumsum", "logcumsumexp", "max",
-    "median", "min", "mode", "nanmedian", "quantile", "unique",
+    "median", "min", "mode", "nanmedian", "nanquantile", "quantile", "unique",
 ]  # fmt: skip
 
 
-class Found(NamedTuple):
-    """Values along a dimension, and their indices (int64)."""
-
-    values: Tensor
-    indices: Tensor
-
-
-class MinMax(NamedTuple):
-    """The smallest and the largest."""
-
-    min: Tensor
-    max: Tensor
-
+R = TypeVar("R", bound=Found)
 
 # ---- largest and smallest -----------------------------------------------------------------------------------------
 
@@ -65,12 +54,12 @@ def amin(input: Tensor, dim: Dim = (), keepdim: bool = False) -> Tensor:
 
 
 @method
-def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> MinMax:
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> return_types.aminmax:
     """``amin`` and ``amax`` over one dimension or all, named ``min`` and ``max``."""
     over = dims(expect_tensor(input, "input", "aminmax"), dim, "aminmax")
     _nonempty(input, over, "aminmax")
     keepdim = flag(keepdim, "aminmax")
-    return MinMax(ops.amin(input, dim=over, keepdim=keepdim), ops.amax(input, dim=over, keepdim=keepdim))
+    return return_types.aminmax(ops.amin(input, dim=over, keepdim=keepdim), ops.amax(input, dim=over, keepdim=keepdim))
 
 
 @method
@@ -96,16 +85,17 @@ def _arg(op: Any, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     return result
 
 
-def _found(indices: Tensor, input: Tensor, dim: int, keepdim: bool) -> Found:
+def _found(kind: type[R], indices: Tensor, input: Tensor, dim: int, keepdim: bool) -> R:
     """The elements of ``input`` at ``indices``, whose ``dim`` has size 1, and the indices."""
     values = index.gather(input, indices, dim=dim, inside=True)
     if not keepdim and input.ndim:
         shape = input.shape[:dim] + input.shape[dim + 1 :]
         values, indices = reshape(values, shape=tuple(shape)), reshape(indices, shape=tuple(shape))
-    return Found(values, indices)
+    return kind(values, indices)
 
 
-def _extreme(name: str, whole: Any, pairwise: Any, indices: Any, input: Tensor, dim: Any, keepdim: bool) -> Any:
+def _extreme(kind: type[Found], whole: Any, pairwise: Any, indices: Any, input: Tensor, dim: Any, keepdim: bool) -> Any:
+    name = kind.__name__
     expect_tensor(input, "input", name)
     if isinstance(dim, Tensor):
         return pairwise(input, dim)
@@ -119,7 +109,7 @@ def _extreme(name: str, whole: Any, pairwise: Any, indices: Any, input: Tensor, 
         return whole(input)
     d = one_dim(input, dim, name)
     _nonempty(input, (d,) if input.ndim else (), name)
-    found = _found(indices(input, dim=d, keepdim=True), input, d, keepdim)
+    found = _found(kind, indices(input, dim=d, keepdim=True), input, d, keepdim)
     return mark(found, f"{name.capitalize()}Backward0", input)
 
 
@@ -133,14 +123,14 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
         IndexError, RuntimeError: there is nothing to choose from.
     """
     dim = other if other is not None else dim
-    return _extreme("max", extremes.largest, select.maximum, extremes.argmax, input, dim, keepdim)
+    return _extreme(return_types.max, extremes.largest, select.maximum, extremes.argmax, input, dim, keepdim)
 
 
 @method
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``."""
     dim = other if other is not None else dim
-    return _extreme("min", extremes.smallest, select.minimum, extremes.argmin, input, dim, keepdim)
+    return _extreme(return_types.min, extremes.smallest, select.minimum, extremes.argmin, input, dim, keepdim)
 
 
 @method
@@ -153,9 +143,9 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     if dim is not None:
         d = one_dim(input, dim, "median")
         _nonempty(input, (d,) if input.ndim else (), "median")
-        return mark(
-            _found(extremes.argmedian(input, dim=d), input, d, flag(keepdim, "median")), "MedianBackward1", input
-        )
+        at = extremes.argmedian(input, dim=d)
+        found = _found(return_types.median, at, input, d, flag(keepdim, "median"))
+        return mark(found, "MedianBackward1", input)
     return extremes.median(input)
 
 
@@ -167,16 +157,17 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
         return extremes.nanmedian(input)
     d = one_dim(input, dim, "nanmedian")
     _nonempty(input, (d,) if input.ndim else (), "nanmedian")
-    return _found(extremes.argmedian(input, dim=d, skips_nan=True), input, d, flag(keepdim, "nanmedian"))
+    at = extremes.argmedian(input, dim=d, skips_nan=True)
+    return _found(return_types.nanmedian, at, input, d, flag(keepdim, "nanmedian"))
 
 
 @method
 @shown_as("ModeBackward0")
-def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Found:
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mode:
     """(values, indices) of the commonest value along ``dim``: the smallest of equally common, its last index."""
     d = one_dim(expect_tensor(input, "input", "mode"), dim, "mode")
     _nonempty(input, (d,) if input.ndim else (), "mode")
-    return _found(extremes.argmode(input, dim=d), input, d, flag(keepdim, "mode"))
+    return _found(return_types.mode, extremes.argmode(input, dim=d), input, d, flag(keepdim, "mode"))
 
 
 @method
@@ -216,29 +207,45 @@ def quantile(
     Raises:
         RuntimeError: the dtype is not float32 or float64, ``q`` is out of range, or an unknown interpolation.
     """
-    expect_tensor(input, "input", "quantile")
+    return _quantile("quantile", input, q, dim, keepdim, interpolation)
+
+
+@method
+def nanquantile(
+    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """``quantile`` of what is not nan; nan where nothing is."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation)
+
+
+def _quantile(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
+    expect_tensor(input, "input", name)
     if input.dtype not in (dtypes.float32, dtypes.float64):
-        raise RuntimeError(f"quantile() input tensor must be either float or double dtype, got {input.dtype}")
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype, got {input.dtype}")
     if interpolation not in _ROUNDINGS:
-        raise RuntimeError(f"quantile() interpolation must be one of {', '.join(_ROUNDINGS)}, but got {interpolation}")
-    at, scalar = _levels(input, q)
-    d = 0 if dim is None else one_dim(input, dim, "quantile")
+        raise RuntimeError(f"{name}() interpolation must be one of {', '.join(_ROUNDINGS)}, but got {interpolation}")
+    at, scalar = _levels(name, input, q)
+    d = 0 if dim is None else one_dim(input, dim, name)
     x = reshape(input, shape=(-1,)) if dim is None or not input.ndim else permute(input, dims=_last(input.ndim, d))
-    n = x.shape[-1]
+    last, n = x.ndim - 1, x.shape[-1]
     if not n:
-        raise RuntimeError("quantile() input tensor must be non-empty")
-    order = argsort(x, dim=x.ndim - 1, descending=False)
-    ranked = index.gather(x, order, dim=x.ndim - 1, inside=True)
-    spoilt = ops.any(compare.isnan(x), dim=(x.ndim - 1,), keepdim=True)
-    rank = _ROUNDINGS[interpolation](select.where(spoilt, float(n - 1), at * (n - 1)))  # nan is sorted last
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    ranked = index.gather(x, argsort(x, dim=last, descending=False), dim=last, inside=True)  # nan comes last
+    spoilt = compare.isnan(x)
+    if name == "quantile":
+        position = select.where(ops.any(spoilt, dim=(last,), keepdim=True), float(n - 1), at * (n - 1))
+    else:
+        good = ops.sum(cast(compare.logical_not(spoilt), input.dtype), dim=(last,), keepdim=True)
+        position = at * select.maximum(good - 1, 0)
+    rank = _ROUNDINGS[interpolation](position)
     below = rounding.floor(rank)
     shape = (*x.shape[:-1], at.shape[0])
     low, high = (
-        index.gather(ranked, expand(cast(p, dtypes.int64), shape=shape), dim=x.ndim - 1, inside=True)
+        index.gather(ranked, expand(cast(p, dtypes.int64), shape=shape), dim=last, inside=True)
         for p in (below, rounding.ceil(rank))
     )
     found = low if interpolation in _PICKING else lerp(low, high, rank - below)  # (..., levels)
-    found = permute(found, dims=(x.ndim - 1, *range(x.ndim - 1)))
+    found = permute(found, dims=(last, *range(last)))
     kept = tuple(1 if dim is None or i == d else m for i, m in enumerate(input.shape)) if keepdim else found.shape[1:]
     result: Tensor = reshape(found, shape=(() if scalar else (at.shape[0],)) + tuple(kept))
     return result
@@ -261,16 +268,16 @@ def _last(ndim: int, dim: int) -> tuple[int, ...]:
     return (*(i for i in range(ndim) if i != dim), dim)
 
 
-def _levels(input: Tensor, q: Any) -> tuple[Tensor, bool]:
+def _levels(name: str, input: Tensor, q: Any) -> tuple[Tensor, bool]:
     """``q`` of ``quantile`` as a 1-d tensor, and whether it was 0-d."""
     if isinstance(q, Tensor):
         if q.dtype is not input.dtype:
-            raise RuntimeError(f"quantile() q tensor must be same dtype as the input tensor, got {q.dtype}")
+            raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor, got {q.dtype}")
         if q.ndim > 1:
-            raise RuntimeError(f"quantile() q must be a scalar or 1D tensor, got {q.ndim}D")
+            raise RuntimeError(f"{name}() q must be a scalar or 1D tensor, got {q.ndim}D")
         return reshape(q, shape=(-1,)), not q.ndim
-    if not 0 <= number(q, "q", "quantile") <= 1:
-        raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q}")
+    if not 0 <= number(q, "q", name) <= 1:
+        raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
     at: Tensor = new_full(input, shape=(1,), value=q)
     return at, True
 
@@ -304,18 +311,18 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 
 @method
 @shown_as("CummaxBackward0")
-def cummax(input: Tensor, dim: int) -> Found:
+def cummax(input: Tensor, dim: int) -> return_types.cummax:
     """(values, indices) of the largest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
     d = one_dim(expect_tensor(input, "input", "cummax"), dim, "cummax")
-    return _found(cumulative.cummax(input, dim=d), input, d, True)
+    return _found(return_types.cummax, cumulative.cummax(input, dim=d), input, d, True)
 
 
 @method
 @shown_as("CumminBackward0")
-def cummin(input: Tensor, dim: int) -> Found:
+def cummin(input: Tensor, dim: int) -> return_types.cummin:
     """(values, indices) of the smallest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
     d = one_dim(expect_tensor(input, "input", "cummin"), dim, "cummin")
-    return _found(cumulative.cummin(input, dim=d), input, d, True)
+    return _found(return_types.cummin, cumulative.cummin(input, dim=d), input, d, True)
 
 
 attach("cumsum_", lambda self, dim, *, dtype=None: update(self, cumsum, dim, dtype=dtype))

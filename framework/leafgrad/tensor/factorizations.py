@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from leafgrad import dtypes
+from leafgrad import dtypes, return_types
 from leafgrad.ops import linalg as ops
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.matmul import matmul, swap
@@ -13,22 +13,6 @@ from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
-
-
-class QRResult(NamedTuple):
-    Q: Tensor
-    R: Tensor
-
-
-class SVDResult(NamedTuple):
-    U: Tensor
-    S: Tensor
-    Vh: Tensor
-
-
-class EighResult(NamedTuple):
-    eigenvalues: Tensor
-    eigenvectors: Tensor
 
 
 # ---- checks -------------------------------------------------------------------------------------------------------
@@ -42,7 +26,7 @@ def check(A: Any, function: str, name: str = "A") -> None:
             f"{function}: The input tensor {name} must have at least 2 dimensions, got size {list(A.shape)}"
         )
     check_floating(A, function, name)
-    if A.dtype is dtypes.float16:
+    if A.dtype in (dtypes.float16, dtypes.bfloat16):
         raise RuntimeError(
             f"{function}: Low precision dtypes not supported. Got {A.dtype} for {name}; convert it with .float()"
         )
@@ -80,7 +64,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     return swap(factor) if upper else factor
 
 
-def qr(A: Tensor, mode: str = "reduced") -> QRResult:
+def qr(A: Tensor, mode: str = "reduced") -> return_types.linalg_qr:
     """Q and R with A = Q R, Q of orthonormal columns, R upper triangular.
 
     Args:
@@ -100,10 +84,10 @@ def qr(A: Tensor, mode: str = "reduced") -> QRResult:
         r = cat(r, matmul(swap(q), ops.span(A, last, m, n)), dim=last)
     else:
         q, r = ops.qr(A, mode="complete" if mode == "complete" and m > n else "reduced")
-    return QRResult(new_full(A, shape=(0,), value=0) if mode == "r" else q, r)
+    return return_types.linalg_qr(new_full(A, shape=(0,), value=0) if mode == "r" else q, r)
 
 
-def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> SVDResult:
+def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> return_types.linalg_svd:
     """U, S and Vh with A = U diag(S) Vh: singular values, descending, and orthonormal singular vectors.
 
     Args:
@@ -119,7 +103,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     if driver is not None:
         raise RuntimeError(f"linalg.svd: driver: expected None, got {driver!r}")
     full = full_matrices and A.shape[-2] != A.shape[-1]
-    return SVDResult(*ops.svd(A, full=full))
+    return return_types.linalg_svd(*ops.svd(A, full=full))
 
 
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
@@ -127,7 +111,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     return svd(A, full_matrices=False, driver=driver).S
 
 
-def eigh(A: Tensor, UPLO: str = "L") -> EighResult:
+def eigh(A: Tensor, UPLO: str = "L") -> return_types.linalg_eigh:
     """Eigenvalues, ascending, and orthonormal eigenvectors, in columns, of symmetric matrices.
 
     Args:
@@ -140,7 +124,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> EighResult:
     check_square(A, "linalg.eigh")
     if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO!r}")
-    return EighResult(*ops.eigh(A, lower=UPLO.upper() == "L"))
+    return return_types.linalg_eigh(*ops.eigh(A, lower=UPLO.upper() == "L"))
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:

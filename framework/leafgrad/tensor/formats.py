@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops.convert import clone
+from leafgrad.ops.convert import contiguous as in_order
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.shapes import layout, permuted
@@ -82,10 +82,10 @@ def laid_out(input: Tensor, memory_format: Any, function: str) -> Tensor:
     """A copy in a memory format."""
     ordered = order(input.ndim, memory_format, function)
     if ordered is None:
-        copied: Tensor = clone(input)
+        copied: Tensor = in_order(input)
         return copied
     back = tuple(sorted(range(len(ordered)), key=ordered.__getitem__))
-    return permuted(clone(permuted(input, ordered)), back)
+    return permuted(in_order(permuted(input, ordered)), back)
 
 
 attach("layout", property(lambda self: dtypes.strided, doc="How the elements lie in memory: leafgrad.strided."))

@@ -68,6 +68,7 @@ def add_parts(tensors: Sequence[Any], flat: Any) -> None:
         modes.get()
         or any(type(a) is not kind or a.dtype is not dtype or (a.base is not None and overlaps(a)) for a in arrays)
         or any(x._writes is dispatch.INFERENCE_VERSION for x in tensors)
+        or modes.DERIVATIVES.get()
     ):
         for x, part in zip(tensors, unpack(flat, shapes=tuple([tuple(a.shape) for a in arrays])), strict=True):
             update(x, add, part)
@@ -113,12 +114,13 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
         fill: whether all elements become equal, so that they may lie in one place.
     """
     x = dispatch.inside(x)
+    check_captured(x, name)
     view = x._view
     base = x if view is None else view.base
-    own = isinstance(x._node, Leaf)
+    own = is_fixed(x._node)
     if view is not None and view.origin and modes.get() & GRAD and (base._node is not None or x._node is not None):
         raise ambiguous(view.origin)
-    if modes.get() & GRAD and (own or (isinstance(base._node, Leaf) and view.seen != math.inf)):
+    if modes.get() & GRAD and (own or (is_fixed(base._node) and view.seen != math.inf)):
         which = "a leaf Variable" if own else "a view of a leaf Variable"
         raise RuntimeError(
             f"{which} that requires grad is being used in an in-place operation ({name}_). Write within "
@@ -134,6 +136,22 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
             f"({name}_ of a tensor of size {list(x._data.shape)}, expanded or unfolded). Please clone() the tensor "
             "before performing the operation."
         )
+
+
+def is_fixed(node: Any) -> bool:
+    """Whether a node is that of a leaf which no recorded operation may write."""
+    return isinstance(node, Leaf) and node.fixed
+
+
+def check_captured(x: Any, name: str) -> None:
+    """A RuntimeError if a derivative is being taken of a function that did not make ``x``, nor was given it."""
+    for derivative in modes.DERIVATIVES.get():
+        if derivative.captured(x):
+            raise RuntimeError(
+                "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place "
+                f"operation ({name}_) that would mutate a captured Tensor. This is not supported; please rewrite the "
+                "function being transformed to explicitly accept the mutated Tensor(s) as inputs."
+            )
 
 
 def overlaps(data: Any) -> bool:

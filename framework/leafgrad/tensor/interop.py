@@ -28,12 +28,15 @@ def export(
     """A DLPack capsule that shares this tensor's memory, for the ``from_dlpack`` of another library.
 
     Raises:
-        BufferError: the tensor requires grad, or its device has no DLPack. AssertionError: a stream for the CPU.
+        BufferError: the tensor requires grad, is bfloat16, or its device has no DLPack. AssertionError: a stream for
+            the CPU.
     """
     data = self._array("__dlpack__()")
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     dispatch.expose(data)
+    if self.dtype is dtypes.bfloat16:
+        raise BufferError("__dlpack__: NumPy exports no bfloat16; export tensor.view(leafgrad.int16), the same bits")
     make = getattr(data, "__dlpack__", None)
     if make is None:
         raise BufferError(f"__dlpack__: arrays on {self.device} have no DLPack; copy the tensor with .cpu()")
@@ -126,7 +129,7 @@ def frombuffer(
             f"count above 0 or -1; got {left} bytes and count {wanted}"
         )
     array = backends.by_device_type("cpu").xp.frombuffer(buffer, kind.name, max(wanted, -1), skipped)
-    return from_numpy(array).requires_grad_(requires_grad)
+    return from_numpy(array)._set_grad(requires_grad)
 
 
 def strided(buffer: Any, *, dtype: dtypes.dtype, size: Any, stride: Any, offset: int) -> Tensor:

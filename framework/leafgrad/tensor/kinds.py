@@ -13,6 +13,7 @@ from leafgrad.tensor.size import Size
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
+    "BFloat16Tensor",
     "BoolTensor",
     "ByteTensor",
     "CharTensor",
@@ -57,10 +58,12 @@ class TensorType(type):
 
 
 def _made(name: str, dtype: dtypes.dtype) -> Any:
-    doc = f"The CPU's tensors of {dtype.name}; called, one of a sequence, or of sizes with arbitrary elements."
+    kind = getattr(dtype, "known_as", None) or dtype.name
+    doc = f"The CPU's tensors of {kind}; called, one of a sequence, or of sizes with arbitrary elements."
     return TensorType(name, (), {"dtype": dtype, "__doc__": doc, "__module__": __name__})
 
 
+BFloat16Tensor = _made("BFloat16Tensor", dtypes.bfloat16)
 BoolTensor = _made("BoolTensor", dtypes.bool_)
 ByteTensor = _made("ByteTensor", dtypes.uint8)
 CharTensor = _made("CharTensor", dtypes.int8)
@@ -84,7 +87,7 @@ def _construct(cls: type[Tensor], *args: Any, device: Any = None) -> Tensor:
     if cls is Tensor:
         return made
     out: Tensor = dispatch.make(cls, made._data)
-    out._writes = made._writes
+    out._writes, out._epoch = made._writes, made._epoch
     return out
 
 
@@ -98,7 +101,7 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
         raise TypeError(f"as_subclass: cls must be a subclass of Tensor, got {cls.__name__}")
     alias = self.view(self.shape) if self.requires_grad else self.detach()
     out: Tensor = dispatch.make(cls, alias._data, alias._history)
-    out._writes, out._view = alias._writes, alias._view
+    out._writes, out._view, out._epoch = alias._writes, alias._view, alias._epoch
     return out
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from leafgrad import return_types
 from leafgrad.ops import linalg as ops
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.linalg import column
@@ -24,18 +24,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-class SlogdetResult(NamedTuple):
-    sign: Tensor
-    logabsdet: Tensor
-
-
-class LstsqResult(NamedTuple):
-    solution: Tensor
-    residuals: Tensor
-    rank: Tensor
-    singular_values: Tensor
-
-
 # ---- determinants, inverses, powers -------------------------------------------------------------------------------
 
 
@@ -46,10 +34,10 @@ def det(A: Tensor) -> Tensor:
     return result
 
 
-def slogdet(A: Tensor) -> SlogdetResult:
+def slogdet(A: Tensor) -> return_types.linalg_slogdet:
     """Sign and natural logarithm of the absolute value of the determinant. (..., n, n) -> (...), (...)"""
     check_square(A, "linalg.slogdet")
-    return SlogdetResult(*ops.slogdet(A))
+    return return_types.linalg_slogdet(*ops.slogdet(A))
 
 
 def inv(A: Tensor) -> Tensor:
@@ -86,7 +74,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     n = integer(n, "n", "linalg.matrix_power")
     check_square(A, "linalg.matrix_power")
     if n == 0:
-        return _identity(A)
+        return identity(A)
     base, result = A if n > 0 else inv(A), None
     n = abs(n)
     while True:
@@ -99,7 +87,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
         base = matmul(base, base)
 
 
-def _identity(A: Tensor) -> Tensor:
+def identity(A: Tensor) -> Tensor:
     """Identity matrices of the shape of ``A``."""
     ones = new_full(A, shape=tuple(A.shape), value=1)
     result: Tensor = tril(triu(ones, diagonal=0), diagonal=0)
@@ -176,10 +164,10 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     """
     check_square(A, "linalg.solve_triangular")
     off = (triu if upper else tril)(A, diagonal=(1 if upper else -1) if unitriangular else 0)
-    return _solve(off + _identity(A) if unitriangular else off, B, left, "linalg.solve_triangular")
+    return _solve(off + identity(A) if unitriangular else off, B, left, "linalg.solve_triangular")
 
 
-def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> return_types.linalg_lstsq:
     """X that minimises the Frobenius norm of A X - B, the smallest one if there are many.
 
     Args:
@@ -218,7 +206,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     if vector:
         solution = reshape(solution, shape=tuple(solution.shape[:-1]))
         residuals = residuals if residuals is empty else reshape(residuals, shape=tuple(residuals.shape[:-1]))
-    return LstsqResult(solution, residuals, ranks, s if driver in ("gelsd", "gelss") else empty)
+    return return_types.linalg_lstsq(solution, residuals, ranks, s if driver in ("gelsd", "gelss") else empty)
 
 
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:

@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from leafgrad import modes
 from leafgrad.ops import matmul as products, messages
 from leafgrad.ops.elementwise import mul
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.matmul import rows, swap
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import reshape
-from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.arguments import cast, expect_tensor
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.pointwise import in_place
 from leafgrad.tensor.tensor import Tensor
@@ -161,6 +162,8 @@ def _shaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
 def _plus(function: str, input: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
     """``beta * input + alpha * product``. With ``beta=0``, nan and inf of ``input`` do not count."""
     expect_tensor(input, "input", function)
+    if modes.get() & modes.AUTOCAST:
+        input = cast(input, product.dtype)
     if input.dtype is not product.dtype:
         raise RuntimeError(
             f"{function}: expected input to have the dtype of the product, {product.dtype}, got {input.dtype}; "

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from leafgrad import return_types
 from leafgrad.ops import matmul as products
 from leafgrad.ops.elementwise import mul
 from leafgrad.ops.exponential import log
@@ -12,8 +11,6 @@ from leafgrad.ops.shape import diagonal, reshape
 from leafgrad.tensor import factorizations, linalg
 from leafgrad.tensor.arguments import expect_tensor, number, one_dim, widened
 from leafgrad.tensor.creation import zeros_like
-from leafgrad.tensor.factorizations import QRResult
-from leafgrad.tensor.linalg import SlogdetResult
 from leafgrad.tensor.methods import method
 from leafgrad.tensor.norms import vector_norm
 from leafgrad.tensor.shapes import broadcast_shapes
@@ -31,9 +28,9 @@ def det(input: Tensor) -> Tensor:
 
 
 @method
-def slogdet(input: Tensor) -> SlogdetResult:
+def slogdet(input: Tensor) -> return_types.slogdet:
     """Sign and logarithm of the magnitude of the determinant; see ``linalg.slogdet``. (..., n, n) -> (...), (...)"""
-    return linalg.slogdet(input)
+    return return_types.slogdet(*linalg.slogdet(input))
 
 
 @method
@@ -56,16 +53,8 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     return linalg.pinv(input, rcond)
 
 
-class SVD(NamedTuple):
-    """Singular vectors in columns and singular values: A = U diag(S) V^T."""
-
-    U: Tensor
-    S: Tensor
-    V: Tensor
-
-
 @method
-def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVD:
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_types.svd:
     """U, S and V with ``input`` = U diag(S) V^T; succeeded by ``linalg.svd``, which gives V transposed.
 
     Args:
@@ -74,14 +63,14 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVD:
     """
     U, S, Vh = factorizations.svd(input, full_matrices=not some or not compute_uv)
     if not compute_uv:
-        return SVD(zeros_like(U.detach()), S, zeros_like(Vh.detach()))
-    return SVD(U, S, Vh.mT)
+        return return_types.svd(zeros_like(U.detach()), S, zeros_like(Vh.detach()))
+    return return_types.svd(U, S, Vh.mT)
 
 
 @method
-def qr(input: Tensor, some: bool = True) -> QRResult:
+def qr(input: Tensor, some: bool = True) -> return_types.qr:
     """Q and R with ``input`` = Q R; succeeded by ``linalg.qr``. ``some`` reduces them to min(m, n) columns and rows."""
-    return factorizations.qr(input, "reduced" if some else "complete")
+    return return_types.qr(*factorizations.qr(input, "reduced" if some else "complete"))
 
 
 @method

@@ -6,11 +6,21 @@ from typing import Any, TypeVar
 
 from leafgrad.autograd.edge import GradientEdge
 from leafgrad.dtypes import dtype
+from leafgrad.return_types import (
+    aminmax,
+    cummax,
+    cummin,
+    histogram,
+    kthvalue,
+    mode,
+    qr,
+    slogdet,
+    sort,
+    svd,
+    topk,
+    triangular_solve,
+)
 from leafgrad.tensor.arguments import Dim
-from leafgrad.tensor.extremes import Found, MinMax
-from leafgrad.tensor.factorizations import QRResult
-from leafgrad.tensor.linalg import SlogdetResult
-from leafgrad.tensor.matrices import SVD
 from leafgrad.tensor.random import Generator
 from leafgrad.tensor.storage import TypedStorage, UntypedStorage
 from leafgrad.tensor.tensor import Tensor
@@ -152,8 +162,10 @@ class Methods:
         """The largest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
     def amin(self, dim: builtins.int | Iterable[builtins.int] | None = (), keepdim: builtins.bool = False) -> Tensor:
         """The smallest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
-    def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> MinMax:
+    def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> aminmax:
         """``amin`` and ``amax`` over one dimension or all, named ``min`` and ``max``."""
+    def angle(self) -> Tensor:
+        """0, and pi where ``input`` is negative; nan stays. (...) -> (...) of a floating dtype"""
     def any(self, dim: builtins.int | Iterable[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
         """Whether some element over ``dim`` is nonzero. bool, but uint8 for uint8"""
     def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
@@ -244,6 +256,8 @@ class Methods:
         """Ones with the probabilities in ``input`` (or ``p`` everywhere), zeros otherwise, of its shape and dtype."""
     def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Write ones with probability p (a number, or a tensor that broadcasts), zeros otherwise."""
+    def bfloat16(self) -> Tensor:
+        """As bfloat16."""
     def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
         """How often 0, 1, 2, … occur in ``input``. (n,) integers -> (max(largest + 1, minlength),)"""
     def bitwise_and(self, other: Any) -> Tensor:
@@ -288,6 +302,12 @@ class Methods:
         """``ceil`` in place; returns the tensor."""
     def char(self) -> Tensor:
         """As int8."""
+    def cholesky(self, upper: builtins.bool = False) -> Tensor:
+        """Succeeded by ``linalg.cholesky``. (..., n, n) -> (..., n, n)"""
+    def cholesky_inverse(self, upper: builtins.bool = False) -> Tensor:
+        """A^-1 from the factor L of A = L L^T, or if ``upper`` of A = L^T L. (..., n, n) -> (..., n, n)"""
+    def cholesky_solve(self, L: Tensor, upper: builtins.bool = False) -> Tensor:
+        """X with A X = ``input``, from L of A = L L^T, or if ``upper`` of A = L^T L. (..., n, k) -> (..., n, k)"""
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
         """At most ``chunks`` pieces along ``dim``, of equal size but for the last; views."""
     def clamp(self, min: Any = None, max: Any = None) -> Tensor:
@@ -335,9 +355,9 @@ class Methods:
         """Covariances of variables (rows) over observations (columns). (n, m) -> (n, n); (m) -> ()"""
     def cross(self, other: Tensor, dim: builtins.int | None = None) -> Tensor:
         """Cross product of vectors along a dimension of size 3; other dimensions broadcast."""
-    def cummax(self, dim: builtins.int) -> Found:
+    def cummax(self, dim: builtins.int) -> cummax:
         """(values, indices) of the largest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
-    def cummin(self, dim: builtins.int) -> Found:
+    def cummin(self, dim: builtins.int) -> cummin:
         """(values, indices) of the smallest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
     def cumprod(self, dim: builtins.int, *, dtype: Any = None) -> Tensor:
         """Running products along ``dim``; integers and bools are multiplied in int64. (...) -> (...)"""
@@ -470,6 +490,9 @@ class Methods:
         """``frac`` in place; returns the tensor."""
     def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = False) -> Tensor:
         """out[i, j, k] = input[i, index[i, j, k], k] for ``dim=1``, and alike for others."""
+    def gcd(self, other: Any) -> Tensor:
+        """The greatest common divisor, at least 0; that of 0 and 0 is 0. Integers. (...), (...) -> (...)"""
+    def gcd_(self, other: Any) -> Any: ...
     def ge(self, other: Any) -> Tensor:
         """Whether x is y or above. (...), (...) -> (...) bool"""
     def ge_(self, other: Any) -> Tensor:
@@ -500,6 +523,15 @@ class Methods:
         """``heaviside`` in place; returns the tensor."""
     def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor:
         """How many elements lie in each of ``bins`` intervals of one width from ``min`` to ``max``. -> (bins,)"""
+    def histogram(
+        self,
+        bins: Any,
+        *,
+        range: Sequence[builtins.float] | None = None,
+        weight: Tensor | None = None,
+        density: builtins.bool = False,
+    ) -> histogram:
+        """How many elements lie in each bin, and the edges of the bins; the last edge belongs to the last bin."""
     def hsplit(self, indices_or_sections: Any) -> builtins.tuple[Tensor, ...]:
         """Split along dimension 1, or 0 of a one-dimensional tensor."""
     def hypot(self, other: Any) -> Tensor:
@@ -535,6 +567,16 @@ class Methods:
         include_self: builtins.bool = True,
     ) -> Tensor:
         """A copy of ``input`` whose slices at ``index`` along ``dim`` are combined with those of ``source``."""
+    def index_reduce_(
+        self,
+        dim: builtins.int,
+        index: Tensor,
+        source: Tensor,
+        reduce: builtins.str,
+        *,
+        include_self: builtins.bool = True,
+    ) -> Tensor:
+        """``index_reduce`` in place."""
     def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
         """The slices of ``input`` along ``dim`` at a vector of indices, as a copy."""
     def inner(self, other: Tensor) -> Tensor:
@@ -552,7 +594,7 @@ class Methods:
     @property
     def is_cpu(self) -> Any: ...
     def is_floating_point(self) -> builtins.bool:
-        """Whether the dtype is float16, float32 or float64."""
+        """Whether the dtype is float16, bfloat16, float32 or float64."""
     @property
     def is_ipu(self) -> Any: ...
     @property
@@ -617,10 +659,13 @@ class Methods:
     def itemsize(self) -> Any: ...
     def kron(self, other: Tensor) -> Tensor:
         """Kronecker product: blocks of ``other``, each times one element of ``input``. (n, m), (p, q) -> (n p, m q)"""
-    def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False) -> Found:
+    def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False) -> kthvalue:
         """The k-th smallest along ``dim``, counted from 1, and its index."""
     @property
     def layout(self) -> Any: ...
+    def lcm(self, other: Any) -> Tensor:
+        """The least common multiple, at least 0; that of 0 and anything is 0. Integers. (...), (...) -> (...)"""
+    def lcm_(self, other: Any) -> Any: ...
     def ldexp(self, other: Tensor) -> Tensor:
         """``input * 2**other``. (...), (...) -> (...), floating"""
     def ldexp_(self, other: Tensor) -> Tensor:
@@ -699,6 +744,8 @@ class Methods:
         """Whether x is below y. (...), (...) -> (...) bool"""
     def lt_(self, other: Any) -> Tensor:
         """``lt`` in place; returns the tensor."""
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+        """X with A X = ``b``, from what ``linalg.lu_factor(A)`` returns. (..., n, k) -> (..., n, k)"""
     @property
     def mH(self) -> Any: ...
     @property
@@ -743,7 +790,7 @@ class Methods:
         """The smaller of x and y; nan if either is. Where they are equal each gets half the gradient, at nan all ..."""
     def mm(self, mat2: Tensor) -> Tensor:
         """Product of two matrices. (n, k), (k, m) -> (n, m)"""
-    def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False) -> Found:
+    def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False) -> mode:
         """(values, indices) of the commonest value along ``dim``: the smallest of equally common, its last index."""
     def moveaxis(
         self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]
@@ -793,6 +840,15 @@ class Methods:
         """Mean over ``dim`` of what is not nan. RuntimeError for integers."""
     def nanmedian(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Any:
         """The lower median of what is not nan, nan if nothing is; with ``dim``, (values, indices) along it."""
+    def nanquantile(
+        self,
+        q: Any,
+        dim: builtins.int | None = None,
+        keepdim: builtins.bool = False,
+        *,
+        interpolation: builtins.str = "linear",
+    ) -> Tensor:
+        """``quantile`` of what is not nan; nan where nothing is."""
     def nansum(
         self,
         dim: builtins.int | Iterable[builtins.int] | None = None,
@@ -901,7 +957,7 @@ class Methods:
         """A copy with elements of ``source`` at places of the flattened tensor; they add up if ``accumulate``."""
     def put_(self, index: Tensor, source: Tensor, accumulate: builtins.bool = False) -> Tensor:
         """``put`` in place."""
-    def qr(self, some: builtins.bool = True) -> QRResult:
+    def qr(self, some: builtins.bool = True) -> qr:
         """Q and R with ``input`` = Q R; succeeded by ``linalg.qr``. ``some`` reduces them to min(m, n) columns ..."""
     def quantile(
         self,
@@ -937,6 +993,9 @@ class Methods:
         """x - y floor(x / y): has the sign of y, as Python's ``%``. (...), (...) -> (...)"""
     def remainder_(self, other: Any) -> Tensor:
         """``remainder`` in place; returns the tensor."""
+    def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
+        """Slices along ``dim`` scaled down where their p-norm is larger than ``maxnorm``. (...) -> (...)"""
+    def renorm_(self, p: Any, dim: Any, maxnorm: Any) -> Any: ...
     def repeat(self, *repeats: Any) -> Tensor:
         """A copy with dimension i repeated ``repeats[i]`` times; new dimensions come first."""
     def repeat_interleave(
@@ -1055,11 +1114,11 @@ class Methods:
         step: builtins.int = 1,
     ) -> Tensor:
         """A copy with the slice ``start:end:step`` of dimension ``dim`` replaced by ``src``."""
-    def slogdet(self) -> SlogdetResult:
+    def slogdet(self) -> slogdet:
         """Sign and logarithm of the magnitude of the determinant; see ``linalg.slogdet``. (..., n, n) -> (...), ..."""
     def softmax(self, dim: builtins.int, dtype: Any = None) -> Tensor:
         """exp over its sum along ``dim``. (...) -> (...). RuntimeError for integers, unless ``dtype`` is given."""
-    def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False) -> Found:
+    def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False) -> sort:
         """Values sorted along ``dim``, and the indices they had; equal elements stay in order. nan is the largest."""
     def split(self, split_size_or_sections: Any, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
         """Pieces of ``split_size`` along ``dim``, the last one perhaps shorter, or of the sizes in a list; views."""
@@ -1108,7 +1167,7 @@ class Methods:
         dtype: Any = None,
     ) -> Tensor:
         """Sum over ``dim``; integers and bools are added up in int64."""
-    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> SVD:
+    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> svd:
         """U, S and V with ``input`` = U diag(S) V^T; succeeded by ``linalg.svd``, which gives V transposed."""
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """The same as ``transpose``."""
@@ -1141,7 +1200,7 @@ class Methods:
         """The tensor on another device, as the array API standard spells ``to``."""
     def topk(
         self, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True
-    ) -> Found:
+    ) -> topk:
         """The k largest (or smallest) along ``dim``, in order, and their indices."""
     def trace(self) -> Tensor:
         """Sum of the diagonal of a matrix. (n, m) -> ()"""
@@ -1149,6 +1208,14 @@ class Methods:
         """With two dimensions exchanged."""
     def transpose_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Become ``self.transpose(dim0, dim1)``, in place."""
+    def triangular_solve(
+        self,
+        A: Tensor,
+        upper: builtins.bool = True,
+        transpose: builtins.bool = False,
+        unitriangular: builtins.bool = False,
+    ) -> triangular_solve:
+        """X with A X = ``b``, where only one triangle of A counts, and A; succeeded by ``linalg.solve_triangular``."""
     def tril(self, diagonal: builtins.int = 0) -> Tensor:
         """The lower triangle of the last two dimensions, zeros elsewhere. (..., m, n) -> (..., m, n)"""
     def tril_(self, diagonal: builtins.int = 0) -> Tensor:

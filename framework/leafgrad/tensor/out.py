@@ -9,6 +9,8 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.ops import messages
+from leafgrad.ops.node import SymbolBase
+from leafgrad.tensor.inplace import check
 from leafgrad.tensor.reshaping import resize_
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.writes import copy_
@@ -22,9 +24,9 @@ FUNCTIONS = frozenset(
     bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor bmm bucketize cat ceil
     chain_matmul clamp clamp_max clamp_min clip column_stack concat concatenate conj_physical copysign cos cosh
     cross cummax cummin cumprod cumsum deg2rad diag diff div divide dot dstack empty eq erf erfc erfinv exp exp2
-    expm1 eye fix float_power floor floor_divide fmax fmin fmod frac full gather ge ger greater greater_equal gt
-    heaviside histc hstack hypot index_add index_copy index_select inner inverse isin isneginf isposinf kron
-    kthvalue ldexp le lerp less less_equal linspace log log10 log1p log2 log_softmax logaddexp logaddexp2
+    expm1 eye fix float_power floor floor_divide fmax fmin fmod frac full gather gcd ge ger greater greater_equal gt
+    heaviside histc histogram hstack hypot index_add index_copy index_select inner inverse isin isneginf isposinf kron
+    kthvalue lcm ldexp le lerp less less_equal linspace log log10 log1p log2 log_softmax logaddexp logaddexp2
     logcumsumexp logical_and logical_not logical_or logical_xor logit logspace logsumexp lt masked_select matmul
     matrix_power max maximum mean median min minimum mm mode msort mul multinomial multiply mv nan_to_num nanmean
     nanmedian nanquantile nansum ne neg negative nextafter nonzero norm normal not_equal ones outer pow prod qr
@@ -131,6 +133,9 @@ def store(result: Tensor, target: Tensor) -> None:
         raise RuntimeError(
             f"Expected all tensors to be on the same device: out is on {target.device}, the result on {result.device}"
         )
+    check(target, "copy")
+    if isinstance(result._data, SymbolBase):
+        result._data.check_target(target._data)
     if result.shape != target.shape:
         if target.numel():
             messages.warn(

@@ -106,6 +106,15 @@ def index_reduce(
 
 
 @method
+def index_reduce_(
+    self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """``index_reduce`` in place."""
+    out: Tensor = update(self, index_reduce, dim, index, source, reduce, include_self=include_self)
+    return out
+
+
+@method
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with elements of ``source`` at places of the flattened tensor; they add up if ``accumulate``.
 

@@ -15,6 +15,7 @@ from leafgrad.ops import (
     elementwise as ew,
     exponential,
     inverse_erf,
+    narrow,
     rounding,
     select,
     special,
@@ -93,7 +94,7 @@ def add(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     if alpha == 1:
         result: Tensor = ew.add(input, other)
     else:
-        result = mark(ew.add(input, _scaled(input, other, alpha)), "AddBackward0", input, other)
+        result = mark(_with_scaled(ew.add, input, other, alpha), "AddBackward0", input, other)
     return result
 
 
@@ -103,7 +104,7 @@ def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     if alpha == 1:
         result: Tensor = ew.sub(input, other)
     else:
-        result = mark(ew.sub(input, _scaled(input, other, alpha)), "SubBackward0", input, other)
+        result = mark(_with_scaled(ew.sub, input, other, alpha), "SubBackward0", input, other)
     return result
 
 
@@ -114,10 +115,14 @@ def rsub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     return sub(other, input, alpha=alpha)
 
 
-def _scaled(input: Any, other: Any, alpha: float) -> Any:
-    if isinstance(alpha, float) and not result_type((input, other)).is_floating_point:
+def _with_scaled(op: Any, input: Any, other: Any, alpha: float) -> Any:
+    kind = result_type((input, other))
+    if isinstance(alpha, float) and not kind.is_floating_point:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-    return other * alpha
+    if kind is dtypes.bfloat16:  # rounded once
+        x, y = (cast(t, dtypes.float32) if isinstance(t, Tensor) else t for t in (input, other))
+        return cast(op(x, y * narrow.rounded(alpha)), kind)
+    return op(input, other * alpha)
 
 
 @method
@@ -182,10 +187,9 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 @shown_as("AddcmulBackward0", "input", "tensor1", "tensor2")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``. All broadcast."""
-    x, y, z = _in_one_dtype(input, tensor1, tensor2, value, "addcmul")
-    product = y * z
-    result: Tensor = x + (product if value == 1 else product * value)
-    return result
+    kind, (x, y, z) = _in_one_dtype(input, tensor1, tensor2, value, "addcmul")
+    result: Tensor = x + (y * z if value == 1 else y * z * value)
+    return cast(result, kind) if kind is dtypes.bfloat16 else result
 
 
 @method
@@ -199,14 +203,13 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
             "addcdiv: Integer division with addcdiv is no longer supported; expected floating tensors, got "
             f"{tensor1.dtype} and {tensor2.dtype}; convert one with .float()"
         )
-    x, y, z = _in_one_dtype(input, tensor1, tensor2, value, "addcdiv")
-    quotient = y / z
-    result: Tensor = x + (quotient if value == 1 else quotient * value)
-    return result
+    kind, (x, y, z) = _in_one_dtype(input, tensor1, tensor2, value, "addcdiv")
+    result: Tensor = x + (y / z if value == 1 else y / z * value)
+    return cast(result, kind) if kind is dtypes.bfloat16 else result
 
 
-def _in_one_dtype(input: Any, tensor1: Any, tensor2: Any, value: float, function: str) -> list[Tensor]:
-    """The three tensors in the dtype in which they meet, so that nothing is rounded to a lesser one on the way."""
+def _in_one_dtype(input: Any, tensor1: Any, tensor2: Any, value: float, function: str) -> tuple[Any, list[Tensor]]:
+    """The dtype in which three tensors meet, and they in it (bfloat16 in float32): nothing is rounded on the way."""
     tensors = [expect_tensor(input, "input", function)]
     tensors += [expect_tensor(t, name, function) for name, t in (("tensor1", tensor1), ("tensor2", tensor2))]
     kind = result_type(tuple(tensors))
@@ -214,7 +217,8 @@ def _in_one_dtype(input: Any, tensor1: Any, tensor2: Any, value: float, function
         raise NotImplementedError(f"{function}: expected integers or floats, got bools; convert one with .long()")
     if isinstance(value, float) and not kind.is_floating_point:
         raise RuntimeError("For integral input tensors, argument value must not be a floating point number.")
-    return [cast(t, kind) for t in tensors]
+    wide = dtypes.float32 if kind is dtypes.bfloat16 else kind
+    return kind, [cast(t, wide) for t in tensors]
 
 
 @method

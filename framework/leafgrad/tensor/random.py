@@ -240,7 +240,7 @@ def rand(
     """Numbers uniform in [0, 1), of shape ``size``."""
     target = floating(dtype, "rand")
     out = draw(ops.uniform, "rand", generator, device, target, shape=sizes(size, "rand"))
-    return out.requires_grad_(requires_grad)
+    return out._set_grad(requires_grad)
 
 
 def randn(
@@ -249,7 +249,7 @@ def randn(
     """Standard normal numbers, of shape ``size``."""
     target = floating(dtype, "randn")
     out = draw(ops.normal, "randn", generator, device, target, shape=sizes(size, "randn"))
-    return out.requires_grad_(requires_grad)
+    return out._set_grad(requires_grad)
 
 
 def randint(
@@ -271,7 +271,7 @@ def randint(
     target = kind(dtype, dtypes.int64)
     shape = sizes((size,), "randint")
     out = draw(ops.integers, "randint", generator, device, target, shape=shape, low=first, high=end)
-    return out.requires_grad_(requires_grad)
+    return out._set_grad(requires_grad)
 
 
 def randperm(
@@ -286,7 +286,7 @@ def randperm(
     if arguments.integer(n, "n", "randperm") < 0:
         raise RuntimeError(f"randperm: n must be non-negative, got {n}")
     out = draw(ops.permutation, "randperm", generator, device, kind(dtype, dtypes.int64), count=n)
-    return out.requires_grad_(requires_grad)
+    return out._set_grad(requires_grad)
 
 
 def rand_like(input: Tensor, *, dtype: DType = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -348,13 +348,13 @@ def normal(
             raise TypeError("normal(): with numbers for mean and std, argument 'size' must be given")
         target, shape = floating(dtype, "normal"), sizes((size,), "normal")
         made = draw(ops.normal, "normal", generator, device, target, shape=shape, mean=float(mean), std=float(std))
-        return made.requires_grad_() if requires_grad else made
+        return made._set_grad(True) if requires_grad else made
     if size is not None:
         raise TypeError("normal(): expected no 'size' where mean or std is a tensor; its shape decides")
     shape = (tensors[0] + tensors[-1]).shape
     drawn = draw(ops.normal, "normal", generator, tensors[0].device, tensors[0].dtype, shape=tuple(shape))
     out: Tensor = drawn * std + mean
-    return out.requires_grad_() if requires_grad else out
+    return out._set_grad(True) if requires_grad else out
 
 
 @method

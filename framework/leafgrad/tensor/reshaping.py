@@ -59,7 +59,7 @@ def rearrange(x: Tensor, function: Callable[..., Tensor], *args: Any) -> Tensor:
 def _memory(x: Any) -> Any:
     """A tensor that has the memory and the history of ``x``."""
     hidden = dispatch.alias(x._data, x._history)
-    hidden._writes = version(x)
+    hidden._writes, hidden._epoch = version(x), x._epoch
     return hidden
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from leafgrad import dtypes
+from leafgrad import dtypes, return_types
 from leafgrad.ops import dispatch, sort as ops
 from leafgrad.ops.index import argwhere as argwhere_op, gather
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.shape import part
 from leafgrad.tensor import arguments
 from leafgrad.tensor.data import tensor
-from leafgrad.tensor.extremes import Found
 from leafgrad.tensor.joining import piece
 from leafgrad.tensor.methods import method
 from leafgrad.tensor.shapes import reshaped
@@ -32,10 +31,10 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 
 @method
 @shown_as("SortBackward0")
-def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Found:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> return_types.sort:
     """Values sorted along ``dim``, and the indices they had; equal elements stay in order. nan is the largest."""
     order = argsort(input, dim, descending)
-    return Found(_taken(input, order, dim), order)
+    return return_types.sort(_taken(input, order, dim), order)
 
 
 def _taken(input: Tensor, order: Tensor, dim: int) -> Tensor:
@@ -54,7 +53,7 @@ def msort(input: Tensor) -> Tensor:
 
 @method
 @shown_as("TopkBackward0")
-def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Found:
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> return_types.topk:
     """The k largest (or smallest) along ``dim``, in order, and their indices.
 
     Raises:
@@ -66,14 +65,14 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if not 0 <= k <= n:
         raise RuntimeError(f"selected index k out of range, got k={k} for a dimension of size {n}")
     if not input._data.ndim:
-        return Found(input.clone(), order)
+        return return_types.topk(input.clone(), order)
     best = piece(order, d, 0, k).contiguous()
-    return Found(_taken(input, best, d), best)
+    return return_types.topk(_taken(input, best, d), best)
 
 
 @method
 @shown_as("KthvalueBackward0")
-def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Found:
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> return_types.kthvalue:
     """The k-th smallest along ``dim``, counted from 1, and its index.
 
     Raises:
@@ -85,12 +84,12 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Fou
     if not 1 <= k <= n:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}, got k={k} for size {n}")
     if not input._data.ndim:
-        return Found(input.clone(), order)
+        return return_types.kthvalue(input.clone(), order)
     indices = piece(order, d, k - 1, k).contiguous()
     values = _taken(input, indices, d)
     if keepdim:
-        return Found(values, indices)
-    return Found(values.squeeze(d), indices.squeeze(d))
+        return return_types.kthvalue(values, indices)
+    return return_types.kthvalue(values.squeeze(d), indices.squeeze(d))
 
 
 # ---- search -------------------------------------------------------------------------------------------------------

@@ -244,7 +244,7 @@ def empty_strided(
         raise RuntimeError(f"empty_strided: mismatch in length of strides and shape, got {steps} and {shape}")
     count = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
     out = as_strided(empty(count, dtype=dtype, device=device), shape, steps).detach()
-    return out.requires_grad_() if requires_grad else out
+    return out._set_grad(True) if requires_grad else out
 
 
 def empty_permuted(
@@ -259,7 +259,7 @@ def empty_permuted(
         )
     back = tuple(sorted(range(len(order)), key=order.__getitem__))
     out = permuted(empty([shape[d] for d in order], dtype=dtype, device=device), back).detach()
-    return out.requires_grad_() if requires_grad else out
+    return out._set_grad(True) if requires_grad else out
 
 
 @method

@@ -106,7 +106,7 @@ class Tensor(Operators, Methods, TensorBase):
     def requires_grad(self, value: bool) -> None:
         if not self.is_leaf:
             raise self._not_a_leaf()
-        self.requires_grad_(value)
+        self._set_grad(value)
 
     def _not_a_leaf(self) -> RuntimeError:
         return RuntimeError(
@@ -118,8 +118,13 @@ class Tensor(Operators, Methods, TensorBase):
         """Set ``requires_grad`` of a leaf in place, and return it.
 
         Raises:
-            RuntimeError: the tensor is not a leaf, or its dtype is not a floating one.
+            RuntimeError: the tensor is not a leaf, its dtype is not a floating one, or a transform is running.
         """
+        modes.refuse_transformed("Tensor.requires_grad_()")
+        return self._set_grad(requires_grad)
+
+    def _set_grad(self, requires_grad: bool) -> Tensor:
+        """Set ``requires_grad`` of a leaf, and return it."""
         if requires_grad is not True and requires_grad is not False:
             raise TypeError(
                 "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
@@ -222,8 +227,9 @@ class Tensor(Operators, Methods, TensorBase):
         """Keep this tensor's gradient in ``.grad`` at backward, although it is not a leaf.
 
         Raises:
-            RuntimeError: the tensor does not require grad.
+            RuntimeError: the tensor does not require grad, or a transform is running.
         """
+        modes.refuse_transformed("Tensor.retain_grad()")
         node = dispatch.inside(self)._node
         if node is None:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False; it gets no gradient")
@@ -240,7 +246,10 @@ class Tensor(Operators, Methods, TensorBase):
         Raises:
             RuntimeError: the tensor does not require grad.
         """
-        return RemovableHandle(self._for_hook(hook, "register_hook").functions, hook)
+        hooks = self._for_hook(hook, "register_hook")
+        node = dispatch.inside(self)._node
+        derivative = next((d for d in reversed(modes.DERIVATIVES.get()) if d.made(node)), None)
+        return RemovableHandle(hooks.functions, hook if derivative is None else derivative.hooked(hook))
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
         """Call ``hook(tensor)`` after each backward pass that added to the ``.grad`` of this leaf.
@@ -255,14 +264,6 @@ class Tensor(Operators, Methods, TensorBase):
         if not self.is_leaf:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         return RemovableHandle(hooks.accumulated, hook)
-
-    def _register_settled_hook(self, hook: Callable[[], None]) -> Any:
-        """Call ``hook()`` once after each backward pass that added to the ``.grad`` of leaves that have it.
-
-        Returns:
-            A handle whose ``remove()`` takes the hook away.
-        """
-        return RemovableHandle(self._for_hook(hook, "_register_settled_hook").settled, hook)
 
     def _for_hook(self, hook: Any, where: str) -> Hooks:
         node: GraphNode | None = dispatch.inside(self)._node
@@ -333,7 +334,7 @@ class Tensor(Operators, Methods, TensorBase):
         return backends.backend_of(data).to_host(data).tolist()
 
     def numpy(self, *, force: bool = False) -> Any:
-        """The elements as a NumPy array that shares memory with a CPU tensor.
+        """The elements as a NumPy array that shares memory with a CPU tensor; bfloat16 is the package ml_dtypes'.
 
         Args:
             force: detach the tensor and copy it to the CPU first, where that is needed.
@@ -349,7 +350,7 @@ class Tensor(Operators, Methods, TensorBase):
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.device.type != "cpu":
             raise TypeError(f"can't convert {self.device} tensor to numpy. Copy it to the host first with .cpu()")
-        return data
+        return data.view(backends.by_device_type("cpu").array_type) if self.dtype is dtypes.bfloat16 else data
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.numpy()
@@ -375,20 +376,21 @@ class Tensor(Operators, Methods, TensorBase):
                 "detach() it first"
             )
         tracing = modes.get() & modes.TRACE
-        out: Tensor = dispatch.make(type(self), clone(self.detach())._data if tracing else self._data.copy())
+        out: Tensor = dispatch.make(type(self), clone(self.detach())._data if tracing else self._data.copy("K"))
         out.__dict__.update(self.__dict__)
         memo[id(self)] = out
         leaf = dispatch.inside(self)._leaf
         if leaf is not None and (gradient := dispatch.grad_of(leaf)) is not None:
             out.grad = gradient.__deepcopy__(memo)
-        return out.requires_grad_(self.requires_grad)
+        return out._set_grad(self.requires_grad)
 
     # ---- copies and conversions -------------------------------------------------------------------------------
 
     def clone(self, *, memory_format: Any = None) -> Tensor:
-        """A copy in memory of its own, in a memory format if one is given; gradients flow through it."""
+        """A copy in memory of its own, laid out like this or in a memory format; gradients flow through it."""
         result: Tensor = clone(self)
-        return result if memory_format is None else result.contiguous(memory_format)
+        keep = memory_format is None or memory_format is dtypes.preserve_format
+        return result if keep else result.contiguous(memory_format)
 
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
         """Converted to a dtype, a device, both, or those of another tensor. Returns itself if nothing changes.

@@ -184,7 +184,7 @@ def ambiguous(origin: str) -> RuntimeError:
 
 def become(x: Any, base: Any, path: Path | None, detached: bool) -> Any:
     """``x`` as the view of ``base`` that a path leads to."""
-    x._writes = base._writes
+    x._writes, x._epoch = base._writes, base._epoch
     x._view = View(base, path, detached)
     return x
 
@@ -215,7 +215,7 @@ def detach(x: Any) -> Any:
         out = dispatch.alias(TRACER.get().lift(x))
         return become(out, x, None, True) if x._view is None else become(out, x._view.base, x._view.path, True)
     out = dispatch.alias(x._data)
-    out._writes = x._writes
+    out._writes, out._epoch = x._writes, x._epoch
     return out
 
 

@@ -134,8 +134,8 @@ def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: G
         low, high = 0, low
     kind = self.dtype
     if high is None:
-        bits = {dtypes.float16: 11, dtypes.float32: 24, dtypes.float64: 53, dtypes.bool_: 1, dtypes.uint8: 8}
-        high = 2 ** bits.get(kind, 8 * kind.itemsize - 1) + kind.is_floating_point
+        bits = {dtypes.float16: 11, dtypes.bfloat16: 8, dtypes.float32: 24, dtypes.float64: 53, dtypes.bool_: 1}
+        high = 2 ** bits.get(kind, 8 * kind.itemsize - kind.is_signed) + kind.is_floating_point
     return _drawn(self, "random", random_ops.integers, generator, low=low, high=high)
 
 

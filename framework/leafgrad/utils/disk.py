@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import os
 import re
@@ -16,6 +17,7 @@ from typing import Any, BinaryIO
 if sys.platform != "win32":
     from fcntl import LOCK_EX, LOCK_NB, flock
 
+LONG = 255 - 18  # bytes of a name to which 18 more cannot be added
 CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)  # pipes, devices, folders of some file systems
 
 
@@ -114,7 +116,7 @@ def _sync_folder(folder: str) -> None:
 def _temporary(folder: str, name: str, mode: int) -> tuple[str, BinaryIO]:
     """A new file beside the one to be replaced, and its path. It is locked for as long as it is being written."""
     while True:
-        path = os.path.join(folder, f".{name}.{os.urandom(8).hex()}")
+        path = os.path.join(folder, f".{_stem(name)}.{os.urandom(8).hex()}")
         raw = io.FileIO(path, "x", opener=partial(os.open, mode=mode))  # an object, which no interrupt leaves open
         with suppress(OSError):  # some network file systems have no locks: there nothing counts as a left-over
             _lock(raw.fileno(), wait=True)
@@ -123,9 +125,15 @@ def _temporary(folder: str, name: str, mode: int) -> tuple[str, BinaryIO]:
         raw.close()
 
 
+def _stem(name: str) -> str:
+    """What the new files for this one are called: as it, or by a digest where its name leaves no room for more."""
+    encoded = os.fsencode(name)
+    return name if len(encoded) <= LONG else hashlib.sha256(encoded).hexdigest()
+
+
 def _clear(folder: str, name: str) -> None:
     """Delete what processes left behind that were killed while they replaced this file: what none of them locks."""
-    left_over = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{16}}")
+    left_over = re.compile(rf"\.{re.escape(_stem(name))}\.[0-9a-f]{{16}}")
     with suppress(PermissionError):  # one may write into a folder that one may not read
         for found in filter(left_over.fullmatch, os.listdir(folder)):
             with suppress(OSError):  # locked, or somebody else's

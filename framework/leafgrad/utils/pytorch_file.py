@@ -15,8 +15,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO, NamedTuple
 
 from leafgrad import devices, dtypes
-from leafgrad.ops import messages
-from leafgrad.tensor.interop import frombuffer, strided
+from leafgrad.tensor.interop import strided
 from leafgrad.tensor.size import Size
 from leafgrad.tensor.tensor import Tensor
 
@@ -26,6 +25,7 @@ STORAGES = {
     "FloatStorage": dtypes.float32,
     "DoubleStorage": dtypes.float64,
     "HalfStorage": dtypes.float16,
+    "BFloat16Storage": dtypes.bfloat16,
     "LongStorage": dtypes.int64,
     "IntStorage": dtypes.int32,
     "ShortStorage": dtypes.int16,
@@ -33,7 +33,6 @@ STORAGES = {
     "ByteStorage": dtypes.uint8,
     "BoolStorage": dtypes.bool_,
 }
-BFLOAT16 = "BFloat16Storage"
 
 REMEDY = (
     "leafgrad reads tensors, numbers, strings and containers of them; where PyTorch is installed, save a state_dict()"
@@ -64,7 +63,7 @@ class Mark:
 def read(file: BinaryIO) -> Any:
     """What ``torch.save`` wrote, with tensors on the CPU; those that share memory there share it here.
 
-    bfloat16 becomes float32, exactly, with a warning. Parameters become tensors that require grad.
+    Parameters become tensors that require grad.
 
     Raises:
         ValueError: it is no such file, or has something else in it; the message names it.
@@ -107,7 +106,6 @@ class Machine:
         self._storages: dict[str, Storage] = {}
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
-        self._converted = 0
 
     def run(self, pickle: bytes) -> Any:
         """What the pickle builds."""
@@ -122,11 +120,6 @@ class Machine:
                 OPERATIONS[operation.name](self, argument)
             else:
                 raise ValueError(f"its pickle has the operation {operation.name}; {REMEDY}")
-        if self._converted:
-            messages.warn(
-                f"load: {self._converted} storages are bfloat16 and were converted to float32, exactly. leafgrad has "
-                "no bfloat16"
-            )
         return self._values([self._stack.pop()])[0]
 
     def _since_mark(self) -> list[Any]:
@@ -184,23 +177,16 @@ class Machine:
 
     def _storage(self) -> None:
         kind, name, key, _, count = self._stack.pop()
-        if kind != "storage" or name.name not in (*STORAGES, BFLOAT16):
+        if kind != "storage" or name.name not in STORAGES:
             raise ValueError(f"it has {name} in it, and leafgrad has no such dtype; {REMEDY}")
         if key not in self._storages:
             self._storages[key] = self._elements(name.name, bytearray(self._stored(key)), count)
         self._stack.append(self._storages[key])
 
     def _elements(self, kind: str, memory: bytearray, count: int) -> Storage:
-        itemsize = 2 if kind == BFLOAT16 else STORAGES[kind].itemsize
-        if len(memory) != itemsize * count:
+        if len(memory) != STORAGES[kind].itemsize * count:
             raise ValueError(f"it is damaged: a storage of {count} elements has {len(memory)} bytes")
-        if kind != BFLOAT16:
-            return Storage(memory, STORAGES[kind])
-        self._converted += 1
-        if not memory:
-            return Storage(memory, dtypes.float32)
-        halves = frombuffer(memory, dtype=dtypes.int16).to(dtypes.int32) * 2**16  # the upper half of float32
-        return Storage(memoryview(halves.numpy()).cast("B"), dtypes.float32)
+        return Storage(memory, STORAGES[kind])
 
 
 def tensor(storage: Storage, offset: int, size: Any, stride: Any, requires_grad: Any = False, *_: Any) -> Tensor:

@@ -10,7 +10,6 @@ from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple
 
 from leafgrad import dtypes
-from leafgrad.ops import messages
 from leafgrad.tensor.creation import empty
 from leafgrad.tensor.interop import frombuffer
 from leafgrad.tensor.tensor import Tensor
@@ -31,6 +30,7 @@ DTYPES = {
     "I32": dtypes.int32,
     "I64": dtypes.int64,
     "F16": dtypes.float16,
+    "BF16": dtypes.bfloat16,
     "F32": dtypes.float32,
     "F64": dtypes.float64,
 }
@@ -87,7 +87,7 @@ def encode(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> Encode
 
 
 def decode(file: BinaryIO, sealed_by: str) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors on the CPU, and the strings. The file is left where they end. bfloat16 becomes float32, exactly.
+    """The tensors on the CPU, and the strings. The file is left where they end.
 
     Args:
         file: need not be seekable.
@@ -114,12 +114,6 @@ def decode(file: BinaryIO, sealed_by: str) -> tuple[dict[str, Tensor], dict[str,
         raise ValueError(str(error)) from error
     except MemoryError as error:
         raise MemoryError(f"no memory for the file's {len(head) + size:,} bytes") from error
-    converted = [name for name, entry in found if entry["dtype"] == "BF16"]
-    if converted:
-        messages.warn(
-            f"load: {len(converted)} of {len(found)} tensors are bfloat16 and were converted to float32, exactly: "
-            f"{', '.join(converted[:3])}{', …' if len(converted) > 3 else ''}. leafgrad has no bfloat16"
-        )
     return {name: _tensor(name, **entry) for name, entry in found}, metadata
 
 
@@ -184,13 +178,11 @@ def _left(file: BinaryIO) -> int | None:
 
 
 def _tensor(name: str, dtype: str, shape: list[int], data: Any) -> Tensor:
-    if dtype != "BF16" and dtype not in DTYPES:
+    if dtype not in DTYPES:
         raise TypeError(
             f"load: tensor {name!r}: leafgrad has no dtype for {dtype!r}; convert it to one of {', '.join(DTYPES)} "
             "with the program that wrote it"
         )
     if not data:
-        return empty(shape, dtype=DTYPES.get(dtype, dtypes.float32))
-    if dtype == "BF16":  # the upper half of float32
-        data, dtype = (frombuffer(data, dtype=dtypes.int16).to(dtypes.int32) * 2**16).numpy(), "F32"
+        return empty(shape, dtype=DTYPES[dtype])
     return frombuffer(data, dtype=DTYPES[dtype]).reshape(shape)

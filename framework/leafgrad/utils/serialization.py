@@ -92,9 +92,8 @@ def load(f: Path | Readable, map_location: Any = None, *, weights_only: bool = T
         mmap: has no effect: files are read whole.
 
     Returns:
-        The object. What ``save`` wrote has tensors that do not require grad, and every kind of mapping as a dict; of
-        ``torch.save``, parameters are tensors that require grad. bfloat16, which leafgrad does not have, becomes
-        float32, with a warning.
+        The object. Tensors require grad if they did, parameters are tensors, and tensors that were the same elements
+        in the same memory are again. What ``save`` wrote has every kind of mapping as a dict.
 
     Raises:
         FileNotFoundError: there is no such file. RuntimeError: it is a pickle, no safetensors file, not as it was

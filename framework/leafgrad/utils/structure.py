@@ -1,7 +1,8 @@
 """Nested containers as rows of JSON, and back: nested as deep as one likes, since neither way recurses.
 
 A row is one container, ``[kind, items]``, and stands after those that it contains. Numbers, strings, booleans and None
-stand for themselves, ``{"tensor": name}`` for a tensor, and ``{"row": n}`` for a container.
+stand for themselves, ``{"tensor": name}`` for a tensor, and ``{"row": n}`` for a container. With ``"grad": true`` the
+tensor requires grad, with ``"shared": true`` it is another tensor with the same memory.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ def pack(obj: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
     rows: list[Any] = []
     tensors: dict[str, Tensor] = {}
     known: dict[int, tuple[Any, Any]] = {}  # by identity: the object, kept alive, and what stands for it
+    names: dict[Any, str] = {}  # of tensors by their memory
     within: set[int] = set()  # the containers that are open
     stack = [_Open(None, "list", iter([("", obj)]))]
     while True:
@@ -50,12 +52,18 @@ def pack(obj: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
             elif id(value) in known:
                 top.add(known[id(value)][1])
             elif isinstance(value, Tensor):
-                name = _path(stack) or "tensor"
-                while name in tensors or name == "__metadata__":  # {"a.b": ..., "a": {"b": ...}}
-                    name += "_"
-                tensors[name] = value
-                known[id(value)] = value, {"tensor": name}
-                top.add({"tensor": name})
+                place = memory(value)
+                item: dict[str, Any] = {"tensor": names[place], "shared": True} if place in names else {}
+                if not item:
+                    name = _path(stack) or "tensor"
+                    while name in tensors or name == "__metadata__":  # {"a.b": ..., "a": {"b": ...}}
+                        name += "_"
+                    names[place] = item["tensor"] = name
+                    tensors[name] = value
+                if value.requires_grad:
+                    item["grad"] = True
+                known[id(value)] = value, item
+                top.add(item)
             elif id(value) in within:
                 raise ValueError(f"save: obj{_where(stack)}: expected a tree, got a {type(value).__name__} in itself")
             else:
@@ -70,6 +78,11 @@ def pack(obj: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
             rows.append([done.kind, done.items])
             known[id(done.obj)] = done.obj, {"row": len(rows) - 1}
             stack[-1].add({"row": len(rows) - 1})
+
+
+def memory(x: Tensor) -> Any:
+    """What tensors have in common that are the same elements in the same memory; nothing else has it."""
+    return (x.device, x.data_ptr(), x.shape, x.stride(), x.dtype) if x.numel() else id(x)
 
 
 def _opened(value: Any, stack: list[_Open]) -> _Open:
@@ -105,6 +118,10 @@ def unpack(data: Any, tensors: Mapping[str, Tensor]) -> Any:
         raise ValueError("its structure has no rows and root")
     built: list[Any] = []
 
+    def one(item: dict[str, Any], stored: Tensor) -> Tensor:
+        found = stored.detach() if item.get("shared") else stored
+        return found.requires_grad_() if item.get("grad") else found
+
     def value(item: Any) -> Any:
         if isinstance(item, list):
             raise ValueError(f"row {len(built)} of its structure contains {item!r:.40}, not a value")
@@ -114,7 +131,7 @@ def unpack(data: Any, tensors: Mapping[str, Tensor]) -> Any:
         if isinstance(name, str):
             if name not in tensors:
                 raise ValueError(f"it lacks tensor {name!r}")
-            return tensors[name]
+            return one(item, tensors[name])
         if type(row) is not int or not 0 <= row < len(built):
             raise ValueError(f"row {len(built)} of its structure contains {item!r:.40}, not a tensor or an earlier row")
         return built[row]

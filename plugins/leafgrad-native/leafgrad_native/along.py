@@ -71,7 +71,7 @@ def columns(w: Writer, reduce: Reduce, x: Form, outer: Sequence[int], inner: Seq
     outs = [f"o{a}" for a in range(len(outer))]
     for a, k in enumerate(outer[:-1]):
         w.loop(f"o{a}", x.shape[k])
-    w.open(f"for (long c = 0; c < {n}; c += {COLUMNS}) {{")
+    w.loop("c", n, by=COLUMNS)
     w.add(f"const long end = c + {COLUMNS} < {n} ? c + {COLUMNS} : {n};")
     w.add(f"{t} total[{COLUMNS}] = {{0}}, s[{COLUMNS}];")
     last = outs[-1]
@@ -79,7 +79,7 @@ def columns(w: Writer, reduce: Reduce, x: Form, outer: Sequence[int], inner: Seq
     for v, k in zip(names[:-1], inner[:-1], strict=True):
         w.loop(v, x.shape[k])
     count = x.shape[inner[-1]]
-    w.open(f"for (long b = 0; b < {count}; b += {ROWS}) {{")
+    w.loop("b", count, by=ROWS)
     w.add(f"const long stop = b + {ROWS} < {count} ? b + {ROWS} : {count};")
     w.add("memset(s, 0, sizeof s);")
     w.open(f"for (long {names[-1]} = b; {names[-1]} < stop; {names[-1]}++) {{")
@@ -124,7 +124,7 @@ def scalar(
     place = w.at(x, steps, variables)
     if counts and reduce.kind == "+":  # partial sums of limited length keep the digits of long ones
         v, n = inner[-1], counts[-1]
-        w.open(f"for (long b = 0; b < {n}; b += 1024) {{")
+        w.loop("b", n, by=1024)
         w.add(f"{t} s = 0;")
         w.add(f"const long end = b + 1024 < {n} ? b + 1024 : {n};")
         w.add(f"{SIMD} reduction(+ : s)")
@@ -197,7 +197,7 @@ def lines(w: Writer, lines: Lines) -> None:
     for name, k in zip(variables, outer, strict=False):
         w.loop(name, shape[k])
     if axis is not None:
-        w.open("for (long p = 0; p < m; p++) {")
+        w.loop("p", w.chunk, stop="m")
     gone = len(out.shape) < len(shape)
     strides = [*out.strides[:dim], 0, *out.strides[dim:]] if gone else list(out.strides)
     w.add(f"#define real {C_TYPES[out.root.dtype]}")
@@ -235,7 +235,7 @@ def select(w: Writer, select: Select) -> None:
     others = [int(s or 0) for k, s in enumerate(scores.strides) if k != dim]
     batched = target.axis is not None
     if batched:
-        w.open("for (long p = 0; p < m; p++) {")
+        w.loop("p", w.chunk, stop="m")
     w.add(f"const int64_t t = {w.at(target, [int(target.strides[k] or 0) for k in rest], variables)};")
     w.add(f"const int skip = t == {ignore}LL;")
     w.add(f"if (!skip && (t < 0 || t >= {classes})) return 1;")
@@ -245,4 +245,3 @@ def select(w: Writer, select: Select) -> None:
     other = w.at(single, [int(single.strides[k] or 0) for k in rest], variables)
     w.add(f"{other} = skip ? 0 : {place};" if picks else f"if (!skip) {place} = {other};")
     w.close(len(rest) + batched)
-    w.add("return 0;")

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from leafgrad import backends
+
+HOST = backends.by_device_type("cpu")
 DATA = object.__basicsize__  # the address of its elements is the first thing in an array object
 LINE = 64
 
@@ -18,6 +21,11 @@ def aligned(size: int) -> Any:
     block = np.empty(size + LINE, np.uint8)
     start = -block.ctypes.data % LINE
     return block[start : start + size]
+
+
+def empty(shape: tuple[int, ...], dtype: Any) -> Any:
+    """An array of any dtype that tensors have, in the class that they have it in."""
+    return HOST.wrap(np.empty(shape, dtype))
 
 
 class Expected:
@@ -37,7 +45,7 @@ class Expected:
         self.shapes = list(shapes)
         self.dtypes = list(map(np.dtype, dtypes))
         self.giver = giver
-        types: list[Any] = [np.ndarray] * len(self.names)
+        types: list[Any] = [type(HOST.wrap(np.empty(0, d))) for d in dtypes]
         self.facts: tuple[tuple[Callable[[Any], Any], list[Any]], ...] = (
             (type, types),
             (attrgetter("shape"), self.shapes),
@@ -72,7 +80,7 @@ def point(table: Any, arrays: list[Any]) -> None:
         if array is None:
             continue
         if not array.flags.c_contiguous or not array.flags.aligned:
-            array = arrays[k] = np.ascontiguousarray(array).copy()
+            array = arrays[k] = array.copy("C")
         table[k] = address(array)
 
 

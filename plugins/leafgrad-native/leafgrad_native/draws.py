@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from leafgrad_native.kernels import Draw
+from leafgrad_native.kernels import LOOK, Draw
 from leafgrad_native.products import short
 from leafgrad_native.writer import Writer
 
@@ -21,12 +21,14 @@ def bound(p: float) -> int:
 def write(w: Writer, draw: Draw) -> None:
     """The elements of a whole array, or of the rows of a chunk."""
     equation, out = draw.maker, draw.target
-    size = math.prod(out.shape[1:]) if w.chunk else math.prod(out.shape)
-    rows, step = (("lo", "n"), w.chunk) if w.chunk else (("0", "1"), 1)
-    at, name = f"{w.names[out.root]} + {out.offset}", w.names[out.root]
-    first, count = (f"{r} * {size}L" for r in rows)
-    call = f"lg_bernoulli_{short(out.root.dtype)}({at}, *key, {bound(equation.params['p'])}u"
-    w.add(f"{call}, {first}, {count}, {size}L, {step}L);")
+    name, total = w.names[out.root], math.prod(out.shape)
+    size, step = (math.prod(out.shape[1:]), w.chunk) if w.chunk else (1, 1)
+    first, end = "0", "n" if w.chunk else str(total)
+    if w.inside[-1] > LOOK:
+        first, end = w.stretches(first, end, max(1, LOOK // max(1, size)))
+    call = f"lg_bernoulli_{short(out.root.dtype)}({name} + {out.offset} + {first}, *key"
+    begin = f"({'lo + ' if w.chunk else ''}{first}) * {size}L"
+    w.add(f"{call}, {bound(equation.params['p'])}u, {begin}, ({end} - {first}) * {size}L, {size}L, {step}L);")
     if w.chunk:
         w.loop("i", size)
         w.add(f"for (long p = n; p < m; p++) {name}[i * {step}L + p] = 0;")

@@ -36,20 +36,24 @@ def write(w: Writer, kernel: Kernel) -> None:
         w.names[form.root] = known[address][0]
     if isinstance(kernel, Draw):
         known[f"call->keys + {w.key(kernel.maker)}"] = "key", "uint64_t"
-    w.looks = isinstance(kernel, (Convolve, Nest)) and not w.chunk and work(kernel, 0) > LOOK
-    if w.looks:
+    operations = work(kernel, w.chunk)
+    looks = operations > LOOK
+    if looks:
         known["call"] = "call", "lg_call"
     if isinstance(kernel, Product):
-        w.open()
+        w.open(inside=operations)
         for address, (name, t) in known.items():
-            w.add(f"{t} *restrict {name} = {address};")
+            if address != name:
+                w.add(f"{t} *restrict {name} = {address};")
         multiply.product(w, kernel)
         w.close()
         return
-    around, w.lines = w.lines, []
+    ends = kernel.may_fail or looks
+    around, w.lines, w.inside = w.lines, [], [operations]
     body(w, kernel)
-    lines, w.lines = w.lines, around
-    ends = kernel.may_fail or w.looks
+    if ends:
+        w.add("return 0;")
+    lines, w.lines, w.inside = w.lines, around, [0]
     kind = "int" if ends else "void"
     pointers = ", ".join(f"{t} *restrict {name}" for name, t in known.values())
     points = ", long lo, long n, long m" if w.chunk else ""

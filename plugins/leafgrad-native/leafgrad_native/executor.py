@@ -89,6 +89,7 @@ class NativeProgram:
         self.inputs = self.expected(graph.inputs, "the caller of the program")
         self.constants = [(plan.slots[plan.whole[e.out].root], run(e, {})) for e in plan.constants]
         self.results = [(plan.slots[r], r.shape, np.dtype(r.dtype)) for r in plan.results]
+        self.stored = any(dtype.kind == "V" for _, _, dtype in self.results)
         self.phases = [self.phase(p) for p in plan.phases]
         self.due = [self.draws_before(p) for p in plan.phases]
         self.seconds = [0.0] * len(self.phases)
@@ -114,12 +115,12 @@ class NativeProgram:
             self.slots[:] = [None] * len(self.slots)
 
     def run_phases(self, inputs: Sequence[Any]) -> list[Any]:
-        slots = self.slots
+        slots, empty = self.slots, arrays.HOST.xp.empty if not self.stored else arrays.empty
         slots[: len(inputs)] = inputs
         for k, array in self.constants:
             slots[k] = array
         for k, shape, dtype in self.results:
-            slots[k] = np.empty(shape, dtype)
+            slots[k] = empty(shape, dtype)
         arrays.point(self.table, slots)
         clock = time.perf_counter
         start = clock()
@@ -185,7 +186,7 @@ class NativeProgram:
         """A form as a NumPy array."""
         flat = self.memory(form.root)
         strides = [s * flat.itemsize for s in form.strides if s is not None]
-        return np.lib.stride_tricks.as_strided(flat[form.offset :], form.shape, strides)
+        return arrays.HOST.wrap(np.lib.stride_tricks.as_strided(flat[form.offset :], form.shape, strides))
 
     def memory(self, root: Root) -> Any:
         """A root's memory, flat."""

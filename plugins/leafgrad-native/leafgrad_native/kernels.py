@@ -255,6 +255,8 @@ def work(kernel: Kernel, chunk: int) -> int:
         return kernel.work * lengths(kernel.sources[0])[0]
     if isinstance(kernel, Product):
         return math.prod(lengths(kernel.target)) * lengths(kernel.sources[0])[-1]
+    if isinstance(kernel, Slide):  # a round for each tap
+        return math.prod(lengths(kernel.target)) * math.prod(kernel.windows[1])
     seen = [f for f in (*kernel.inputs, *kernel.outputs) if not chunk or f.axis is not None]
     size = max((math.prod(lengths(f)) for f in seen), default=0)
     return size * len(kernel.equations) if isinstance(kernel, Nest) else size

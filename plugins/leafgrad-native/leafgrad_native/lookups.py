@@ -106,7 +106,6 @@ def write(w: Writer, lookup: Lookup) -> None:
     elif lookup.kind == "add":
         w.fill(lookup.target, 0.0)
     elements(w, lookup)
-    w.add("return 0;")
 
 
 def check(w: Writer, lookup: Lookup) -> None:
@@ -143,15 +142,11 @@ def elements(w: Writer, lookup: Lookup) -> None:
     for k, n in enumerate(dims):
         if k == depth:
             find(batched=False)
-        if simd and axis is None and k == len(dims) - 1:
-            w.add(SIMD)
-        w.loop(variables[k], n)
+        w.loop(variables[k], n, simd=SIMD if simd and axis is None and k == len(dims) - 1 else None)
     if depth == len(dims):
         find(batched=False)
     if axis is not None:
-        if simd:
-            w.add(SIMD)
-        w.open("for (long p = 0; p < m; p++) {")
+        w.loop("p", w.chunk, stop="m", simd=SIMD if simd else None)
         find(batched=True)
     place = w.at(table, [*step[table], *(i.step for i in indices)], [*variables, *places])
     kind = table.root.dtype

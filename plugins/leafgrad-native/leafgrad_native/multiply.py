@@ -79,7 +79,9 @@ def chunked(
             kind, w.chunk, k, cols, int(sx[-1] or 0), int(so[-1] or 0), int(sy[-2] or 0), int(sy[-1] or 0)
         )
         target = () if not step else (("i", int(so[-2] or 0)),)
-        w.add(f"{call}({base(x, sx, step)}, {base(y, sy)}, {base(out, so, target)}, m);")
+        w.add(
+            f"if ((code = {call}(call, {base(x, sx, step)}, {base(y, sy)}, {base(out, so, target)}, m))) return code;"
+        )
         w.close(len(step))
     else:  # the matrix on the left is shared, and each point has columns
         step = () if sy[-1] is None else (("j", int(sy[-1])),)
@@ -89,5 +91,7 @@ def chunked(
             kind, w.chunk, k, rows, int(sy[-2] or 0), int(so[-2] or 0), int(sx[-1] or 0), int(sx[-2] or 0)
         )
         target = () if not step else (("j", int(so[-1] or 0)),)
-        w.add(f"{call}({base(y, sy, step)}, {base(x, sx)}, {base(out, so, target)}, m);")
+        w.add(
+            f"if ((code = {call}(call, {base(y, sy, step)}, {base(x, sx)}, {base(out, so, target)}, m))) return code;"
+        )
         w.close(len(step))

@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.forms import Form
+from leafgrad_native.kernels import LOOK
 from leafgrad_native.target import registers, vector_bytes
 
+LONG = 16 * LOOK  # multiplications of a function from which on it looks for signals itself
 BLAS_FROM = 8_000_000  # multiplications; below half of it, what is here was as fast as OpenBLAS or faster
 ROWS = 6  # outputs in registers, times LG_PB vectors
 PACKED = 8192  # elements of a block of the right matrix that is brought into order, of so many columns
@@ -23,7 +25,7 @@ SIDE = 4  # a block of accumulators of a sum over points is SIDE x SIDE, half as
 
 
 class Products:
-    """The functions that a program needs, each once.
+    """The functions that a program needs, each once. They return what a look for signals did.
 
     Attributes:
         functions: name -> definition.
@@ -43,14 +45,15 @@ class Products:
             t, v = C_TYPES[kind], vector(kind)
             lines = [
                 f"// o[j, p] = sum over k of x[k, p] w[k, j] for {k} k and {j} j",
-                f"LG_FUNCTION void {name}(const {t} *restrict x, const {t} *restrict w, {t} *restrict o, long m) {{",
+                f"LG_FUNCTION int {name}(lg_call *call, const {t} *restrict x, const {t} *restrict w, "
+                f"{t} *restrict o, long m) {{",
                 f"    for (long p = 0; p < m; p += LG_PB * LG_VL({t})) {{",
             ]
             start = 0
             for size, count in blocks(j):
                 lines += self.block(kind, v, chunk, k, start, size, count, xk, oj, wk, wj)
                 start += size * count
-            self.functions[name] = [*lines, "    }", "}"]
+            self.functions[name] = [*lines, "    }", "    (void)call;", "    return 0;", "}"]
         return name
 
     def block(
@@ -61,8 +64,9 @@ class Products:
         rows = range(size)
         end = start + size * count
         t = C_TYPES[kind]
+        points = (4 if registers() > 16 else 2) * lanes(kind)
         return [
-            f"        for (long j = {start}; j < {end}; j += {size}) {{",
+            *each("j", start, end, size, k * points * size, chunk * k * end),
             f"            {v} {', '.join(f'a{r}[LG_PB]' for r in rows)};",
             "            LG_UNROLL for (int q = 0; q < LG_PB; q++) {"
             + " ".join(f"a{r}[q] = ({v}){{0}};" for r in rows) + " }",
@@ -122,7 +126,7 @@ class Products:
                 self.functions.setdefault(f"turn_{short(kind)}", turned(kind))
             text = wide_sums if wide else self.outer_text
             self.functions[name] = text(name, kind, chunk, k, j, ak, bj, sk, sj)
-        return f"{name}({x}, {y}, {s}, n);"
+        return f"if ((code = {name}(call, {x}, {y}, {s}, n))) return code;"
 
     def outer_text(
         self, name: str, kind: str, chunk: int, k: int, j: int, ak: int, bj: int, sk: int, sj: int
@@ -130,8 +134,8 @@ class Products:
         t = C_TYPES[kind]
         lines = [
             f"// s[k, j] += sum over n points of x[k, p] y[p, j] for {k} k and {j} j",
-            f"LG_FUNCTION void {name}",
-            f"({t} *restrict x, {t} *restrict y, {t} *restrict s, long n) {{",
+            f"LG_FUNCTION int {name}",
+            f"(lg_call *call, {t} *restrict x, {t} *restrict y, {t} *restrict s, long n) {{",
             *valid(t, "x", k, ak * chunk),
             *(line for line in valid(t, "y", j, bj * chunk)[1:]),
         ]
@@ -140,14 +144,14 @@ class Products:
             left = 0
             for width, columns in blocks(j, SIDE if registers() > 16 else SIDE // 2):
                 lines += [
-                    f"    for (long k = {first}; k < {first + height * rows}; k += {height})",
+                    *each("k", first, first + height * rows, height, height * j * chunk, k * j * chunk),
                     f"    for (long j = {left}; j < {left + width * columns}; j += {width}) {{",
                     *self.sums(kind, height, width, ak * chunk, bj * chunk, sk, sj),
-                    "    }",
+                    "    } }",
                 ]
                 left += width * columns
             first += height * rows
-        return [*lines, "}"]
+        return [*lines, "    (void)call;", "    return 0;", "}"]
 
     def sums(self, kind: str, height: int, width: int, ax: int, by: int, sk: int, sj: int) -> list[str]:
         """One block of ``height`` x ``width`` accumulators over all points, added to its place."""
@@ -223,7 +227,7 @@ class Products:
         name = f"product_{m}x{k}x{n}_{short(kind)}_{am}_{ak}_{bk}_{bn}_{om}_{on}".replace("-", "r")
         if name not in self.functions:
             self.functions[name] = packed(name, kind, (m, k, n), (am, ak), (bk, bn), (om, on))
-        return f"{name}({pa}, {pb}, {po});"
+        return f"if ((code = {name}(call, {pa}, {pb}, {po}))) return code;"
 
 
 def packed(
@@ -239,8 +243,8 @@ def packed(
     depth = min(k, max(1, PACKED // columns))
     lines = [
         f"// o = a @ b for {m} x {k} and {k} x {n}",
-        f"LG_FUNCTION void {name}",
-        f"(const {t} *restrict a, const {t} *restrict b, {t} *restrict o) {{",
+        f"LG_FUNCTION int {name}",
+        f"(lg_call *call, const {t} *restrict a, const {t} *restrict b, {t} *restrict o) {{",
         f"    {t} pack[{depth * columns}] __attribute__((aligned(64)));",
         f"    for (long j0 = 0; j0 < {n}; j0 += {columns})",
         f"    for (long k0 = 0; k0 < {k}; k0 += {depth}) {{",
@@ -256,7 +260,7 @@ def packed(
     for height, count in blocks(m, 4):
         rows = range(height)
         lines += [
-            f"        for (long i = {first}; i < {first + height * count}; i += {height})",
+            *each("i", first, first + height * count, height, height * columns * depth, m * k * n),
             f"        for (long j = 0; j < nj; j += {step}) {{",
             f"            {v} {', '.join(f'a{r}[{wide}] = {{{{0}}}}' for r in rows)};",
             "            for (long k = 0; k < nk; k++) {",
@@ -275,9 +279,18 @@ def packed(
                 f"            {{ {t} *row = ({t} *)a{r}; if (k0) for (long c = 0; c < left; c++) {place} += row[c]; "
                 f"else for (long c = 0; c < left; c++) {place} = row[c]; }}"
             )
-        lines.append("        }")
+        lines.append("        } }")
         first += height * count
-    return [*lines, "    }", "}"]
+    return [*lines, "    }", "    (void)call;", "    return 0;", "}"]
+
+
+def each(variable: str, first: int, end: int, by: int, inside: int, work: int) -> list[str]:
+    """The head of a loop with so many multiplications in a round, in a function of so many."""
+    start, stop, cut = str(first), str(end), []
+    if work > LONG:
+        start, stop = "lg_first", "lg_end"
+        cut = [f"        LG_STRETCHES({first}, {end}, {max(1, LOOK // inside) * by})"]
+    return [*cut, f"        for (long {variable} = {start}; {variable} < {stop}; {variable} += {by}) {{"]
 
 
 def valid(t: str, x: str, count: int, step: int) -> list[str]:
@@ -327,8 +340,8 @@ def wide_sums(name: str, kind: str, chunk: int, k: int, j: int, ak: int, bj: int
     columns = -(-j // (wide * size)) * wide * size
     lines = [
         f"// s[k, j] += sum over n points of x[k, p] y[p, j] for {k} k and {j} j",
-        f"LG_FUNCTION void {name}",
-        f"(const {t} *restrict x, const {t} *restrict y, {t} *restrict s, long n) {{",
+        f"LG_FUNCTION int {name}",
+        f"(lg_call *call, const {t} *restrict x, const {t} *restrict y, {t} *restrict s, long n) {{",
         f"    {t} turned[{chunk * columns}] __attribute__((aligned(64)));",
         *turn(kind, chunk, j, bj, columns),
     ]
@@ -336,7 +349,7 @@ def wide_sums(name: str, kind: str, chunk: int, k: int, j: int, ak: int, bj: int
     for height, count in blocks(k):
         rows = range(height)
         lines += [
-            f"    for (long k = {first}; k < {first + height * count}; k += {height})",
+            *each("k", first, first + height * count, height, height * columns * chunk, k * columns * chunk),
             f"    for (long j = 0; j < {columns}; j += {wide * size}) {{",
             f"        {v} {', '.join(f'a{r}[{wide}] = {{{{0}}}}' for r in rows)};",
             "        for (long p = 0; p < n; p++) {",
@@ -348,10 +361,10 @@ def wide_sums(name: str, kind: str, chunk: int, k: int, j: int, ak: int, bj: int
             "        }",
             f"        const long left = {j} - j < {wide * size} ? {j} - j : {wide * size};",
             *(line for r in rows for line in added(kind, f"a{r}", wide, f"s + (k + {r}) * {sk}L + j * {sj}L", sj)),
-            "    }",
+            "    } }",
         ]
         first += height * count
-    return [*lines, "}"]
+    return [*lines, "    (void)call;", "    return 0;", "}"]
 
 
 def turn(kind: str, chunk: int, j: int, bj: int, columns: int) -> list[str]:

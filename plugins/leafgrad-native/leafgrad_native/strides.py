@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from leafgrad_native import forms
@@ -40,16 +39,6 @@ def collapsed(
             dims.append(n)
             steps.append(here)
     return dims, [tuple(step[a] for step in steps) for a in range(len(arrays))]
-
-
-def stretches(dims: Sequence[int], most: int) -> tuple[int, int]:
-    """Which loop of a nest to cut, and into stretches of how many rounds, for about ``most`` elements in each."""
-    inside = math.prod(dims)
-    for k, n in enumerate(dims):
-        inside //= n
-        if inside <= most:
-            return k, max(1, most // inside)
-    raise AssertionError(dims)
 
 
 def linear(offset: int, strides: Iterable[int], variables: Iterable[str]) -> str:

@@ -36,7 +36,7 @@ def write(w: Writer, kernel: Convolve) -> None:
         w.add("const long first = 0, left = m; (void)first; (void)left;")
     else:
         unit = found.frame.unit
-        w.open(f"for (long first = 0; first < {x.shape[0]}; first += {unit}) {{")
+        w.loop("first", x.shape[0], by=unit)
         w.add(f"const long left = {x.shape[0]} - first < {unit} ? {x.shape[0]} - first : {unit};")
         w.add(f"if (!first || left < {unit}) memset({f}, 0, {size});")
     framed(w, x, f, found.frame, chunked)
@@ -48,11 +48,7 @@ def write(w: Writer, kernel: Convolve) -> None:
             sweep(w, kernel, found, lines, f, t)
             w.close()
     if not chunked:
-        if w.looks:
-            w.look()
         w.close()
-    if w.looks or kernel.may_fail:
-        w.add("return 0;")
 
 
 def tame(w: Writer, weight: Form) -> None:
@@ -74,7 +70,7 @@ def framed(w: Writer, x: Form, f: str, frame: Frame, chunked: bool) -> None:
     names = ["c", *(f"i{d}" for d in range(len(frame.extent)))]
     w.loop("c", x.shape[1])
     for name, low, extent, n in zip(names[1:], frame.low, frame.extent, x.shape[2:], strict=True):
-        w.open(f"for (long {name} = {max(low, 0)}; {name} < {max(min(low + extent, n), 0)}; {name}++) {{")
+        w.loop(name, max(min(low + extent, n), 0), first=max(low, 0))
     last = f"({names[-1]} - ({frame.low[-1]}))"
     if frame.split > 1:
         last = f"({last} % {frame.split} * {frame.extent[-1] // frame.split} + {last} / {frame.split})"
@@ -110,17 +106,17 @@ def outer(w: Writer, found: Layout, lines: Sequence[Line]) -> tuple[list[str], s
     return names, linear(0, [line.step * s for line, s in zip(sliding, strides, strict=False)], names)
 
 
-def runs(w: Writer, found: Layout, lines: Sequence[Line], kind: str, most: int) -> list[tuple[int, str]]:
-    """Loops that cover a run of outputs: how many vectors each takes at once, and its head."""
+def runs(w: Writer, found: Layout, lines: Sequence[Line], kind: str, most: int) -> list[tuple[int, int, int]]:
+    """Loops that cover a run of outputs: how many vectors each takes at once, and where it begins and ends."""
     size = lanes(kind)
     if w.chunk:
-        return [(4 if registers() > 16 else 2, f"for (long p = 0; p < m; p += LG_PB * {size}) {{")]
-    heads, at = [], 0
+        return [(4 if registers() > 16 else 2, 0, w.chunk)]
+    found_, at = [], 0
     for count, times in blocks(-(-lines[-1].size * found.frame.unit // size), most):
         end = at + count * times * size
-        heads.append((count, f"for (long p = {at}; p < {end}; p += {count * size}) {{"))
+        found_.append((count, at, end))
         at = end
-    return heads
+    return found_
 
 
 def sweep(w: Writer, kernel: Convolve, found: Layout, lines: Sequence[Line], f: str, t: str) -> None:
@@ -143,10 +139,10 @@ def sweep(w: Writer, kernel: Convolve, found: Layout, lines: Sequence[Line], f: 
     for height, count in blocks(outputs):
         rows = range(height)
         most = max(1, min(8, (24 if registers() > 16 else 12) // height))
-        for wide, head in runs(w, found, lines, kind, most):
+        for wide, start, end in runs(w, found, lines, kind, most):
             names, base = outer(w, found, lines)
-            w.open(head)
-            w.open(f"for (long o = {first}; o < {first + height * count}; o += {height}) {{")
+            w.loop("p", end, first=start, by=wide * size, stop="m" if w.chunk else None)
+            w.loop("o", first + height * count, first=first, by=height)
             started(w, kernel, height, wide, [f"g * {outputs} + o + {r}" for r in rows])
             w.loop("c", inputs)
             w.loop("k", len(offsets))
@@ -244,15 +240,15 @@ def taps(w: Writer, kernel: Convolve, found: Layout, f: str, t: str) -> None:
         o0 = 0
         for width, times in blocks(outputs, SIDE if registers() > 16 else SIDE // 2):
             cells = list(itertools.product(range(height), range(width)))
-            w.open(f"for (long e = {e0}; e < {e0 + height * count}; e += {height}) {{")
+            w.loop("e", e0 + height * count, first=e0, by=height)
             for r in range(height):
                 channel = f"(g * {inputs} + (e + {r}) / {each})"
                 w.add(f"const {t} *x{r}_ = {f} + {channel} * {found.frame.channel}L + at[(e + {r}) % {each}];")
-            w.open(f"for (long o = {o0}; o < {o0 + width * times}; o += {width}) {{")
+            w.loop("o", o0 + width * times, first=o0, by=width)
             w.add(f"{v} {', '.join(f'a{r}_{c} = {{0}}' for r, c in cells)};")
             names, base = outer(w, found, lines)
             w.add(f"const {t} *ys = {runs_} + {linear(start, steps, [f'(g * {outputs} + o)', *names])};")
-            w.open(f"for (long p = 0; p < {end}; p += {size}) {{")
+            w.loop("p", lines[-1].size * found.frame.unit if not w.chunk else w.chunk, by=size, stop=end)
             multiplied(w, kind, height, width, steps[0], base)
             w.close()
             if rest:

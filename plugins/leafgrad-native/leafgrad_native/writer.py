@@ -16,7 +16,7 @@ from leafgrad_native.expressions import C_TYPES, literal
 from leafgrad_native.forms import Form, Root
 from leafgrad_native.kernels import LOOK, Copy, Load, Nest, Store
 from leafgrad_native.products import Products
-from leafgrad_native.strides import collapsed, linear, spread, still, stretches
+from leafgrad_native.strides import collapsed, linear, spread, still
 
 SIMD = "#pragma omp simd"
 
@@ -69,39 +69,49 @@ class Writer:
         self.products = products
         self.chunk = chunk
         self.key = key
-        self.looks = False  # whether that kernel looks for signals
         self.lines: list[str] = []
-        self.depth = 1
+        self.inside = [0]  # operations in a round of each open loop; 0 where it need not look for signals
 
     # ---- text -------------------------------------------------------------------------------------------------
 
     def add(self, line: str) -> None:
-        self.lines.append("    " * self.depth + line)
+        self.lines.append("    " * len(self.inside) + line)
 
     def note(self, equation: Equation | None) -> None:
         """A comment: what follows computes this equation."""
-        note = Note("    " * self.depth + "// ")
+        note = Note("    " * len(self.inside) + "// ")
         note.equation = equation
         self.lines.append(note)
 
-    def open(self, line: str = "{") -> None:
+    def open(self, line: str = "{", inside: int | None = None) -> None:
         self.add(line)
-        self.depth += 1
+        self.inside.append(self.inside[-1] if inside is None else inside)
 
     def close(self, count: int = 1) -> None:
         for _ in range(count):
-            self.depth -= 1
+            self.inside.pop()
             self.add("}")
 
-    def loop(self, variable: str, count: int, part: bool = False) -> None:
-        """A loop over all of ``count``, or the part of it that is a stretch."""
-        first, end = ("first", "end") if part else ("0", count)
-        self.open(f"for (long {variable} = {first}; {variable} < {end}; {variable}++) {{")
+    def loop(
+        self, variable: str, end: int, first: int = 0, by: int = 1, simd: str | None = None, stop: str | None = None
+    ) -> None:
+        """A loop, which looks for signals where a round takes little time and all of them may take long.
 
-    def stretch(self, count: int, size: int) -> None:
-        """The loop over stretches of a loop."""
-        self.open(f"for (long first = 0; first < {count}; first += {size}) {{")
-        self.add(f"const long end = first + {size} < {count} ? first + {size} : {count};")
+        ``simd``: it stands under this pragma. ``stop``: its end in C, where the text does not know it.
+        """
+        inside = self.inside[-1] * by // max(by, end - first)
+        start, stop = str(first), stop or str(end)
+        if self.inside[-1] > LOOK >= inside:
+            start, stop = self.stretches(start, stop, max(1, LOOK // max(1, inside)) * by)
+            inside = 0
+        if simd is not None:
+            self.add(simd)
+        self.open(f"for (long {variable} = {start}; {variable} < {stop}; {variable} += {by}) {{", inside)
+
+    def stretches(self, first: str, end: str, size: int) -> tuple[str, str]:
+        """Cut the loop that follows into stretches, with a look for signals before each: where one begins and ends."""
+        self.add(f"LG_STRETCHES({first}, {end}, {size})")
+        return "lg_first", "lg_end"
 
     def look(self) -> None:
         """End the call if the handler of a signal raised an exception."""
@@ -144,12 +154,9 @@ class Writer:
         inner = None if axis is not None or not dims else len(dims) - 1
         if nest.may_fail:
             self.add("int far = 0;")
-        cut, size = stretches(dims, LOOK // len(nest.equations)) if self.looks else (len(dims), 0)
         for k, n in enumerate(dims):
-            if k == cut:
-                self.stretch(n, size)
             if k != inner:
-                self.loop(variables[k], n, k == cut)
+                self.loop(variables[k], n)
         local: dict[tuple[Root, str], str] = {}
         registers: dict[Any, str] = {}
         far = " reduction(| : far)" if nest.may_fail else ""
@@ -165,8 +172,7 @@ class Writer:
         for key in steady:
             load(key, nest.reads[key])
         if inner is not None:
-            self.add(SIMD + far)
-            self.loop(variables[inner], dims[inner], inner == cut)
+            self.loop(variables[inner], dims[inner], simd=SIMD + far)
         elif axis is not None:
             self.points(far)
         for key, form in nest.reads.items():
@@ -182,13 +188,9 @@ class Writer:
             self.add(f"const {C_TYPES[equation.out.dtype]} v{k} = {text};")
             if equation.out in writes:
                 self.add(f"{self.at(nest.writes[equation.out], step[equation.out], variables)} = v{k};")
-        self.close(len(dims) - cut + (axis is not None))
-        if self.looks:
-            self.look()
-            self.close()
-        self.close(cut)
-        if nest.may_fail or self.looks:
-            self.add("return far ? 2 : 0;" if nest.may_fail else "return 0;")
+        self.close(len(dims) + (axis is not None))
+        if nest.may_fail:
+            self.add("if (far) return 2;")
 
     def copy(self, copy: Copy) -> None:
         out = copy.target
@@ -214,9 +216,7 @@ class Writer:
         variables = [f"i{k}" for k in range(len(dims))]
         inner = None if axis is not None or not dims else len(dims) - 1
         for k, n in enumerate(dims):
-            if k == inner:
-                self.add(SIMD + clause)
-            self.loop(variables[k], n)
+            self.loop(variables[k], n, simd=SIMD + clause if k == inner else None)
         if axis is not None:
             self.points(clause)
         self.add(statement(*(self.at(f, s, variables) for f, s in zip(arrays, strides, strict=True))))

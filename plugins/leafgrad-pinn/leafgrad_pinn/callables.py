@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import math
+import numbers
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -28,8 +30,11 @@ class Named:
         self.function, self.what = function, what
         self.parameters: tuple[str, ...] = ()
         if not callable(function):
-            if not isinstance(function, (int, float)):
+            if not isinstance(function, numbers.Complex):
                 raise TypeError(f"{what}: expected a number or a function, got {type(function).__name__}")
+            if not math.isfinite(abs(function)):
+                raise ValueError(f"{what}: expected a finite number, got {function}")
+            self.function = float(function) if isinstance(function, numbers.Real) else function
             return
         parameters = inspect.signature(function).parameters.values()
         self.parameters = tuple(p.name for p in parameters if p.default is p.empty)
@@ -44,9 +49,17 @@ class Named:
 
     def __call__(self, values: Mapping[str, Any]) -> Any:
         """Its result, with the values of its parameters."""
-        if callable(self.function):
+        if not callable(self.function):
+            return self.function
+        try:
             return self.function(*[values[name] for name in self.parameters])
-        return self.function
+        except (TypeError, RuntimeError) as error:
+            if "ufunc" in str(error) or "converted to Scalar" in str(error):
+                raise TypeError(
+                    f"{self.what}: expected functions of tensors, as lg.sin(x) with `import leafgrad as lg`, "
+                    f"got one of NumPy or math: {error}"
+                ) from error
+            raise
 
     def numbers(self, values: Mapping[str, Any], like: Tensor) -> Tensor:
         """Its result as a tensor of the shape (n,) of ``like``.
@@ -61,3 +74,20 @@ class Named:
             got = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
             raise ValueError(f"{self.what}: expected one number for each point, shape {tuple(like.shape)}, got {got}")
         return result.expand(like.shape)
+
+
+def check_number(what: str, value: Any, least: float | None = None, whole: bool = False) -> None:
+    """TypeError unless it is a real, or whole, number; ValueError unless it is finite and at least ``least``."""
+    if not isinstance(value, numbers.Integral if whole else numbers.Real) or isinstance(value, bool):
+        raise TypeError(f"{what}: expected {'a whole' if whole else 'a'} number, got {value!r}")
+    if not math.isfinite(value) or (least is not None and value < least):
+        raise ValueError(f"{what}: expected {'a finite number' if least is None else f'at least {least}'}, got {value}")
+
+
+def names_of(what: str, names: str) -> list[str]:
+    """Names in one string; TypeError for others, ValueError if there are none."""
+    if not isinstance(names, str):
+        raise TypeError(f"{what}: expected names in one string, as 'x_min x_max', got {names!r}")
+    if not names.split():
+        raise ValueError(f"{what}: expected at least one name, got {names!r}")
+    return names.split()

@@ -1,31 +1,17 @@
-"""``leafgrad pinn``: runs the problems in a folder of scripts, each of which defines ``solve(run)``."""
+"""``leafgrad pinn``: lists and runs the problems in a folder of scripts, and writes a table of their errors."""
 
 from __future__ import annotations
 
 import argparse
-import runpy
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import leafgrad
-from leafgrad_pinn.solution import Solution
+from leafgrad_pinn.scripts import Options, Script, find
+from leafgrad_pinn.table import Table
 
 FOLDER = Path("examples/pinn")
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a script is asked for.
-
-    Attributes:
-        quick: less training, at most a minute.
-        options: to be handed to ``Problem.solve`` as they are: seeds, dtype, out, resume.
-    """
-
-    quick: bool
-    options: dict[str, Any]
+TABLE = Path("docs/benchmarks/pinn.md")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -36,14 +22,23 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("list", help="the problems, with what each is")
     run = commands.add_parser("run", help="solve one; its errors are printed, its files are in --out")
     run.add_argument("name", metavar="NAME", help="a problem")
-    run.add_argument("--quick", action="store_true", help="less training, at most a minute")
-    run.add_argument("--seeds", type=int, default=1, help="how many seeds (default: 1)")
-    run.add_argument("--dtype", choices=["float32", "float64"], default="float64")
+    options(run)
     run.add_argument(
         "--out", type=Path, help="folder for checkpoints, history, solution and picture (default: runs/NAME)"
     )
     run.add_argument("--resume", action="store_true", help="go on from the checkpoints in --out")
+    table = commands.add_parser("table", help="solve some, or all, and write their errors and times into a table")
+    table.add_argument("names", metavar="NAME", nargs="*", help="problems (default: all); others keep their rows")
+    options(table)
+    table.add_argument("--out", type=Path, default=TABLE, help=f"the table, beside which is a .json (default: {TABLE})")
     return made
+
+
+def options(command: argparse.ArgumentParser) -> None:
+    """Those of all commands that solve."""
+    command.add_argument("--quick", action="store_true", help="less training, at most a minute")
+    command.add_argument("--seeds", type=int, default=1, help="how many seeds (default: 1)")
+    command.add_argument("--dtype", choices=["float32", "float64"], default="float64")
 
 
 def main(argv: list[str]) -> int:
@@ -52,40 +47,38 @@ def main(argv: list[str]) -> int:
         args = parser().parse_args(argv)
     except SystemExit as exit:  # argparse has said why
         return int(exit.code or 0)
-    scripts = {path.stem: path for path in sorted(args.folder.glob("*.py"))}
+    scripts = find(args.folder)
     if not scripts:
         print(f"leafgrad pinn: no scripts in {args.folder}; name their folder with --folder", file=sys.stderr)
         return 2
     if args.command == "list":
         width = max(map(len, scripts))
-        for name, path in scripts.items():
-            print(f"{name:{width}}  {first_line(path)}")
+        for name, script in scripts.items():
+            print(f"{name:{width}}  {script.title}")
         return 0
-    if args.name not in scripts:
-        print(f"leafgrad pinn run: expected one of {', '.join(scripts)}, got {args.name!r}", file=sys.stderr)
+    names = [args.name] if args.command == "run" else args.names or list(scripts)
+    if unknown := [name for name in names if name not in scripts]:
+        print(
+            f"leafgrad pinn {args.command}: expected one of {', '.join(scripts)}, got {unknown[0]!r}", file=sys.stderr
+        )
         return 2
-    return run(scripts[args.name], args)
-
-
-def run(path: Path, args: argparse.Namespace) -> int:
-    """Solve the problem of a script; print errors, write the picture."""
-    out = args.out or Path("runs") / path.stem
-    options = {"seeds": args.seeds, "dtype": getattr(leafgrad, args.dtype), "out": out, "resume": args.resume}
-    script = runpy.run_path(str(path))
-    solution: Solution = script["solve"](Options(args.quick, options))
-    picture = out / f"{path.stem}.png"
-    solution.plot(picture, slices=script.get("SLICES"))
-    if solution.reference is not None:
-        print(solution.errors)
-    for name, value in solution.unknowns.items():
-        print(f"{name} = {value:.6g}")
-    for one in solution.runs:
-        print(f"seed {one.seed}: {'; '.join(one.reasons)}")
-    print(f"picture {picture}")
+    if args.command == "run":
+        return run(scripts[args.name], args)
+    table = Table(args.out, scripts)
+    for name in names:
+        print(table.measure(name, args.quick, args.seeds, args.dtype))
     return 0
 
 
-def first_line(path: Path) -> str:
-    """Of a script's docstring, without running it."""
-    text = path.read_text(encoding="utf-8").lstrip()
-    return text.removeprefix('"""').partition("\n")[0].strip().removesuffix('"""')
+def run(script: Script, args: argparse.Namespace) -> int:
+    """Solve a problem; print errors, write the picture."""
+    out = args.out or Path("runs") / script.name
+    options = {"seeds": args.seeds, "dtype": getattr(leafgrad, args.dtype), "out": out, "resume": args.resume}
+    solution = script.solve(Options(args.quick, options))
+    print("\n".join(script.report(solution)))
+    if len(solution.domain.names) <= 2:
+        picture = out / f"{script.name}.png"
+        slices = script.given.get("SLICES")
+        solution.plot(picture, slices=slices)
+        print(f"picture {picture}")
+    return 0

@@ -14,6 +14,9 @@ from leafgrad import Tensor, plugins
 from leafgrad_pinn import layers, networks, shapes
 from leafgrad_pinn.domains import Domain, Time
 from leafgrad_pinn.fields import Field, Hard
+from leafgrad_pinn.implicit import SignedDistance
+from leafgrad_pinn.polygons import Polygon
+from leafgrad_pinn.sets import Combined
 
 RECIPES = {
     recipe.__name__: recipe
@@ -84,17 +87,19 @@ def decode(saved: Any) -> Any:
 
 
 def encode_shape(shape: shapes.Shape) -> dict[str, Any]:
-    """A shape by what it was made of; a function of NumPy arrays stays where it is, and its box goes instead."""
+    """A shape by what it was made of."""
     if isinstance(shape, shapes.Box):
         return {"shape": "box", "periodic": " ".join(shape.periodic), "sides": encode(shape.sides)}
     if isinstance(shape, shapes.Ball):
         return {"shape": "ball", "radius": shape.radius, "edge": shape.edge, "center": encode(shape.origin)}
-    if isinstance(shape, shapes.Polygon):
+    if isinstance(shape, Polygon):
         names = " ".join(shape.names)
         return {"shape": "polygon", "vertices": encode(shape.vertices), "names": names, "edges": encode(shape.sides)}
-    if isinstance(shape, shapes.Combined):
+    if isinstance(shape, Combined):
         return {"shape": "combined", "how": shape.how, "first": encode(shape.first), "second": encode(shape.second)}
-    raise ValueError(f"save: a domain with a function, {type(shape).__name__}, cannot be saved")
+    if isinstance(shape, SignedDistance):
+        return {"shape": "signed distance", "function": encode(shape.function), "sides": encode(shape.box.sides)}
+    raise ValueError(f"save: expected a shape of leafgrad_pinn, got {type(shape).__name__}")
 
 
 def decode_shape(saved: dict[str, Any]) -> shapes.Shape:
@@ -104,8 +109,10 @@ def decode_shape(saved: dict[str, Any]) -> shapes.Shape:
     if saved["shape"] == "ball":
         return shapes.Ball(saved["radius"], saved["edge"], **decode(saved["center"]))
     if saved["shape"] == "polygon":
-        return shapes.Polygon(decode(saved["vertices"]), saved["names"], list(decode(saved["edges"])))
-    return shapes.Combined(saved["how"], decode(saved["first"]), decode(saved["second"]))
+        return Polygon(decode(saved["vertices"]), saved["names"], list(decode(saved["edges"])))
+    if saved["shape"] == "signed distance":
+        return SignedDistance(decode(saved["function"]), **decode(saved["sides"]))
+    return Combined(saved["how"], decode(saved["first"]), decode(saved["second"]))
 
 
 class Program:
@@ -128,12 +135,12 @@ class Program:
         parameters = [p.name for p in signature if p.default is p.empty]
         record: Callable[..., Any] = vars(leafgrad)["trace"]  # a submodule has its name, which confuses type checkers
         traced = record(
-            lambda *args: as_tensor(function(*args), args),
-            *[leafgrad.zeros((), dtype=leafgrad.float64)] * len(parameters),
+            lambda *args: as_tensor(function(*args), args) * 1,  # an op of its own, also if it only returns a parameter
+            *[leafgrad.zeros((), dtype=leafgrad.float64) for _ in parameters],
         )
-        if len(traced.inputs) != len(parameters):
+        if not all(hasattr(origin, "index") for origin in traced.inputs.values()):  # places of arguments
             raise ValueError(f"save: {function}: expected a function of its parameters alone; it uses other tensors")
-        places: dict[Any, int] = {value: i for i, value in enumerate(traced.inputs)}
+        places: dict[Any, int] = {value: origin.index for value, origin in traced.inputs.items()}
 
         def source(value: Any) -> list[Any]:
             return ["value", places[value]] if value in places else ["number", value]
@@ -142,7 +149,7 @@ class Program:
         for equation in traced.equations:
             inputs = [source(value) for value in equation.inputs]
             equations.append({"op": equation.name, "inputs": inputs, "params": pairs(equation.params)})
-            places[equation.out] = len(places)
+            places[equation.out] = len(parameters) + len(equations) - 1
         program = Program(parameters, equations, source(traced.results[0]))
         program.check(function)
         return program

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from leafgrad import Tensor
-from leafgrad_pinn.callables import Function, Named
+from leafgrad_pinn.callables import Function, Named, check_number, names_of
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.sampling import Array, check_sampler
 from leafgrad_pinn.values import Points, Value
@@ -22,24 +22,28 @@ class Scene:
 
     Attributes:
         domain: of the problem.
-        fields: for each field its coordinates.
+        fields: for each field, and for the parts of complex ones, its coordinates.
+        given: the fields' names as the problem was given them.
+        complex: those of complex ones.
     """
 
-    def __init__(self, domain: Domain, fields: Mapping[str, Sequence[str]]) -> None:
-        self.domain, self.fields = domain, dict(fields)
+    def __init__(
+        self, domain: Domain, fields: Mapping[str, Sequence[str]], given: Sequence[str], complex: Sequence[str] = ()
+    ) -> None:
+        self.domain, self.fields, self.given, self.complex = domain, dict(fields), list(given), tuple(complex)
 
     def field(self, name: str | None, what: str) -> str:
         """The name itself, or that of the only field; ValueError if there is none of that name, or several."""
-        if name is None and len(self.fields) == 1:
-            return next(iter(self.fields))
+        if name is None and len(self.given) == 1:
+            return self.given[0]
         if name is None or name not in self.fields:
             got = "none" if name is None else repr(name)
             raise ValueError(f"{what}: field: expected one of {', '.join(self.fields)}, got {got}")
         return name
 
-    def named(self, function: Function | float, what: str) -> Named:
-        """A function of fields and coordinates."""
-        return Named(function, what, [*self.fields, *self.domain.names])
+    def named(self, function: Function | float, what: str, *more: str) -> Named:
+        """A function of fields, coordinates, and what else it may ask for."""
+        return Named(function, what, [*self.fields, *self.domain.names, *more])
 
 
 class Condition(ABC):
@@ -54,9 +58,9 @@ class Condition(ABC):
 
     def __init__(self, n: int, sampler: str, weight: float, name: str | None) -> None:
         what = type(self).__name__
-        if n < 1:
-            raise ValueError(f"{what}: n: expected at least 1, got {n}")
-        if not (np.isfinite(weight) and weight > 0):
+        check_number(f"{what}: n", n, 1, whole=True)
+        check_number(f"{what}: weight", weight)
+        if weight <= 0:
             raise ValueError(f"{what}: weight: expected a positive number, got {weight}")
         check_sampler(sampler)
         self.n, self.sampler, self.weight, self.name = n, sampler, float(weight), name or what.lower()
@@ -95,6 +99,8 @@ class Interior(Condition):
         self.equation = equation
 
     def bind(self, scene: Scene) -> None:
+        if not callable(self.equation):
+            raise TypeError(f"{self.name}: expected a function, as lambda u: u.t - u.xx, got {self.equation!r}")
         self.call = scene.named(self.equation, self.name)
 
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
@@ -131,7 +137,8 @@ class OnBoundary(Condition):
 
     def bind(self, scene: Scene) -> None:
         self.target = scene.field(self.field, self.name)
-        self.edges = scene.domain.check_edges(scene.domain.edges if self.on is None else self.on.split())
+        chosen = scene.domain.edges if self.on is None else names_of(f"{self.name}: on", self.on)
+        self.edges = scene.domain.check_edges(chosen)
         self.call = scene.named(self.value, self.name)
 
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
@@ -153,6 +160,25 @@ class Neumann(OnBoundary):
         return values[self.target].n - self.call(values)
 
 
+class Boundary(OnBoundary):
+    """An equation on edges: ``Boundary(lambda u: (u.xx, u.xxx), on="x_max")``.
+
+    Args:
+        equation: as for `Interior`; it may ask for normal derivatives too.
+        on, n, sampler, weight, name: as for `Dirichlet`.
+    """
+
+    def __init__(self, equation: Function, on: str | None = None, **options: Any) -> None:
+        super().__init__(equation, on, **options)
+
+    def bind(self, scene: Scene) -> None:
+        self.edges = scene.domain.check_edges(scene.domain.edges if self.on is None else self.on.split())
+        self.call = scene.named(self.value, self.name)
+
+    def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
+        return self.call(values)
+
+
 class Robin(OnBoundary):
     """a u + b u.n = value on edges.
 
@@ -163,6 +189,8 @@ class Robin(OnBoundary):
 
     def __init__(self, value: Function | float, on: str | None = None, *, a: float, b: float, **options: Any) -> None:
         super().__init__(value, on, **options)
+        check_number(f"{self.name}: a", a)
+        check_number(f"{self.name}: b", b)
         self.a, self.b = float(a), float(b)
 
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
@@ -193,8 +221,7 @@ class Wrap(Condition):
         name: str | None = None,
     ) -> None:
         super().__init__(n, sampler, weight, name or f"wrap {coordinate}")
-        if order < 0:
-            raise ValueError(f"{self.name}: order: expected at least 0, got {order}")
+        check_number(f"{self.name}: order", order, 0, whole=True)
         self.coordinate, self.order, self.field = coordinate, order, field
 
     def bind(self, scene: Scene) -> None:

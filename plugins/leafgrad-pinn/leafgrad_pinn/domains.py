@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
 
+from leafgrad_pinn.callables import check_number
 from leafgrad_pinn.sampling import Array, unit
 from leafgrad_pinn.shapes import Box, Piece, Shape
 
+MEASURED = 4096  # points that measure what is left of a piece
 TRIES = 200  # rounds of drawing after which a shape counts as empty
 
 
@@ -17,9 +21,14 @@ class Time:
     """The interval [start, stop] of time, of a coordinate of a given name."""
 
     def __init__(self, name: str, start: float, stop: float) -> None:
+        check_number(f"Time: {name}: start", start)
+        check_number(f"Time: {name}: stop", stop)
         if not (math.isfinite(start) and math.isfinite(stop) and start < stop):
             raise ValueError(f"{name}: expected a finite start before a finite stop, got {start}, {stop}")
         self.name, self.start, self.stop = name, float(start), float(stop)
+
+    def __mul__(self, other: Any) -> Domain:
+        raise TypeError(f"Time * {type(other).__name__}: time comes last: `shape * Time('t', 0, 1)`")
 
     def __repr__(self) -> str:
         return f"Time({self.name!r}, {self.start}, {self.stop})"
@@ -44,6 +53,9 @@ class Domain:
         self.bounds = np.array(rows, dtype=np.float64)
         self.periodic = shape.periodic if isinstance(shape, Box) else ()
 
+    def __mul__(self, other: Any) -> Domain:
+        raise TypeError(f"domain * {type(other).__name__}: expected shapes first, and one Time(...) last")
+
     @property
     def edges(self) -> tuple[str, ...]:
         """The names of the boundary's parts."""
@@ -54,7 +66,7 @@ class Domain:
         slack = 1e-6 * np.ptp(self.bounds, axis=1)
         within: Array = ((points >= self.bounds[:, 0] - slack) & (points <= self.bounds[:, 1] + slack)).all(1)
         if self.shape:
-            within &= self.shape.signed(points[:, : len(self.space)]) <= slack.max()
+            within &= self.shape.signed(points[:, : len(self.space)]) <= slack[: len(self.space)].max()
         return within
 
     def interior(self, n: int, sampler: str, rng: np.random.Generator) -> Array:
@@ -70,25 +82,29 @@ class Domain:
             points = self._from_unit(unit(sampler, m, len(self.names), rng))
             return points, points
 
-        keep = self._open
+        def keep(points: Array, _: Array) -> Array:
+            return self._open(points)
+
         if sampler == "grid":
             points, _ = draw(n)
-            return points[keep(points)]
-        return filled(n, draw, keep, f"{type(self.shape).__name__}: no points inside were found")[0]
+            return points[self._open(points)]
+        points = filled(n, draw, keep, f"{self.shape}: no points inside were found")[0]
+        if sampler == "stratified":  # points that lie outside must not leave slices of time empty
+            points[:, -1:] = self.bounds[-1, 0] + unit(sampler, n, 1, rng) * np.ptp(self.bounds[-1])
+        return points
 
     def boundary(self, n: int, edges: Iterable[str], sampler: str, rng: np.random.Generator) -> tuple[Array, Array]:
         """Points on the named edges and their outward unit normals in space: float64 (n, d), (n, k).
 
-        The pieces get points in proportion to their length or area, at least one each; what belongs to none, none.
+        The pieces get points in proportion to their length or area, at least one each, and n in all, unless they are
+        more, a grid, or single points.
         """
         self._check_stratified(sampler)
         pieces = [piece for edge in self.check_edges(edges) for piece in self._pieces(edge)]
-        measures = np.array([measure(piece) for piece in pieces])
-        pieces, measures = [p for p, m in zip(pieces, measures, strict=True) if m > 0], measures[measures > 0]
+        pieces = [piece for piece in pieces if measure(piece) > 0]
         if not pieces:
             raise ValueError(f"on: {', '.join(edges)}: nothing of these edges is left by the set operations")
-        counts = np.maximum(1, np.floor(n * measures / measures.sum())).astype(int)
-        counts[: max(0, n - counts.sum())] += 1
+        counts = shares(n, np.array([measure(piece) for piece in pieces]))
         parts = [self._on_piece(piece, int(count), sampler, rng) for piece, count in zip(pieces, counts, strict=True)]
         return np.concatenate([p for p, _ in parts]), np.concatenate([normal for _, normal in parts])
 
@@ -108,7 +124,7 @@ class Domain:
             known = ", ".join(self.edges) or "none, since it is periodic or has no space"
             raise ValueError(f"on: expected edges of the domain ({known}), got {', '.join(unknown)}")
         if not chosen:
-            raise ValueError("on: the domain has no edges")
+            raise ValueError("on: the domain has no edges, since it is periodic or has no space")
         return chosen
 
     def check_inside(self, what: str, points: Array) -> None:
@@ -147,9 +163,16 @@ class Domain:
         keep = piece.keep
         if sampler == "grid":
             points, normals = draw(n)
-            kept = keep(points[:, : len(self.space)])
+            kept = keep(points[:, : len(self.space)], normals)
             return points[kept], normals[kept]
-        return filled(n, draw, lambda points: keep(points[:, : len(self.space)]), "no points of an edge were found")
+
+        def on_edge(points: Array, normals: Array) -> Array:
+            return keep(points[:, : len(self.space)], normals)
+
+        points, normals = filled(n, draw, on_edge, "no points of an edge were found")
+        if sampler == "stratified":
+            points[:, -1:] = self.bounds[-1, 0] + unit(sampler, n, 1, rng) * np.ptp(self.bounds[-1])
+        return points, normals
 
     def _check_stratified(self, sampler: str) -> None:
         if sampler == "stratified" and self.time is None:
@@ -159,23 +182,34 @@ class Domain:
         return " * ".join(repr(part) for part in (self.shape, self.time) if part is not None)
 
 
+@cache
 def measure(piece: Piece) -> float:
     """The length or area of what is left of a piece; always the same number, so that numbers of points stay."""
     if piece.keep is None:
         return piece.measure
-    u = np.random.default_rng(0).random((2048, piece.dim))
-    return piece.measure * float(piece.keep(piece.place(u)[0]).mean())
+    u = unit("sobol", MEASURED, piece.dim, np.random.default_rng(0))
+    return piece.measure * float(piece.keep(*piece.place(u)).mean())
+
+
+def shares(n: int, measures: Array) -> Array:
+    """Whole numbers in proportion to measures, at least one each, that add up to n where that can be: (k,)"""
+    exact = max(0, n - len(measures)) * measures / measures.sum()
+    counts = np.floor(exact).astype(int)
+    largest = np.argsort(counts - exact, kind="stable")[: max(0, n - len(measures)) - counts.sum()]
+    counts[largest] += 1
+    more: Array = counts + 1
+    return more
 
 
 def filled(
-    n: int, draw: Callable[[int], tuple[Array, Array]], keep: Callable[[Array], Array], empty: str
+    n: int, draw: Callable[[int], tuple[Array, Array]], keep: Callable[[Array, Array], Array], empty: str
 ) -> tuple[Array, Array]:
     """n pairs of rows, ``keep`` accepting the first, drawn until there are n; ValueError(empty) if none come."""
     kept: list[tuple[Array, Array]] = []
     count = 0
     for _ in range(TRIES):
-        first, second = draw(2 * n)
-        good = keep(first)
+        first, second = draw(max(2 * n, 256))
+        good = keep(first, second)
         kept.append((first[good], second[good]))
         count += int(good.sum())
         if count >= n:

@@ -10,10 +10,12 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, nn
-from leafgrad_pinn.callables import Function, Named
+from leafgrad.autograd import grad
+from leafgrad_pinn.callables import Function, Named, names_of
 from leafgrad_pinn.domains import Domain, as_domain
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.networks import Network
+from leafgrad_pinn.sampling import Array
 
 RESERVED = ("lap", "n", "points", "names", "index", "along")
 
@@ -52,6 +54,9 @@ class Field:
     ) -> None:
         if not isinstance(net, Network):
             raise TypeError(f"net: expected a recipe, such as MLP(32, 3), got {type(net).__name__}")
+        for what, given in (("initial", initial), ("boundary", boundary)):
+            if not (given is None or isinstance(given, Hard)):
+                raise TypeError(f"Field {name!r}: {what}: expected Hard(...) or nothing, got {given!r}")
         self.name, self.domain, self.net = name, as_domain(domain), net
         self.initial, self.boundary = initial, boundary
         self.shared: tuple[Field, ...] = (self,)
@@ -76,6 +81,8 @@ def fields(
     """
     split = names.split()
     for given in (initial, boundary):
+        if not isinstance(given, Mapping):
+            raise TypeError(f"fields: expected conditions by field, as {{'{split[0]}': Hard(0)}}, got {given!r}")
         if unknown := set(given) - set(split):
             raise ValueError(f"fields: expected names among {names}, got {', '.join(sorted(unknown))}")
     made = tuple(Field(n, domain, net, initial=initial.get(n), boundary=boundary.get(n)) for n in split)
@@ -101,7 +108,9 @@ class Ansatz:
             if initial.rate is not None:
                 self.rate = Named(initial.rate, f"Field {field.name!r}: rate", domain.space)
         if boundary := field.boundary:
-            self.edges = domain.check_edges(domain.edges if boundary.on is None else boundary.on.split())
+            self.edges = domain.check_edges(domain.edges if boundary.on is None else names_of("Hard: on", boundary.on))
+            if domain.shape:
+                domain.shape.check_hard()
             self.side = Named(boundary.value, f"Field {field.name!r}: boundary", domain.names)
 
     def __call__(self, columns: Mapping[str, Tensor], output: Tensor) -> Tensor:
@@ -129,9 +138,23 @@ class Ansatz:
         if self.rate is not None:
             lift = lift + (columns[time.name] - time.start) * self.rate.numbers(columns, like)
         if self.side is not None and side is not None:
-            first = {**columns, time.name: leafgrad.full_like(like, time.start)}
-            lift = lift + side - self.side.numbers(first, like)
+            lift = lift + side - self._begun(columns, like)
         return lift
+
+    def _begun(self, columns: Mapping[str, Tensor], like: Tensor) -> Tensor:
+        """The boundary's values at the first moment, gone on from there at their rate if the field's rate is given."""
+        time = self.domain.time
+        assert time is not None
+        assert self.side is not None
+        first = leafgrad.full_like(like, time.start, requires_grad=self.rate is not None)
+        if self.rate is None:
+            return self.side.numbers({**columns, time.name: first}, like)
+        with leafgrad.enable_grad():
+            begun = self.side.numbers({**columns, time.name: first}, like)
+            rate = leafgrad.zeros_like(like)
+            if begun.requires_grad:
+                (rate,) = grad(begun.sum(), [first], create_graph=True, materialize_grads=True)
+        return begun + (columns[time.name] - time.start) * rate
 
     def check(self) -> None:
         """ValueError if initial and boundary values contradict each other where they meet."""
@@ -139,12 +162,14 @@ class Ansatz:
         points = self.domain.interior(8, "uniform", rng)
         if self.side is None:
             self.lift(columns_of(self.domain, points), leafgrad.zeros(len(points), dtype=leafgrad.float64))
+            self._check_periodic(points)
             return
+        self._check_periodic(points)
         points, _ = self.domain.boundary(64, self.edges, "uniform", rng)
         columns = columns_of(self.domain, points)
         zeros = leafgrad.zeros(len(points), dtype=leafgrad.float64)
         lift, side = self(columns, zeros), self.side.numbers(columns, zeros)
-        gap = (lift - side).abs().numpy()
+        gap = (lift - side).detach().abs().numpy()
         scale = 1 + float(side.abs().max().item())
         if gap.max() > 1e-6 * scale:
             first = dict(zip(self.domain.names, points[gap.argmax()].tolist(), strict=True))
@@ -152,6 +177,25 @@ class Ansatz:
                 f"Field {self.field.name!r}: conflicting corner values: initial and boundary differ by {gap.max():.2g} "
                 f"where they meet, at {first}; change one, or take a soft condition for it"
             )
+
+    def _check_periodic(self, points: Array) -> None:
+        """ValueError if exact values differ at the two ends of a periodic coordinate."""
+        for name in self.domain.periodic:
+            axis = self.domain.names.index(name)
+            ends = []
+            for end in self.domain.bounds[axis]:
+                places = points.copy()
+                places[:, axis] = end
+                ends.append(
+                    self.lift(columns_of(self.domain, places), leafgrad.zeros(len(places), dtype=leafgrad.float64))
+                )
+            if ends[0] is not None and ends[1] is not None:
+                gap = float((ends[0] - ends[1]).detach().abs().max())
+                if gap > 1e-6 * (1 + float(ends[0].detach().abs().max())):
+                    raise ValueError(
+                        f"Field {self.field.name!r}: expected exact values that are periodic in {name}, "
+                        f"got ones whose ends differ by {gap:.2g}"
+                    )
 
 
 def columns_of(domain: Domain, points: Any, dtype: Any = leafgrad.float64, device: Any = "cpu") -> dict[str, Tensor]:

@@ -59,22 +59,32 @@ class Factorised:
 
 
 class Dense(nn.Module):
-    """x W + b, its weights by Glorot's rule or uniform in a given range. (n, inputs) -> (n, outputs)"""
+    """x W + b: W by Glorot's rule and b zero, or both uniform, in a given range and in that of 1 / sqrt(inputs).
+
+    (n, inputs) -> (n, outputs)
+    """
 
     def __init__(
-        self, inputs: int, outputs: int, make: Maker, factorised: Factorised | None = None, limit: float | None = None
+        self,
+        inputs: int,
+        outputs: int,
+        make: Maker,
+        factorised: Factorised | None = None,
+        limit: float | Array | None = None,
     ) -> None:
         super().__init__()
         if limit is None:
             weight = make.rng.normal(size=(inputs, outputs)) * math.sqrt(2 / (inputs + outputs))
+            bias = np.zeros(outputs)
         else:
             weight = make.rng.uniform(-limit, limit, (inputs, outputs))
+            bias = make.rng.uniform(-1, 1, outputs) / math.sqrt(inputs)
         self.scale = None
         if factorised is not None:
             scale = make.rng.normal(factorised.mean, factorised.std, outputs)
             weight, self.scale = weight / np.exp(scale), make.parameter(scale)
         self.weight = make.parameter(weight)
-        self.bias = make.parameter(np.zeros(outputs))
+        self.bias = make.parameter(bias)
 
     def forward(self, x: Tensor) -> Tensor:
         weight = self.weight if self.scale is None else self.weight * leafgrad.exp(self.scale)
@@ -129,6 +139,7 @@ class Inputs(nn.Module):
         self.harmonics: dict[str, int] = {}
         self.register_buffer("frequencies", None)
         self.size = len(self.names)
+        self.origins = self.names  # of which coordinate each feature is, before a Fourier embedding
         for part in parts:
             if isinstance(part, Periodic):
                 self.harmonics = dict(part.harmonics)
@@ -136,7 +147,8 @@ class Inputs(nn.Module):
                     raise ValueError(
                         f"Periodic: expected names among {', '.join(names)}, got {', '.join(sorted(unknown))}"
                     )
-                self.size += sum(2 * count - 1 for count in self.harmonics.values())
+                self.origins = [name for name in self.names for _ in range(2 * self.harmonics.get(name, 0) or 1)]
+                self.size = len(self.origins)
             elif not isinstance(part, Fourier):
                 raise TypeError(f"embed: expected Periodic(...), Fourier(...) or both, got {type(part).__name__}")
         for part in parts:

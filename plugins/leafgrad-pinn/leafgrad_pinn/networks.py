@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 import leafgrad
 from leafgrad import Tensor, nn
+from leafgrad_pinn.callables import Function, Named, check_number
 from leafgrad_pinn.layers import Dense, Factorised, Inputs, Maker, activation
 from leafgrad_pinn.sampling import Array
 
@@ -25,6 +28,8 @@ class Network:
         activation: one of ``leafgrad_pinn.layers.ACTIVATIONS``.
         embed: ``Periodic(...)``, ``Fourier(...)``, or a tuple of both.
         factorised: ``Factorised(...)`` for random weight factorisation.
+        enrich: a function s of coordinates by name, such as the singular term of a corner: each field is then
+            a + s b, where a and b are outputs of the network.
     """
 
     width: int = 32
@@ -32,8 +37,11 @@ class Network:
     activation: str = "tanh"
     embed: Any = None
     factorised: Factorised | None = None
+    enrich: Function | None = field(default=None, repr=False)  # its address is another in each process
 
     def __post_init__(self) -> None:
+        check_number(f"{type(self).__name__}: width", self.width, whole=True)
+        check_number(f"{type(self).__name__}: depth", self.depth, whole=True)
         if self.width < 1 or self.depth < 1:
             raise ValueError(
                 f"{type(self).__name__}: expected a width and depth of at least 1, got {self.width}, {self.depth}"
@@ -43,11 +51,33 @@ class Network:
     def build(self, names: Sequence[str], bounds: Array, outputs: int, make: Maker) -> nn.Module:
         """The module: a list of as many columns of n numbers as there are names -> (n, outputs)."""
         inputs = Inputs(names, bounds, self.embed, make)
-        return nn.Sequential(inputs, self.body(inputs.size, outputs, make))
+        if self.enrich is None:
+            return nn.Sequential(inputs, self.layers(inputs, outputs, make))
+        return Enriched(nn.Sequential(inputs, self.layers(inputs, 2 * outputs, make)), self.enrich, names)
+
+    def layers(self, inputs: Inputs, outputs: int, make: Maker) -> nn.Module:
+        """What comes after a given input layer. (n, inputs.size) -> (n, outputs)"""
+        return self.body(inputs.size, outputs, make)
 
     @abstractmethod
     def body(self, inputs: int, outputs: int, make: Maker) -> nn.Module:
         """What comes after the input layer. (n, inputs) -> (n, outputs)"""
+
+
+class Enriched(nn.Module):
+    """The first half of a network's outputs plus a function times the second half. (n, 2 k) -> (n, k)"""
+
+    def __init__(self, net: nn.Module, term: Function, names: Sequence[str]) -> None:
+        super().__init__()
+        self.net, self.names = net, list(names)
+        self.term = Named(term, "enrich", names)
+
+    def forward(self, columns: Sequence[Tensor]) -> Tensor:
+        outputs = self.net(columns)
+        term = self.term.numbers(dict(zip(self.names, columns, strict=True)), columns[0])
+        k = outputs.shape[1] // 2
+        result: Tensor = outputs[:, :k] + term[:, None] * outputs[:, k:]
+        return result
 
 
 class MLP(Network):
@@ -102,7 +132,8 @@ class Blending(nn.Module):
 
 
 class PirateNet(Network):
-    """Residual blocks with gates as in `ModifiedMLP`, each skipped at first: the network begins as its embedding.
+    """Residual blocks with gates as in `ModifiedMLP`, each skipped at first: the network begins as a linear map of its
+    embedding, which should be a wide one, as ``embed=Fourier(64)``, since it is also the width between blocks.
 
     ``depth`` counts blocks of three dense layers. Source: Wang, Li, Chen and Perdikaris (2024), arXiv 2402.00326,
     without its initialisation from data.
@@ -116,15 +147,14 @@ class Blocks(nn.Module):
     def __init__(self, recipe: PirateNet, inputs: int, outputs: int, make: Maker) -> None:
         super().__init__()
         width, factorised = recipe.width, recipe.factorised
-        self.first = Dense(inputs, width, make, factorised)
-        self.u, self.v = Dense(width, width, make, factorised), Dense(width, width, make, factorised)
-        self.dense = nn.ModuleList([Dense(width, width, make, factorised) for _ in range(3 * recipe.depth)])
+        self.u, self.v = Dense(inputs, width, make, factorised), Dense(inputs, width, make, factorised)
+        sizes = [(inputs, width), (width, width), (width, inputs)] * recipe.depth
+        self.dense = nn.ModuleList([Dense(m, n, make, factorised) for m, n in sizes])
         self.skips = nn.ParameterList([make.parameter(0.0 * make.rng.random(())) for _ in range(recipe.depth)])
-        self.last = Dense(width, outputs, make, factorised)
+        self.last = Dense(inputs, outputs, make, factorised)
         self.activation = activation(recipe.activation)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.activation(self.first(x))
         u, v = self.activation(self.u(x)), self.activation(self.v(x))
         for k, alpha in enumerate(self.skips):
             one, two, three = (self.dense[3 * k + i] for i in range(3))
@@ -140,31 +170,53 @@ class Blocks(nn.Module):
 class SIREN(Network):
     """Dense layers with sin(frequency x) between them. Source: Sitzmann et al. (2020), arXiv 2006.09661.
 
+    Of one wide layer it is a sum of waves: with frequencies as high as the solution's, `GaussNewton` solves linear
+    equations in a few steps.
+
     Args:
-        frequency: their omega_0, for coordinates scaled to [-1, 1].
+        frequency: their omega_0, for coordinates scaled to [-1, 1]; or for each coordinate the highest frequency of
+            the first layer, as in ``{"x": 4, "t": 20}``.
     """
 
     activation: str = "sin"
-    frequency: float = 5.0
+    frequency: float | dict[str, float] = 5.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.activation != "sin" or self.factorised is not None:
             raise ValueError("SIREN: expected activation='sin' and factorised=None; take MLP for others")
 
+    def layers(self, inputs: Inputs, outputs: int, make: Maker) -> nn.Module:
+        if not isinstance(self.frequency, dict):
+            return self.body(inputs.size, outputs, make)
+        if set(self.frequency) != set(inputs.names) or inputs.frequencies is not None:
+            raise ValueError(
+                f"SIREN: frequency: expected a number for each of {', '.join(inputs.names)} and no Fourier embedding, "
+                f"got {self.frequency}"
+            )
+        highest = np.array([self.frequency[name] for name in inputs.origins], dtype=np.float64)
+        return Sines(self, highest, outputs, make)
+
     def body(self, inputs: int, outputs: int, make: Maker) -> nn.Module:
-        return Sines(self, inputs, outputs, make)
+        assert not isinstance(self.frequency, dict)
+        return Sines(self, np.full(inputs, self.frequency / inputs), outputs, make)
 
 
 class Sines(nn.Module):
-    def __init__(self, recipe: SIREN, inputs: int, outputs: int, make: Maker) -> None:
+    """The layers of a SIREN; ``highest`` are the highest frequencies of the first, for each input (inputs,)."""
+
+    def __init__(self, recipe: SIREN, highest: Array, outputs: int, make: Maker) -> None:
         super().__init__()
-        self.frequency = recipe.frequency
-        limit = math.sqrt(6 / recipe.width) / recipe.frequency
-        self.hidden = nn.ModuleList([Dense(inputs, recipe.width, make, limit=1 / inputs)])
+        frequency = recipe.frequency
+        self.frequency = max(frequency.values()) if isinstance(frequency, dict) else frequency
+        limit = math.sqrt(6 / recipe.width) / self.frequency
+        self.hidden = nn.ModuleList([Dense(len(highest), recipe.width, make, limit=highest[:, None] / self.frequency)])
         for _ in range(recipe.depth - 1):
             self.hidden.append(Dense(recipe.width, recipe.width, make, limit=limit))
         self.last = Dense(recipe.width, outputs, make, limit=limit)
+        if isinstance(frequency, dict):  # which may be low: waves of all phases
+            phases = make.rng.uniform(-math.pi, math.pi, recipe.width)
+            self.hidden[0].bias = make.parameter(phases / self.frequency)
 
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.hidden:

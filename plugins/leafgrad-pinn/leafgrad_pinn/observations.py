@@ -10,6 +10,7 @@ import numpy as np
 
 from leafgrad import Tensor
 from leafgrad_pinn.callables import Function
+from leafgrad_pinn.complex import ComplexValue
 from leafgrad_pinn.conditions import Batch, Condition, Scene
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.sampling import Array
@@ -21,7 +22,7 @@ class Data(Condition):
 
     Args:
         coordinates: for each coordinate an array (n,).
-        values: for each field an array (n,).
+        values: for each field an array (n,), of complex numbers for a complex field.
         weight, name: see `Condition`.
 
     Raises:
@@ -31,10 +32,19 @@ class Data(Condition):
     def __init__(
         self, coordinates: Mapping[str, Array], values: Mapping[str, Array], *, weight: float = 1, name: str = "data"
     ) -> None:
-        self.coordinates = {key: np.asarray(v, dtype=np.float64).reshape(-1) for key, v in coordinates.items()}
-        self.values = {key: np.asarray(v, dtype=np.float64).reshape(-1) for key, v in values.items()}
+        for given in (coordinates, values):
+            if not isinstance(given, Mapping):
+                raise TypeError(
+                    f'{name}: expected arrays by name, as Data({{"x": x}}, {{"u": u}}), got {type(given).__name__}'
+                )
+        if not coordinates or not values:
+            raise ValueError(f"{name}: expected coordinates and fields, got {list(coordinates)} and {list(values)}")
+        self.coordinates = {key: measured(f"{name}: {key}", v).reshape(-1) for key, v in coordinates.items()}
+        self.values = {key: measured(f"{name}: {key}", v).reshape(-1) for key, v in values.items()}
+        if wrong := [key for key, v in self.coordinates.items() if np.iscomplexobj(v)]:
+            raise TypeError(f"{name}: expected real coordinates, got complex {', '.join(wrong)}")
         arrays = {**self.coordinates, **self.values}
-        if len({len(array) for array in arrays.values()}) != 1 or not self.values:
+        if len({len(array) for array in arrays.values()}) != 1:
             raise ValueError(
                 f"{name}: expected arrays of one length, got { {key: len(a) for key, a in arrays.items()} }"
             )
@@ -45,7 +55,13 @@ class Data(Condition):
     @classmethod
     def from_npz(cls, path: str | os.PathLike[str], *coordinates: str, **fields: str) -> Data:
         """Data from a file: ``Data.from_npz("burgers.npz", "x", "t", u="u")``, fields by the names of their arrays."""
-        with np.load(path) as file:
+        try:
+            loaded = np.load(path)
+        except ValueError as error:
+            raise ValueError(f"{path}: expected an npz file, as np.savez writes it") from error
+        if not isinstance(loaded, np.lib.npyio.NpzFile):
+            raise ValueError(f"{path}: expected an npz file, as np.savez writes it, got a single array")
+        with loaded as file:
             if missing := [key for key in (*coordinates, *fields.values()) if key not in file]:
                 raise ValueError(f"{path}: expected the arrays {', '.join(missing)}, got {', '.join(file)}")
             return cls({key: file[key] for key in coordinates}, {field: file[key] for field, key in fields.items()})
@@ -61,20 +77,36 @@ class Data(Condition):
         return points
 
     def bind(self, scene: Scene) -> None:
-        for field in self.values:
+        for field, value in self.values.items():
+            if np.iscomplexobj(value) and scene.field(field, self.name) not in scene.complex:
+                raise ValueError(f"{self.name}: expected real numbers for {field}, got complex ones; take ComplexField")
             scene.field(field, self.name)
+        self.points(scene.domain)
 
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
-        return {"points": self.points(domain), **{f"value {field}": v for field, v in self.values.items()}}
+        batch = {"points": self.points(domain)}
+        for field, value in self.values.items():
+            batch[f"value {field}"] = value.real
+            if np.iscomplexobj(value):
+                batch[f"imag {field}"] = value.imag
+        return batch
 
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
-        return tuple(values[field] - extra[f"value {field}"] for field in self.values)
+        known = {
+            field: ComplexValue(extra[f"value {field}"], extra[f"imag {field}"])
+            if np.iscomplexobj(value)
+            else extra[f"value {field}"]
+            for field, value in self.values.items()
+        }
+        return tuple(values[field] - known[field] for field in self.values)
 
 
 class At(Condition):
     """An equation at the points of data: ``At(data, lambda u: u.t + lam * u * u.x)``."""
 
     def __init__(self, data: Data, equation: Function, *, weight: float = 1, name: str = "at data") -> None:
+        if not isinstance(data, Data):
+            raise TypeError(f"{name}: expected Data(...), got {type(data).__name__}")
         super().__init__(data.n, "uniform", weight, name)
         self.data, self.equation = data, equation
 
@@ -86,3 +118,11 @@ class At(Condition):
 
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
         return self.call(values)
+
+
+def measured(what: str, values: Any) -> Array:
+    """Measured values as float64, or complex128 if they are complex; TypeError for what is no number."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"{what}: expected numbers, got {array.dtype}")
+    return np.asarray(array, dtype=np.complex128 if np.iscomplexobj(array) else np.float64)

@@ -1,133 +1,302 @@
-"""Pictures of a solution."""
+"""Pictures and films of a solution."""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import Normalize
+from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
+from matplotlib.ticker import ScalarFormatter
+from PIL import Image
 
-from leafgrad_pinn.references import Reference
 from leafgrad_pinn.sampling import Array
-from leafgrad_pinn.solution import Solution, evaluate
+from leafgrad_pinn.solution import Solution, evaluate, truth_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-POINTS = 201
+    from leafgrad_pinn.solution import Run
+
+POINTS, COARSE = 201, 121  # along each coordinate of two, and of three
+SMALLEST = 1e-16  # of errors and residuals on logarithmic scales
+Slices = Mapping[str, Sequence[float]]
 
 
-def draw(solution: Solution, path: Path, slices: dict[str, Any]) -> None:
-    """Write a picture: for each field a row of field, error and slices, and below them the history."""
-    axes = grid_axes(solution)
-    names = list(axes)
-    if len(names) > 2:
-        raise ValueError(f"plot: expected one or two coordinates, got {', '.join(names)}")
-    if unknown := set(slices) - set(names):
-        raise ValueError(f"plot: slices: expected {' or '.join(names)}, got {', '.join(sorted(unknown))}")
-    if slices and len(names) == 1:
-        raise ValueError("plot: slices: expected two coordinates, got one, which is drawn as a curve anyway")
-    values = on_grid(solution, axes)
-    columns = 1 + (solution.reference is not None) + bool(slices)
-    rows = len(values) + bool(solution.run.history)
-    figure = Figure(figsize=(4.6 * columns + 0.6, 3.6 * rows), layout="constrained")
+class Shown:
+    """What is drawn: fields on a grid, and the reference there.
+
+    Attributes:
+        axes: for each coordinate its values.
+        values, truths: for each field its values on the grid, nan outside the domain.
+    """
+
+    def __init__(self, solution: Solution, axes: dict[str, Array], truths: Mapping[str, Array]) -> None:
+        self.axes, self.names = axes, list(axes)
+        grid = np.meshgrid(*axes.values(), indexing="ij")
+        inside = solution.domain.inside(np.stack([column.ravel() for column in grid], 1)).reshape(grid[0].shape)
+        found = evaluate(solution.run.modules, solution.domain, grid, check=False)
+        self.values = {name: np.where(inside, value, np.nan) for name, value in found.items()}
+        self.truths = dict(truths)
+
+    def cut(self, name: str, place: float) -> tuple[int, int, float]:
+        """The axis of a coordinate, and the index and value of its point that is nearest to a place."""
+        index = int(np.abs(self.axes[name] - place).argmin())
+        return self.names.index(name), index, float(self.axes[name][index])
+
+
+def draw(solution: Solution, path: Path, slices: Slices) -> None:
+    """Write a picture: for each field a row of field, error and slices; below them residuals, and the history."""
+    names = list(solution.domain.names)
+    check_slices(names, slices, solution.domain.bounds)
+    axes, truths = grid_of(solution)
+    shown = Shown(solution, axes, truths)
+    rows = [panels_of(shown, field, slices) for field in shown.values]
+    columns = max(2, *map(len, rows))
+    below = bool(solution.run.history)
+    figure = Figure(figsize=(4.4 * columns + 0.4, 3.4 * (len(rows) + below)), layout="constrained")
     FigureCanvasAgg(figure)
-    spec = figure.add_gridspec(rows, columns)
-    for row, (name, value) in enumerate(values.items()):
-        truth = None if solution.reference is None else truth_of(solution.reference, names, name)
-        panels = iter(range(columns))
-        show(figure, figure.add_subplot(spec[row, next(panels)]), axes, value, name, "RdBu_r")
-        if truth is not None:
-            show(
-                figure,
-                figure.add_subplot(spec[row, next(panels)]),
-                axes,
-                np.abs(value - truth),
-                f"|error of {name}|",
-                "magma",
-            )
-        if slices:
-            cuts(figure.add_subplot(spec[row, columns - 1]), axes, value, truth, name, slices)
-    if solution.run.history:
-        history(figure.add_subplot(spec[rows - 1, :]), solution)
+    spec = figure.add_gridspec(len(rows) + below, columns)
+    for row, panels in enumerate(rows):
+        for column, panel in enumerate(panels):
+            panel(figure, figure.add_subplot(spec[row, column]))
+    if below:
+        residuals(figure, figure.add_subplot(spec[-1, 0]), names, solution.run)
+        history(figure.add_subplot(spec[-1, 1:]), solution.run)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
 
 
-def grid_axes(solution: Solution) -> dict[str, Array]:
-    """The reference's grid, or a grid of the domain's bounding box."""
-    domain = solution.domain
-    if solution.reference is not None:
-        return {name: solution.reference.axes[name] for name in domain.names}
-    return {name: np.linspace(low, high, POINTS) for name, (low, high) in zip(domain.names, domain.bounds, strict=True)}
+def check_slices(names: list[str], slices: Slices, bounds: Array) -> None:
+    """ValueError for slices of other coordinates, outside the domain, or too few of them to draw three coordinates."""
+    if not isinstance(slices, Mapping) or not all(isinstance(places, Sequence) for places in slices.values()):
+        raise TypeError(f'plot: slices: expected a coordinate and values, as {{"t": [0.5, 1]}}, got {slices!r}')
+    if unknown := set(slices) - set(names):
+        raise ValueError(f"plot: slices: expected {' or '.join(names)}, got {', '.join(sorted(unknown))}")
+    if slices and len(names) == 1:
+        raise ValueError("plot: slices: expected two coordinates, got one, which is drawn as a curve anyway")
+    if len(names) > 3 or (len(names) == 3 and len(slices) != 1):
+        example = f'plot("p.png", slices={{"{names[-1]}": [{bounds[-1, 0]:g}, {bounds[-1, 1]:g}]}})'
+        raise ValueError(
+            f"plot: expected one or two coordinates, or three and slices of one, as in {example}, "
+            f"got {', '.join(names)} and slices of {', '.join(slices) or 'none'}"
+        )
+    for name, places in slices.items():
+        low, high = bounds[names.index(name)]
+        if not len(places) or not all(low <= place <= high for place in places):
+            raise ValueError(f"plot: slices: {name}: expected values from {low:g} to {high:g}, got {list(places)}")
 
 
-def on_grid(solution: Solution, axes: dict[str, Array]) -> dict[str, Array]:
-    """The fields on a grid; nan outside the domain."""
-    grid = np.meshgrid(*axes.values(), indexing="ij")
-    inside = solution.domain.inside(np.stack([column.ravel() for column in grid], 1)).reshape(grid[0].shape)
-    found = evaluate(solution.run.modules, solution.domain, grid, check=False)
-    return {name: np.where(inside, value, np.nan) for name, value in found.items()}
+def grid_of(solution: Solution) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The reference's grid and fields, or a grid of the domain's bounding box and no fields."""
+    domain, reference = solution.domain, solution.reference
+    if reference is not None and reference.grid:
+        return {n: reference.axes[n] for n in domain.names}, truth_of(reference, domain.names)
+    count = POINTS if len(domain.names) < 3 else COARSE
+    return {n: np.linspace(low, high, count) for n, (low, high) in zip(domain.names, domain.bounds, strict=True)}, {}
 
 
-def truth_of(reference: Reference, names: list[str], field: str) -> Array | None:
-    """The reference's values of a field, its axes in the order of the names."""
-    if field not in reference.fields:
-        return None
-    order = [list(reference.axes).index(name) for name in names]
-    return np.transpose(reference.fields[field], order)
-
-
-def show(figure: Figure, panel: Axes, axes: dict[str, Array], value: Array, title: str, colours: str) -> None:
-    """One field, as a curve or as colours; time is drawn to the right."""
-    names = list(axes)
+def panels_of(shown: Shown, field: str, slices: Slices) -> list[Any]:
+    """What draws a field: functions of a figure and its axes."""
+    value, truth = shown.values[field], shown.truths.get(field)
+    error = None if truth is None else np.abs(value - truth)
+    names = shown.names
     if len(names) == 1:
-        panel.plot(axes[names[0]], value)
-        panel.set(xlabel=names[0], title=title)
-        return
+        panels = [lambda figure, axes: curve(axes, shown, field)]
+        if error is not None:
+            panels.append(lambda figure, axes: error_curve(axes, shown, field, error))
+        return panels
+    if len(names) == 2:
+        panels = [lambda figure, axes: colours(figure, axes, shown.axes, value, field)]
+        if error is not None:
+            panels.append(lambda figure, axes: colours(figure, axes, shown.axes, error, f"|error of {field}|", True))
+        if slices:
+            panels.append(lambda figure, axes: cuts(axes, shown, field, slices))
+        return panels
+    ((fixed, places),) = slices.items()
+    rest = {name: axis for name, axis in shown.axes.items() if name != fixed}
+    span = range_of(value)
+    panels = list[Any]()
+    for place in places:
+        axis, index, at = shown.cut(fixed, place)
+        part, title = value.take(index, axis), f"{field} at {fixed} = {at:.3g}"
+        panels.append(partial(colours, axes=rest, value=part, title=title, span=span))
+    if error is not None:
+        axis, index, at = shown.cut(fixed, places[-1])
+        last, name = error.take(index, axis), f"|error of {field}| at {fixed} = {at:.3g}"
+        panels.append(lambda figure, axes: colours(figure, axes, rest, last, name, True))
+    return panels
+
+
+def range_of(value: Array) -> tuple[float, float]:
+    """The smallest and largest of some values, apart from each other."""
+    low, high = float(np.nanmin(value)), float(np.nanmax(value))
+    return (low, high) if low < high else (low - 0.5, high + 0.5)
+
+
+def curve(panel: Axes, shown: Shown, field: str) -> None:
+    """A field of one coordinate, with the reference."""
+    (name,) = shown.names
+    panel.plot(shown.axes[name], shown.values[field], label="network")
+    if field in shown.truths:
+        panel.plot(shown.axes[name], shown.truths[field], "k--", linewidth=0.8, label="reference")
+        panel.legend(fontsize="small")
+    panel.set(xlabel=name, title=field)
+
+
+def error_curve(panel: Axes, shown: Shown, field: str, error: Array) -> None:
+    (name,) = shown.names
+    panel.semilogy(shown.axes[name], np.maximum(error, SMALLEST), color="C3")
+    panel.set(xlabel=name, title=f"|error of {field}|")
+    panel.grid(alpha=0.3)
+
+
+def colours(
+    figure: Figure,
+    panel: Axes,
+    axes: dict[str, Array],
+    value: Array,
+    title: str,
+    error: bool = False,
+    span: tuple[float, float] | None = None,
+) -> None:
+    """A field of two coordinates; time is drawn to the right. White is zero where there are both signs."""
+    names = list(axes)
     first, second = names if names[1] != "t" else names[::-1]
-    shown = value if second == names[0] else value.T
-    limit = float(np.nanmax(np.abs(value)))
-    scale = Normalize(-limit, limit) if colours == "RdBu_r" and limit > 0 else None
+    low, high = range_of(value) if span is None else span
+    signs = low < 0 < high
+    limit = max(-low, high)
     image = panel.pcolormesh(
-        axes[first], axes[second], shown, cmap=colours, shading="nearest", rasterized=True, norm=scale
+        axes[first],
+        axes[second],
+        value if second == names[0] else value.T,
+        cmap="magma" if error else "RdBu_r" if signs else "viridis",
+        norm=Normalize(0, high) if error else Normalize(-limit, limit) if signs else Normalize(low, high),
+        shading="gouraud" if np.isfinite(value).all() else "nearest",
+        rasterized=True,
     )
     panel.set(xlabel=first, ylabel=second, title=title)
-    figure.colorbar(image, ax=panel)
+    if "t" not in names:
+        panel.set_aspect("equal")
+    ticks = ScalarFormatter()
+    ticks.set_powerlimits((-2, 3))
+    figure.colorbar(image, ax=panel, format=ticks)
 
 
-def cuts(
-    panel: Axes, axes: dict[str, Array], value: Array, truth: Array | None, name: str, slices: dict[str, Any]
-) -> None:
+def cuts(panel: Axes, shown: Shown, field: str, slices: Slices) -> None:
     """The field along lines, with the reference dashed."""
-    names = list(axes)
+    truth = shown.truths.get(field)
+    number = 0
     for fixed, places in slices.items():
-        (along,) = [other for other in names if other != fixed]
-        for number, place in enumerate(places):
-            index = int(np.abs(axes[fixed] - place).argmin())
-            colour, at = f"C{number}", (names.index(fixed), index)
-            panel.plot(axes[along], value.take(at[1], at[0]), colour, label=f"{fixed} = {axes[fixed][index]:.3g}")
+        (along,) = [other for other in shown.names if other != fixed]
+        for place in places:
+            axis, index, at = shown.cut(fixed, place)
+            label = f"{fixed} = {at:.3g}"
+            panel.plot(shown.axes[along], shown.values[field].take(index, axis), f"C{number % 10}", label=label)
             if truth is not None:
-                panel.plot(axes[along], truth.take(at[1], at[0]), "k--", linewidth=0.8)
-        panel.set(xlabel=along, title=f"{name} (dashed: reference)" if truth is not None else name)
+                panel.plot(shown.axes[along], truth.take(index, axis), "k--", linewidth=0.8)
+            number += 1
+    along = " or ".join(dict.fromkeys(other for fixed in slices for other in shown.names if other != fixed))
+    panel.set(xlabel=along, title=f"{field} (dashed: reference)" if truth is not None else field)
     panel.legend(fontsize="small")
 
 
-def history(panel: Axes, solution: Solution) -> None:
-    """The terms of the loss, and the errors, over all steps."""
-    rows = solution.run.history
+def residuals(figure: Figure, panel: Axes, names: list[str], run: Run) -> None:
+    """The sizes of all residuals at the points of the training."""
+    panel.set(xlabel=names[0], title="residuals at the training's points")
+    sizes = [np.maximum(part["sizes"], SMALLEST) for part in run.residuals.values()]
+    points = [part["points"] for part in run.residuals.values()]
+    if len(names) == 1:
+        for label, where, size in zip(run.residuals, points, sizes, strict=True):
+            panel.semilogy(where[:, 0], size, ".", markersize=3, label=label)
+        panel.legend(fontsize="small")
+        return
+    where, size = np.concatenate(points), np.concatenate(sizes)
+    across, up = (1, 0) if names[1] == "t" else (0, 1)
+    low, high = np.quantile(size, (0.05, 1))
+    image = panel.scatter(
+        where[:, across], where[:, up], c=size, s=4, cmap="viridis", norm=LogNorm(min(low, high / 10), high),
+        rasterized=True,
+    )  # fmt: skip
+    panel.set(xlabel=names[across], ylabel=names[up])
+    if "t" not in names[:2]:
+        panel.set_aspect("equal")
+    figure.colorbar(image, ax=panel)
+
+
+def history(panel: Axes, run: Run) -> None:
+    """The terms of the loss, and the errors, over all steps; a line where a stage begins."""
+    rows = run.history
     steps, offset, last = [], 0, (rows[0]["stage"], 0)
     for row in rows:
-        offset += last[1] if row["stage"] != last[0] else 0
+        if row["stage"] != last[0]:
+            offset += last[1]
+            panel.axvline(offset, color="0.7", linewidth=0.8)
         last = (row["stage"], row["step"])
         steps.append(offset + row["step"])
     names = dict.fromkeys(name for row in rows for name in row if name not in ("stage", "step", "seconds", "loss"))
     for name in names:
         known = [(step, row[name]) for step, row in zip(steps, rows, strict=True) if row.get(name) is not None]
         panel.semilogy(*zip(*known, strict=True), ".-" if name.startswith("error") else "-", label=name, linewidth=1)
-    panel.set(xlabel="steps", title=f"loss terms, seed {solution.run.seed}, {solution.run.seconds:.0f} s")
+    panel.set(xlabel="steps", title=f"loss terms and errors, seed {run.seed}, {run.seconds:.0f} s")
     panel.grid(alpha=0.3)
     panel.legend(fontsize="small")
+
+
+def film(solution: Solution, path: Path, frames: int, seconds: float) -> None:
+    """Write a GIF of the fields over time, with the reference dashed where it has one coordinate of space."""
+    domain = solution.domain
+    if domain.time is None or len(domain.names) > 3:
+        raise ValueError(f"animate: expected time and one or two coordinates of space, got {', '.join(domain.names)}")
+    if path.suffix != ".gif" or frames < 2 or seconds <= 0:
+        raise ValueError(f"animate: expected a path ending in .gif, frames >= 2, seconds > 0, got {path}, {frames}")
+    time = domain.time.name
+    axes, truths = grid_of(solution)
+    places = axes[time][np.unique(np.linspace(0, len(axes[time]) - 1, frames).round().astype(int))]
+    if not truths:
+        places = np.linspace(domain.time.start, domain.time.stop, frames)
+    shown = Shown(solution, {**axes, time: places}, {})
+    axis = shown.names.index(time)
+    truths = {name: np.take(truth, np.searchsorted(axes[time], places), axis) for name, truth in truths.items()}
+    space = {name: values for name, values in axes.items() if name != time}
+    images = [
+        frame(space, {name: v.take(i, axis) for name, v in shown.values.items()},
+              {name: v.take(i, axis) for name, v in truths.items()},
+              {name: range_of(v) for name, v in shown.values.items()}, f"{time} = {place:.3f}")
+        for i, place in enumerate(places)
+    ]  # fmt: skip
+    path.parent.mkdir(parents=True, exist_ok=True)
+    images[0].save(path, save_all=True, append_images=images[1:], duration=round(1000 * seconds / len(images)), loop=0)
+
+
+def frame(
+    space: dict[str, Array],
+    values: dict[str, Array],
+    truths: dict[str, Array],
+    ranges: dict[str, tuple[float, float]],
+    title: str,
+) -> Image.Image:
+    """One picture of a film."""
+    figure = Figure(figsize=(4.6 * len(values), 3.6), layout="constrained")
+    canvas = FigureCanvasAgg(figure)
+    for column, (name, value) in enumerate(values.items()):
+        panel = figure.add_subplot(1, len(values), column + 1)
+        if len(space) == 1:
+            (axis,) = space.values()
+            panel.plot(axis, value)
+            if name in truths:
+                panel.plot(axis, truths[name], "k--", linewidth=0.8)
+            low, high = ranges[name]
+            room = 0.05 * (high - low)
+            panel.set(xlabel=next(iter(space)), title=name, ylim=(low - room, high + room))
+        else:
+            colours(figure, panel, space, value, name, span=ranges[name])
+    figure.suptitle(title)
+    buffer = io.BytesIO()
+    canvas.print_png(buffer)
+    return Image.open(buffer).convert("P", palette=Image.Palette.ADAPTIVE)

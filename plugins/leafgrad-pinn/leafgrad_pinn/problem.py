@@ -2,33 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, nn
+from leafgrad_pinn.callables import Named
+from leafgrad_pinn.complex import ComplexField, ComplexValue, parts_of
 from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Scene, Wrap
-from leafgrad_pinn.fields import Field, Surrogate, columns_of
+from leafgrad_pinn.fields import Ansatz, Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker, Periodic
+from leafgrad_pinn.planner import MODES, Plan, plan
+from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.unknowns import Unknown, bound
-from leafgrad_pinn.values import Points
+from leafgrad_pinn.values import Points, Request
 
 if TYPE_CHECKING:
     from leafgrad_pinn.solution import Solution
     from leafgrad_pinn.stages import Stage
 
+LOOKS = 16  # points of each condition that are tried before training
 Tensors = dict[str, Tensor]
+AnyField = Field | ComplexField
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a condition says of a field's values.
+
+    Attributes:
+        name: of the condition.
+        edges: where; None for the first moment.
+        value: what they are.
+    """
+
+    name: str
+    edges: Sequence[str] | None
+    value: Named
 
 
 class Problem:
     """Fields and what they shall satisfy. All mistakes that can be found without training are errors here.
 
     Args:
-        fields: a field, or several.
+        fields: a field, or several, complex ones too.
         conditions: what shall hold, each at points of its own. Their mean squares, times weights, add up to the loss.
         unknowns: numbers in the conditions that are solved for too.
+        derivatives: how those of fields are made: ``"reverse"``, ``"forward"`` (over reverse), ``"jet"``, or for each
+            condition the cheapest, ``"auto"``. ``print(problem)`` shows which that is.
 
     Raises:
         ValueError: a field, coordinate or edge that does not exist; points outside; boundary and initial values that
@@ -36,22 +60,43 @@ class Problem:
     """
 
     def __init__(
-        self, fields: Field | Sequence[Field], conditions: Sequence[Condition], unknowns: Sequence[Unknown] = ()
+        self,
+        fields: AnyField | Sequence[AnyField],
+        conditions: Condition | Sequence[Condition],
+        unknowns: Unknown | Sequence[Unknown] = (),
+        *,
+        derivatives: str = "auto",
     ) -> None:
-        self.fields = [fields] if isinstance(fields, Field) else list(fields)
-        self.conditions, self.unknowns = list(conditions), list(unknowns)
+        given = listed("fields", fields, (Field, ComplexField), "Field(...)")
+        self.fields = [
+            part for field in given for part in (field.parts if isinstance(field, ComplexField) else [field])
+        ]
+        self.pairs = {
+            field.name: (field.real.name, field.imag.name) for field in given if isinstance(field, ComplexField)
+        }
+        self.conditions = listed("conditions", conditions, Condition, "Interior(...)")
+        self.unknowns = listed("unknowns", unknowns, Unknown, "Unknown(...)")
+        if derivatives not in ("auto", *MODES):
+            raise ValueError(f"Problem: derivatives: expected auto, {', '.join(MODES)}, got {derivatives!r}")
+        self.plans: list[Plan] = []
         if not self.fields or not self.conditions:
             raise ValueError(
                 f"Problem: expected fields and conditions, got {len(self.fields)} and {len(self.conditions)}"
             )
         self.domain = max((field.domain for field in self.fields), key=lambda domain: len(domain.names))
         self._check_fields()
+        known = {field.name: field.domain.names for field in [*given, *self.fields]}
         for condition in self.conditions:
-            condition.bind(Scene(self.domain, {field.name: field.domain.names for field in self.fields}))
+            condition.bind(Scene(self.domain, known, [field.name for field in given], tuple(self.pairs)))
         self.names = distinct([condition.name for condition in self.conditions])
         self._check_periodic()
-        self._check_corners()
-        self._check_residuals()
+        self._check_values()
+        self._check_residuals(derivatives)
+
+    def __str__(self) -> str:
+        """The fields, and how each condition gets its derivatives."""
+        rows = [f"  {name}: {plan}" for name, plan in zip(self.names, self.plans, strict=True)]
+        return "\n".join([f"Problem of {', '.join(field.name for field in self.fields)}", *rows])
 
     @property
     def groups(self) -> list[tuple[Field, ...]]:
@@ -80,7 +125,7 @@ class Problem:
         return solve(self, *stages, **options)
 
     def _check_fields(self) -> None:
-        names = [field.name for field in self.fields] + [unknown.name for unknown in self.unknowns]
+        names = [field.name for field in self.fields] + [*self.pairs] + [unknown.name for unknown in self.unknowns]
         if len(set(names)) < len(names):
             raise ValueError(f"Problem: expected different names, got {', '.join(names)}")
         for field in self.fields:
@@ -93,11 +138,23 @@ class Problem:
                 raise ValueError(
                     f"Problem: fields: {field.name} shares its network with {', '.join(missing)}: add them"
                 )
+            for coordinate, ends in zip(field.domain.names, field.domain.bounds, strict=True):
+                expected = self.domain.bounds[self.domain.names.index(coordinate)]
+                if not np.array_equal(ends, expected):
+                    raise ValueError(
+                        f"Field {field.name!r}: expected {coordinate} from {expected[0]} to {expected[1]}, as other "
+                        f"fields have it, got {ends[0]} to {ends[1]}"
+                    )
             if field.name in self.domain.names:
                 raise ValueError(f"Field {field.name!r}: expected a name other than a coordinate's")
 
     def _check_periodic(self) -> None:
-        wrapped = {(c.coordinate, c.target) for c in self.conditions if isinstance(c, Wrap)}
+        wrapped = {
+            (c.coordinate, target)
+            for c in self.conditions
+            if isinstance(c, Wrap)
+            for target in self.pairs.get(c.target, (c.target,))
+        }
         for field in self.fields:
             embed = field.net.embed
             parts = list(embed) if isinstance(embed, (tuple, list)) else [embed]
@@ -114,35 +171,64 @@ class Problem:
                     "say periodic=True there"
                 )
 
-    def _check_corners(self) -> None:
-        """Soft boundary values against soft or hard initial values, where they meet."""
-        time = self.domain.time
-        if time is None:
-            return
-        rng = np.random.default_rng(0)
-        for side in (c for c in self.conditions if isinstance(c, Dirichlet)):
-            for start in (c for c in self.conditions if isinstance(c, Initial) and c.target == side.target):
-                points, _ = self.domain.boundary(64, side.edges, "uniform", rng)
-                points[:, -1] = time.start
-                columns = columns_of(self.domain, points)
-                if {*side.call.parameters, *start.call.parameters} <= set(columns):
-                    like = columns[time.name]
-                    gap = (side.call.numbers(columns, like) - start.call.numbers(columns, like)).abs().numpy()
-                    if gap.max() > 1e-6:
-                        first = dict(zip(self.domain.names, points[gap.argmax()].tolist(), strict=True))
-                        raise ValueError(
-                            f"conflicting corner values: {side.name} and {start.name} of {side.target} differ by "
-                            f"{gap.max():.2g} where they meet, at {first}; no smooth field satisfies both"
-                        )
+    def _check_values(self) -> None:
+        """Values of a field, soft or hard, against each other where two are given: at corners, or on one edge."""
+        for field in self.fields:
+            claims = [Claim(c.name, c.edges, c.call) for c in self.conditions if isinstance(c, Dirichlet)
+                      and c.target == field.name]  # fmt: skip
+            claims += [Claim(c.name, None, c.call) for c in self.conditions if isinstance(c, Initial)
+                       and c.target == field.name]  # fmt: skip
+            soft, ansatz = len(claims), Ansatz(field)
+            claims += [Claim("boundary=Hard(...)", ansatz.edges, ansatz.side)] if ansatz.side else []
+            claims += [Claim("initial=Hard(...)", None, ansatz.start)] if ansatz.start else []
+            for i, first in enumerate(claims[:soft]):
+                for second in claims[i + 1 :]:
+                    self._compare(field, first, second)
 
-    def _check_residuals(self) -> None:
+    def _compare(self, field: Field, first: Claim, second: Claim) -> None:
+        points = self._meeting(first.edges, second.edges)
+        columns = columns_of(self.domain, points)
+        if not len(points) or not {*first.value.parameters, *second.value.parameters} <= set(columns):
+            return
+        like = columns[self.domain.names[0]]
+        gap = (first.value.numbers(columns, like) - second.value.numbers(columns, like)).abs().numpy()
+        if gap.max() > 1e-6 * (1 + float(first.value.numbers(columns, like).abs().max())):
+            place = dict(zip(self.domain.names, points[gap.argmax()].tolist(), strict=True))
+            raise ValueError(
+                f"conflicting corner values: {first.name} and {second.name} of {field.name} differ by "
+                f"{gap.max():.2g} where they meet, at {place}; no smooth field satisfies both"
+            )
+
+    def _meeting(self, first: Sequence[str] | None, second: Sequence[str] | None) -> Array:
+        """Points on edges that two claims share, or where edges and the first moment meet; None is that moment."""
+        rng = np.random.default_rng(0)
+        if first is None and second is None:
+            return self.domain.start(64, "uniform", rng)
+        edges = first or second or () if first is None or second is None else [e for e in first if e in second]
+        if not edges:
+            return np.zeros((0, len(self.domain.names)))
+        points, _ = self.domain.boundary(64, edges, "uniform", rng)
+        if self.domain.time and (first is None or second is None):
+            points[:, -1] = self.domain.time.start
+        return points
+
+    def _check_residuals(self, derivatives: str) -> None:
+        """Run each condition at a few points; what it asks for there decides how derivatives are made."""
         system = self.system()
         for index, (name, batch) in enumerate(zip(self.names, self.draw(np.random.default_rng(0)), strict=True)):
             if not len(batch["points"]):
                 raise ValueError(f"{name}: expected points, got none; raise n, or take another sampler")
             self.domain.check_inside(name, batch["points"])
-            few = {key: leafgrad.tensor(np.ascontiguousarray(values[:5])) for key, values in batch.items()}
-            system(index, few)
+            few = {key: leafgrad.tensor(np.ascontiguousarray(values[:LOOKS])) for key, values in batch.items()}
+            residuals, asked = system.residuals(index, few)
+            self.plans.append(plan(asked, self.domain.space, derivatives))
+            found = residuals.detach().numpy()
+            if not np.isfinite(found).all():
+                wrong = batch["points"][:LOOKS][~np.isfinite(found).all(1)][0]
+                place = dict(zip(self.domain.names, wrong.tolist(), strict=True))
+                raise ValueError(f"{name}: expected finite residuals at the start, got nan or inf at {place}")
+        if unused := [unknown.name for unknown in self.unknowns if not unknown.used]:
+            raise ValueError(f"unknowns: {', '.join(unused)}: expected in some condition, found in none")
 
 
 class System(nn.Module):
@@ -151,8 +237,10 @@ class System(nn.Module):
     def __init__(self, problem: Problem, make: Maker) -> None:
         super().__init__()
         self.domain, self.conditions, self.labels = problem.domain, problem.conditions, problem.names
+        self.plans = problem.plans
         self.surrogates = nn.ModuleList([Surrogate(group, make) for group in problem.groups])
         self.coordinates = {field.name: field.domain.names for field in problem.fields}
+        self.pairs = problem.pairs
         self.unknowns = problem.unknowns
         self.numbers = nn.ParameterList([make.parameter(np.array(u.raw)) for u in problem.unknowns])
 
@@ -169,39 +257,65 @@ class System(nn.Module):
         Raises:
             ValueError: the equation's result is not one number for each point, or a tuple of such.
         """
+        found, _ = self.residuals(index, batch)
+        return found
+
+    def residuals(self, index: int, batch: Tensors) -> tuple[Tensor, set[Request]]:
+        """The same, and which derivatives of fields were asked for."""
         condition, label = self.conditions[index], self.labels[index]
         points = self.points(batch["points"], batch.get("normals"))
         opposite = self.points(batch["opposite"]) if "opposite" in batch else None
+        chosen = self.plans[index] if index < len(self.plans) else plan((), self.domain.space)
         with bound(self.unknowns, list(self.numbers)):
             extra: dict[str, Any] = {**batch}
             if opposite is not None:
-                extra["opposite"] = self.values(opposite)
-            result = condition.residual(self.values(points), points, extra)
-        parts = result if isinstance(result, tuple) else (result,)
+                extra["opposite"] = self.values(opposite, chosen)
+            result = condition.residual(self.values(points, chosen), points, extra)
+        parts = parts_of(result)
+        if not parts:
+            raise ValueError(f"{label}: expected one number for each point, or a tuple of such, got ()")
         n = len(batch["points"])
         for part in parts:
-            if not isinstance(part, Tensor) or tuple(part.shape) != (n,):
-                got = f"shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__
+            if not isinstance(part, Tensor) or tuple(part.shape) != (n,) or not part.is_floating_point():
+                got = f"{part.dtype}, shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__
                 raise ValueError(f"{label}: expected one number for each of {n} points, shape ({n},), got {got}")
         points.forget()
         if opposite is not None:
             opposite.forget()
-        return leafgrad.stack([part * 1 for part in parts], 1)
+        return leafgrad.stack([part * 1 for part in parts], 1), points.asked
 
     def points(self, rows: Tensor, normals: Tensor | None = None) -> Points:
         """Points (n, d), and normals (n, k), by coordinate."""
-        columns = {name: rows[:, i].detach().requires_grad_() for i, name in enumerate(self.domain.names)}
+        columns = {name: rows[:, i].detach() for i, name in enumerate(self.domain.names)}
+        for column in columns.values():
+            column.requires_grad = True  # requires_grad_() is not for functions that are transformed
         sides = None if normals is None else {name: normals[:, i] for i, name in enumerate(self.domain.space)}
         return Points(columns, self.domain.space, sides)
 
-    def values(self, points: Points) -> dict[str, Tensor]:
+    def values(self, points: Points, plan: Plan) -> dict[str, Any]:
         """Fields and coordinates by name."""
-        fields = {name: points.value(t, self.coordinates[name]) for name, t in self.fields(points.columns).items()}
-        return {**points.columns, **fields}
+        fields = plan.values(self.fields, points, self.coordinates)
+        pairs = {name: ComplexValue(fields[real], fields[imag]) for name, (real, imag) in self.pairs.items()}
+        return {**points.columns, **fields, **pairs}
 
     def solved(self) -> dict[str, float]:
         """The unknowns by name."""
         return {u.name: float(u.number(p.detach())) for u, p in zip(self.unknowns, self.numbers, strict=True)}
+
+
+def listed(what: str, given: Any, kind: Any, example: str) -> list[Any]:
+    """One of a kind, or several, as a list; TypeError for others."""
+    if isinstance(given, kind):
+        return [given]
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
+        raise TypeError(f"Problem: {what}: expected {example}, or a list of such, got {type(given).__name__}")
+    several = list(given)
+    for one in several:
+        if not isinstance(one, kind):
+            raise TypeError(
+                f"Problem: {what}: expected {example}, or a list of such, got one with {type(one).__name__}"
+            )
+    return several
 
 
 def distinct(names: Sequence[str]) -> list[str]:

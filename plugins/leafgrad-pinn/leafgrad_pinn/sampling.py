@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.stats import qmc
 
 Array = np.ndarray[Any, Any]
 
@@ -35,9 +34,13 @@ def unit(sampler: str, n: int, dim: int, rng: np.random.Generator) -> Array:
         grid: Array = np.stack(np.meshgrid(*[axis] * dim, indexing="ij"), -1).reshape(-1, dim)
         return grid
     if sampler == "sobol":
+        from scipy.stats import qmc  # slow to import
+
         sequence: Array = qmc.Sobol(dim, rng=rng).random_base2(math.ceil(math.log2(max(n, 1))))
         return sequence[:n]
     if sampler == "latin":
+        from scipy.stats import qmc
+
         cube: Array = qmc.LatinHypercube(dim, rng=rng).random(n)
         return cube
     points = rng.random((n, dim))

@@ -17,9 +17,11 @@ from leafgrad_pinn.fields import Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.unknowns import Unknowns
+from leafgrad_pinn.vtu import cells_of, write_grid, write_list
 
 CHUNK = 2**15  # points that are evaluated at once
-FORMAT = 1
+FORMAT = 2
 
 
 class Run:
@@ -29,7 +31,8 @@ class Run:
         seed: of weights and points.
         modules: one for each group of fields on one network.
         errors: for each field ``{"l2": relative L2 error, "max": largest error}``; empty without a reference.
-        unknowns: the numbers that were solved for.
+        unknowns, deviations: the numbers that were solved for, and their standard deviations from J^T J.
+        residuals: for each condition ``points`` (m, d), and ``sizes`` (m,) of its residual there.
         reasons: why each stage stopped.
         seconds: of training.
         history: a dict for each noted step.
@@ -39,13 +42,15 @@ class Run:
         self.seed, self.modules = seed, list(modules)
         self.errors: dict[str, dict[str, float]] = details["errors"]
         self.unknowns: dict[str, float] = details["unknowns"]
+        self.deviations: dict[str, float] = details["deviations"]
+        self.residuals: dict[str, dict[str, Array]] = details["residuals"]
         self.reasons: list[str] = details["reasons"]
         self.seconds: float = details["seconds"]
         self.history: list[dict[str, Any]] = details["history"]
 
     def details(self) -> dict[str, Any]:
         """All but seed and modules, as numbers, strings, lists and dicts."""
-        names = ("errors", "unknowns", "reasons", "seconds", "history")
+        names = ("errors", "unknowns", "deviations", "residuals", "reasons", "seconds", "history")
         return {name: getattr(self, name) for name in names}
 
 
@@ -57,9 +62,17 @@ class Solution:
     Attributes:
         runs: the result of each seed.
         reference: what errors are measured against, or None.
+        pairs: for each complex field the names of its parts.
     """
 
-    def __init__(self, groups: Sequence[Sequence[Field]], runs: Sequence[Run], reference: Reference | None) -> None:
+    def __init__(
+        self,
+        groups: Sequence[Sequence[Field]],
+        runs: Sequence[Run],
+        reference: Reference | None,
+        pairs: Mapping[str, Sequence[str]] = {},
+    ) -> None:
+        self.pairs = {name: tuple(parts) for name, parts in pairs.items()}
         self.groups, self.runs, self.reference = [list(group) for group in groups], list(runs), reference
         self.fields = [field for group in self.groups for field in group]
         self.domain: Domain = max((f.domain for f in self.fields), key=lambda domain: len(domain.names))
@@ -71,16 +84,16 @@ class Solution:
         return ranked[(len(ranked) - 1) // 2]
 
     @property
-    def unknowns(self) -> dict[str, float]:
-        """The numbers that were solved for, medians over seeds."""
-        return {name: statistics.median(run.unknowns[name] for run in self.runs) for name in self.run.unknowns}
+    def unknowns(self) -> Unknowns:
+        """The numbers that were solved for, medians over seeds; as a string, with their errors."""
+        return Unknowns([run.unknowns for run in self.runs], [run.deviations for run in self.runs])
 
     @property
     def errors(self) -> Errors:
         """The errors against the reference; ValueError if there is none."""
         if self.reference is None:
             raise ValueError("errors: there is no reference; give one to solve(reference=...)")
-        return Errors(self.reference, [run.errors for run in self.runs], [run.seconds for run in self.runs])
+        return Errors(self.reference, self.runs)
 
     def __call__(self, *points: Array | float, **named: Array | float) -> Any:
         """The fields at points, evaluated in chunks, so that memory grows with inputs and outputs alone.
@@ -90,7 +103,8 @@ class Solution:
             named: the same by name.
 
         Returns:
-            float64 array of their common shape; for several fields a dict of such by name.
+            float64 array of their common shape, complex128 for a complex field; for several fields a dict of such by
+            name.
 
         Raises:
             TypeError: coordinates are missing, or too many. ValueError: points outside the domain.
@@ -101,18 +115,77 @@ class Solution:
             raise TypeError(f"Solution: expected the coordinates {', '.join(names)}, each once")
         columns = np.broadcast_arrays(*[np.asarray(given[name], dtype=np.float64) for name in names])
         values = evaluate(self.run.modules, self.domain, columns)
+        for name, (real, imag) in self.pairs.items():
+            values[name] = values.pop(real) + 1j * values.pop(imag)
         return next(iter(values.values())) if len(values) == 1 else values
 
     def plot(self, path: str | os.PathLike[str], slices: Mapping[str, Sequence[float]] | None = None) -> None:
-        """Draw fields, errors, slices and the history into a PNG, SVG or PDF file.
+        """Draw fields, errors, slices, residuals and the history into a PNG, SVG or PDF file.
 
         Args:
             path: its suffix says the format.
-            slices: a coordinate and the values at which to cut: ``{"t": [0.25, 0.5, 1]}``.
+            slices: a coordinate and the values at which to cut: ``{"t": [0.25, 0.5, 1]}``. With three coordinates,
+                fields are drawn at these values.
+
+        Raises:
+            ValueError: slices of other coordinates or outside the domain; more than three coordinates.
         """
         from leafgrad_pinn.plot import draw
 
-        draw(self, Path(path), dict(slices or {}))
+        draw(self, Path(path), {} if slices is None else slices)
+
+    def animate(self, path: str | os.PathLike[str], frames: int = 60, seconds: float = 4.0) -> None:
+        """Draw the fields over time into a GIF that takes some seconds and begins again.
+
+        Raises:
+            ValueError: there is no time, or there are more than two coordinates of space.
+        """
+        from leafgrad_pinn.plot import film
+
+        film(self, Path(path), frames, seconds)
+
+    def to_vtu(
+        self, path: str | os.PathLike[str], points: int | None = None, times: Sequence[float] | None = None
+    ) -> list[Path]:
+        """Write the fields for ParaView, on the cells of a grid that lie in the domain.
+
+        Args:
+            path: ``u.vtu``. With times, files ``u_0000.vtu`` and so on, and ``u.pvd``, which lists them.
+            points: of the grid, along each coordinate of space; 201, or 51 in three dimensions.
+            times: moments; the first and the last, and nine between, by default.
+
+        Returns:
+            The paths of the files.
+
+        Raises:
+            ValueError: there are no or more than three coordinates of space, or times outside the domain.
+        """
+        path, domain = Path(path), self.domain
+        dim = len(domain.space)
+        if dim not in (1, 2, 3) or path.suffix != ".vtu":
+            raise ValueError(
+                f"to_vtu: expected one to three coordinates of space and a path ending in .vtu, got {dim} and {path}"
+            )
+        count = points or (51 if dim == 3 else 201)
+        axes = [np.linspace(low, high, count) for low, high in domain.bounds[:dim]]
+        grid = np.stack(np.meshgrid(*axes, indexing="ij"), -1)
+        flat = grid.reshape(-1, dim)
+        cells = cells_of(Domain(domain.shape).inside(flat).reshape(grid.shape[:-1]))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if domain.time is None:
+            write_grid(path, flat, cells, evaluate(self.run.modules, domain, list(flat.T), check=False))
+            return [path]
+        moments = np.linspace(domain.time.start, domain.time.stop, 11) if times is None else np.asarray(times, float)
+        if not len(moments) or moments.min() < domain.time.start or moments.max() > domain.time.stop:
+            raise ValueError(f"to_vtu: times: expected moments in {domain.time}, got {list(moments)}")
+        files = {}
+        for number, moment in enumerate(moments.tolist()):
+            files[moment] = path.with_name(f"{path.stem}_{number:04d}.vtu")
+            columns = [*flat.T, np.full(len(flat), moment)]
+            write_grid(files[moment], flat, cells, evaluate(self.run.modules, domain, columns, check=False))
+        listing = path.with_suffix(".pvd")
+        write_list(listing, files)
+        return [*files.values(), listing]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save it as one safetensors file, which `load` reads without the script that made it.
@@ -132,11 +205,12 @@ class Solution:
                         "seed": run.seed,
                         "dtype": str(next(iter(run.modules[0].parameters())).dtype).removeprefix("leafgrad."),
                         "states": [module.state_dict() for module in run.modules],
-                        "details": run.details(),
+                        "details": encode(run.details()),
                     }
                     for run in self.runs
                 ],
                 "reference": encode(reference),
+                "pairs": {name: list(parts) for name, parts in self.pairs.items()},
             },
             path,
         )
@@ -158,9 +232,9 @@ class Solution:
             modules = [Surrogate(group, make) for group in groups]
             for module, state in zip(modules, run["states"], strict=True):
                 module.load_state_dict(state)
-            runs.append(Run(run["seed"], modules, run["details"]))
+            runs.append(Run(run["seed"], modules, decode(run["details"])))
         reference = decode(saved["reference"])
-        return Solution(groups, runs, None if reference is None else Reference(**reference))
+        return Solution(groups, runs, None if reference is None else Reference(**reference), saved["pairs"])
 
 
 class Errors:
@@ -168,14 +242,26 @@ class Errors:
 
     Attributes:
         l2, max: for each field the errors of all seeds: relative L2, and largest.
+        seconds: of training, of all seeds.
     """
 
-    def __init__(
-        self, reference: Reference, errors: Sequence[dict[str, dict[str, float]]], seconds: Sequence[float]
-    ) -> None:
-        self.reference, self.seconds = reference, list(seconds)
-        self.l2 = {name: [error[name]["l2"] for error in errors] for name in errors[0]}
-        self.max = {name: [error[name]["max"] for error in errors] for name in errors[0]}
+    def __init__(self, reference: Reference, runs: Sequence[Run]) -> None:
+        self.reference, self.seconds = reference, [run.seconds for run in runs]
+        self.histories = [run.history for run in runs]
+        self.l2 = {name: [run.errors[name]["l2"] for run in runs] for name in runs[0].errors}
+        self.max = {name: [run.errors[name]["max"] for run in runs] for name in runs[0].errors}
+
+    def time_to(self, level: float) -> list[float | None]:
+        """Seconds of training after which the relative L2 errors of all fields were at most ``level``, for each seed.
+
+        None for a seed that never got there. Errors are looked at now and then, so this is an upper bound.
+        """
+        keys = [f"error {name}" for name in self.l2]
+        found: list[float | None] = []
+        for rows in self.histories:
+            times = [row["seconds"] for row in rows if all((row.get(key) or np.inf) <= level for key in keys)]
+            found.append(min(times, default=None))
+        return found
 
     def at_floor(self, name: str) -> bool:
         """Whether the median relative L2 error of a field is within three times the reference's own."""
@@ -202,18 +288,19 @@ def evaluate(
 ) -> dict[str, Array]:
     """Each field at points, given as an array for each coordinate of one shape: float64 of that shape."""
     parameter = next(iter(modules[0].parameters()))
-    shape = columns[0].shape
-    flat = [np.reshape(column, -1) for column in columns]
+    shape, size = columns[0].shape, columns[0].size
     values: dict[str, Array] = {}
-    for begin in range(0, max(1, flat[0].size), CHUNK):
-        rows = np.stack([column[begin : begin + CHUNK] for column in flat], 1)
+    for begin in range(0, max(1, size), CHUNK):
+        rows = np.stack([column.flat[begin : begin + CHUNK] for column in columns], 1)
         if check:
             domain.check_inside("Solution", rows)
         tensors = columns_of(domain, rows, parameter.dtype, parameter.device)
         with leafgrad.no_grad():
             found = {name: value for module in modules for name, value in module(tensors).items()}
         for name, value in found.items():
-            values.setdefault(name, np.empty(flat[0].size))[begin : begin + CHUNK] = value.cpu().numpy()
+            if name not in values:
+                values[name] = np.empty(size)
+            values[name][begin : begin + CHUNK] = value.cpu().numpy()
     return {name: value.reshape(shape) for name, value in values.items()}
 
 
@@ -221,12 +308,9 @@ def score(modules: Sequence[Surrogate], domain: Domain, reference: Reference | N
     """The errors of each field of a reference, where the reference has numbers."""
     if reference is None:
         return {}
-    grid = np.meshgrid(*[reference.axes[name] for name in domain.names], indexing="ij")
-    found = evaluate(modules, domain, grid, check=False)
+    found = evaluate(modules, domain, reference.columns(domain.names), check=False)
     errors = {}
-    for name, truth in reference.fields.items():
-        order = [list(reference.axes).index(axis) for axis in domain.names]
-        known = np.transpose(truth, order)
+    for name, known in truth_of(reference, domain.names).items():
         good = np.isfinite(known)
         gap = (found[name] - known)[good]
         size = float(np.linalg.norm(known[good]))
@@ -234,10 +318,26 @@ def score(modules: Sequence[Surrogate], domain: Domain, reference: Reference | N
     return errors
 
 
+def truth_of(reference: Reference, names: Sequence[str]) -> dict[str, Array]:
+    """The reference's fields, their axes in the order of the names."""
+    return {field: reference.values(field, names) for field in reference.fields}
+
+
 def check_reference(reference: Reference, domain: Domain, names: Sequence[str]) -> None:
-    """ValueError if a reference is of other coordinates or fields."""
+    """ValueError if a reference is of other coordinates or fields, or reaches outside the domain."""
+    if not isinstance(reference, Reference):
+        raise TypeError(
+            f"reference: expected Reference(...), as references.exact gives, got {type(reference).__name__}"
+        )
     if set(reference.axes) != set(domain.names) or not set(reference.fields) <= set(names):
         raise ValueError(
             f"reference: expected coordinates {', '.join(domain.names)} and fields among {', '.join(names)}, "
             f"got {', '.join(reference.axes)} and {', '.join(reference.fields)}"
         )
+    for name, (low, high) in zip(domain.names, domain.bounds, strict=True):
+        axis, slack = reference.axes[name], 1e-6 * (high - low)
+        if axis.min() < low - slack or axis.max() > high + slack:
+            raise ValueError(
+                f"reference: expected {name} from {low:g} to {high:g}, as the domain has it, "
+                f"got {axis.min():g} to {axis.max():g}"
+            )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import leafgrad
+from leafgrad_pinn.diagnosis import deviations, residuals
 from leafgrad_pinn.problem import Problem, System
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.solution import Run, Solution, check_reference, score
@@ -32,8 +33,7 @@ def solve(
         reference: what errors are measured against.
         seeds: how many, from 0 on, or which.
         out: a folder for checkpoints, ``seed0/history.csv`` and so on, and ``solution.safetensors``; None for none.
-        resume: go on from the checkpoints in ``out``, with points, weights, optimizer and history as
-            they were; to the numbers of a run that never stopped, up to rounding in compiled steps.
+        resume: go on from the checkpoints in ``out``, to the same bits as a run that never stopped.
         dtype: of weights and points; leafgrad.float64 or leafgrad.float32.
         device: where to train.
 
@@ -52,8 +52,8 @@ def solve(
     if reference is not None:
         check_reference(reference, problem.domain, [field.name for field in problem.fields])
     numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
-    if not numbers:
-        raise ValueError(f"seeds: expected at least one, got {seeds}")
+    if not numbers or len(set(numbers)) < len(numbers) or not all(isinstance(seed, int) for seed in numbers):
+        raise ValueError(f"seeds: expected at least one, or different whole numbers, got {seeds!r}")
 
     def errors(system: System) -> dict[str, float]:
         return {name: e["l2"] for name, e in score(modules_of(system), problem.domain, reference).items()}
@@ -67,12 +67,14 @@ def solve(
         details = {
             "errors": score(modules_of(system), problem.domain, reference),
             "unknowns": system.solved(),
+            "deviations": deviations(training.trainee),
+            "residuals": residuals(training.trainee),
             "reasons": training.reasons,
             "seconds": training.seconds,
             "history": training.rows,
         }
         runs.append(Run(seed, modules_of(system), details))
-    solution = Solution(problem.groups, runs, reference)
+    solution = Solution(problem.groups, runs, reference, problem.pairs)
     if out is not None:
         solution.save(Path(out) / "solution.safetensors")
     return solution

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import leafgrad
 from leafgrad import Tensor
-from leafgrad.func import functional_call
+from leafgrad_pinn.objective import Objective
 from leafgrad_pinn.problem import Problem, Tensors, on_device
-
-Parameters = dict[str, Tensor]
 
 
 class Trainee:
@@ -20,49 +17,49 @@ class Trainee:
 
     Attributes:
         system: the networks and unknowns.
+        objective: the loss as compiled functions.
         batches: for each condition tensors of its points, (n, d), and what else belongs to them.
         weights: for each condition the weights of its points (n,), 1 at first.
-        notes: numbers that weights and points keep between steps.
+        notes: numbers that schemes of weights keep between steps.
+        multipliers: for a scheme by name its multipliers of points, forgotten with these.
     """
 
     def __init__(self, problem: Problem, seed: int, dtype: Any, device: Any) -> None:
         self.problem, self.seed, self.dtype, self.device = problem, seed, dtype, device
         self.system = problem.system(seed, dtype, device)
-        self.names = problem.names
-        self.scales = [condition.weight for condition in problem.conditions]
-        self.notes: dict[str, float] = {}
+        self.objective = Objective(self.system, [condition.weight for condition in problem.conditions])
+        self.notes: dict[str, Any] = {}
         self.take(on_device(problem.draw(np.random.default_rng([seed, 2])), dtype, device))
 
     def take(self, batches: list[Tensors]) -> None:
         """Go on with other points, of weight 1."""
-        self.batches = batches
-        self.weights = [leafgrad.ones(len(batch["points"]), dtype=self.dtype, device=self.device) for batch in batches]
+        self.batches, self.weights = batches, self.ones(batches)
+        self.multipliers: dict[str, list[Tensor]] = {}
 
-    def losses(
-        self, batches: Sequence[Tensors], weights: Sequence[Tensor], parameters: Parameters | None = None
-    ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """The loss, its terms (one for each condition), and each condition's squared residuals (n,) without weights.
+    def ones(self, batches: list[Tensors] | None = None) -> list[Tensor]:
+        """1 for each point of each condition."""
+        found = self.batches if batches is None else batches
+        return [leafgrad.ones(len(batch["points"]), dtype=self.dtype, device=self.device) for batch in found]
 
-        A term is its condition's weight times the mean over points of weight times squared residual.
+    @property
+    def equations(self) -> list[int]:
+        """How many residuals each condition has at a point."""
+        few = [{name: t[:1] for name, t in batch.items()} for batch in self.batches]
+        return [self.residuals(index, batch).shape[1] for index, batch in enumerate(few)]
 
-        Args:
-            parameters: in place of the system's own.
-        """
-        terms, squares = [], []
-        for index, (batch, weight) in enumerate(zip(batches, weights, strict=True)):
-            square = self.residuals(index, batch, parameters).square().sum(1)
-            squares.append(square.detach())
-            terms.append(self.scales[index] * (weight * square).mean())
-        stacked = leafgrad.stack(terms)
-        return stacked.sum(), stacked.detach(), squares
+    @property
+    def flat(self) -> Tensor:
+        """All parameters as one vector, a copy."""
+        return self.objective.flat
 
-    def residuals(self, index: int, batch: Tensors, parameters: Parameters | None = None) -> Tensor:
+    def put(self, flat: Tensor) -> None:
+        """Write all parameters."""
+        self.objective.put(flat)
+
+    def residuals(self, index: int, batch: Tensors) -> Tensor:
         """Those of a condition at a batch of points: (n, k)."""
-        if parameters is None:
-            residuals: Tensor = self.system(index, batch)
-        else:
-            residuals = functional_call(self.system, parameters, (index, batch))
-        return residuals
+        found: Tensor = self.system(index, batch).detach()
+        return found
 
     def state_dict(self) -> dict[str, Any]:
         """Networks, unknowns, points and weights."""
@@ -70,6 +67,7 @@ class Trainee:
             "system": self.system.state_dict(),
             "batches": self.batches,
             "weights": self.weights,
+            "multipliers": self.multipliers,
             "notes": self.notes,
         }
 
@@ -78,3 +76,4 @@ class Trainee:
         self.system.load_state_dict(state["system"])
         self.batches = [{name: t.clone() for name, t in batch.items()} for batch in state["batches"]]
         self.weights, self.notes = [weight.clone() for weight in state["weights"]], dict(state["notes"])
+        self.multipliers = {name: [t.clone() for t in kept] for name, kept in state["multipliers"].items()}

@@ -22,7 +22,6 @@ from leafgrad_pinn.stages import Stage, Worker
 from leafgrad_pinn.trainee import Trainee
 
 DENSE = 500  # calls whose terms all go into the history; later ones, only with the error
-WARM = 4  # calls after which a compiled function runs as a program
 
 Score = Callable[[System], dict[str, float]]
 
@@ -76,10 +75,10 @@ class Training:
             for number, stage in enumerate(self.stages):
                 if number < len(self.reasons):
                     continue
-                worker = self._worker(stage, number)
-                with tqdm(
-                    total=stage.steps, initial=worker.done, desc=f"seed {self.seed} {type(stage).__name__}"
-                ) as bar:
+                worker, label = self._worker(stage, number), f"seed {self.seed} {type(stage).__name__}"
+                if worker.method:
+                    tqdm.write(f"{label}: {worker.method}", file=sys.stderr)
+                with tqdm(total=stage.steps, initial=worker.done, desc=label) as bar:
                     self._stage(worker, number, bar, interrupts)
                 if interrupts.received:
                     self._save(number, worker)
@@ -91,12 +90,8 @@ class Training:
                     return
 
     def _worker(self, stage: Stage, number: int) -> Worker:
-        """A worker at its start, or where the checkpoint was, whose compiled functions have become programs."""
+        """A worker at its start, or where the checkpoint was."""
         worker = stage.start(self.trainee, number)
-        before = self._state(worker)
-        for _ in range(WARM):
-            worker.advance()
-        self._put(worker, before)
         if self.saved is not None and self.saved["number"] == number and self.saved["worker"] is not None:
             self._put(worker, self.saved)
         return worker

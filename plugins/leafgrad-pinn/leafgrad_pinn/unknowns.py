@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import leafgrad
 from leafgrad import Tensor
+from leafgrad_pinn.callables import check_number
 
 
 class Unknown:
@@ -22,13 +24,15 @@ class Unknown:
     """
 
     def __init__(self, name: str, value: float, positive: bool = False) -> None:
-        if not math.isfinite(value) or (positive and value <= 0):
+        check_number(f"Unknown {name!r}: value", value)
+        if positive and value <= 0:
             raise ValueError(
                 f"Unknown {name!r}: value: expected a {'positive' if positive else 'finite'} number, got {value}"
             )
         self.name, self.value, self.positive = name, float(value), positive
         self.raw = math.log(value) if positive else float(value)
         self.tensor: Tensor | None = None  # while residuals are computed
+        self.used = False  # whether an equation asked for it
 
     def number(self, raw: Tensor) -> Tensor:
         """Its value, of the parameter that is trained."""
@@ -38,6 +42,7 @@ class Unknown:
         """Its value while residuals are computed; RuntimeError at other times."""
         if self.tensor is None:
             raise RuntimeError(f"Unknown {self.name!r} has a value only in equations; give it to Problem(unknowns=...)")
+        self.used = True
         return self.tensor
 
     def __neg__(self) -> Tensor:
@@ -92,3 +97,48 @@ def bound(unknowns: Sequence[Unknown], raws: Sequence[Tensor]) -> Iterator[None]
     finally:
         for unknown in unknowns:
             unknown.tensor = None
+
+
+class Unknowns(Mapping[str, float]):
+    """The unknowns that were found, by name, as medians over seeds. As a string, with their errors.
+
+    Attributes:
+        values_of: for each unknown the values of all seeds.
+        deviations: for each unknown its standard deviation from J^T J, see `leafgrad_pinn.diagnosis.deviations`; the
+            median over seeds.
+    """
+
+    def __init__(self, found: Sequence[Mapping[str, float]], deviations: Sequence[Mapping[str, float]]) -> None:
+        self.values_of = {name: [one[name] for one in found] for name in found[0]}
+        self.deviations = {name: statistics.median(one[name] for one in deviations) for name in found[0]}
+
+    def __getitem__(self, name: str) -> float:
+        return statistics.median(self.values_of[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values_of)
+
+    def __len__(self) -> int:
+        return len(self.values_of)
+
+    def __str__(self) -> str:
+        parts = []
+        for name, values in self.values_of.items():
+            deviation = self.deviations[name]
+            known = math.isfinite(deviation) and deviation > 0
+            digits = decimals(self[name], deviation) if known else ".6g"
+            error, source = (f" +- {deviation:{digits}}", "from J^T J") if known else ("", "J^T J gives no error")
+            if len(values) > 1:
+                source += f"; {min(values):{digits}} to {max(values):{digits}} over {len(values)} seeds"
+            parts.append(f"{name} = {self[name]:{digits}}{error} ({source})")
+        return ", ".join(parts)
+
+    __repr__ = __str__
+
+
+def decimals(value: float, deviation: float) -> str:
+    """A format that shows a number to the first digit of its deviation."""
+    place = math.floor(math.log10(deviation))
+    if place >= -8:
+        return f".{max(0, -place)}f"
+    return f".{max(0, math.floor(math.log10(max(abs(value), deviation))) - place)}e"

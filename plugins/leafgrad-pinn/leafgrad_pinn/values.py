@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import leafgrad
 from leafgrad import Tensor
 from leafgrad.autograd import grad
-
-Derive = Callable[[Tensor, Sequence[Tensor]], Sequence[Tensor]]
 
 
 def reverse(value: Tensor, columns: Sequence[Tensor]) -> Sequence[Tensor]:
@@ -34,6 +32,17 @@ def d(value: Tensor, *coordinates: Tensor) -> Tensor:
     return value
 
 
+LAP = ("lap",)
+
+Path = tuple[str, ...]
+Request = tuple[Any, Path]  # a field, and coordinates in their order, or LAP
+
+
+def sorted_path(path: Sequence[str], coordinates: Sequence[str]) -> Path:
+    """Coordinates in their order: derivatives by them commute."""
+    return tuple(sorted(path, key=coordinates.index))
+
+
 class Points:
     """Points, and what is known there: coordinates, normals, and derivatives that were computed.
 
@@ -41,41 +50,64 @@ class Points:
         columns: for each coordinate n numbers that require grad.
         space: the coordinates that ``lap`` and ``n`` run over.
         normals: for each coordinate of space n numbers, on a boundary.
-        derive: how derivatives are computed; the planner's place.
+
+    Attributes:
+        asked: what was asked of fields, for the planner.
     """
 
     def __init__(
-        self,
-        columns: Mapping[str, Tensor],
-        space: Sequence[str],
-        normals: Mapping[str, Tensor] | None = None,
-        derive: Derive = reverse,
+        self, columns: Mapping[str, Tensor], space: Sequence[str], normals: Mapping[str, Tensor] | None = None
     ) -> None:
-        self.columns, self.space, self.normals, self.derive = dict(columns), tuple(space), normals, derive
+        self.columns, self.space, self.normals = dict(columns), tuple(space), normals
         self.coordinates = tuple(self.columns)
-        self.derived: list[dict[str, Value] | None] = []  # by the index of a value
+        self.asked: set[Request] = set()
+        self.roots: list[tuple[Value, str | None]] = []  # values that are no derivatives, with the names of fields
+        self.derived: dict[tuple[int, Path], Value] = {}  # by the root of a value, and a path
 
-    def value(self, tensor: Tensor, names: Sequence[str]) -> Value:
-        """A tensor (n,) as a field that depends on the coordinates of these names."""
+    def value(self, tensor: Tensor, names: Sequence[str], field: str | None = None) -> Value:
+        """A tensor (n,) that depends on the coordinates of these names: a field, if it has a name of its own."""
+        made = self.made(tensor, names, len(self.roots), ())
+        self.roots.append((made, field))
+        return made
+
+    def made(self, tensor: Tensor, names: Sequence[str], root: int, path: Path) -> Value:
         made: Any = tensor.clone()  # a tensor of its own, whose class is changed below
         made.__class__ = Value
-        made.points, made.names, made.index = self, tuple(names), len(self.derived)
-        self.derived.append(None)
+        made.points, made.names, made.root, made.path = self, tuple(names), root, path
         value: Value = made
         return value
 
-    def gradient(self, value: Value) -> dict[str, Value]:
-        """All first derivatives of a value, computed at once and only once."""
-        known = self.derived[value.index]
-        if known is None:
-            tensors = self.derive(value, [self.columns[name] for name in value.names])
-            known = {name: self.value(t, value.names) for name, t in zip(value.names, tensors, strict=True)}
-            self.derived[value.index] = known
-        return known
+    def note(self, value: Value, path: Path, tensor: Tensor) -> None:
+        """Keep the derivative of a field by a path, or its Laplacian, that the planner made."""
+        if path == LAP:
+            self.derived[value.root, LAP] = self.value(tensor, value.names)
+        elif set(path) <= set(value.names):
+            self.derived[value.root, path] = self.made(tensor, value.names, value.root, path)
+
+    def ask(self, root: int, path: Path) -> None:
+        """Note that an equation wants this of a field."""
+        field = self.roots[root][1]
+        if field is not None:
+            self.asked.add((field, path))
+
+    def derivative(self, root: Value, path: Path) -> Value:
+        """The derivative of a value without a path: known, or from that by one coordinate less, by a reverse pass."""
+        if not path:
+            return root
+        found = self.derived.get((root.root, path))
+        if found is None:
+            before = self.derivative(root, path[:-1])
+            for name, t in zip(root.names, reverse(before, [self.columns[n] for n in root.names]), strict=True):
+                whole = sorted_path((*path[:-1], name), self.coordinates)
+                if (root.root, whole) not in self.derived:
+                    self.derived[root.root, whole] = self.made(t, root.names, root.root, whole)
+            found = self.derived[root.root, path]
+        return found
 
     def forget(self) -> None:
         """Let go of what was computed. A derivative's graph holds its field, which holds this: a cycle otherwise."""
         self.derived.clear()
+        self.roots.clear()
 
 
 def split(name: str, coordinates: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -111,18 +143,18 @@ class Value(Tensor):
 
     points: Points
     names: tuple[str, ...]
-    index: int
+    root: int
+    path: Path
 
     def __getattribute__(self, name: str) -> Any:
-        if name.startswith("_") or name in ("points", "names", "index", "along"):
+        if name.startswith("_") or name in ("points", "names", "root", "path", "along", "laplacian"):
             return super().__getattribute__(name)
         points = self.points
         path = split(name, points.coordinates)
         if path is not None:
             return self.along(path)
         if name == "lap":
-            parts = [self.along([c, c]) for c in points.space if c in self.names]
-            return points.value(sum(parts[1:], start=parts[0]), self.names)
+            return self.laplacian()
         if name == "n":
             if points.normals is None:
                 raise AttributeError("u.n: there are normals only on edges, as in Neumann(0, on='x_min')")
@@ -136,12 +168,25 @@ class Value(Tensor):
             ) from None
 
     def along(self, path: Sequence[str]) -> Value:
-        """The derivative by each coordinate of the path in turn."""
-        value = self
+        """The derivative by each coordinate of the path."""
         for name in path:
             if name not in self.names:
                 raise AttributeError(
                     f"derivative by {name}: the field depends on {', '.join(self.names)} alone, not on {name}"
                 )
-            value = value.points.gradient(value)[name]
-        return value
+        points, whole = self.points, sorted_path((*self.path, *path), self.points.coordinates)
+        points.ask(self.root, whole)
+        return points.derivative(points.roots[self.root][0], whole)
+
+    def laplacian(self) -> Value:
+        """The sum of second derivatives by the coordinates of space."""
+        points, key = self.points, (self.root, (*self.path, *LAP))
+        if not self.path:
+            points.ask(self.root, LAP)
+        if key not in points.derived:
+            root = points.roots[self.root][0]
+            space = [c for c in points.space if c in self.names]
+            paths = [sorted_path((*self.path, c, c), points.coordinates) for c in space]
+            parts = [points.derivative(root, path) for path in paths]
+            points.derived[key] = points.value(sum(parts[1:], start=parts[0]), self.names)
+        return points.derived[key]

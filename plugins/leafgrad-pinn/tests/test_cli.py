@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import leafgrad_pinn
 from leafgrad import plugins
 from leafgrad_pinn.cli import main
+from leafgrad_pinn.scripts import Options, find
 
 SCRIPT = '''"""A line that is bent.
 
@@ -21,6 +23,20 @@ def solve(run):
     problem = pinn.Problem(u, [pinn.Interior(lambda u: u.xx + 2, n=16)])
     truth = pinn.references.exact(u.domain, u=lambda x: x * (1 - x))
     return problem.solve(pinn.GaussNewton(3 if run.quick else 6), reference=truth, **run.options)
+'''
+INVERSE = '''"""A rate."""
+import numpy as np
+import leafgrad_pinn as pinn
+
+TRUTH = {"k": 2.0}
+
+def solve(run):
+    k = pinn.Unknown("k", 1.0)
+    t = np.linspace(0, 1, 20)
+    u = pinn.Field("u", pinn.Time("t", 0, 1), pinn.SIREN(20, 1, frequency=2))
+    data = pinn.Data({"t": t}, {"u": np.exp(-2 * t)})
+    problem = pinn.Problem(u, [data, pinn.Interior(lambda u: u.t + k * u, n=30, sampler="grid")], [k])
+    return problem.solve(pinn.LeastSquares(20), **run.options)
 '''
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "pinn"
 
@@ -57,8 +73,69 @@ def test_the_hook_names_the_command():
     assert plugins.resolve(command.target) is main
 
 
+def test_a_table_keeps_rows_of_other_runs_and_says_what_was_not_run(folder, tmp_path, capsys):
+    (tmp_path / "bent.py").write_text(SCRIPT + 'CASES = {"bent": {}, "straight": {}}\nTARGETS = {"quick": 1e-12}\n')
+    out = tmp_path / "table" / "pinn.md"
+    command = [*folder, "table", "--out", str(out)]
+    out.parent.mkdir()
+    earlier = {
+        "errors": [2e-16],
+        "processor seconds": 3.2,
+        "floor": 1e-16,
+        "classical": "closed form",
+        "classical seconds": 0.1,
+        "command": "leafgrad pinn table straight",
+        "machine": "another",
+    }
+    out.with_suffix(".json").write_text(json.dumps({"straight full": earlier}))
+    assert main([*command, "bent", "--quick", "--seeds", "2"]) == 0
+    text = out.read_text()
+    assert "| straight | not run | | 1e-12 | | | |" in text
+    assert "| straight | 2.0e-16, at the reference's floor | one seed |  | 3 | 1e-16 | closed form: 0.1 s |" in text
+    assert "2 seeds | 1e-12 |" in text
+    assert "leafgrad pinn table bent --quick --seeds 2 --dtype float64" in text
+    quick = json.loads(out.with_suffix(".json").read_text())["bent quick"]
+    assert len(quick["errors"]) == 2
+    assert main([*command, "round"]) == 2
+
+
+def test_a_script_says_how_far_unknowns_are_off(tmp_path, capsys):
+    (tmp_path / "rate.py").write_text(INVERSE)
+    assert main(["--folder", str(tmp_path), "run", "rate", "--out", str(tmp_path / "out")]) == 0
+    assert "k = 2, off by " in capsys.readouterr().out
+    assert (tmp_path / "out" / "rate.png").exists()
+
+
+def test_all_examples_are_found_and_have_targets():
+    scripts = find(EXAMPLES)
+    assert len(scripts) == 20
+    for script in scripts.values():
+        assert script.target(quick=False) is not None, script.name
+        assert script.title, script.name
+        assert len(script.path.read_text().splitlines()) <= 60, script.name
+
+
+@pytest.mark.parametrize(("name", "quick"), [("euler_beam", 1e-9), ("convection", 1e-3)])
+def test_linear_problems_are_solved_in_seconds(name, quick):
+    script = find(EXAMPLES)[name]
+    solution = script.solve(Options(True, {}))
+    assert script.error(solution.run) < quick
+
+
 @pytest.mark.slow
-def test_poisson_is_solved_to_what_the_documentation_says(tmp_path, capsys):
-    assert main(["--folder", str(EXAMPLES), "run", "poisson_2d", "--quick", "--out", str(tmp_path)]) == 0
-    error = float(capsys.readouterr().out.split("relative L2 error ")[1].split(",")[0])
-    assert error < 1e-4
+@pytest.mark.parametrize("name", ["wave", "plate", "kovasznay", "l_shape", "lotka_volterra", "reaction", "poisson_2d"])
+def test_quick_recipes_reach_their_targets(name):
+    script = find(EXAMPLES)[name]
+    solution = script.solve(Options(True, {}))
+    assert script.error(solution.run) < script.target(quick=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["schroedinger", "kdv", "kuramoto_sivashinsky", "cavity_100", "poisson_100d"])
+def test_other_recipes_begin(name, monkeypatch):
+    short = {"Adam": 3, "GaussNewton": 1, "LeastSquares": 1}
+    for stage, steps in short.items():
+        kind = getattr(leafgrad_pinn, stage)
+        monkeypatch.setattr(leafgrad_pinn, stage, lambda _, kind=kind, steps=steps, **given: kind(steps, **given))
+    script = find(EXAMPLES)[name]
+    assert 0 < script.error(script.solve(Options(True, {})).run) < 100

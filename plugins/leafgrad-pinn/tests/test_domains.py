@@ -7,10 +7,11 @@ import pytest
 
 import leafgrad
 from leafgrad_pinn import Ball, Box, Disk, Interval, LShape, Polygon, SignedDistance, Time
-from leafgrad_pinn.domains import as_domain
+from leafgrad_pinn.domains import as_domain, measure
 from leafgrad_pinn.fields import columns_of
 from leafgrad_pinn.sampling import SAMPLERS, unit
 
+SQUARE = Box(x=(0, 1), y=(0, 1))
 SHAPES = {
     "interval": Interval("x", -1, 2),
     "box": Box(x=(0, 1), y=(-1, 1)),
@@ -103,22 +104,64 @@ def test_normals_point_outwards(name, timed, rng):
 
 @pytest.mark.parametrize("name", LENGTHS)
 def test_edges_get_points_by_their_length(name, rng):
-    from leafgrad_pinn.domains import measure
-
     domain = as_domain(SHAPES[name])
     total = sum(measure(piece) for pieces in domain.shape.edges.values() for piece in pieces)
     assert abs(total / LENGTHS[name] - 1) < 0.03
     assert len(domain.boundary(400, domain.edges, "sobol", rng)[0]) == 400
 
 
-@pytest.mark.parametrize("name", ["interval", "box", "disk", "ball"])
-def test_vanishing_is_zero_on_edges_and_positive_inside(name, rng):
-    domain = as_domain(SHAPES[name])
-    edge, _ = domain.boundary(50, domain.edges, "uniform", rng)
-    inside = domain.interior(50, "uniform", rng)
-    values = [domain.shape.vanishing(columns_of(domain, points), domain.edges) for points in (edge, inside)]
-    assert values[0].abs().max().item() < 1e-12
-    assert (values[1] > 0).all()
+@pytest.mark.parametrize(
+    ("shape", "length"),
+    [
+        (SQUARE + Box(x=(1, 2), y=(0, 1)), 6),
+        (SQUARE - Box(x=(0.4, 0.6), y=(0, 0.5)), 5),
+        (SQUARE - Box(x=(0, 0.5), y=(0, 1)), 3),
+        (SQUARE - Box(x=(1, 2), y=(0, 1)), 4),
+        (SQUARE & Box(x=(0, 2), y=(-1, 2)), 4),
+        (SQUARE + SQUARE, 4),
+    ],
+)
+def test_edges_that_lie_on_each_other_count_once(shape, length, rng):
+    assert abs(sum(measure(piece) for pieces in shape.edges.values() for piece in pieces) / length - 1) < 0.02
+    points, normals = as_domain(shape).boundary(300, shape.edges, "uniform", rng)
+    assert len(points) == 300
+    assert (shape.signed(points - 1e-5 * normals) < 0).mean() > 0.99
+    assert (shape.signed(points + 1e-5 * normals) > 0).mean() > 0.99
+
+
+def test_points_of_a_signed_distance_are_uniform_on_its_edge(rng):
+    ellipse = SignedDistance(lambda x, y: x**2 / 9 + y**2 - 1, x=(-3.3, 3.3), y=(-1.2, 1.2))
+    points, _ = as_domain(ellipse).boundary(4000, ["boundary"], "uniform", rng)
+    angles = np.linspace(0, 2 * np.pi, 5001)
+    lengths = np.append(0, np.cumsum(np.hypot(np.diff(3 * np.cos(angles)), np.diff(np.sin(angles)))))
+    places = np.interp(np.arctan2(points[:, 1], points[:, 0] / 3) % (2 * np.pi), angles, lengths) / lengths[-1]
+    counts = np.histogram(places, 10, (0, 1))[0]
+    assert np.abs(counts / 400 - 1).max() < 0.2
+    assert abs(measure(ellipse.edges["boundary"][0]) / lengths[-1] - 1) < 0.05
+
+
+@pytest.mark.parametrize("timed", [False, True])
+@pytest.mark.parametrize("name", ["interval", "box", "L", "ball", "difference"])
+def test_there_are_as_many_points_as_asked_for(name, timed, rng):
+    domain = SHAPES[name] * Time("t", 0, 1) if timed else as_domain(SHAPES[name])
+    pieces = sum(len(pieces) for pieces in domain.shape.edges.values())
+    for sampler in SAMPLERS[1 : 5 if timed else 4]:
+        for n in (1, 2, 7, 33):
+            assert len(domain.interior(n, sampler, rng)) == n
+            points, normals = domain.boundary(n, domain.edges, sampler, rng)
+            assert len(points) == len(normals) == (max(n, pieces) if timed or name != "interval" else 2)
+
+
+def test_points_stratified_in_time_fill_each_slice_of_any_shape(rng):
+    domain = LShape() * Time("t", 0, 2)
+    for points in (domain.interior(50, "stratified", rng), domain.boundary(60, ["edge0"], "stratified", rng)[0]):
+        slices = (points[:, -1] / 2 * len(points)).astype(int)
+        assert sorted(slices) == list(range(len(points)))
+
+
+def test_long_times_do_not_widen_space():
+    domain = Interval("x", 0, 1) * Time("t", 0, 1e6)
+    assert not domain.inside(np.array([[1.01, 5.0]])).any()
 
 
 def test_products():
@@ -154,7 +197,20 @@ def test_a_time_alone(rng):
         (lambda: as_domain(LShape()).interior(5, "random", np.random.default_rng(0)), "sampler: expected one of"),
         (lambda: as_domain(LShape()).interior(5, "stratified", None), "is in time"),
         (lambda: as_domain(LShape()).check_inside("p", np.array([[0.5, -0.5]])), "1 outside, the first at"),
-        (lambda: LShape().vanishing({}, ["edge0"]), "no smooth distance function"),
+        (lambda: Polygon([(0, 0), (1, 1), (1, 0), (0, 1)]), "does not cross or touch itself; sides 0 and 2 do"),
+        (lambda: Polygon([(0, 0), (0, 0), (1, 0), (0, 1)]), "each other than the next"),
+        (lambda: Polygon([(0, 0), (1, 0), (2, 0)]), "does not cross or touch itself"),
+        (lambda: Polygon([(0, 0), (1, 0), (0, 1)], "x x"), "expected two names"),
+        (lambda: Disk(1, x=0, y=0) - Interval("x", 0, 1), "expected the same coordinates"),
+        (lambda: Box("x", x=(0, 1), y=(0, 1)) - Disk(1, x=0, y=0), "expected shapes that are not periodic"),
+        (lambda: Disk(1, x=0, y=0) & Disk(1, x=5, y=0), "nothing is left"),
+        (lambda: SignedDistance(lambda x, y: x**2 - 1, x=(-2, 2), y=(-2, 2)), "positive on its box's face y_min"),
+        (lambda: SignedDistance(lambda x, y: x**2 + 1, x=(-2, 2), y=(-2, 2)), "negative somewhere"),
+        (lambda: SignedDistance(lambda p: p, x=(-2, 2), y=(-2, 2)), "no field or coordinate 'p'"),
+        (
+            lambda: as_domain(Disk(1, x=0, y=0) + Disk(3, "out", x=0, y=0)).boundary(9, ["circle"], "uniform", None),
+            "nothing of these edges is left",
+        ),
     ],
 )
 def test_mistakes_are_errors(make, message):

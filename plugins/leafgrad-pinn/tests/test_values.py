@@ -13,7 +13,9 @@ from leafgrad_pinn.values import Points, split
 
 def field(function, **columns):
     """The points and the value of a function of them."""
-    leaves = {name: c.detach().requires_grad_() for name, c in columns.items()}
+    leaves = {name: c.detach() for name, c in columns.items()}
+    for leaf in leaves.values():
+        leaf.requires_grad = True  # requires_grad_() is not for functions that are transformed
     points = Points(leaves, [name for name in columns if name != "t"])
     return points, points.value(function(**leaves), tuple(columns))
 

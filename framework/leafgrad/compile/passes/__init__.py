@@ -12,6 +12,7 @@ from leafgrad.compile.passes.remove_dead import remove_dead
 from leafgrad.compile.passes.settle_signs import settle_signs
 from leafgrad.compile.passes.share_scales import share_scales
 from leafgrad.compile.passes.simplify import simplify
+from leafgrad.compile.passes.widen import widen
 
 __all__ = [
     "FINISH",
@@ -24,6 +25,7 @@ __all__ = [
     "settle_signs",
     "share_scales",
     "simplify",
+    "widen",
 ]
 
 Pass = Callable[[Graph], Graph]
@@ -34,12 +36,12 @@ ROUNDS = 8
 
 
 def optimize(graph: Graph) -> Graph:
-    """The graph after `PASSES`, one after the other until none changes it, and then once after `FINISH`.
+    """The graph after `widen`, `PASSES`, one after the other until none changes it, and then once after `FINISH`.
 
     Results equal those of the graph as it was traced to a few units in the last place; where a value overflows or is
     nan on the way, it may do so elsewhere.
     """
-    idle = 0
+    idle, graph = 0, widen(graph)
     for step in PASSES * ROUNDS:
         before, graph = graph, step(graph)
         idle = idle + 1 if graph is before else 0

@@ -214,14 +214,14 @@ def rms_norm(
     Zhang and Sennrich (2019).
 
     Args:
-        eps: added to the mean square; that of the dtype (float32 for float16) by default.
+        eps: added to the mean square; that of the dtype (float32 for float16 and bfloat16) by default.
 
     Raises:
         RuntimeError: the last dimensions of ``input`` are not ``normalized_shape``.
     """
     expect_floating(input, "rms_norm", NotImplementedError)
     dims = _check_last(input, normalized_shape, weight=weight)
-    kind = dtypes.float32 if input.dtype is dtypes.float16 else input.dtype
+    kind = dtypes.float32 if input.dtype in (dtypes.float16, dtypes.bfloat16) else input.dtype
     small = dtypes.finfo(kind).eps if eps is None else eps
     return _affine(standardize(input, dim=dims, eps=small, centered=False), weight, None)
 

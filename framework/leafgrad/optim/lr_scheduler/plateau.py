@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Literal, SupportsFloat
+from typing import Any, Literal, SupportsFloat
 
-from leafgrad.optim.lr_scheduler.scheduler import EPOCH, Schedule, checked, per_group, put
+from leafgrad.optim.lr_scheduler.scheduler import EPOCH, LRScheduler, checked, per_group, put
 from leafgrad.optim.optimizer import Optimizer
 
 __all__ = ["ReduceLROnPlateau"]
 
 
-class ReduceLROnPlateau(Schedule):
+class ReduceLROnPlateau(LRScheduler):
     """Times ``factor`` when a metric has not become better for more than ``patience`` epochs.
 
     Args:
@@ -65,7 +65,7 @@ class ReduceLROnPlateau(Schedule):
         self.cooldown_counter = 0
         self._last_lr = self._now()
 
-    def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:
+    def observe(self, metrics: SupportsFloat, epoch: int | None = None) -> None:
         """Tell it the metric of an epoch (``epoch`` is deprecated), a number or a tensor of one element."""
         if epoch is not None:
             warnings.warn(EPOCH, UserWarning, stacklevel=2)
@@ -87,6 +87,8 @@ class ReduceLROnPlateau(Schedule):
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
         self._last_lr = self._now()
+
+    step: Any = observe  # unlike that of other schedules it is told something
 
     def _reduce(self) -> None:
         groups = self.optimizer.param_groups

@@ -24,29 +24,7 @@ EPOCH = (
 )
 
 
-class Schedule:
-    """What changes the learning rates of an optimizer, by the epoch or by a metric."""
-
-    optimizer: Optimizer
-    _last_lr: list[Any]
-
-    def get_last_lr(self) -> list[Any]:
-        """The learning rate of each group as it was set last."""
-        return self._last_lr
-
-    def _now(self) -> list[Any]:
-        return [copied(group["lr"]) for group in self.optimizer.param_groups]
-
-    def state_dict(self) -> dict[str, Any]:
-        """All that it knows but the optimizer."""
-        return {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_optimizer_steps")}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what ``state_dict`` gave. The learning rate itself is in the optimizer's."""
-        self.__dict__.update(state_dict)
-
-
-class LRScheduler(Schedule):
+class LRScheduler:
     """Base of schedules. A subclass defines ``get_lr``.
 
     Args:
@@ -61,6 +39,9 @@ class LRScheduler(Schedule):
     Raises:
         TypeError: ``optimizer`` is none. KeyError: going on, but a group has no ``"initial_lr"``.
     """
+
+    optimizer: Optimizer
+    _last_lr: list[Any]
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         self.optimizer = checked(optimizer)
@@ -80,6 +61,21 @@ class LRScheduler(Schedule):
     def get_lr(self) -> list[Any]:
         """The learning rate of each group at ``last_epoch``, from the one at the epoch before."""
         raise NotImplementedError(f"{type(self).__name__}: define get_lr()")
+
+    def get_last_lr(self) -> list[Any]:
+        """The learning rate of each group as it was set last."""
+        return self._last_lr
+
+    def _now(self) -> list[Any]:
+        return [copied(group["lr"]) for group in self.optimizer.param_groups]
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that it knows but the optimizer."""
+        return {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_optimizer_steps")}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what ``state_dict`` gave. The learning rate itself is in the optimizer's."""
+        self.__dict__.update(state_dict)
 
     def _get_closed_form_lr(self) -> list[Any]:
         """The learning rate of each group at ``last_epoch``, whatever it was before."""

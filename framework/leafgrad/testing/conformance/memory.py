@@ -71,7 +71,7 @@ def aliases(subject: Subject) -> None:
     remedy = "return a copy, or declare the trait 'view'"
     for sample in subject.samples:
         given = subject.tensors(sample)
-        results, others = subject.run(sample, given), subject.run(sample)
+        results, others = subject.forward(sample, given), subject.forward(sample, subject.tensors(sample))
         for k, r in enumerate(results):
             seen = [(f"argument {subject.argument(i)!r}", given[i]) for i in sample.arrays]
             seen += [(f"result {j}", results[j]) for j in range(k)]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from leafgrad import backends, devices
-from leafgrad.ops import dispatch, messages
+from leafgrad.ops import dispatch, messages, promotion
 from leafgrad.ops.op import Op
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.testing.conformance.report import Fault
@@ -110,6 +110,13 @@ class Subject:
         """The results for other arguments, or for those of the sample as tensors, always as a tuple."""
         given = self.tensors(sample) if args is None else args
         return outputs(self.op(*given, **sample.params))
+
+    def forward(self, sample: Sample, args: Sequence[Any]) -> tuple[Any, ...]:
+        """The results as the op's forward returns them; dispatch may copy them yet."""
+        if not isinstance(self.op, Op):
+            return self.run(sample, args)
+        raw = [dispatch.raw(a) if isinstance(a, Tensor) else a for a in promotion.prepare(self.op, tuple(args))]
+        return tuple([dispatch.alias(r) for r in outputs(self.op(*raw, **sample.params))])
 
     def tensors(self, sample: Sample, grads: Sequence[int] = (), device: Any = None) -> list[Any]:
         """The arguments with arrays as tensors in memory of their own, of which those at ``grads`` require grad."""

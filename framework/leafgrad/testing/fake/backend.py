@@ -96,6 +96,8 @@ class FakeBackend(Backend):
     def from_host(self, array: Any, index: int = 0) -> FakeArray:
         if not isinstance(array, np.ndarray):
             raise TypeError(f"expected a NumPy array, got {type(array).__name__}")
+        if array.dtype.name == "bfloat16":
+            raise self.without_bfloat16("from_host")
         with device_scope(index):
             return new_array(np.array(array))
 

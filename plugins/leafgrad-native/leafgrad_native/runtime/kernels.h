@@ -34,6 +34,13 @@ typedef double lg_uf64 __attribute__((vector_size(LG_VB), aligned(8), may_alias)
 #define LG_UNROLL _Pragma("GCC unroll 8")
 #endif
 
+/* The loop over lg_first to lg_end that follows is cut into stretches, with a look for signals before each. */
+#define LG_STRETCHES(first, end, size)                                                          \
+    for (long lg_first = (first), lg_end, lg_code; lg_first < (end); lg_first = lg_end)          \
+        if (lg_end = lg_first + (size) < (end) ? lg_first + (size) : (end), (lg_code = call->look())) \
+            return (int)lg_code;                                                                 \
+        else
+
 /* lg_pairG(a, b), where a and b hold groups of G elements: adds the halves of each group, and holds a's groups before
    b's. A tree of them makes the vector of the sums of as many vectors as one has elements. */
 #define LG_PAIR(group, kind, lows, highs)                                        \

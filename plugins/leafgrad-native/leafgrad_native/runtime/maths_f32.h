@@ -226,6 +226,13 @@ LG_INLINE float lg_cos_f32(float x) {
     return lg_sine_f32(a.r, a.n_bits + 1, 0);
 }
 
+/* To the nearest number of bfloat16, ties to even: the upper half of the bits. */
+LG_INLINE float lg_nearest_bfloat16_f32(float x) {
+    uint32_t bits = lg_bits_f32(x);
+    bits += 0x7fffu + ((bits >> 16) & 1);
+    return x != x ? x : lg_from_bits_f32(bits & 0xffff0000u);
+}
+
 /* ---- the others, which are used seldom, in float64 ------------------------------------------------------------- */
 
 #define LG_THROUGH_F64(name) \

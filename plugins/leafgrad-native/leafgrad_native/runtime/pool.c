@@ -111,9 +111,12 @@ LG_EXPORT int lg_call(int (*function)(void *context), void *context) {
     return code;
 }
 
-/* -1 when a handler raised an exception; always 0 in workers */
+static int none, *stopping = &none; /* why the task of the pool shall end, if not 0 */
+
+/* -1 when a handler raised an exception; in workers, why they shall stop */
 LG_EXPORT int lg_look(void) {
-    if (!state || lg_clock() < due) return 0;
+    if (!state) return __atomic_load_n(stopping, __ATOMIC_RELAXED);
+    if (lg_clock() < due) return 0;
     lg_enter_python();
     int raised = python.signals();
     lg_leave_python();
@@ -253,6 +256,7 @@ LG_EXPORT int lg_run(void (*task)(void *context, int part), void *context, int p
     pool.context = context;
     pool.parts = parts;
     pool.threads = threads;
+    stopping = stopped;
     atomic_store(&pool.working, threads - 1);
     unsigned seen = atomic_load(&pool.done.value);
     for (int k = 0; k < threads - 1; k++) lg_open(&pool.gates[k]);
@@ -261,6 +265,7 @@ LG_EXPORT int lg_run(void (*task)(void *context, int part), void *context, int p
         int raised = lg_look();
         if (raised) __atomic_store_n(stopped, raised, __ATOMIC_RELAXED);
     }
+    stopping = &none;
     atomic_flag_clear(&pool.busy);
     return threads;
 }

@@ -55,7 +55,7 @@ def is_initialized() -> bool:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """False: leafgrad has no bfloat16."""
+    """False: leafgrad has bfloat16 on the CPU only."""
     return False
 
 

@@ -1,97 +1,15 @@
-"""Solutions to compare with, each with an estimate of its own error."""
+"""Solutions of periodic equations in one dimension and time, by Fourier modes and ETDRK4."""
 
 from __future__ import annotations
 
-import inspect
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
-from leafgrad_pinn.domains import Domain, as_domain
-from leafgrad_pinn.etdrk4 import Spectral, solve
+from leafgrad_pinn.references.etdrk4 import Spectral, solve
+from leafgrad_pinn.references.reference import EPS, Reference, relative_l2
 from leafgrad_pinn.sampling import Array
-
-EPS = float(np.finfo(np.float64).eps)
-
-
-@dataclass(frozen=True)
-class Reference:
-    """A solution on a grid.
-
-    Attributes:
-        name: of the method.
-        axes: for each coordinate its values (m,), increasing.
-        fields: for each field its values, of the shape of the grid, the first coordinate first.
-        floor: for each field the relative L2 error of these values, as the method estimates it itself.
-        seconds: what computing them took, without the estimate.
-    """
-
-    name: str
-    axes: dict[str, Array]
-    fields: dict[str, Array]
-    floor: dict[str, float]
-    seconds: float
-
-    def points(self) -> Array:
-        """The grid's points (n, d)."""
-        return np.stack(np.meshgrid(*self.axes.values(), indexing="ij"), -1).reshape(-1, len(self.axes))
-
-
-def relative_l2(value: Array, reference: Array) -> float:
-    """|value - reference| / |reference|, both in the Euclidean norm."""
-    return float(np.linalg.norm(value - reference) / np.linalg.norm(reference))
-
-
-def exact(domain: Any, *, points: int | Mapping[str, int] = 101, **fields: Callable[..., Array]) -> Reference:
-    """Closed forms on a grid of the domain's bounding box; outside the domain they count nothing.
-
-    Args:
-        domain: a shape, a time, or ``shape * time``.
-        points: of each axis, its ends included.
-        fields: for each field a function of NumPy arrays by coordinate: ``u=lambda x, y: np.sin(x) * y``.
-    """
-    space: Domain = as_domain(domain)
-    begin = time.perf_counter()
-    counts = {name: points if isinstance(points, int) else points[name] for name in space.names}
-    axes = {
-        name: np.linspace(low, high, counts[name]) for name, (low, high) in zip(space.names, space.bounds, strict=True)
-    }
-    grid = dict(zip(axes, np.meshgrid(*axes.values(), indexing="ij"), strict=True))
-    shape = next(iter(grid.values())).shape
-    inside = space.inside(np.stack([column.ravel() for column in grid.values()], 1)).reshape(shape)
-    values = {}
-    for name, function in fields.items():
-        wanted = list(inspect.signature(function).parameters)
-        if unknown := [n for n in wanted if n not in grid]:
-            raise ValueError(f"exact: {name}: there is no coordinate {', '.join(unknown)}; there are {', '.join(grid)}")
-        values[name] = np.where(inside, function(*[grid[n] for n in wanted]), np.nan) + np.zeros(shape)
-    return Reference("closed form", axes, values, dict.fromkeys(fields, EPS), time.perf_counter() - begin)
-
-
-def burgers(nu: float = 0.01 / np.pi, *, low: float = -1, nx: int = 257, nt: int = 101, field: str = "u") -> Reference:
-    """u_t + u u_x = nu u_xx on [-1, 1] x [0, 1], u(x, 0) = -sin(pi x), u = 0 at both ends, by the Cole-Hopf transform.
-
-    Its Gaussian integrals are Gauss-Hermite sums; the floor compares 200 nodes with 140; it rises below nu = 1e-3.
-    The solution is odd in x: ``low=0`` gives the right half alone.
-    Source: Cole (1951), Q. Appl. Math. 9, 225; Hopf (1950), Commun. Pure Appl. Math. 3, 201.
-    """
-    x, t = np.linspace(low, 1, nx), np.linspace(0, 1, nt)
-
-    def values(nodes: int) -> Array:
-        z, weight = np.polynomial.hermite.hermgauss(nodes)
-        y = np.pi * (x[:, None, None] - 2 * np.sqrt(nu * t[None, :, None]) * z)
-        exponent = -np.cos(y) / (2 * np.pi * nu)
-        kernel = weight * np.exp(exponent - exponent.max(-1, keepdims=True))
-        return np.asarray(-(np.sin(y) * kernel).sum(-1) / kernel.sum(-1))
-
-    begin = time.perf_counter()
-    u = values(200)
-    seconds = time.perf_counter() - begin
-    floor = max(relative_l2(values(140), u), EPS)
-    return Reference("Cole-Hopf", {"x": x, "t": t}, {field: u}, {field: floor}, seconds)
 
 
 def allen_cahn(*, modes: int = 2048, nx: int = 256, nt: int = 101, field: str = "u") -> Reference:

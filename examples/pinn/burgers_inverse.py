@@ -1,0 +1,39 @@
+"""Burgers' equation, inverse: u_t + l1 u u_x = l2 u_xx, both numbers from 2000 values of u, without and with noise.
+
+leafgrad pinn run burgers_inverse
+leafgrad pinn run burgers_inverse_noisy --quick     # 1 % of noise
+
+Source: Raissi, Perdikaris and Karniadakis (2019), J. Comput. Phys. 378, 686.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import leafgrad_pinn as pinn
+
+NU = 0.01 / math.pi
+TRUTH = {"l1": 1.0, "l2": NU}
+CASES = {"burgers_inverse": {"noise": 0.0}, "burgers_inverse_noisy": {"noise": 0.01}}
+TARGETS = {"burgers_inverse": {"full": 1e-3, "quick": 1e-2}, "burgers_inverse_noisy": {"full": 5e-3, "quick": 5e-2}}
+SLICES = {"t": [0.25, 0.5, 1.0]}
+
+
+def measured(truth, n, noise):
+    rng = np.random.default_rng(0)
+    chosen = rng.choice(len(truth.points()), n, replace=False)
+    x, t = truth.points()[chosen].T
+    u = truth.fields["u"].ravel()[chosen]
+    return pinn.Data({"x": x, "t": t}, {"u": u + noise * u.std() * rng.normal(size=n)}, weight=10)
+
+
+def solve(run, noise):
+    truth = pinn.references.burgers(NU)
+    data = measured(truth, 2000, noise)
+    l1, l2 = pinn.Unknown("l1", 0.0), pinn.Unknown("l2", 0.0025, positive=True)
+    width, steps = (12, 220) if run.quick else (16, 500)
+    u = pinn.Field("u", pinn.Interval("x", -1, 1) * pinn.Time("t", 0, 1), net=pinn.MLP(width, 3))
+    equation = pinn.At(data, lambda u: u.t + l1 * (u * u.x) - l2 * u.xx)
+    return pinn.Problem(u, [data, equation], [l1, l2]).solve(pinn.GaussNewton(steps), reference=truth, **run.options)

@@ -1,0 +1,1 @@
+"""Signals: the window functions."""

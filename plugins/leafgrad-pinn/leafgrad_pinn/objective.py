@@ -1,0 +1,189 @@
+"""The loss, its gradient and its Jacobian as compiled functions of flat parameters, points and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import leafgrad
+from leafgrad import Tensor
+from leafgrad.func import functional_call, grad, jvp, vjp, vmap
+from leafgrad_pinn.problem import System, Tensors
+
+Parameters = dict[str, Tensor]
+
+FIRST = 6  # calls after which a compiled function stays the program that it is
+
+
+class Objective:
+    """What stages ask for. Parameters come as one vector (p,), points and weights as in a `Trainee`.
+
+    Each function is a program of its arguments from the first call on, so that a resumed run rounds as any other:
+    the same arguments give the same bits. The gradient and the residuals are those of
+
+        loss = sum over conditions of scale * mean over points of weight * squared residual.
+
+    Args:
+        system: the networks and unknowns.
+        scales: for each condition what its mean square counts.
+        free: which parameters the vector has, by name; the others stay as they are. None for all.
+    """
+
+    def __init__(self, system: System, scales: Sequence[float], free: Callable[[str], bool] | None = None) -> None:
+        self.system, self.scales = system, tuple(scales)
+        self.parameters = {name: p for name, p in system.named_parameters() if free is None or free(name)}
+        self.shapes = {name: tuple(p.shape) for name, p in self.parameters.items()}
+        self.sizes = [p.numel() for p in self.parameters.values()]
+        self.size = sum(self.sizes)
+        self.gradient = program(self._gradient)
+        self.terms = program(self._terms)
+        self.rows = program(self._rows)
+        self.product = program(self._product)
+        self.pulled = program(self._pulled)
+        self.norms = program(self._norms)
+        self.traces = program(self._traces)
+
+    @property
+    def flat(self) -> Tensor:
+        """The parameters as one vector (p,), a copy."""
+        return leafgrad.cat([p.detach().reshape(-1) for p in self.parameters.values()])
+
+    def put(self, flat: Tensor) -> None:
+        """Write the parameters."""
+        with leafgrad.no_grad():
+            for p, part in zip(self.parameters.values(), flat.split(self.sizes), strict=True):
+                p.copy_(part.reshape(p.shape))
+
+    def split(self, flat: Tensor) -> Parameters:
+        """A vector (p,) as the parameters by name."""
+        parts = flat.split(self.sizes)
+        return {name: part.reshape(shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}
+
+    def residuals(self, index: int, batch: Tensors, flat: Tensor) -> Tensor:
+        """Those of a condition at a batch of points: (n, k)."""
+        found: Tensor = functional_call(self.system, self.split(flat), (index, batch))
+        return found
+
+    def _squares(self, flat: Tensor, batches: Sequence[Tensors]) -> list[Tensor]:
+        return [self.residuals(index, batch, flat).square().sum(1) for index, batch in enumerate(batches)]
+
+    def _weighed(self, squares: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
+        parts = zip(self.scales, squares, weights, strict=True)
+        return leafgrad.stack([scale * (weight * square).mean() for scale, square, weight in parts])
+
+    def _terms(self, flat: Tensor, batches: Any, weights: Any) -> tuple[Tensor, list[Tensor]]:
+        """The loss's terms (conditions,), and for each condition squared residuals without weights (n,)."""
+        squares = self._squares(flat, batches)
+        return self._weighed(squares, weights), squares
+
+    def _gradient(self, flat: Tensor, batches: Any, weights: Any) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """The gradient (p,), and what ``terms`` gives."""
+
+        def loss(flat: Tensor) -> tuple[Tensor, tuple[Tensor, list[Tensor]]]:
+            terms, squares = self._terms(flat, batches, weights)
+            return terms.sum(), (terms, squares)
+
+        gradient, (terms, squares) = grad(loss, has_aux=True)(flat)
+        return gradient, terms, squares
+
+    def _blocks(self, flat: Tensor, batches: Any) -> list[Tensor]:
+        """For each condition the Jacobian of its residuals, and these as the last column: (n, k, p + 1)."""
+        blocks = []
+        for index, batch in enumerate(batches):
+            values = self.residuals(index, batch, flat)
+
+            def residual(parameters: Parameters, row: Tensors, equation: int, index: int = index) -> Tensor:
+                one = {name: t[None] for name, t in row.items()}
+                found: Tensor = functional_call(self.system, parameters, (index, one))[0, equation]
+                return found
+
+            sides = []
+            for equation in range(values.shape[1]):
+                jacobian = vmap(grad(residual), in_dims=(None, 0, None))(self.split(flat), batch, equation)
+                columns = [jacobian[name].reshape(len(values), -1) for name in self.shapes]
+                sides.append(leafgrad.cat([*columns, values[:, equation, None]], 1))
+            blocks.append(leafgrad.stack(sides, 1))
+        return blocks
+
+    def _rows(self, flat: Tensor, batches: Any, weights: Any) -> Tensor:
+        """The Jacobian of all weighted residuals, and these as the last column: (rows, p + 1).
+
+        The sum of the squares of the last column is the loss.
+        """
+        found = []
+        for scale, weight, block in zip(self.scales, weights, self._blocks(flat, batches), strict=True):
+            n, k, columns = block.shape
+            found.append((block * (scale * weight / n).sqrt()[:, None, None]).reshape(n * k, columns))
+        return leafgrad.cat(found)
+
+    def _column(self, flat: Tensor, batches: Any, weights: Any) -> Tensor:
+        """All weighted residuals: (rows,)."""
+        parts = []
+        for index, (batch, weight) in enumerate(zip(batches, weights, strict=True)):
+            values = self.residuals(index, batch, flat)
+            parts.append((values * (self.scales[index] * weight / len(values)).sqrt()[:, None]).reshape(-1))
+        return leafgrad.cat(parts)
+
+    def _product(self, flat: Tensor, direction: Tensor, batches: Any, weights: Any) -> Tensor:
+        """J^T J times a direction, J the Jacobian of all weighted residuals: (p,)."""
+
+        def column(flat: Tensor) -> Tensor:
+            return self._column(flat, batches, weights)
+
+        _, change = jvp(column, (flat,), (direction,))
+        (result,) = vjp(column, flat)[1](change)
+        return result
+
+    def _pulled(self, flat: Tensor, batches: Any, weights: Any, rows: Sequence[Tensor]) -> Tensor:
+        """J^T times a number for each row, given for each condition as (n, k): (p,)."""
+
+        def weighed(flat: Tensor) -> Tensor:
+            parts = []
+            for index, (batch, weight, row) in enumerate(zip(batches, weights, rows, strict=True)):
+                values = self.residuals(index, batch, flat)
+                scale = (self.scales[index] * weight / len(values)).sqrt()[:, None]
+                parts.append((values * scale * row).sum())
+            return leafgrad.stack(parts).sum()
+
+        result: Tensor = grad(weighed)(flat)
+        return result
+
+    def _norms(self, flat: Tensor, batches: Any, weights: Any) -> Tensor:
+        """The norm of each term's gradient, without its scale: (conditions,)."""
+        found = []
+        for index, (batch, weight) in enumerate(zip(batches, weights, strict=True)):
+
+            def term(flat: Tensor, index: int = index, batch: Any = batch, weight: Any = weight) -> Tensor:
+                return (weight * self.residuals(index, batch, flat).square().sum(1)).mean()
+
+            found.append(grad(term)(flat).square().sum().sqrt())
+        return leafgrad.stack(found)
+
+    def _traces(self, flat: Tensor, batches: Any) -> Tensor:
+        """For each condition the mean over points of the squared Jacobian of its residuals: (conditions,)."""
+        blocks = self._blocks(flat, batches)
+        return leafgrad.stack([block[:, :, :-1].square().sum(2).sum(1).mean() for block in blocks])
+
+
+def program(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A compiled function whose first call is made by its program too, as all later ones."""
+
+    @leafgrad.compile
+    def compiled(*arguments: Any) -> Any:
+        return detached(function(*arguments))
+
+    fresh = [True]
+
+    def call(*arguments: Any) -> Any:
+        if fresh:  # the first calls run as they are, or find out which reshapes copy, and round otherwise
+            fresh.clear()
+            for _ in range(FIRST):
+                compiled(*arguments)
+        return compiled(*arguments)
+
+    return call
+
+
+def detached(found: Any) -> Any:
+    """Tensors, in tuples and lists, without the graph that points have begun."""
+    return found.detach() if isinstance(found, Tensor) else type(found)(detached(part) for part in found)

@@ -1,0 +1,82 @@
+"""The problems in a folder of scripts, each of which defines ``solve(run)``."""
+
+from __future__ import annotations
+
+import runpy
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from leafgrad_pinn.solution import Run, Solution
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a script is asked for.
+
+    Attributes:
+        quick: less training, at most a minute.
+        options: to be handed to ``Problem.solve`` as they are: seeds, dtype, out, resume.
+    """
+
+    quick: bool
+    options: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Script:
+    """A problem.
+
+    Attributes:
+        name: the script's, or that of one of its ``CASES = {"name": {argument of solve: value}}``.
+        title: the first line of the script's docstring.
+        path: of the script.
+        given: what the script defines: ``solve``, and ``SLICES`` for the picture, ``TARGETS = {"full": error, "quick":
+            error}`` (or such for each case) and ``TRUTH``, the unknowns' true values, if it has them.
+        case: further arguments of ``solve``.
+    """
+
+    name: str
+    title: str
+    path: Path
+    given: Mapping[str, Any]
+    case: Mapping[str, Any]
+
+    def solve(self, options: Options) -> Solution:
+        """Run it."""
+        solution: Solution = self.given["solve"](options, **self.case)
+        return solution
+
+    def target(self, quick: bool) -> float | None:
+        """The error it aims at."""
+        targets = self.given.get("TARGETS", {})
+        found: float | None = targets.get(self.name, targets).get("quick" if quick else "full")
+        return found
+
+    def error(self, run: Run) -> float:
+        """The largest relative error of a run: of the unknowns where there are any, else of the fields, in L2."""
+        if truth := self.given.get("TRUTH"):
+            return max(abs(run.unknowns[name] / value - 1) for name, value in truth.items())
+        return max(error["l2"] for error in run.errors.values())
+
+    def report(self, solution: Solution) -> list[str]:
+        """What was found, in words, a line each."""
+        lines = [] if solution.reference is None else [str(solution.errors)]
+        truth = self.given.get("TRUTH", {})
+        for name, value in solution.unknowns.items():
+            off = statistics.median(abs(r.unknowns[name] / truth[name] - 1) for r in solution.runs) if truth else None
+            lines.append(f"{name} = {value:.6g}" + (f", off by {off:.1e} of {truth[name]:.6g}" if truth else ""))
+        return lines + [f"seed {run.seed}: {'; '.join(run.reasons)}" for run in solution.runs]
+
+
+def find(folder: Path) -> dict[str, Script]:
+    """All problems of a folder by name."""
+    found = {}
+    for path in sorted(folder.glob("*.py")):
+        given = runpy.run_path(str(path))
+        title = (given.get("__doc__") or "").strip().partition("\n")[0]
+        for name, case in given.get("CASES", {path.stem: {}}).items():
+            found[name] = Script(name, title, path, given, case)
+    return found

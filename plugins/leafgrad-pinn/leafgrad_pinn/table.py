@@ -1,0 +1,107 @@
+"""A table of what the problems' scripts reach, in Markdown, and its figures in JSON beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import leafgrad
+from leafgrad_pinn.scripts import Options, Script
+
+KINDS = ("quick", "full")
+
+HEAD = """\
+# Differential equations
+
+Written by `leafgrad pinn table` from the figures beside it; rows that were not run say so. Errors are relative: in L2,
+the largest of a problem's fields, or, where numbers are solved for, the largest of their errors. An error within three
+times that of the reference is at the reference's floor: it says no more than that. Times are of the processor, all
+threads together, for one seed, with compilation and the reference; that of the classical solver is elapsed time.
+
+"""
+
+
+class Table:
+    """Figures of problems, kept in a JSON file.
+
+    Args:
+        path: of the Markdown file; the figures are in the same place with the suffix ``.json``.
+        scripts: all problems, which have a row each.
+    """
+
+    def __init__(self, path: Path, scripts: Mapping[str, Script]) -> None:
+        self.path, self.figures, self.scripts = path, path.with_suffix(".json"), scripts
+        text = self.figures.read_text(encoding="utf-8") if self.figures.exists() else "{}"
+        self.rows: dict[str, Any] = json.loads(text)
+
+    def measure(self, name: str, quick: bool, seeds: int, dtype: str) -> str:
+        """Solve a problem, write the figures; returns its row."""
+        script, kind = self.scripts[name], KINDS[not quick]
+        begin, wall = time.process_time(), time.perf_counter()
+        options = {"seeds": seeds, "dtype": getattr(leafgrad, dtype)}
+        solution = script.solve(Options(quick, options))
+        took = (time.process_time() - begin) / seeds, (time.perf_counter() - wall) / seeds
+        reference = solution.reference
+        self.rows[f"{name} {kind}"] = {
+            "errors": [script.error(run) for run in solution.runs],
+            "processor seconds": took[0],
+            "elapsed seconds": took[1],
+            "floor": None if reference is None or "TRUTH" in script.given else max(reference.floor.values()),
+            "classical": None if reference is None else reference.name,
+            "classical seconds": None if reference is None else reference.seconds,
+            "command": f"leafgrad pinn table {name}{' --quick' * quick} --seeds {seeds} --dtype {dtype}",
+            "machine": machine(),
+        }
+        self.write()
+        return self.row(name, kind)
+
+    def write(self) -> None:
+        """Both files."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.figures.write_text(json.dumps(self.rows, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        text = HEAD
+        for kind in KINDS:
+            text += f"## {'With `--quick`' if kind == 'quick' else 'In full'}\n\n"
+            text += (
+                "| problem | error | range over seeds | target | processor s | reference's error | classical solver |\n"
+            )
+            text += "|---|---|---|---|---|---|---|\n"
+            text += "\n".join(self.row(name, kind) for name in self.scripts) + "\n\n"
+        machines = list(dict.fromkeys(row["machine"] for row in self.rows.values()))
+        text += "Machine: " + "; ".join(machines) + ". Commands:\n\n"
+        text += "\n".join(f"    {row['command']}" for row in self.rows.values()) + "\n"
+        self.path.write_text(text, encoding="utf-8")
+
+    def row(self, name: str, kind: str) -> str:
+        """A problem's row."""
+        target = self.scripts[name].target(kind == "quick")
+        aim = "" if target is None else f"{target:.0e}"
+        figures = self.rows.get(f"{name} {kind}")
+        if figures is None:
+            return f"| {name} | not run | | {aim} | | | |"
+        errors, floor = figures["errors"], figures["floor"]
+        error = statistics.median(errors)
+        shown = f"{error:.1e}" + (", missed" if target is not None and error > target else "")
+        shown += ", at the reference's floor" if floor is not None and error <= 3 * floor else ""
+        spread = "one seed" if len(errors) == 1 else f"{min(errors):.1e} to {max(errors):.1e}, {len(errors)} seeds"
+        known = "" if floor is None else f"{floor:.0e}"
+        classical = f"{figures['classical']}: {figures['classical seconds']:.2g} s" if figures["classical"] else ""
+        return f"| {name} | {shown} | {spread} | {aim} | {figures['processor seconds']:.0f} | {known} | {classical} |"
+
+
+def machine() -> str:
+    """Processor, cores, and versions."""
+    model = platform.processor() or platform.machine()
+    cpus = Path("/proc/cpuinfo")
+    if cpus.exists():
+        names = [line.partition(":")[2].strip() for line in cpus.read_text().splitlines() if "model name" in line]
+        model = names[0] if names else model
+    versions = ", ".join(f"{package} {metadata.version(package)}" for package in ("leafgrad", "numpy", "scipy"))
+    return f"{model}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, {versions}"

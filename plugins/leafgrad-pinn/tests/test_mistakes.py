@@ -1,0 +1,155 @@
+"""Mistakes are errors before the first step, in words that say what to do."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import leafgrad as lg
+import leafgrad_pinn as pinn
+
+X = pinn.Interval("x", 0, 1)
+RING = pinn.Interval("x", 0, 1, periodic=True)
+T = pinn.Time("t", 0, 1)
+NET = pinn.MLP(4, 1)
+K = pinn.Unknown("k", 1.0)
+
+
+def field(domain=X * T, net=NET, **hard):
+    return pinn.Field("u", domain, net, **hard)
+
+
+def inside(equation=lambda u: u.t - u.xx, **options):
+    return pinn.Interior(equation, **{"n": 8, **options})
+
+
+def problem(*conditions, unknowns=(), domain=X * T, **hard):
+    return pinn.Problem(field(domain, **hard), list(conditions), unknowns)
+
+
+def data(x, u=None, **options):
+    return pinn.Data({"x": x, "t": np.zeros(len(x))}, {"u": np.zeros(len(x)) if u is None else u}, **options)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: field(boundary=0), r"boundary: expected Hard\(...\) or nothing, got 0"),
+        (lambda: field(initial=lambda x: x), r"initial: expected Hard\(...\)"),
+        (lambda: field(initial=pinn.Hard(np.sin)), None),
+        (lambda: field(initial=pinn.Hard(lambda x: np.sin(x))), "expected functions of tensors, as lg.sin"),
+        (lambda: problem(inside(lambda u, x: u.xx + math.sin(x))), "expected functions of tensors, as lg.sin"),
+        (lambda: field(boundary=pinn.Hard(0, on=["x_min"])), "Hard: on: expected names in one string"),
+        (lambda: problem(pinn.Dirichlet(0, ["x_min"])), "on: expected names in one string"),
+        (lambda: problem(pinn.Dirichlet(0, "")), "on: expected at least one name"),
+        (lambda: problem(pinn.Dirichlet(None)), "expected a number or a function, got NoneType"),
+        (lambda: problem(pinn.Dirichlet(math.nan)), "expected a finite number, got nan"),
+        (lambda: field(boundary=pinn.Hard(math.inf)), "expected a finite number, got inf"),
+        (lambda: problem(inside(lambda u: u == 0)), "got leafgrad.bool, shape"),
+        (lambda: problem(inside(lambda u: ())), r"or a tuple of such, got \(\)"),
+        (lambda: problem(inside(lambda u: [u.x, u.t])), "got list"),
+        (lambda: problem(inside(lambda u, x: u.t + (x - 5).log())), "expected finite residuals at the start, got nan"),
+        (lambda: problem(pinn.Interior(3.0)), "expected a function, as lambda u"),
+        (lambda: problem(lambda u: u.xx), r"conditions: expected Interior\(...\), or a list of such, got one with fun"),
+        (lambda: pinn.Problem("u", [inside()]), r"fields: expected Field\(...\), or a list of such, got str"),
+        (lambda: inside(n=10.5), "Interior: n: expected a whole number, got 10.5"),
+        (lambda: inside(n="10"), "Interior: n: expected a whole number, got '10'"),
+        (lambda: inside(weight="1"), "weight: expected a number, got '1'"),
+        (lambda: pinn.Robin(0, "x_min", a="1", b=2), "robin x_min: a: expected a number"),
+        (lambda: pinn.MLP("64", 3), "MLP: width: expected a whole number, got '64'"),
+        (lambda: pinn.MLP(6.5, 3), "MLP: width: expected a whole number, got 6.5"),
+        (lambda: pinn.Unknown("k", "1"), "Unknown 'k': value: expected a number"),
+        (lambda: problem(inside(), unknowns=K), "unknowns: k: expected in some condition, found in none"),
+        (lambda: problem(inside(), unknowns=[1.0]), r"unknowns: expected Unknown\(...\)"),
+        (lambda: pinn.Data(np.zeros(2), np.zeros(2)), "data: expected arrays by name"),
+        (lambda: pinn.Data({"x": np.zeros(2)}, {}), "data: expected coordinates and fields"),
+        (lambda: pinn.Data({"x": np.array(["a"])}, {"u": np.zeros(1)}), "data: x: expected numbers"),
+        (lambda: pinn.Data({"x": np.zeros(2) * 1j}, {"u": np.zeros(2)}), "expected real coordinates, got complex x"),
+        (lambda: problem(pinn.Data({"x": np.zeros(2)}, {"u": np.zeros(2)})), "expected the coordinates x, t, got x"),
+        (lambda: pinn.At({"x": 1}, lambda u: u), r"at data: expected Data\(...\), got dict"),
+        (lambda: problem(inside(), pinn.Initial(1), initial=pinn.Hard(0)), r"and initial=Hard\(...\) of u"),
+        (lambda: problem(inside(), pinn.Dirichlet(1), boundary=pinn.Hard(0)), r"dirichlet and boundary=Hard"),
+        (lambda: problem(inside(), pinn.Initial(1), boundary=pinn.Hard(0)), r"initial and boundary=Hard"),
+        (lambda: problem(inside(), pinn.Dirichlet(0), initial=pinn.Hard(lambda x: x + 1)), "and initial=Hard"),
+        (lambda: problem(inside(), pinn.Dirichlet(0, "x_min"), pinn.Dirichlet(1)), "x_min and dirichlet of u"),
+        (lambda: field(RING * T, pinn.MLP(4, 1, embed=pinn.Periodic(x=2)), initial=pinn.Hard(lambda x: x)),
+         "exact values that are periodic in x, got ones whose ends differ by 1"),
+        (lambda: field(RING * T, boundary=pinn.Hard(0)), "no edges, since it is periodic"),
+        (lambda: pinn.Time("t", 0, 1) * X, "time comes last"),
+        (lambda: X * T * T, "one Time"),
+        (lambda: X + T, "union: expected two shapes, got Time"),
+        (lambda: pinn.Disk(1, x=0, y=0) * X, "of shapes, only intervals and boxes have products"),
+        (lambda: pinn.Box(x="01"), r"x: expected two numbers, as x=\(0, 1\), got '01'"),
+        (lambda: pinn.Box(x=1), "x: expected two numbers"),
+        (lambda: pinn.Interval(0, 1, "x"), "name: expected a string"),
+        (lambda: pinn.Disk("1", x=0, y=0), "radius: expected a number"),
+        (lambda: pinn.Time("t", "0", 1), "Time: t: start: expected a number"),
+        (lambda: pinn.Problem([field(X), pinn.Field("v", pinn.Interval("x", 0, 2), NET)], inside(lambda u: u.x)),
+         "Field 'v': expected x from 0.0 to 1.0, as other fields have it, got 0.0 to 2.0"),
+        (lambda: pinn.fields("u v", X, NET, boundary=pinn.Hard(0)), "expected conditions by field"),
+        (lambda: pinn.ComplexField("p", X, NET, boundary=[pinn.Hard(0)]), "or a pair of them"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_errors(make, message):
+    if message is None:
+        with pytest.raises((TypeError, ValueError)):
+            make()
+        return
+    with pytest.raises((TypeError, ValueError), match=message):
+        make()
+
+
+def test_values_that_agree_are_none():
+    pinn.Problem(
+        field(initial=pinn.Hard(lambda x: x)), [inside(), pinn.Dirichlet(lambda x: x), pinn.Initial(lambda x: x)]
+    )
+    square = pinn.Box(x=(0, 1), y=(0, 1))  # values that jump at corners are common: a lid that moves
+    lid = [pinn.Dirichlet(1, "y_max"), pinn.Dirichlet(0, "x_min x_max y_min")]
+    pinn.Problem(field(square), [inside(lambda u: u.lap), *lid])
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ({"u": 1}, r"expected Reference\(...\), as references.exact gives, got dict"),
+        (
+            pinn.references.exact(pinn.Interval("x", 0, 5) * T, u=lambda x, t: x),
+            "expected x from 0 to 1, as the domain has it, got 0 to 5",
+        ),
+    ],
+)
+def test_wrong_references(reference, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        problem(inside()).solve(pinn.Adam(1), reference=reference)
+
+
+@pytest.mark.parametrize("seeds", ["3", [1, 1], 0, -1, [0.5]])
+def test_wrong_seeds(seeds):
+    with pytest.raises(ValueError, match="seeds: expected at least one, or different whole numbers"):
+        problem(inside()).solve(pinn.Adam(1), seeds=seeds)
+
+
+def test_wrong_files(tmp_path):
+    (tmp_path / "text.npz").write_text("hello")
+    np.save(tmp_path / "one.npy", np.zeros(3))
+    np.savez(tmp_path / "empty.npz", x=np.zeros(2), u=np.zeros(3))
+    for name, message in (
+        ("text.npz", "expected an npz file"),
+        ("one.npy", "got a single array"),
+        ("empty.npz", "arrays of one length, got .*'x': 2, 'u': 3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            pinn.Data.from_npz(tmp_path / name, "x", u="u")
+    with pytest.raises(FileNotFoundError):
+        pinn.Data.from_npz(tmp_path / "none.npz", "x", u="u")
+
+
+def test_unknowns_stand_on_either_side():
+    k = pinn.Unknown("k", 2.0, positive=True)
+    first, second = (
+        problem(inside(equation), unknowns=k).system()(0, {"points": lg.tensor(np.full((3, 2), 0.4))})
+        for equation in (lambda u: u.t + k * u * u.x - k * u.xx, lambda u: u.t + u * k * u.x - u.xx * k)
+    )
+    assert lg.equal(first, second)
