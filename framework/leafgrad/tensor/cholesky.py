@@ -5,8 +5,8 @@ from __future__ import annotations
 from leafgrad import return_types
 from leafgrad.ops.matmul import matmul, swap
 from leafgrad.tensor.arguments import expect_tensor, integer
-from leafgrad.tensor.elimination import lu_solve as linalg_lu_solve
-from leafgrad.tensor.factorizations import check_square, cholesky as linalg_cholesky, qr, svd
+from leafgrad.tensor.elimination import check_pivots, lu_solve as linalg_lu_solve
+from leafgrad.tensor.factorizations import check, check_square, cholesky as linalg_cholesky, qr, svd
 from leafgrad.tensor.linalg import identity, solve_triangular
 from leafgrad.tensor.methods import method
 from leafgrad.tensor.random import randn
@@ -41,6 +41,8 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
 @method
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """X with A X = ``b``, from what ``linalg.lu_factor(A)`` returns. (..., n, k) -> (..., n, k)"""
+    check_square(LU_data, "lu_solve", "LU_data")
+    check_pivots(LU_pivots, LU_data, "lu_solve", "LU_pivots")
     return linalg_lu_solve(LU_data, LU_pivots, b)
 
 
@@ -64,7 +66,8 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) 
         q: how many, a little more than the rank.
         niter: how often the subspace is improved.
     """
-    difference = expect_tensor(A, "A", "svd_lowrank") if M is None else A - M
+    check(A, "svd_lowrank")
+    difference = A if M is None else A - expect_tensor(M, "M", "svd_lowrank")
     n = difference.shape[-1]
     start = randn(n, integer(q, "q", "svd_lowrank"), dtype=difference.dtype, device=difference.device)
     Q = qr(matmul(difference, start)).Q
@@ -83,7 +86,8 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     Raises:
         ValueError: ``q`` or ``niter`` is out of range.
     """
-    m, n = expect_tensor(A, "A", "pca_lowrank").shape[-2:]
+    check(A, "pca_lowrank")
+    m, n = A.shape[-2:]
     count = min(6, m, n) if q is None else q
     if not 0 <= count <= min(m, n):
         raise ValueError(f"q(={count}) must be non-negative integer and not greater than min(m, n)={min(m, n)}")
