@@ -64,11 +64,7 @@ class NegativeBinomial(Univariate):
         logits: the logarithm of its odds; one of the two is given.
     """
 
-    arg_constraints: ClassVar[Any] = {
-        "total_count": nonnegative,
-        "probs": half_open_interval(0.0, 1.0),
-        "logits": real,
-    }
+    arg_constraints: ClassVar[Any] = {"total_count": nonnegative, "probs": half_open_interval(0.0, 1.0), "logits": real}
     support = nonnegative_integer
 
     def __init__(

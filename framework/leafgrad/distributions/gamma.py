@@ -10,8 +10,10 @@ from leafgrad.distributions.constraints import nonnegative, positive, positive_v
 from leafgrad.distributions.distribution import Distribution, Univariate, parameters
 from leafgrad.dtypes import finfo
 from leafgrad.ops.exponential import xlogy
-from leafgrad.nn.functional import one_hot
 from leafgrad.ops.gamma import log_gamma, psi
+from leafgrad.ops.special import xlog1py
+from leafgrad.tensor.creation import eye
+from leafgrad.tensor.joining import stack
 from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.random import randn, standard_gamma
 from leafgrad.tensor.tensor import Tensor
@@ -109,8 +111,7 @@ class Beta(Univariate):
     @property
     def _pair(self) -> Dirichlet:
         """The distribution of the share and the rest."""
-        both = stack((self.concentration1, self.concentration0), -1)
-        return Dirichlet(both, validate_args=False)
+        return Dirichlet(stack((self.concentration1, self.concentration0), -1), validate_args=False)
 
     @property
     def mean(self) -> Tensor:
@@ -169,11 +170,11 @@ class Dirichlet(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        """The most probable shares; where each density is infinite at 1, the one of the largest concentration."""
+        """The most probable shares; below 1 alone, where the density is infinite in every corner, the first corner."""
         above = (self.concentration - 1).clamp(min=0)
         corners = (self.concentration < 1).all(-1, keepdim=True)
-        largest = one_hot(self.concentration.argmax(-1), self._event_shape[0]).to(above.dtype)
-        return where(corners, largest, above / above.sum(-1, keepdim=True))
+        first = eye(self._event_shape[0], dtype=above.dtype, device=above.device)[0]
+        return where(corners, first, above / above.sum(-1, keepdim=True))
 
     @property
     def variance(self) -> Tensor:
