@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from leafgrad.distributions.bernoulli import Bernoulli, Geometric, softplus
 from leafgrad.distributions.categorical import Categorical, OneHotCategorical
-from leafgrad.distributions.distribution import Distribution
 from leafgrad.distributions.counts import Poisson
+from leafgrad.distributions.distribution import Distribution
 from leafgrad.distributions.exponential import Exponential, Laplace
 from leafgrad.distributions.gamma import Beta, Dirichlet, Gamma, log_beta
 from leafgrad.distributions.independent import Independent, sum_last

@@ -27,10 +27,11 @@ def log_gamma(xp: Any, x: Any) -> Any:
     for k in range(1, int(FAR)):
         below = below * (low + k)
     z = xp.where(near, low + FAR, wide)
+    w = 1 / z
     series = z * 0
     for k, b in reversed(list(enumerate(BERNOULLI, 1))):
-        series = series / (z * z) + b / (2 * k * (2 * k - 1))
-    value = (z - 0.5) * xp.log(z) - z + 0.5 * math.log(2 * math.pi) + series / z
+        series = series * w * w + b / (2 * k * (2 * k - 1))
+    value = (z - 0.5) * xp.log(z) - z + 0.5 * math.log(2 * math.pi) + series * w
     value = value - xp.where(near, xp.log(below), 0.0)
     value = xp.where(wide == math.inf, math.inf, value)
     return xp.where(wide > 0, value, xp.where(wide == 0, math.inf, math.nan)).astype(x.dtype)
@@ -48,11 +49,12 @@ def psi(xp: Any, x: Any, *, order: int = 0) -> Any:
     near = wide < steps
     low = xp.where(near & (wide > 0), wide, 1.0)
     z = xp.where(near, low + steps, wide)
+    w = 1 / z
     series = z * 0
     for k, b in reversed(list(enumerate(BERNOULLI, 1))):
-        series = series / (z * z) + b * math.factorial(2 * k + order - 1) / math.factorial(2 * k)
-    first = -xp.log(z) if order == 0 else math.factorial(order - 1) / z**order
-    value = first + (math.factorial(order) / 2 / z + series / (z * z)) / z**order
+        series = series * w * w + b * math.factorial(2 * k + order - 1) / math.factorial(2 * k)
+    first = -xp.log(z) if order == 0 else math.factorial(order - 1) * w**order
+    value = first + (math.factorial(order) / 2 * w + series * w * w) * w**order
     for k in reversed(range(steps)):
         value = value + xp.where(near, math.factorial(order) / (low + k) ** (order + 1), 0.0)
     value = xp.where(wide == math.inf, -math.inf if order == 0 else 0.0, value)
@@ -67,8 +69,8 @@ psi.vjp(x=lambda g, x, *, order: g * psi(x, order=order + 1))
 def standard_gamma(xp: Any, alpha: Any, *, generator: Generator) -> Any:
     """Gamma distributed numbers of shape parameters ``alpha`` and rate 1, none of them 0. (...) -> (...)
 
-    G. Marsaglia and W. W. Tsang, "A simple method for generating gamma variables" (2000). No step waits for a value,
-    so all elements go through all rounds. The derivative by alpha is that at a fixed value of the distribution function.
+    G. Marsaglia and W. W. Tsang, "A simple method for generating gamma variables" (2000). No step waits for values,
+    so all elements go through all rounds. The derivative is that at a fixed value of the distribution function.
     """
     wide = alpha.astype("float64")
     d = xp.where(wide < 1, wide + 1, wide) - 1 / 3
