@@ -169,7 +169,7 @@ def calls_numpy(xp, x):
 
 @op("linear")
 def undeclared_view(xp, x):
-    return x[::-1]
+    return x[1:]
 
 
 @op("elementwise")
@@ -185,11 +185,6 @@ def reuses_memory(xp, x):
     if x.shape != BUFFER.shape or x.dtype != BUFFER.dtype or not isinstance(x, np.ndarray):
         return 2 * x
     return xp.multiply(x, 2, out=BUFFER)
-
-
-@op
-def repeats_memory(xp, x):
-    return xp.broadcast_to(x.sum(axis=0, keepdims=True), x.shape)
 
 
 @op("elementwise")
@@ -313,7 +308,6 @@ FAULTS = {
     "undeclared view": (undeclared_view, ONE, "aliases", "expected memory of its own, got that of argument 'x'"),
     "the input itself": (hands_its_input_on, ONE, "aliases", "got that of argument 'x'"),
     "memory of another call": (reuses_memory, ONE, "aliases", "got that of the result of another call"),
-    "one place for several": (repeats_memory, ONE, "aliases", "expected a place for each element, got strides"),
     "false elementwise": (centred, ONE, "elementwise", "every second element.*leave out the trait 'elementwise'"),
     "false elementwise, in order": (running, ONE, "elementwise", "elements in another order"),
     "false chunk rule": (centred_rows, ONE, "chunks", "64 of 130 rows at a time, result 0.*mend the trait or decl"),
