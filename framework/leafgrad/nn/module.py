@@ -19,8 +19,8 @@ from leafgrad.nn.hooked import (
 )
 from leafgrad.nn.parameter import UninitializedTensor
 from leafgrad.nn.place import name_layer
-from leafgrad.tensor.creation import empty_like
 from leafgrad.tensor.arguments import destination
+from leafgrad.tensor.creation import empty_like
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["Module"]

@@ -153,6 +153,7 @@ def destination(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtype
     kwargs.pop("non_blocking", None)
     if kwargs:
         raise TypeError(f"to() got an unexpected keyword argument {next(iter(kwargs))!r}")
+    a: Any
     for a in args:
         if isinstance(a, TensorBase):
             place, kind = a.device, a.dtype
