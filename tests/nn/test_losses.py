@@ -286,6 +286,6 @@ def test_margin_losses_of_one_sample():
 
 
 def test_each_loss_of_an_ignored_target_is_plus_zero():
-    scores, ignored = leafgrad.zeros(2, 3), leafgrad.tensor([-100, -100])
+    scores, ignored = lg.zeros(2, 3), lg.tensor([-100, -100])
     for loss in (F.cross_entropy, F.nll_loss):
         assert not loss(scores, ignored, reduction="none").signbit().any().item()

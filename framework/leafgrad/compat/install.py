@@ -6,8 +6,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from leafgrad import Tensor, dtypes
+from leafgrad import dtypes
 from leafgrad.compat.stand_in import Finder, StandIn
+from leafgrad.tensor.tensor import Tensor
 
 _finder = Finder()
 

@@ -153,10 +153,10 @@ def destination(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtype
     kwargs.pop("non_blocking", None)
     if kwargs:
         raise TypeError(f"to() got an unexpected keyword argument {next(iter(kwargs))!r}")
-    a: Any
     for a in args:
         if isinstance(a, TensorBase):
-            place, kind = a.device, a.dtype
+            like: Any = a
+            place, kind = like.device, like.dtype
         elif isinstance(a, (str, int, devices.device)) and not isinstance(a, bool):
             place = _only(place, a, "device")
         elif isinstance(a, dtypes.dtype):
