@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from leafgrad import backends
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 from leafgrad.ops.linalg import solve, span
@@ -44,6 +45,8 @@ def exchanges(xp: Any, pivots: Any, x: Any) -> Any:
     (..., k), (..., m, n) -> (..., m, m)
     """
     m = x.shape[-2]
+    if backends.backend_of(pivots).item(((pivots < 0) | (pivots >= m)).any()):
+        raise ValueError(f"pivots: expected numbers from 1 to {m}, got others; pass what linalg.lu_factor returned")
     swaps = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order = xp.broadcast_to(xp.arange(m), (len(swaps), m)).copy()
     each = xp.arange(len(swaps))
