@@ -113,5 +113,6 @@ lu.label = "LinalgLuFactorExBackward0"  # PyTorch's name
 lu.shape(lambda x: [x.shape, x.like((*x.shape[:-2], min(x.shape[-2:])), "int64")])
 exchanges.shape(lambda pivots, x: x.like((*pivots.shape[:-1], x.shape[-2], x.shape[-2])))
 first_bad_minor.shape(lambda x: x.like(x.shape[:-2], "int32"))
-for _op in (lu, exchanges, first_bad_minor):  # leading dimensions are a batch
+for _op in (lu, first_bad_minor):  # leading dimensions are a batch
     _op.batched(shifted())
+exchanges.batched(lambda call: exchanges(call.front(0), call.front(1)))
