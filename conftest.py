@@ -15,7 +15,7 @@ import pytest
 from sybil import Sybil
 from sybil.parsers.myst import PythonCodeBlockParser
 
-from leafgrad import dtypes, modes
+from leafgrad import devices, dtypes, modes
 
 pytest_plugins = ["leafgrad.testing.pytest_plugin"]
 
@@ -30,14 +30,25 @@ pytest_collect_file = Sybil(
 ).pytest()
 
 
+def defaults():
+    """What a program sets for all that follows."""
+    return {
+        "mode": modes.FLAGS.get(),
+        "default dtype": dtypes.get_default_dtype(),
+        "default devices": devices.DEFAULTS.get(),
+        "a device was chosen": devices.given(None, devices.device("meta")).type != "meta",
+    }
+
+
 @pytest.fixture(autouse=True)
 def no_leaks():
-    """Fails a test that leaves another mode (no_grad, tracing, ...) or default dtype behind than it found."""
-    before = {"mode": modes.FLAGS.get(), "default dtype": dtypes.get_default_dtype()}
+    """Fails a test that leaves another mode (no_grad, tracing, ...), default dtype or device behind than it found."""
+    before = defaults()
     yield
-    after = {"mode": modes.FLAGS.get(), "default dtype": dtypes.get_default_dtype()}
+    after = defaults()
     modes.FLAGS.set(before["mode"])  # one leak must not fail the tests that follow
     dtypes.set_default_dtype(before["default dtype"])
+    devices.DEFAULTS.set(before["default devices"])
     assert after == before, f"the test leaks: expected {before}, got {after}; undo it before the test ends"
 
 

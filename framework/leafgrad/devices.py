@@ -49,11 +49,11 @@ class device:
 
     def __enter__(self) -> device:
         """Within it, tensors are made on this device unless another one is given."""
-        _DEFAULTS.set((*_DEFAULTS.get(), self))
+        DEFAULTS.set((*DEFAULTS.get(), self))
         return self
 
     def __exit__(self, *_: object) -> None:
-        _DEFAULTS.set(_DEFAULTS.get()[:-1])
+        DEFAULTS.set(DEFAULTS.get()[:-1])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
@@ -70,20 +70,20 @@ class device:
 
 _CPU = device("cpu")
 # The default device of this thread, then those of the contexts that it is in.
-_DEFAULTS: ContextVar[tuple[device, ...]] = ContextVar("leafgrad_default_devices", default=(_CPU,))
+DEFAULTS: ContextVar[tuple[device, ...]] = ContextVar("leafgrad_default_devices", default=(_CPU,))
 
 
 def given(asked: Any, otherwise: device | None = None) -> device:
     """The device asked for; if that is None the default one; where none was chosen as such, ``otherwise`` if given."""
     if asked is not None:
         return device(asked)
-    default = _DEFAULTS.get()[-1]
+    default = DEFAULTS.get()[-1]
     return default if otherwise is None or default is not _CPU else otherwise
 
 
 def get_default_device() -> device:
     """Where tensors are made unless a device is given: the CPU at the start."""
-    default = _DEFAULTS.get()[-1]
+    default = DEFAULTS.get()[-1]
     return device(default.type, default.resolve()[1]) if default.type == "cuda" else default
 
 
@@ -95,7 +95,7 @@ def set_default_device(place: Any) -> None:
     """
     default = _CPU if place is None else device(place)
     default.resolve()
-    _DEFAULTS.set((default, *_DEFAULTS.get()[1:]))
+    DEFAULTS.set((default, *DEFAULTS.get()[1:]))
 
 
 def of(array: Any) -> device:

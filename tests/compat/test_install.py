@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -119,6 +120,7 @@ def test_switches(torch):
     torch.use_deterministic_algorithms(False)
     torch.set_float32_matmul_precision("high")
     torch.set_default_device("cpu")
+    torch.set_default_device(None)
     with pytest.raises(RuntimeError, match="'highest', 'high' or 'medium'"):
         torch.set_float32_matmul_precision("low")
     with pytest.raises(RuntimeError, match="unknown device type"):
@@ -303,3 +305,12 @@ def test_leafgrad_itself_is_as_before(torch):
 def test_testing_and_special_functions(torch):
     torch.testing.assert_close(torch.ones(2), torch.testing.make_tensor(2, dtype=torch.float32, low=1, high=1 + 1e-7))
     assert torch.special.expit(torch.zeros(1)).item() == 0.5
+
+
+def test_the_tensor_is_shown_as_pytorchs_and_its_pickles_name_neither(torch):
+    x = torch.ones(2, requires_grad=True)
+    assert (torch.Tensor.__module__, str(type(x))) == ("torch", "<class 'torch.Tensor'>")
+    kept = pickle.dumps(x)
+    assert b"torch" not in kept
+    with as_torch():
+        assert pickle.loads(kept).requires_grad

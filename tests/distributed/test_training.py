@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 CODE = """
     import os, signal
     from leafgrad.utils import Training
@@ -22,6 +24,7 @@ CODE = """
 """
 
 
+@pytest.mark.slow
 def test_an_interrupt_of_one_rank(ranks, tmp_path):
     whole = ranks(CODE.replace("sys.argv", "['', '-1']"))
     bits = set(whole.stdout.split())

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 import leafgrad
 from leafgrad import distributions as d
+from leafgrad.ops.gamma import standard_gamma_grad
 
 LOC = np.array([[0.5, -1.0], [2.0, 0.0], [-0.3, 1.5]])
 SCALE = np.array([0.7, 1.6])
@@ -29,6 +30,25 @@ CONTINUOUS = {
     "Uniform": (lambda **o: d.Uniform(t(LOC, **o), t(LOC + SCALE, **o)), stats.uniform(LOC, SCALE), LOC + PROBS / 2),
     "Laplace": (lambda **o: d.Laplace(t(LOC, **o), t(SCALE, **o)), stats.laplace(LOC, SCALE), LOC + PROBS - 0.5),
     "Exponential": (lambda **o: d.Exponential(t(PROBS, **o)), stats.expon(scale=1 / PROBS), LOC**2 + 0.1),
+    "HalfNormal": (lambda **o: d.HalfNormal(t(SCALE + 0 * LOC, **o)), stats.halfnorm(0, SCALE + 0 * LOC), LOC**2 + 0.1),
+    "Gumbel": (lambda **o: d.Gumbel(t(LOC, **o), t(SCALE, **o)), stats.gumbel_r(LOC, SCALE), LOC + PROBS),
+    "Weibull": (
+        lambda **o: d.Weibull(t(SCALE, **o), t(PROBS + 1, **o)), stats.weibull_min(PROBS + 1, scale=SCALE), PROBS,
+    ),
+    "Pareto": (
+        lambda **o: d.Pareto(t(SCALE, **o), t(PROBS + 30, **o)), stats.pareto(PROBS + 30, scale=SCALE), PROBS + 2,
+    ),
+}  # fmt: skip
+WITHOUT_CDF = {
+    "Gamma": (
+        lambda **o: d.Gamma(t(PROBS * 4, **o), t(SCALE, **o)), stats.gamma(PROBS * 4, scale=1 / SCALE), LOC**2 + 0.1,
+    ),
+    "Chi2": (lambda **o: d.Chi2(t(PROBS * 4, **o)), stats.chi2(PROBS * 4), LOC**2 + 0.1),
+    "Beta": (lambda **o: d.Beta(t(PROBS * 4, **o), t(SCALE, **o)), stats.beta(PROBS * 4, SCALE), PROBS),
+    "StudentT": (
+        lambda **o: d.StudentT(t(PROBS * 4 + 5, **o), t(LOC, **o), t(SCALE, **o)),
+        stats.t(PROBS * 4 + 5, LOC, SCALE), LOC + PROBS,
+    ),
 }  # fmt: skip
 DISCRETE = {
     "Bernoulli": (lambda **o: d.Bernoulli(t(PROBS, **o)), stats.bernoulli(PROBS), np.array([0, 1.0])),
@@ -37,7 +57,15 @@ DISCRETE = {
     ),
     "Geometric": (lambda **o: d.Geometric(t(PROBS, **o)), stats.geom(PROBS, -1), np.array([0, 3.0])),
 }  # fmt: skip
-SCALARS = {**CONTINUOUS, **DISCRETE}
+COUNTS = {
+    "Poisson": (lambda **o: d.Poisson(t(PROBS * 20, **o)), stats.poisson(PROBS * 20), np.array([0, 3.0])),
+    "NegativeBinomial": (
+        lambda **o: d.NegativeBinomial(t(SCALE * 3, **o), t(PROBS, **o)), stats.nbinom(SCALE * 3, 1 - PROBS),
+        np.array([0, 3.0]),
+    ),
+}  # fmt: skip
+WITH_ENTROPY = {**CONTINUOUS, **WITHOUT_CDF, **DISCRETE}
+SCALARS = {**WITH_ENTROPY, **COUNTS}
 
 
 def close(found, expected, tolerance=1e-10):
@@ -51,9 +79,11 @@ def test_moments_and_probabilities_are_scipys(name):
     close(p.mean, reference.mean())
     close(p.variance, reference.var())
     close(p.stddev, reference.std())
-    close(p.entropy(), reference.entropy(), 1e-8)
-    close(p.perplexity(), np.exp(reference.entropy()), 1e-7)
-    close(p.log_prob(t(values)), reference.logpdf(values) if name in CONTINUOUS else reference.logpmf(values))
+    if name in WITH_ENTROPY:
+        close(p.entropy(), reference.entropy(), 1e-8)
+        close(p.perplexity(), np.exp(reference.entropy()), 1e-7)
+    counts = name in DISCRETE or name in COUNTS
+    close(p.log_prob(t(values)), reference.logpmf(values) if counts else reference.logpdf(values))
     assert p.batch_shape == (3, 2)
     assert p.event_shape == ()
 
@@ -80,6 +110,69 @@ def test_samples_have_the_moments(name, device):
     assert (np.abs(values.mean(0) - reference.mean()) < 6 * reference.std() / math.sqrt(6000)).all()
     if name in CONTINUOUS and name != "LogNormal":
         assert (np.abs(values.std(0) / reference.std() - 1) < 0.1).all()
+
+
+def test_distributions_without_moments():
+    cauchy, half = d.Cauchy(t(LOC), t(SCALE)), d.HalfCauchy(t(SCALE))
+    close(cauchy.log_prob(t(PROBS)), stats.cauchy(LOC, SCALE).logpdf(PROBS))
+    close(half.log_prob(t(PROBS)), stats.halfcauchy(0, SCALE).logpdf(PROBS))
+    close(cauchy.cdf(t(PROBS)), stats.cauchy(LOC, SCALE).cdf(PROBS))
+    close(half.icdf(t(PROBS)), stats.halfcauchy(0, SCALE).ppf(PROBS))
+    close(cauchy.entropy(), np.log(4 * np.pi * SCALE) + 0 * LOC)
+    close(half.entropy(), np.log(2 * np.pi * SCALE))
+    assert cauchy.mean.isnan().all().item()
+    assert half.mean.isinf().all().item()
+    assert d.StudentT(t([0.5, 1.5, 3.0])).variance.tolist() == pytest.approx([math.nan, math.inf, 3.0], nan_ok=True)
+    assert d.Pareto(1.0, t([0.5, 1.5, 3.0])).mean.tolist() == [math.inf, 3.0, 1.5]
+    assert d.Weibull(1.0, t([0.5, 1.0, 2.0])).mode.tolist() == pytest.approx([0, 0, math.sqrt(0.5)])
+
+
+def test_dirichlet():
+    p = d.Dirichlet(t(CLASSES * 3))
+    for found, a in zip([p.mean, p.variance], ["mean", "var"], strict=True):
+        close(found, [getattr(stats.dirichlet(row), a)() for row in CLASSES * 3])
+    close(p.entropy(), [stats.dirichlet(row).entropy() for row in CLASSES * 3])
+    close(
+        p.log_prob(t([0.1, 0.2, 0.3, 0.4])), [stats.dirichlet(row).logpdf([0.1, 0.2, 0.3, 0.4]) for row in CLASSES * 3]
+    )
+    assert d.Dirichlet(t([0.5, 0.2])).mode.tolist() == [1.0, 0.0]
+    leafgrad.manual_seed(0)
+    drawn = p.sample((6000,))
+    close(drawn.sum(-1), 1.0)
+    assert np.abs(drawn.mean(0).numpy() - p.mean.numpy()).max() < 0.02
+    assert np.abs(drawn.var(0).numpy() - p.variance.numpy()).max() < 0.01
+    assert p.expand((5, 2)).sample((3,)).shape == (3, 5, 2, 4)
+    tiny = d.Dirichlet(leafgrad.full((1000, 3), 1e-3)).sample()
+    assert not tiny.isnan().any().item()
+
+
+GAMMAS = {
+    "Gamma": (lambda a: d.Gamma(a, 2.0), lambda a: stats.gamma(a, scale=0.5)),
+    "Beta": (lambda a: d.Beta(a, 1.5), lambda a: stats.beta(a, 1.5)),
+    "Chi2": (lambda a: d.Chi2(a), lambda a: stats.chi2(a)),
+}
+
+
+@pytest.mark.parametrize("name", GAMMAS)
+@pytest.mark.parametrize("a", [0.3, 1.0, 4.0, 60.0])
+def test_means_of_derivatives_of_samples_are_derivatives_of_means(name, a):
+    make, reference = GAMMAS[name]
+    leafgrad.manual_seed(0)
+    leaf = t(a, requires_grad=True)
+    drawn = make(leaf.expand(40_000)).rsample()
+    drawn.mean().backward()
+    expected = (reference(a + 1e-4).mean() - reference(a - 1e-4).mean()) / 2e-4
+    assert leaf.grad.item() == pytest.approx(expected, rel=0.05, abs=1e-3)
+    assert stats.kstest(drawn.detach().numpy(), reference(a).cdf).pvalue > 1e-4
+
+
+def test_the_derivative_of_gamma_numbers_is_that_at_a_fixed_probability():
+    rng = np.random.default_rng(0)
+    a, u = np.exp(rng.uniform(-3, 8, 400)), rng.uniform(0.01, 0.99, 400)
+    h = a * 1e-4
+    at = [special.gammaincinv(a + k * h, u) for k in (-2, -1, 0, 1, 2)]
+    expected = (8 * (at[3] - at[1]) - (at[4] - at[0])) / (12 * h)
+    np.testing.assert_allclose(standard_gamma_grad(t(a), t(at[2])).numpy(), expected, rtol=1e-7)
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)
@@ -187,6 +280,16 @@ PAIRS = {
     "Uniform, Normal": lambda: (d.Uniform(0.0, 1.0), d.Normal(0.2, 0.8)),
     "Laplace": lambda: (d.Laplace(0.5, 1.5), d.Laplace(-0.2, 0.8)),
     "Exponential": lambda: (d.Exponential(2.0), d.Exponential(0.7)),
+    "Gamma": lambda: (d.Gamma(2.5, 1.5), d.Gamma(1.2, 0.7)),
+    "Chi2": lambda: (d.Chi2(2.5), d.Chi2(4.0)),
+    "Beta": lambda: (d.Beta(2.5, 1.5), d.Beta(1.2, 0.7)),
+    "Dirichlet": lambda: (d.Dirichlet(t(CLASSES[0] * 9)), d.Dirichlet(t(CLASSES[1]))),
+    "Poisson": lambda: (d.Poisson(2.0), d.Poisson(0.7)),
+    "Cauchy": lambda: (d.Cauchy(0.5, 1.5), d.Cauchy(-0.2, 0.8)),
+    "HalfCauchy": lambda: (d.HalfCauchy(1.5), d.HalfCauchy(2.0)),
+    "HalfNormal": lambda: (d.HalfNormal(1.5), d.HalfNormal(2.0)),
+    "Gumbel": lambda: (d.Gumbel(0.5, 0.8), d.Gumbel(-0.2, 1.5)),
+    "Pareto": lambda: (d.Pareto(1.5, 2.5), d.Pareto(1.2, 1.5)),
     "Bernoulli": lambda: (d.Bernoulli(0.3), d.Bernoulli(0.6)),
     "Geometric": lambda: (d.Geometric(0.3), d.Geometric(0.6)),
     "Categorical": lambda: (d.Categorical(t(CLASSES[0])), d.Categorical(t(CLASSES[1]))),

@@ -283,3 +283,9 @@ def test_margin_losses_of_one_sample():
     assert in_a_list.item() == alone.item() == pytest.approx((0.3 + 0.5) / 3)
     for target in (0, -1):
         assert F.multilabel_margin_loss(lg.tensor(0.7), lg.tensor(target), reduction="none").tolist() == 0.0
+
+
+def test_each_loss_of_an_ignored_target_is_plus_zero():
+    scores, ignored = lg.zeros(2, 3), lg.tensor([-100, -100])
+    for loss in (F.cross_entropy, F.nll_loss):
+        assert not loss(scores, ignored, reduction="none").signbit().any().item()

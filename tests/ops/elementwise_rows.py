@@ -12,6 +12,7 @@ from leafgrad.ops import (
     divisors,
     elementwise as ew,
     exponential,
+    gamma,
     inverse_erf,
     rounding,
     select,
@@ -31,6 +32,21 @@ def zeros_and_ones(rng, dtype):
     """Where xlogy and pow are special."""
     x, y = np.array([0.0, 0.0, 1.0, 2.0], dtype), np.array([0.0, 2.0, 1.0, 3.0], dtype)
     return [((x, y), {}), ((uniform(rng, dtype, (3,), 0.3, 2.0), uniform(rng, dtype, (3,), 0.3, 2.0)), {})]
+
+
+def near(rng, dtype):
+    """Shape parameters and gamma distributed numbers."""
+    return [((a := uniform(rng, dtype, (9,), 0.2, 20.0), sp.gammaincinv(a, uniform(rng, dtype, (9,), 0.05, 0.95))), {})]
+
+
+def slope_at_a_probability(alpha, x):
+    """By central differences of the inverse of the distribution function."""
+    u, h = sp.gammainc(alpha, x), alpha * 1e-3
+    far, step = (
+        sp.gammaincinv(alpha + 2 * h, u) - sp.gammaincinv(alpha - 2 * h, u),
+        8 * (sp.gammaincinv(alpha + h, u) - sp.gammaincinv(alpha - h, u)),
+    )
+    return (step - far) / (12 * h)
 
 
 def powers(rng, dtype):
@@ -87,6 +103,13 @@ EXPONENTIAL = [
     Row(special.erfc, sp.erfc, samples=lambda rng, dtype: [((np.array([0.5, 4, 7.9, 8, 20, 26, -8], dtype),), {})],
         dtypes=["float64"], order=0, name="erfc far out"),
     Row(inverse_erf.inverse_erf, sp.erfinv, domain=(-0.99, 0.99), rtol=1e-12),
+    Row(gamma.log_gamma, sp.gammaln, domain=(0.2, 30.0), rtol=1e-13),
+    Row(gamma.log_gamma, lambda x: np.where(x < 0, np.nan, sp.gammaln(x)), dtypes=["float64"], order=0,
+        samples=lambda rng, dtype: [((np.array([1e-300, 0.0, -0.5, 1.0, 2.0, np.inf, np.nan, 1e100], dtype),), {})],
+        name="log_gamma far out"),
+    Row(gamma.psi, lambda x, order=0: sp.psi(x) if order == 0 else sp.polygamma(order, x), domain=(0.2, 30.0),
+        params=[{}, {"order": 1}, {"order": 3}], rtol=1e-12),
+    Row(gamma.standard_gamma_grad, slope_at_a_probability, samples=near, order=0, dtypes=["float64"], rtol=1e-7),
     Row(special.sinc, np.sinc, domain=(-4.0, 4.0)),
     Row(special.sinc, np.sinc, samples=lambda rng, dtype: [((np.array([0.0, 1e-9], dtype),), {})], name="sinc at zero"),
 ]  # fmt: skip

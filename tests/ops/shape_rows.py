@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from op_table import Row, uniform
 
-from leafgrad.ops import create, index, poisson, random, shape, sort, strided
+from leafgrad.ops import create, gamma, index, poisson, random, shape, sort, strided
 from leafgrad.tensor import inplace, view
 
 CUBE = [((2, 3, 4),)]
@@ -188,5 +188,6 @@ ELSEWHERE = {
         "test_random.py",
     ),
     strided.reinterpret: "tensor/test_storage.py",
+    gamma.standard_gamma: "distributions/test_distributions.py",
 }  # fmt: skip
 ROWS = [*SHAPES, *INDEX, *SORT]

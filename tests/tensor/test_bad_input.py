@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import leafgrad
-from leafgrad import dtypes, modes, nn, optim
+from leafgrad import devices, dtypes, modes, nn, optim
 from leafgrad.nn import functional as F
 from leafgrad.tensor import printing
 from leafgrad.tensor.public import raised
@@ -259,7 +259,7 @@ def fault(error):
 
 def attempt(function, args, kwargs):
     """The fault of a call, or None."""
-    before = modes.FLAGS.get(), dtypes.get_default_dtype(), printing._options
+    before = modes.FLAGS.get(), dtypes.get_default_dtype(), devices.DEFAULTS.get(), printing._options
     try:
         result = function(*args, **kwargs)
         if isinstance(result, leafgrad.Tensor):
@@ -270,7 +270,8 @@ def attempt(function, args, kwargs):
     finally:
         modes.FLAGS.set(before[0])
         dtypes.set_default_dtype(before[1])
-        printing._options = before[2]
+        devices.DEFAULTS.set(before[2])
+        printing._options = before[3]
     return None
 
 

@@ -116,3 +116,13 @@ def test_few_singular_values():
     np.testing.assert_allclose(((centred @ V) ** 2).sum(0), S**2, rtol=1e-10)
     with pytest.raises(ValueError, match="not greater than min"):
         leafgrad.pca_lowrank(A, 7)
+
+
+def test_pivots_that_lu_factor_does_not_give_are_errors(device):
+    LU, pivots = leafgrad.linalg.lu_factor(leafgrad.eye(3, device=device).expand(2, 3, 3))
+    for bad in (pivots * 0, pivots + 3):
+        with pytest.raises(RuntimeError, match="pivots: expected numbers from 1 to 3"):
+            leafgrad.lu_unpack(LU, bad)
+    for bad in (pivots[0], pivots[:, :2], pivots.long()):
+        with pytest.raises(RuntimeError, match=r"expected torch.int32 of shape \[2, 3\]"):
+            leafgrad.linalg.lu_solve(LU, bad, leafgrad.ones(2, 3, 1, device=device))

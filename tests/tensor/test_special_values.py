@@ -36,6 +36,11 @@ def test_nan_keeps_its_gradient(function):
     same(g, [1.0, 1.0])
 
 
+def test_what_is_linear_in_parts_has_the_slope_of_one_part_at_nan():
+    same(slopes(lambda x: F.leaky_relu(x, 0.25), [nan, 0.75])[1], [0.25, 1.0])
+    same(slopes(F.hardsigmoid, [nan, 0.75])[1], [0.0, 1 / 6])
+
+
 def test_where_shrinking_begins():
     value, g = slopes(lambda x: F.hardshrink(x, 0.5), [-0.6, -0.5, 0.0, 0.5, 0.6, inf])
     same(value, [-0.6, 0, 0, 0, 0.6, inf])

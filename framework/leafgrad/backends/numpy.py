@@ -154,7 +154,7 @@ class NumpyBackend(Backend):
         return 0
 
     def from_host(self, array: Any, index: int = 0) -> Any:
-        return self.wrap(np.array(array))
+        return NumpyBackend.wrap(self, np.array(array))
 
     def to_host(self, array: Any) -> Any:
         return array
@@ -165,7 +165,7 @@ class NumpyBackend(Backend):
     def hollow(self, shape: Sequence[int], dtype: str) -> Any:
         kind = np.dtype(dtype)
         steps = [math.prod(shape[i + 1 :]) * kind.itemsize for i in range(len(shape))]
-        return self.wrap(np.lib.stride_tricks.as_strided(np.empty((), kind), tuple(shape), steps))
+        return NumpyBackend.wrap(self, np.lib.stride_tricks.as_strided(np.empty((), kind), tuple(shape), steps))
 
     def strided(self, array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
         owner = array  # as_strided of NumPy would put something that is no array between the view and its owner
@@ -173,11 +173,11 @@ class NumpyBackend(Backend):
             owner = owner.base
         flat = owner.ravel(order="K")
         if flat.base is not owner or not array.size or 0 in shape:
-            return self.wrap(np.lib.stride_tricks.as_strided(array, tuple(shape), tuple(strides)))
+            return NumpyBackend.wrap(self, np.lib.stride_tricks.as_strided(array, tuple(shape), tuple(strides)))
         start = self.address(array) - self.address(flat)
         view: Any = np.ndarray(tuple(shape), array.dtype, flat, start, tuple(strides))
         view.flags.writeable = array.flags.writeable
-        return self.wrap(view)
+        return NumpyBackend.wrap(self, view)
 
     def address(self, array: Any) -> int:
         start: int = array.__array_interface__["data"][0]

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from leafgrad import dtypes
 from leafgrad.compat.stand_in import Finder, StandIn
+from leafgrad.tensor.tensor import Tensor
 
 _finder = Finder()
 
@@ -26,7 +27,7 @@ def install_as_torch() -> None:
         raise RuntimeError("install_as_torch: PyTorch is imported already; install before anything imports torch")
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
-    dtypes.namespace = "torch"
+    dtypes.namespace = Tensor.__module__ = "torch"
 
 
 def uninstall() -> None:
@@ -36,7 +37,7 @@ def uninstall() -> None:
     for name, module in list(sys.modules.items()):
         if isinstance(module, StandIn):
             del sys.modules[name]
-    dtypes.namespace = "leafgrad"
+    dtypes.namespace = Tensor.__module__ = "leafgrad"
 
 
 @contextmanager

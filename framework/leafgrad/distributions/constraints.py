@@ -118,6 +118,13 @@ class Interval(Constraint):
         return (value >= self.lower_bound) & (value <= self.upper_bound)
 
 
+class HalfOpenInterval(Interval):
+    """Between two bounds, or at the lower one."""
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value >= self.lower_bound) & (value < self.upper_bound)
+
+
 class IntegerInterval(Interval):
     """Integers from one bound to the other."""
 
@@ -200,5 +207,5 @@ positive, nonnegative, unit_interval = GreaterThan(0.0), GreaterThanEq(0.0), Int
 nonnegative_integer, positive_integer = IntegerGreaterThan(0), IntegerGreaterThan(1)
 lower_cholesky, positive_definite = LowerCholesky(), PositiveDefinite()
 greater_than, greater_than_eq, less_than, interval = GreaterThan, GreaterThanEq, LessThan, Interval
-integer_interval, independent = IntegerInterval, IndependentConstraint
-real_vector = IndependentConstraint(real, 1)
+integer_interval, independent, half_open_interval = IntegerInterval, IndependentConstraint, HalfOpenInterval
+real_vector, positive_vector = IndependentConstraint(real, 1), IndependentConstraint(positive, 1)

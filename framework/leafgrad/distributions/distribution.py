@@ -202,6 +202,19 @@ class Distribution:
         return f"{type(self).__name__}({', '.join(f'{name}: {shown(t, brief=True)}' for name, t in given)})"
 
 
+class Univariate(Distribution):
+    """Of numbers, with a parameter of the shape of the batch for each constraint."""
+
+    def _set(self, validate_args: bool | None, **values: Any) -> None:
+        """Take over parameters in their common shape, and check them."""
+        vars(self).update(zip(values, parameters(*values.values()), strict=True))
+        super().__init__(vars(self)[next(iter(values))].shape, validate_args=validate_args)
+
+    def expand(self, batch_shape: Sequence[int]) -> Self:
+        given = {name: vars(self)[name].expand(batch_shape) for name in self.arg_constraints if name in vars(self)}
+        return self._expanded(batch_shape, **given)
+
+
 def shown(value: Tensor, brief: bool = False) -> Any:
     """A number as such, and of tensors the elements or only the shape."""
     traced = modes.get() & modes.TRACE

@@ -8,12 +8,17 @@ from typing import Any, TypeVar
 
 from leafgrad.distributions.bernoulli import Bernoulli, Geometric, softplus
 from leafgrad.distributions.categorical import Categorical, OneHotCategorical
+from leafgrad.distributions.counts import Poisson
 from leafgrad.distributions.distribution import Distribution
 from leafgrad.distributions.exponential import Exponential, Laplace
+from leafgrad.distributions.gamma import Beta, Dirichlet, Gamma, log_beta
 from leafgrad.distributions.independent import Independent, sum_last
 from leafgrad.distributions.multivariate_normal import MultivariateNormal, mahalanobis
 from leafgrad.distributions.normal import LogNormal, Normal
+from leafgrad.distributions.tails import EULER, Cauchy, Gumbel, HalfCauchy, HalfNormal, Pareto
 from leafgrad.distributions.uniform import Uniform
+from leafgrad.ops.exponential import xlogy
+from leafgrad.ops.gamma import log_gamma, psi
 from leafgrad.tensor.linalg import solve_triangular
 from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.tensor import Tensor
@@ -142,3 +147,60 @@ def _independent_independent(p: Independent, q: Independent) -> Tensor:
             f"{p.reinterpreted_batch_ndims} and {q.reinterpreted_batch_ndims}"
         )
     return sum_last(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
+
+
+# ---- of the gamma function, of tails and of counts ----------------------------------------------------------------
+
+
+@register_kl(Gamma, Gamma)
+def _gamma_gamma(p: Gamma, q: Gamma) -> Tensor:
+    a, b = p.concentration, q.concentration
+    out: Tensor = (a - b) * psi(a) - log_gamma(a) + log_gamma(b) + b * (p.rate / q.rate).log()
+    return out + a * (q.rate / p.rate - 1)
+
+
+@register_kl(Beta, Beta)
+def _beta_beta(p: Beta, q: Beta) -> Tensor:
+    one, zero = p.concentration1, p.concentration0
+    more, rest = one - q.concentration1, zero - q.concentration0
+    out: Tensor = more * psi(one) + rest * psi(zero) - (more + rest) * psi(one + zero)
+    return out + log_beta(q.concentration1, q.concentration0) - log_beta(one, zero)
+
+
+@register_kl(Dirichlet, Dirichlet)
+def _dirichlet_dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
+    a, b = p.concentration, q.concentration
+    total = a.sum(-1, keepdim=True)
+    out: Tensor = (log_gamma(b) - log_gamma(a) + (a - b) * (psi(a) - psi(total))).sum(-1)
+    return out + log_gamma(total.squeeze(-1)) - log_gamma(b.sum(-1))
+
+
+@register_kl(Poisson, Poisson)
+def _poisson_poisson(p: Poisson, q: Poisson) -> Tensor:
+    out: Tensor = xlogy(p.rate, p.rate) - xlogy(p.rate, q.rate) - p.rate + q.rate
+    return out
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy_cauchy(p: Cauchy, q: Cauchy) -> Tensor:
+    return ((p.scale + q.scale) ** 2 + (p.loc - q.loc) ** 2).log() - (4 * p.scale * q.scale).log()
+
+
+@register_kl(HalfCauchy, HalfCauchy)
+@register_kl(HalfNormal, HalfNormal)
+def _half_half(p: Any, q: Any) -> Tensor:
+    return kl_divergence(p.base_dist, q.base_dist)
+
+
+@register_kl(Gumbel, Gumbel)
+def _gumbel_gumbel(p: Gumbel, q: Gumbel) -> Tensor:
+    ratio, moved = p.scale / q.scale, (p.loc - q.loc) / q.scale
+    out: Tensor = (log_gamma(1 + ratio) - moved).exp()
+    return out - ratio.log() + moved + ratio * EULER - (1 + EULER)
+
+
+@register_kl(Pareto, Pareto)
+def _pareto_pareto(p: Pareto, q: Pareto) -> Tensor:
+    ratio = q.alpha / p.alpha
+    finite = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return where(p.scale < q.scale, math.inf, finite)

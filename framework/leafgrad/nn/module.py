@@ -19,8 +19,9 @@ from leafgrad.nn.hooked import (
 )
 from leafgrad.nn.parameter import UninitializedTensor
 from leafgrad.nn.place import name_layer
+from leafgrad.tensor.arguments import destination
 from leafgrad.tensor.creation import empty_like
-from leafgrad.tensor.tensor import Tensor, _target
+from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["Module"]
 
@@ -136,7 +137,7 @@ class Module(Hooked):
             TypeError: the dtype is not a floating one.
         """
         layout = kwargs.pop("memory_format", None)
-        device, dtype, _ = _target(*args, **kwargs)
+        device, dtype, _ = destination(*args, **kwargs)
         if dtype is not None and not dtype.is_floating_point:
             raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
 

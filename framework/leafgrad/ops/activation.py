@@ -33,7 +33,7 @@ def leaky_relu(xp: Any, x: Any, *, negative_slope: float) -> Any:
     return xp.where(x > 0, x, x * negative_slope)
 
 
-leaky_relu.vjp(x=lambda g, x, *, negative_slope: gate(g, x, low=0, leak=negative_slope))
+leaky_relu.vjp(x=lambda g, x, *, negative_slope: where(x > 0, g, g * negative_slope))
 
 
 @op("elementwise", c="minimum(maximum(x, min_val), max_val)")
@@ -51,7 +51,7 @@ def hardsigmoid(xp: Any, x: Any) -> Any:
     return xp.minimum(xp.maximum(x + 3, 0), 6) / 6
 
 
-hardsigmoid.vjp(x=lambda g, x: gate(g / 6, x, low=-3, high=3))
+hardsigmoid.vjp(x=lambda g, x: where((x > -3) & (x < 3), g / 6, 0))
 
 
 @op("elementwise", "float", c="x * (minimum(maximum(x + 3, 0), 6) / 6)")

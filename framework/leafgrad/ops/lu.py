@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from leafgrad import backends
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 from leafgrad.ops.linalg import solve, span
@@ -44,6 +45,8 @@ def exchanges(xp: Any, pivots: Any, x: Any) -> Any:
     (..., k), (..., m, n) -> (..., m, m)
     """
     m = x.shape[-2]
+    if backends.backend_of(pivots).item(((pivots < 0) | (pivots >= m)).any()):
+        raise ValueError(f"pivots: expected numbers from 1 to {m}, got others; pass what linalg.lu_factor returned")
     swaps = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order = xp.broadcast_to(xp.arange(m), (len(swaps), m)).copy()
     each = xp.arange(len(swaps))
@@ -110,5 +113,6 @@ lu.label = "LinalgLuFactorExBackward0"  # PyTorch's name
 lu.shape(lambda x: [x.shape, x.like((*x.shape[:-2], min(x.shape[-2:])), "int64")])
 exchanges.shape(lambda pivots, x: x.like((*pivots.shape[:-1], x.shape[-2], x.shape[-2])))
 first_bad_minor.shape(lambda x: x.like(x.shape[:-2], "int32"))
-for _op in (lu, exchanges, first_bad_minor):  # leading dimensions are a batch
+for _op in (lu, first_bad_minor):  # leading dimensions are a batch
     _op.batched(shifted())
+exchanges.batched(lambda call: exchanges(call.front(0), call.front(1)))

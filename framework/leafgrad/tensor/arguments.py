@@ -8,7 +8,7 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
-from leafgrad import dtypes
+from leafgrad import devices, dtypes
 from leafgrad.ops.convert import to_dtype
 from leafgrad.ops.messages import describe
 from leafgrad.ops.node import TensorBase
@@ -139,3 +139,30 @@ def expect_floating(input: Any, function: str, error: type[Exception] = RuntimeE
             f"{function}(): input dtype: expected a floating point dtype, got {found}; convert it with .float()"
         )
     return input
+
+
+def _only(before: Any, value: Any, what: str) -> Any:
+    if before is not None:
+        raise TypeError(f"to(): expected one {what}, got {before} and {value}")
+    return value
+
+
+def destination(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtypes.dtype | None, bool]:
+    """Device, dtype and whether to copy, of the arguments of ``to``; a TypeError if they are not its."""
+    place, kind, copy = kwargs.pop("device", None), kwargs.pop("dtype", None), kwargs.pop("copy", False)
+    kwargs.pop("non_blocking", None)
+    if kwargs:
+        raise TypeError(f"to() got an unexpected keyword argument {next(iter(kwargs))!r}")
+    for a in args:
+        if isinstance(a, TensorBase):
+            like: Any = a
+            place, kind = like.device, like.dtype
+        elif isinstance(a, (str, int, devices.device)) and not isinstance(a, bool):
+            place = _only(place, a, "device")
+        elif isinstance(a, dtypes.dtype):
+            kind = _only(kind, a, "dtype")
+        elif isinstance(a, bool):
+            continue  # PyTorch's positional non_blocking
+        elif a is not None:
+            raise TypeError(f"to(): expected a dtype, a device or a Tensor, got {a!r}")
+    return (None if place is None else devices.device(place), None if kind is None else dtypes.check(kind), bool(copy))

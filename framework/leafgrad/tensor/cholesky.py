@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from leafgrad import return_types
 from leafgrad.ops.matmul import matmul, swap
 from leafgrad.tensor.arguments import expect_tensor, integer
-from leafgrad.tensor.elimination import lu_solve as linalg_lu_solve
-from leafgrad.tensor.factorizations import check_square, cholesky as linalg_cholesky, qr, svd
+from leafgrad.tensor.elimination import check_pivots, lu_solve as linalg_lu_solve
+from leafgrad.tensor.factorizations import check, check_square, cholesky as linalg_cholesky, qr, svd
 from leafgrad.tensor.linalg import identity, solve_triangular
 from leafgrad.tensor.methods import method
 from leafgrad.tensor.random import randn
@@ -43,6 +41,8 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
 @method
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """X with A X = ``b``, from what ``linalg.lu_factor(A)`` returns. (..., n, k) -> (..., n, k)"""
+    check_square(LU_data, "lu_solve", "LU_data")
+    check_pivots(LU_pivots, LU_data, "lu_solve", "LU_pivots")
     return linalg_lu_solve(LU_data, LU_pivots, b)
 
 
@@ -56,12 +56,6 @@ def triangular_solve(
     return return_types.triangular_solve(x, A.clone())
 
 
-def check_matrix(A: Any, function: str) -> None:
-    """RuntimeError unless a tensor has rows and columns."""
-    if expect_tensor(A, "A", function).ndim < 2:
-        raise RuntimeError(f"{function}: A: expected at least 2 dimensions, got {A.ndim}")
-
-
 def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) -> return_types.svd:
     """U, S and V of the ``q`` largest singular values of A - M, from a random subspace; the last ones are rough.
 
@@ -72,8 +66,8 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) 
         q: how many, a little more than the rank.
         niter: how often the subspace is improved.
     """
-    check_matrix(A, "svd_lowrank")
-    difference = A if M is None else A - M
+    check(A, "svd_lowrank")
+    difference = A if M is None else A - expect_tensor(M, "M", "svd_lowrank")
     n = difference.shape[-1]
     start = randn(n, integer(q, "q", "svd_lowrank"), dtype=difference.dtype, device=difference.device)
     Q = qr(matmul(difference, start)).Q
@@ -92,7 +86,7 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     Raises:
         ValueError: ``q`` or ``niter`` is out of range.
     """
-    check_matrix(A, "pca_lowrank")
+    check(A, "pca_lowrank")
     m, n = A.shape[-2:]
     count = min(6, m, n) if q is None else q
     if not 0 <= count <= min(m, n):

@@ -156,15 +156,19 @@ def new_tensor(
 
 
 def _reduce(self: Tensor) -> tuple[Any, ...]:
-    """For pickle and copy: class, elements as a NumPy array, device, requires_grad; then the attributes."""
+    """For pickle and copy: class, elements as a NumPy array, device, requires_grad; then the attributes.
+
+    The class Tensor is None, since ``leafgrad.compat`` may show it under another name.
+    """
     data = self._array("pickling")
     host = backends.backend_of(data).to_host(data)
-    return _rebuild, (type(self), host, str(self.device), self.requires_grad), self.__dict__ or None
+    kind = None if type(self) is Tensor else type(self)
+    return _rebuild, (kind, host, str(self.device), self.requires_grad), self.__dict__ or None
 
 
-def _rebuild(cls: type[Tensor], array: Any, device: str, requires_grad: bool) -> Tensor:
+def _rebuild(cls: type[Tensor] | None, array: Any, device: str, requires_grad: bool) -> Tensor:
     made = dispatch.alias(array) if device == "cpu" else copied(array, None, device)
-    out: Tensor = dispatch.make(cls, made._data)
+    out: Tensor = dispatch.make(cls or Tensor, made._data)
     return out._set_grad(requires_grad)
 
 

@@ -69,10 +69,9 @@ def lu_unpack(
 ) -> return_types.lu_unpack:
     """P, L and U from what ``lu_factor`` returns; empty where they are not wanted."""
     check(LU_data, "lu_unpack", "LU_data")
+    check_pivots(LU_pivots, LU_data, "lu_unpack", "LU_pivots")
     m, n = LU_data.shape[-2:]
-    k, expected = min(m, n), (*LU_data.shape[:-2], min(m, n))
-    if tuple(expect_tensor(LU_pivots, "LU_pivots", "lu_unpack").shape) != expected:
-        raise RuntimeError(f"lu_unpack: LU_pivots: expected shape {expected}, got {tuple(LU_pivots.shape)}")
+    k = min(m, n)
     P = L = U = new_full(LU_data, shape=(0,), value=0)
     if unpack_pivots:
         P = ops.exchanges(cast(LU_pivots, dtypes.int64) - 1, LU_data)
@@ -89,6 +88,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     (..., n, n), (..., n), (..., n, k) -> (..., n, k), or (..., k, n) -> (..., k, n)
     """
     check_square(LU, "linalg.lu_solve", "LU")
+    check_pivots(pivots, LU, "linalg.lu_solve", "pivots")
     P, L, U = lu_unpack(LU, pivots)
     if not left:
         return swap(lu_solve(LU, pivots, swap(B), adjoint=not adjoint))
@@ -153,6 +153,17 @@ def expect_whole(function: str, info: Tensor, why: str) -> None:
         at, number = next((i, n) for i, n in enumerate(flat) if n)
         which = f"(Batch element {at}): " if info.ndim else ""
         raise LinAlgError(f"{function}: {which}{why.format(number)}")
+
+
+def check_pivots(pivots: Any, LU: Tensor, function: str, name: str) -> None:
+    """A RuntimeError unless ``pivots`` have the dtype and shape that ``lu_factor`` gives; TypeError if no Tensor."""
+    expect_tensor(pivots, name, function)
+    expected = [*LU.shape[:-2], min(LU.shape[-2:])]
+    if pivots.dtype is not dtypes.int32 or list(pivots.shape) != expected:
+        raise RuntimeError(
+            f"{function}: {name}: expected torch.int32 of shape {expected}, got {pivots.dtype} of shape "
+            f"{list(pivots.shape)}; pass what linalg.lu_factor returned"
+        )
 
 
 def spread(good: Tensor) -> Tensor:

@@ -40,9 +40,12 @@ def gradient(
     expect_tensor(input, "input", "gradient")
     wanted = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
     over = [one_dim(input, d, "gradient") for d in wanted]
-    if not isinstance(spacing, (int, float, Sequence, Tensor)):
-        raise TypeError(f"gradient: spacing: expected a number, or a sequence of them, got {type(spacing).__name__}")
-    steps = [spacing] * len(over) if isinstance(spacing, (int, float)) else list(spacing)
+    if not isinstance(spacing, (int, float, list, tuple, type(None))):
+        raise TypeError(
+            f"gradient: spacing: expected a number or a list, got {type(spacing).__name__}; put it in a list"
+        )
+    one = 1 if spacing is None else spacing
+    steps = list(one) if isinstance(one, (list, tuple)) else [one] * len(over)
     if len(steps) != len(over):
         raise RuntimeError(
             f"torch.gradient expected spacing to be unspecified, a scalar, or one for each of {len(over)} dimensions, "

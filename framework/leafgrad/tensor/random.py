@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
-from leafgrad.ops import dispatch, poisson as poisson_op, random as ops
+from leafgrad.ops import dispatch, gamma as gamma_op, poisson as poisson_op, random as ops
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import DType, kind, sizes
 from leafgrad.tensor.methods import method
@@ -421,4 +421,14 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     if not modes.get() & modes.TRACE and (input < 0).any().item():
         raise RuntimeError("poisson: invalid Poisson rate, expected rate to be non-negative")
     out: Tensor = poisson_op.poisson(input, generator=stream(generator, input.device.resolve(), "poisson"))
+    return out
+
+
+def standard_gamma(input: Tensor) -> Tensor:
+    """Gamma distributed numbers of rate 1 and of the shape parameters in ``input``, of its shape and dtype.
+
+    Gradients flow to the shape parameters.
+    """
+    arguments.expect_floating(input, "standard_gamma")
+    out: Tensor = gamma_op.standard_gamma(input, generator=stream(None, input.device.resolve(), "standard_gamma"))
     return out

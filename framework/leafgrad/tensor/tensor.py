@@ -11,7 +11,7 @@ from leafgrad import backends, devices, dtypes, modes
 from leafgrad.ops import dispatch
 from leafgrad.ops.convert import clone, to_device, to_dtype
 from leafgrad.ops.node import GraphNode, Hooks, Leaf, Output, SymbolBase, TensorBase, Version
-from leafgrad.tensor import printing
+from leafgrad.tensor import arguments, printing
 from leafgrad.tensor.graph import Node, node_for
 from leafgrad.tensor.handle import RemovableHandle
 from leafgrad.tensor.methods import Methods
@@ -399,7 +399,7 @@ class Tensor(Operators, Methods, TensorBase):
         ``copy``, ``memory_format``. A copy between devices is an operation of the graph.
         """
         memory_format = kwargs.pop("memory_format", None)
-        place, kind, copy = _target(*args, **kwargs)
+        place, kind, copy = arguments.destination(*args, **kwargs)
         out = self
         if kind is not None and kind is not out.dtype:
             out = to_dtype(out, dtype=kind.name, source=out.dtype.name)
@@ -423,28 +423,3 @@ class Tensor(Operators, Methods, TensorBase):
     def is_cuda(self) -> bool:
         """Whether the tensor is on a CUDA device."""
         return self.device.type == "cuda"
-
-
-def _only(before: Any, value: Any, what: str) -> Any:
-    if before is not None:
-        raise TypeError(f"to(): expected one {what}, got {before} and {value}")
-    return value
-
-
-def _target(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtypes.dtype | None, bool]:
-    place, kind, copy = kwargs.pop("device", None), kwargs.pop("dtype", None), kwargs.pop("copy", False)
-    kwargs.pop("non_blocking", None)
-    if kwargs:
-        raise TypeError(f"to() got an unexpected keyword argument {next(iter(kwargs))!r}")
-    for a in args:
-        if isinstance(a, Tensor):
-            place, kind = a.device, a.dtype
-        elif isinstance(a, (str, int, devices.device)) and not isinstance(a, bool):
-            place = _only(place, a, "device")
-        elif isinstance(a, dtypes.dtype):
-            kind = _only(kind, a, "dtype")
-        elif isinstance(a, bool):
-            continue  # PyTorch's positional non_blocking
-        elif a is not None:
-            raise TypeError(f"to(): expected a dtype, a device or a Tensor, got {a!r}")
-    return (None if place is None else devices.device(place), None if kind is None else dtypes.check(kind), bool(copy))

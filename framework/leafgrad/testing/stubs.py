@@ -61,15 +61,18 @@ def import_lines(imports: Imports) -> str:
     standard = {module: names for module, names in imports.items() if module not in ours}
     groups = []
     for group, plain in ((standard, ["import builtins"]), (ours, [])):
-        lines = [import_line(module, names) for module, names in sorted(group.items())]
+        lines = [
+            import_line(module, sorted(names, key=lambda n: (n[0].islower(), n.lower())))
+            for module, names in sorted(group.items())
+        ]
         groups.append("\n".join(plain + lines) + "\n")
     return "\n".join(groups)
 
 
-def import_line(module: str, names: set[str]) -> str:
-    ordered = sorted(names, key=lambda n: (n[0].islower(), n.lower()))
-    line = f"from {module} import {', '.join(ordered)}"
-    return line if len(line) <= 120 else "\n".join([f"from {module} import (", *(f"    {n}," for n in ordered), ")"])
+def import_line(module: str, names: list[str]) -> str:
+    """In one line, or one for each name where that is too long."""
+    line = f"from {module} import {', '.join(names)}"
+    return line if len(line) <= 120 else f"from {module} import (\n" + "".join(f"    {n},\n" for n in names) + ")"
 
 
 INPLACE = {f"__i{name}__" for name in "add sub mul truediv floordiv mod pow and or xor lshift rshift matmul".split()}

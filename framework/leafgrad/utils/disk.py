@@ -103,14 +103,15 @@ def _sync(descriptor: int) -> None:
 
 def _sync_folder(folder: str) -> None:
     """Make the names in a folder durable, where folders can be opened."""
+    opened: list[int] = []
     try:
-        descriptor = os.open(folder, os.O_RDONLY)
+        opened.extend(map(os.open, [folder], [os.O_RDONLY]))  # in one call: no interrupt comes before it is kept
+        _sync(opened[0])
     except PermissionError:
         return
-    try:
-        _sync(descriptor)
     finally:
-        os.close(descriptor)
+        for descriptor in opened:
+            os.close(descriptor)
 
 
 def _temporary(folder: str, name: str, mode: int) -> tuple[str, BinaryIO]:

@@ -54,6 +54,7 @@ def test_moduli_and_conjugates():
         value(A) ** 0.5
 
 
+@pytest.mark.slow
 def test_the_schroedinger_equation():
     """A plane wave: i psi_t + psi_xx / 2 + |psi|^2 psi = 0 for psi = exp(i (x + t / 2))."""
     start = (pinn.Hard(lambda x: lg.cos(x)), pinn.Hard(lambda x: lg.sin(x)))

@@ -156,6 +156,7 @@ def test_an_initial_rate_that_the_boundary_contradicts():
         pinn.Field("u", domain, pinn.MLP(4, 1), initial=pinn.Hard(0, rate=0), boundary=pinn.Hard(lambda t: lg.sin(t)))
 
 
+@pytest.mark.slow
 def test_functions_of_several_coordinates_are_saved(tmp_path):
     bean = pinn.SignedDistance(lambda x, y: lg.sqrt(x**2 + y**2 + 0.01) - 1, x=(-1.2, 1.2), y=(-1.2, 1.2))
     shape = (bean + pinn.Polygon([(0, 0), (2, 0.1), (1, 2)])) * pinn.Time("t", 0, 1)

@@ -49,6 +49,7 @@ def test_the_floor_of_burgers_rises_where_its_quadrature_fails():
     assert references.burgers(1e-4, nx=65, nt=11).floor["u"] > 1e-8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "floor"),
     [

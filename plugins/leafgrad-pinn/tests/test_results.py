@@ -86,6 +86,7 @@ def test_pictures_of_one_two_and_three_coordinates(suffix, tmp_path):
     untrained(holed * pinn.Time("t", 0, 1)).plot(path, slices={"t": [0.5]})
 
 
+@pytest.mark.slow
 def test_pictures_after_loading(tmp_path):
     sol = untrained(LINE * pinn.Time("t", 0, 1), "u v", {"u": lambda x, t: x * t})
     sol.save(tmp_path / "s.safetensors")

@@ -43,6 +43,7 @@ def test_stages_solve(stages, error):
     assert len(sol.run.reasons) == len(stages)
 
 
+@pytest.mark.slow
 def test_soft_conditions_solve_too():
     u = pinn.Field("u", LINE, net=pinn.MLP(8, 1))
     equation = pinn.Interior(lambda u, x: u.xx + math.pi**2 * lg.sin(math.pi * x), n=40, sampler="grid")
@@ -161,6 +162,7 @@ def test_history_is_csv(tmp_path):
     assert float(rows[3]["loss"]) == float(rows[3]["interior"])
 
 
+@pytest.mark.slow
 def test_seeds_and_dtypes():
     sol = solve(pinn.GaussNewton(5), seeds=2)
     assert len(set(sol.errors.l2["u"])) == 2

@@ -42,6 +42,7 @@ def numeric(function, flat, h=1e-6):
     return np.stack(columns, -1)
 
 
+@pytest.mark.slow
 def test_the_objective_is_consistent():
     trainee = wave()
     objective, batches = trainee.objective, trainee.batches
@@ -162,6 +163,7 @@ def test_a_damped_step_is_that_of_numpy(damping):
     assert np.isclose(model.gain(step), gain, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_conjugate_gradients_find_the_dense_step():
     trainee = wave()
     free = MatrixFree(trainee, trainee.objective, trainee.flat, 0, 1, 500)
@@ -230,6 +232,7 @@ def test_nothing_is_traced_again(stage, caplog):
     assert not [message for message in messages if "traced in" not in message]
 
 
+@pytest.mark.slow
 def test_large_problems_are_solved_without_a_jacobian(capsys, monkeypatch):
     from leafgrad_pinn.stages import gauss_newton
 

@@ -116,6 +116,7 @@ def test_a_residual_of_zero_keeps_weights_finite(scheme, trainee):
     assert all(bool(w.isfinite().all()) for w in trainee.weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [pinn.Adam, pinn.LBFGS, pinn.SSBroyden, pinn.LevenbergMarquardt])
 @pytest.mark.parametrize("scheme", [pinn.Causal(), pinn.GradNorm(), pinn.RBA()], ids=lambda s: s.name)
 def test_weights_work_with_stages(stage, scheme):

@@ -44,7 +44,7 @@ def nll_loss(
     reduction = chosen(size_average, reduce, reduction, "nll_loss")
     _check(input, target, weight, "nll_loss")
     loss, counted = _picked(input, target, weight, ignore_index)
-    return loss.sum() / counted.sum() if reduction == "mean" else reduced(loss, reduction)
+    return _over_targets(loss, counted, target, ignore_index, reduction)
 
 
 def cross_entropy(
@@ -96,7 +96,7 @@ def cross_entropy(
         even = -_weighted(logarithms, weight, dim).sum(dim)
         even = where(target != ignore_index, even, 0.0)
         loss = loss * (1 - label_smoothing) + even * (label_smoothing / count)
-    return loss.sum() / counted.sum() if reduction == "mean" else reduced(loss, reduction)
+    return _over_targets(loss, counted, target, ignore_index, reduction)
 
 
 def linear_cross_entropy(
@@ -186,6 +186,13 @@ def _named_classes(input: Tensor, dim: int, ignore_index: int) -> Iterator[None]
             f"target is out of bounds: expected classes from 0 to {input.shape[dim] - 1}, or ignore_index="
             f"{ignore_index}"
         ) from error
+
+
+def _over_targets(loss: Tensor, counted: Tensor, target: Tensor, ignore_index: int, reduction: str) -> Tensor:
+    """The losses reduced; each for itself they are 0 where ignored, and not -0."""
+    if reduction == "mean":
+        return loss.sum() / counted.sum()
+    return reduced(where(target == ignore_index, 0.0, loss) if reduction == "none" else loss, reduction)
 
 
 def _picked(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Tensor, Tensor]:
