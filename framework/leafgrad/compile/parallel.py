@@ -11,10 +11,9 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 
 from leafgrad.compile.locks import Lock
-from leafgrad.threads import get_num_threads
 
 GROUPS = 16  # at most, and so the number of threads that one loop uses
 WORK = 1 << 21  # elements that a group computes at least: about a millisecond, many times what handing it over takes
@@ -97,12 +96,19 @@ class Share:
             raise raised
 
 
-def in_groups(part: Part, groups: Sequence[Sequence[Chunk]]) -> Sums:
-    """Run a loop's groups; returns its sums. The k-th of T threads does groups k, k + T, ...; each has its buffers.
+class Groups(NamedTuple):
+    """The groups of a loop, with buffers for so many threads: the k-th of T does groups k, k + T, ..."""
+
+    threads: int
+    chunks: Sequence[Sequence[Chunk]]
+
+
+def in_groups(part: Part, found: Groups) -> Sums:
+    """Run a loop's groups; returns its sums.
 
     One loop at a time is spread over threads: those of other threads' calls, and of calls within, run on their own.
     """
-    threads = min(get_num_threads(), len(groups))
+    threads, groups = found
     if threads < 2 or not CREW.busy.acquire(blocking=False):
         return added([part(group) for group in groups])
     try:

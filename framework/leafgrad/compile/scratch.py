@@ -12,7 +12,7 @@ from typing import Any
 
 from leafgrad.compile.agreement import agree, agree_all
 from leafgrad.compile.buffers import Buffer
-from leafgrad.compile.parallel import Chunk, group_count, in_groups
+from leafgrad.compile.parallel import Chunk, Groups, group_count, in_groups
 from leafgrad.ops.define import quiet
 
 NUMBERS = itertools.count()  # of programs, which their tracebacks name
@@ -55,7 +55,7 @@ class Scratch:
             found.append(array.T if turned else array)
         return (*found, *(xp.ones(length or rows, dtype=dtype) for dtype, length in self.ones))
 
-    def groups(self, xp: Any, rows: int, work: int, threads: int) -> list[list[Chunk]]:
+    def groups(self, xp: Any, rows: int, work: int, threads: int) -> Groups:
         """The chunks, (start, stop, arrays), in groups. All groups of one thread share the same memory.
 
         Args:
@@ -74,7 +74,7 @@ class Scratch:
             stops = [min(lo + rows, self.length) for lo in own]
             views = arrays[k % threads]
             found.append([(lo, hi, views[hi - lo]) for lo, hi in zip(own, stops, strict=True)])
-        return [group for group in found if group]
+        return Groups(threads, [group for group in found if group])
 
     def views(self, xp: Any, rows: int) -> dict[int, tuple[Any, ...]]:
         """New memory, as the source unpacks it for whole chunks and for the last, by their rows."""
