@@ -39,7 +39,7 @@ ROOMS = {
     "nn": "errors dtypes modes devices ops tensor autograd distributed",
     "optim": "errors dtypes modes devices ops tensor autograd nn",
     "utils": "errors dtypes modes devices ops tensor autograd distributed",
-    "compile": "errors dtypes modes plugins backends devices ops tensor autograd",
+    "compile": "errors dtypes modes threads plugins backends devices ops tensor autograd",
 }
 # These and leafgrad/__init__.py stand on top: they may import anything, and no room may import them.
 TOP = "leafgrad.__main__ leafgrad.plugins.builtin leafgrad.testing leafgrad.compat leafgrad.cli"
@@ -51,6 +51,7 @@ FOREIGN = {
     "cupy": "leafgrad.backends.cupy",
     "cupyx": "leafgrad.backends.cupy",
     "pluggy": "leafgrad.plugins",
+    "threadpoolctl": "leafgrad.compile.parallel",
     "tqdm": "leafgrad",
     "safetensors": "leafgrad",
     "graphviz": "leafgrad",

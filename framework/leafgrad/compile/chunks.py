@@ -15,13 +15,13 @@ FEW = 64  # rows that a chunk has at least
 
 
 class LoopWriter(Writer):
-    """A loop over chunks of the batch.
+    """A loop over chunks of the batch: a function of some of them, which returns their sums.
 
     Matrices of a chunk are kept as (features, points): products with small weights are faster that way, and
     broadcasting a row of weights runs along the points. The source sees them transposed, as the program does.
     """
 
-    indent = "        "
+    indent = "            "
 
     def __init__(self, stage: Loop, text: Text) -> None:
         super().__init__(stage, text)
@@ -55,8 +55,6 @@ class LoopWriter(Writer):
         return self.transposed[name]
 
     def stage(self, scratch: str) -> list[str]:
-        for v in self.loop.summed:
-            self.head.append(f"    {self.names[v]} = zeros({v.shape!r}, {v.dtype!r})")
         for v, axis in self.loop.stored.items():
             self.head.append(f"    {self.names[v]} = empty({v.shape!r}, {v.dtype!r})")
             self.add(f"{self.names[v]}_part = {self.names[v]}{cut(axis)}")
@@ -66,7 +64,17 @@ class LoopWriter(Writer):
         self.write_all()
         self.scratch = Scratch(self.loop.length, self.allocator.buffers, self.forms, self.ones)
         unpacked = f"({self.scratch.unpacked})" if self.scratch.unpacked else "_"
-        return [*self.head, f"    for lo, hi, {unpacked} in {scratch}:", *self.lines]
+        sums = "".join(f"{self.names[v]}, " for v in self.loop.summed)
+        part = f"part{scratch.removeprefix('scratch')}"
+        return [
+            *self.head,
+            f"    def {part}(chunks):",
+            *[f"        {self.names[v]} = zeros({v.shape!r}, {v.dtype!r})" for v in self.loop.summed],
+            f"        for lo, hi, {unpacked} in chunks:",
+            *self.lines,
+            f"        return {sums or '()'}",
+            f"    {sums and f'{sums}= '}in_groups({part}, {scratch})",
+        ]
 
     def write(self, equation: Equation) -> None:
         out = equation.out

@@ -10,23 +10,30 @@ batch depend on where it is cut. ``LEAFGRAD_TUNE=1`` measures instead, once per 
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from leafgrad import backends
 from leafgrad.compile.emit import emit
 from leafgrad.compile.graph import Graph
+from leafgrad.compile.parallel import Groups, group_count
 from leafgrad.compile.schedule import Loop, Schedule, schedule
 from leafgrad.compile.scratch import Program
 from leafgrad.compile.writer import stored
 from leafgrad.ops.matmul import matmul
+from leafgrad.threads import get_num_threads
 
 CACHE_BYTES = 8 << 20  # what the buffers of a chunk should fit into: a core's share of the last-level cache
 WIDE = 32  # from this width of a layer on, a product repacks a chunk that is longer than one block of BLAS
 BLAS_ROWS = 400
 CANDIDATES = (0.25, 0.5, 1.0, 1.5, 2.0)  # multiples of the model's chunk that are tried
+CALLS = 5  # on one thread and then on several, before the faster is chosen: threads of a BLAS spin for a while
+MARGIN = 0.95
+SHARES = 4  # chunks at least, where each has enough to do: what four threads can share
 _MEASURED: dict[tuple[int, ...], int] = {}
 
 
@@ -52,13 +59,31 @@ class NumpyProgram:
         ordered = any(e.op.ordered for e in graph.equations)  # not to be tried
         self.tuned = not self.loops or ordered or rows is not None or os.environ.get("LEAFGRAD_TUNE") != "1"
         self.function: Callable[..., list[Any]] = self.program.compile(self.xp)
+        self.rivals: tuple[Rival, ...] = ()
+        self.race: list[Rival] | None = None
+        self.works = [work(loop) for loop in self.loops]
         self.scratch = self.allocate()
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """The arrays of ``graph.results`` and then of its effects' values. Each is new memory."""
         if not self.tuned:
             self.tune(inputs)
-        return self.function(inputs, *self.scratch)
+        if get_num_threads() != self.threads:
+            self.scratch = self.allocate()
+        return self.function(inputs, *self.scratch) if self.race is None else self.compare(inputs)
+
+    def compare(self, inputs: Sequence[Any]) -> list[Any]:
+        """In the first calls, run on one thread and then on several; the faster stays. Results are the same."""
+        assert self.race is not None
+        rival = self.race.pop(0)
+        start = time.perf_counter()
+        found = self.function(inputs, *rival.scratch)
+        rival.seconds = min(rival.seconds, time.perf_counter() - start)
+        if not self.race:
+            one, several = self.rivals
+            self.scratch = several.scratch if several.seconds < MARGIN * one.seconds else one.scratch
+            self.race, self.rivals = None, ()
+        return found
 
     def source(self) -> str:
         """The generated Python."""
@@ -72,6 +97,7 @@ class NumpyProgram:
         if known is not None:
             return known
         rows = CACHE_BYTES // max(1, self.program.loops[i].row_bytes())
+        rows = min(rows, -(-loop.length // group_count(SHARES, work(loop) * loop.length)))
         return fit(min(rows, BLAS_ROWS) if has_wide_product(loop) else rows, loop.length)
 
     def key(self, loop: Loop, i: int) -> tuple[int, ...]:
@@ -99,8 +125,14 @@ class NumpyProgram:
         return time.perf_counter() - start
 
     def allocate(self) -> list[Any]:
-        """The scratch of each stage: for a loop, its chunks; for a whole stage, its arrays."""
-        return self.program.allocate(self.xp, self.chunk)
+        """The scratch of each stage: for a loop, its chunks in groups; for a whole stage, its arrays."""
+        self.threads = get_num_threads()
+        self.rivals, self.race = (), None
+        one, several = (self.program.allocate(self.xp, self.chunk, self.works, n) for n in (1, self.threads))
+        if any(isinstance(s, Groups) and s.threads > 1 for s in several):
+            self.rivals = Rival(one), Rival(several)
+            self.race = [rival for rival in self.rivals for _ in range(CALLS)]
+        return one
 
     def explain(self) -> list[str]:
         """Phases, chunks, buffers, and what was not chunked."""
@@ -119,6 +151,25 @@ class NumpyProgram:
         lines += [f"not chunked: {n} rows, whose loops would mostly store for each other" for n in self.schedule.torn]
         lines += [f"not chunked: {e.name}, from {e.line}: {why}" for e, why in self.schedule.unchunked]
         return lines
+
+
+@dataclass
+class Rival:
+    """Scratch for a number of threads, and the shortest time that a call with it took."""
+
+    scratch: list[Any]
+    seconds: float = math.inf
+
+
+def work(loop: Loop) -> int:
+    """Elements that a loop computes for each row; in products, an eighth of what is multiplied."""
+    total = 0
+    for equation in loop.equations:
+        elements = max([math.prod(v.shape) for v in equation.outputs if v in loop.axis], default=loop.length)
+        if equation.op is matmul:
+            elements = math.prod(equation.out.shape) * equation.values[0].shape[-1] // 8
+        total += elements // loop.length
+    return total
 
 
 def has_wide_product(loop: Loop) -> bool:

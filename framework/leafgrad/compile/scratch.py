@@ -12,6 +12,7 @@ from typing import Any
 
 from leafgrad.compile.agreement import agree, agree_all
 from leafgrad.compile.buffers import Buffer
+from leafgrad.compile.parallel import Chunk, Groups, group_count, in_groups
 from leafgrad.ops.define import quiet
 
 NUMBERS = itertools.count()  # of programs, which their tracebacks name
@@ -54,15 +55,32 @@ class Scratch:
             found.append(array.T if turned else array)
         return (*found, *(xp.ones(length or rows, dtype=dtype) for dtype, length in self.ones))
 
-    def chunks(self, xp: Any, rows: int) -> list[tuple[int, int, tuple[Any, ...]]]:
-        """(start, stop, arrays) of every chunk; all share the same memory."""
+    def groups(self, xp: Any, rows: int, work: int, threads: int) -> Groups:
+        """The chunks, (start, stop, arrays), in groups. All groups of one thread share the same memory.
+
+        Args:
+            rows: of a chunk.
+            work: elements that are computed for each row.
+            threads: how many may run.
+        """
+        starts = range(0, self.length, rows)
+        count = group_count(len(starts), work * self.length)
+        threads = min(threads, count)
+        arrays = [self.views(xp, rows) for _ in range(threads)]
+        share = -(-len(starts) // count)
+        found: list[list[Chunk]] = []
+        for k in range(count):
+            own = starts[k * share : (k + 1) * share]
+            stops = [min(lo + rows, self.length) for lo in own]
+            views = arrays[k % threads]
+            found.append([(lo, hi, views[hi - lo]) for lo, hi in zip(own, stops, strict=True)])
+        return Groups(threads, [group for group in found if group])
+
+    def views(self, xp: Any, rows: int) -> dict[int, tuple[Any, ...]]:
+        """New memory, as the source unpacks it for whole chunks and for the last, by their rows."""
         memory = self.memory(xp, rows)
-        full = self.arrays(xp, memory, rows)
-        count, rest = divmod(self.length, rows)
-        found = [(i * rows, (i + 1) * rows, full) for i in range(count)]
-        if rest:
-            found.append((count * rows, self.length, self.arrays(xp, memory, rest)))
-        return found
+        lengths = {rows, self.length % rows or rows} if rows <= self.length else {self.length}
+        return {n: self.arrays(xp, memory, n) for n in lengths}
 
 
 class Program:
@@ -81,7 +99,7 @@ class Program:
         linecache.cache[file] = len(self.source), None, self.source.splitlines(True), file
         space: dict[str, Any] = {u: getattr(xp, u) for u in self.ufuncs}
         space.update(xp=xp, matmul=xp.matmul, empty=xp.empty, zeros=xp.zeros, copyto=xp.copyto, reduce=xp.add.reduce)
-        space.update(asarray=xp.asarray, in_blocks=in_blocks, agree=agree, agree_all=agree_all)
+        space.update(asarray=xp.asarray, in_blocks=in_blocks, agree=agree, agree_all=agree_all, in_groups=in_groups)
         quiet(MODULE)
         scope = space | self.names | {"__name__": MODULE}
         exec(compile(self.source, file, "exec"), scope)
@@ -89,10 +107,12 @@ class Program:
         weakref.finalize(run, linecache.cache.pop, file, None)
         return run
 
-    def allocate(self, xp: Any, chunks: list[int]) -> list[Any]:
-        """For each stage, what its part of the source unpacks."""
-        rows = iter(chunks)
-        return [s.chunks(xp, next(rows)) if s.length else s.arrays(xp, s.memory(xp, 1), 1) for s in self.scratch]
+    def allocate(self, xp: Any, chunks: list[int], works: list[int], threads: int) -> list[Any]:
+        """For each stage, what its part of the source unpacks; a loop has rows in a chunk, and work in a row."""
+        loops = zip(chunks, works, strict=True)
+        return [
+            s.groups(xp, *next(loops), threads) if s.length else s.arrays(xp, s.memory(xp, 1), 1) for s in self.scratch
+        ]
 
 
 def in_blocks(xp: Any, out: Any, forward: Callable[..., Any], arrays: tuple[Any, ...], **params: Any) -> None:
