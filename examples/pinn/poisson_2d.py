@@ -26,4 +26,5 @@ def solve(run):
     u = pinn.Field("u", square, net=pinn.MLP(48, 1), boundary=pinn.Hard(0))
     problem = pinn.Problem(u, [pinn.Interior(lambda u, x, y: u.lap + source(x, y), n=900, sampler="grid")])
     exact = pinn.references.exact(square, u=lambda x, y: np.sin(np.pi * x) * np.sin(np.pi * y))
-    return problem.solve(pinn.GaussNewton(40 if run.quick else 500), reference=exact, **run.options)
+    stage = pinn.GaussNewton(40) if run.quick else pinn.SSBroyden(2500)
+    return problem.solve(stage, reference=exact, **run.options)

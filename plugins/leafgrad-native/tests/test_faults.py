@@ -159,7 +159,7 @@ def test_a_handler_that_compiles_and_runs(threads, handle):
 
 def test_other_threads_go_on(interrupted):
     """Python hands signals to the main thread; a call in another one ends when it ends."""
-    step, results, done = Step(whole_array, 200_000), [], threading.Event()
+    step, results, done = Step(whole_array, 800_000), [], threading.Event()
     thread = threading.Thread(target=lambda: (results.append(step.step(step.x)), done.set()))
     thread.start()
     due = time.perf_counter() + 0.05
