@@ -55,13 +55,13 @@ class NumpyProgram:
         self.schedule: Schedule = schedule(graph, lambda e: not stored(e))
         self.program: Program = emit(graph, self.schedule)
         self.loops = [s for s in self.schedule.stages if isinstance(s, Loop)]
+        self.works = [work(loop) for loop in self.loops]
         self.chunk = [self.model(loop, i) if rows is None else rows for i, loop in enumerate(self.loops)]
         ordered = any(e.op.ordered for e in graph.equations)  # not to be tried
         self.tuned = not self.loops or ordered or rows is not None or os.environ.get("LEAFGRAD_TUNE") != "1"
         self.function: Callable[..., list[Any]] = self.program.compile(self.xp)
         self.rivals: tuple[Rival, ...] = ()
         self.race: list[Rival] | None = None
-        self.works = [work(loop) for loop in self.loops]
         self.scratch = self.allocate()
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
@@ -97,7 +97,7 @@ class NumpyProgram:
         if known is not None:
             return known
         rows = CACHE_BYTES // max(1, self.program.loops[i].row_bytes())
-        rows = min(rows, -(-loop.length // group_count(SHARES, work(loop) * loop.length)))
+        rows = min(rows, -(-loop.length // group_count(SHARES, self.works[i] * loop.length)))
         return fit(min(rows, BLAS_ROWS) if has_wide_product(loop) else rows, loop.length)
 
     def key(self, loop: Loop, i: int) -> tuple[int, ...]:

@@ -19,19 +19,8 @@ from leafgrad.tensor.tensor import Tensor
 __all__ = ["Bernoulli", "Geometric"]
 
 
-class Trials(Distribution):
-    """Trials with a probability, given as such or as the logarithm of the odds."""
-
-    arg_constraints: ClassVar[Any] = {"probs": unit_interval, "logits": real}
-
-    def __init__(self, probs: Parameter = None, logits: Parameter = None, validate_args: bool | None = None) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        if probs is not None:
-            (self.probs,) = parameters(probs)
-        else:
-            (self.logits,) = parameters(logits)
-        super().__init__(self._param.shape, validate_args=validate_args)
+class Odds:
+    """A probability of success that is given as such, or as the logarithm of the odds: the other follows."""
 
     @lazy_property
     def probs(self) -> Tensor:
@@ -44,6 +33,26 @@ class Trials(Distribution):
         eps = finfo(self.probs.dtype).eps
         p = self.probs.clamp(eps, 1 - eps)
         return p.log() - (-p).log1p()
+
+
+def check_odds(probs: Parameter, logits: Parameter) -> None:
+    """ValueError unless one of both is given."""
+    if (probs is None) == (logits is None):
+        raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+
+
+class Trials(Odds, Distribution):
+    """Trials with a probability, given as such or as the logarithm of the odds."""
+
+    arg_constraints: ClassVar[Any] = {"probs": unit_interval, "logits": real}
+
+    def __init__(self, probs: Parameter = None, logits: Parameter = None, validate_args: bool | None = None) -> None:
+        check_odds(probs, logits)
+        if probs is not None:
+            (self.probs,) = parameters(probs)
+        else:
+            (self.logits,) = parameters(logits)
+        super().__init__(self._param.shape, validate_args=validate_args)
 
     @property
     def _name(self) -> str:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from leafgrad import modes
-from leafgrad.distributions.bernoulli import softplus
+from leafgrad.distributions.bernoulli import Odds, check_odds, softplus
 from leafgrad.distributions.constraints import half_open_interval, nonnegative, nonnegative_integer, real
-from leafgrad.distributions.distribution import Parameter, Univariate, lazy_property
-from leafgrad.dtypes import finfo
+from leafgrad.distributions.distribution import Parameter, Univariate
 from leafgrad.ops.exponential import xlogy
 from leafgrad.ops.gamma import log_gamma
 from leafgrad.tensor.pointwise import where
@@ -55,7 +54,7 @@ class Poisson(Univariate):
         return out
 
 
-class NegativeBinomial(Univariate):
+class NegativeBinomial(Odds, Univariate):
     """How many trials succeed before so many have failed.
 
     Args:
@@ -74,23 +73,10 @@ class NegativeBinomial(Univariate):
         logits: Parameter = None,
         validate_args: bool | None = None,
     ) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        check_odds(probs, logits)
         self.total_count: Tensor
         given = {"logits": logits} if probs is None else {"probs": probs}
         self._set(validate_args, total_count=total_count, **given)
-
-    @lazy_property
-    def probs(self) -> Tensor:
-        """The probability of success."""
-        return self.logits.sigmoid()
-
-    @lazy_property
-    def logits(self) -> Tensor:
-        """The logarithm of the odds of success."""
-        eps = finfo(self.probs.dtype).eps
-        p = self.probs.clamp(eps, 1 - eps)
-        return p.log() - (-p).log1p()
 
     @property
     def mean(self) -> Tensor:

@@ -89,8 +89,7 @@ def created(op: Any, place: tuple[str, int], params: dict[str, Any]) -> Any:
     backend = backends.by_device_type(place[0])
     with backend.device_scope(place[1]):
         try:
-            forward, xp = op.table.get(backend.array_type) or op.resolve(backend.array_type)
-            return backend.wrap(forward(xp, **params))
+            return op.create(backend, params)
         except MemoryError as error:
             raise messages.failed(op, (), params, error) from error
 

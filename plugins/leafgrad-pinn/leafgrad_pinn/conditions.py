@@ -137,6 +137,10 @@ class OnBoundary(Condition):
 
     def bind(self, scene: Scene) -> None:
         self.target = scene.field(self.field, self.name)
+        self.bind_value(scene)
+
+    def bind_value(self, scene: Scene) -> None:
+        """What is said, and on which edges."""
         chosen = scene.domain.edges if self.on is None else names_of(f"{self.name}: on", self.on)
         self.edges = scene.domain.check_edges(chosen)
         self.call = scene.named(self.value, self.name)
@@ -172,8 +176,7 @@ class Boundary(OnBoundary):
         super().__init__(equation, on, **options)
 
     def bind(self, scene: Scene) -> None:
-        self.edges = scene.domain.check_edges(scene.domain.edges if self.on is None else self.on.split())
-        self.call = scene.named(self.value, self.name)
+        self.bind_value(scene)
 
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
         return self.call(values)

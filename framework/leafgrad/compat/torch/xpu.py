@@ -1,23 +1,5 @@
-"""``torch.xpu``: there is none."""
+"""``torch.xpu``: there is none, as there is no ``torch.mps``."""
 
-from __future__ import annotations
+from leafgrad.compat.torch.mps import device_count, empty_cache, is_available, manual_seed
 
 __all__ = ["device_count", "empty_cache", "is_available", "manual_seed"]
-
-
-def is_available() -> bool:
-    """False."""
-    return False
-
-
-def device_count() -> int:
-    """0."""
-    return 0
-
-
-def empty_cache() -> None:
-    """Nothing to do."""
-
-
-def manual_seed(seed: int) -> None:
-    """Nothing to seed."""
