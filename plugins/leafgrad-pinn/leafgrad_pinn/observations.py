@@ -94,9 +94,9 @@ class Data(Condition):
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
         known = {
             field: ComplexValue(extra[f"value {field}"], extra[f"imag {field}"])
-            if np.iscomplexobj(value)
+            if f"imag {field}" in extra
             else extra[f"value {field}"]
-            for field, value in self.values.items()
+            for field in self.values
         }
         return tuple(values[field] - known[field] for field in self.values)
 
