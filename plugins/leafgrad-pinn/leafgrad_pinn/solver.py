@@ -9,11 +9,13 @@ from typing import Any
 
 import leafgrad
 from leafgrad_pinn.diagnosis import deviations, residuals
-from leafgrad_pinn.problem import Problem, System
+from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.solution import Run, Solution, check_reference, score
 from leafgrad_pinn.stages import Stage
-from leafgrad_pinn.training import Training
+from leafgrad_pinn.training import Modules, Training
+from leafgrad_pinn.windows import moments_of
 
 
 def solve(
@@ -23,6 +25,7 @@ def solve(
     seeds: int | Sequence[int] = 1,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    windows: int | Sequence[float] = 1,
     dtype: Any = leafgrad.float64,
     device: Any = "cpu",
 ) -> Solution:
@@ -34,6 +37,9 @@ def solve(
         seeds: how many, from 0 on, or which.
         out: a folder for checkpoints, ``seed0/history.csv`` and so on, and ``solution.safetensors``; None for none.
         resume: go on from the checkpoints in ``out``, to the same bits as a run that never stopped.
+        windows: into how many windows time is cut, or the moments between them. Each is solved by all stages, with
+            its own points and its own copy of the networks, and goes on from the end of the one before: exact initial
+            values from its values, soft ones from these at points. Unknowns are not possible.
         dtype: of weights and points; leafgrad.float64 or leafgrad.float32.
         device: where to train.
 
@@ -41,7 +47,8 @@ def solve(
         The solution. A nan ends the training of a seed at its last good state; ``sol.run.reasons`` says so.
 
     Raises:
-        ValueError: a reference of other fields; ``resume`` without ``out``, or of another problem.
+        ValueError: a reference of other fields; ``resume`` without ``out``, or of another problem; windows of a problem
+            without time, with unknowns, or without the initial values that its derivatives by time need.
     """
     if not stages:
         raise ValueError("solve: expected at least one stage, such as LBFGS(1000), got none")
@@ -55,31 +62,27 @@ def solve(
     if not numbers or len(set(numbers)) < len(numbers) or not all(isinstance(seed, int) for seed in numbers):
         raise ValueError(f"seeds: expected at least one, or different whole numbers, got {seeds!r}")
 
-    def errors(system: System) -> dict[str, float]:
-        return {name: e["l2"] for name, e in score(modules_of(system), problem.domain, reference).items()}
+    moments = moments_of(problem, windows)
+
+    def errors(modules: Modules, domain: Domain) -> dict[str, float]:
+        return {name: e["l2"] for name, e in score(modules, problem.domain, reference, domain.time).items()}
 
     runs = []
     for seed in numbers:
         folder = None if out is None else Path(out) / f"seed{seed}"
-        training = Training(problem, stages, seed, dtype, device, errors, folder, resume)
+        training = Training(problem, stages, seed, dtype, device, errors, folder, resume, moments)
         training.run()
-        system = training.trainee.system
         details = {
-            "errors": score(modules_of(system), problem.domain, reference),
-            "unknowns": system.solved(),
+            "errors": score(training.modules, problem.domain, reference),
+            "unknowns": training.trainee.system.solved(),
             "deviations": deviations(training.trainee),
-            "residuals": residuals(training.trainee),
+            "residuals": residuals(training.trainees),
             "reasons": training.reasons,
             "seconds": training.seconds,
             "history": training.rows,
         }
-        runs.append(Run(seed, modules_of(system), details))
-    solution = Solution(problem.groups, runs, reference, problem.pairs)
+        runs.append(Run(seed, training.modules, details))
+    solution = Solution(problem.groups, runs, reference, problem.pairs, moments)
     if out is not None:
         solution.save(Path(out) / "solution.safetensors")
     return solution
-
-
-def modules_of(system: System) -> list[Any]:
-    """The networks of a system."""
-    return list(system.surrogates)
