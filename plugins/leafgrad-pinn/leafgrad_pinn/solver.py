@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from tqdm import tqdm
 
 import leafgrad
 from leafgrad_pinn.diagnosis import deviations, residuals
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.references import Reference
+from leafgrad_pinn.seeds import at_once, each
 from leafgrad_pinn.solution import Run, Solution, check_reference, score
 from leafgrad_pinn.stages import Stage
 from leafgrad_pinn.training import Modules, Training
@@ -34,7 +38,8 @@ def solve(
     Args:
         stages: such as ``Adam(2000), LBFGS(5000)`` or ``GaussNewton(100)``.
         reference: what errors are measured against.
-        seeds: how many, from 0 on, or which.
+        seeds: how many, from 0 on, or which. On Linux as many at once as leafgrad may use threads
+            (``leafgrad.set_num_threads``), each in a process of its own.
         out: a folder for checkpoints, ``seed0/history.csv`` and so on, and ``solution.safetensors``; None for none.
         resume: go on from the checkpoints in ``out``, to the same bits as a run that never stopped.
         windows: into how many windows time is cut, or the moments between them. Each is solved by all stages, with
@@ -67,12 +72,17 @@ def solve(
     def errors(modules: Modules, domain: Domain) -> dict[str, float]:
         return {name: e["l2"] for name, e in score(modules, problem.domain, reference, domain.time).items()}
 
-    runs = []
-    for seed in numbers:
-        folder = None if out is None else Path(out) / f"seed{seed}"
-        training = Training(problem, stages, seed, dtype, device, errors, folder, resume, moments)
-        training.run()
-        details = {
+    def training_of(seed: int, folder: Path | None, resume: bool) -> Training:
+        return Training(problem, stages, seed, dtype, device, errors, folder, resume, moments)
+
+    def trained(seed: int, place: int | None = None) -> tuple[Training, dict[str, Any]]:
+        training = training_of(seed, None if out is None else Path(out) / f"seed{seed}", resume)
+        try:
+            training.run(place)
+        except Exception as error:
+            error.add_note(f"in seed {seed}")
+            raise
+        return training, {
             "errors": score(training.modules, problem.domain, reference),
             "unknowns": training.trainee.system.solved(),
             "deviations": deviations(training.trainee),
@@ -81,7 +91,22 @@ def solve(
             "seconds": training.seconds,
             "history": training.rows,
         }
-        runs.append(Run(seed, training.modules, details))
+
+    def elsewhere(seed: int, place: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        training, details = trained(seed, place)
+        return training.state_dict(), details
+
+    runs, count = [], at_once(numbers, device)
+    if count > 1:
+        tqdm.write(f"{len(numbers)} seeds: {count} at once, in processes of their own", file=sys.stderr)
+        for seed, (state, details) in zip(numbers, each(elsewhere, numbers, count), strict=True):
+            training = training_of(seed, None, False)
+            training.load_state_dict(state)
+            runs.append(Run(seed, training.modules, details))
+    else:
+        for seed in numbers:
+            training, details = trained(seed)
+            runs.append(Run(seed, training.modules, details))
     solution = Solution(problem.groups, runs, reference, problem.pairs, moments)
     if out is not None:
         solution.save(Path(out) / "solution.safetensors")

@@ -67,12 +67,18 @@ class Training:
         self.rows: list[dict[str, Any]] = []
         self.reasons: list[str] = []
         self.seconds = 0.0
-        self.setup = {"problem": describe(problem), "stages": repr(list(stages)), "seed": seed, "dtype": str(dtype), "windows": repr(self.moments)}
+        self.setup = {
+            "problem": describe(problem),
+            "stages": repr(list(stages)),
+            "seed": seed,
+            "dtype": str(dtype),
+            "windows": repr(self.moments),
+        }
         self.checkpoints = None if folder is None else Checkpoints(folder)
         self.saved: dict[str, Any] | None = None
         if self.checkpoints and resume and self.checkpoints.paths():
             self.saved = self.checkpoints.latest(map_location=device)
-            self._take(self.saved)
+            self.load_state_dict(self.saved)
 
     @property
     def trainee(self) -> Trainee:
@@ -102,8 +108,12 @@ class Training:
         """Whether no stage met a nan."""
         return not any("nan" in reason or "inf" in reason for reason in self.reasons)
 
-    def run(self) -> None:
-        """Train to the end, or to a nan; raises SystemExit after Ctrl-C or the like, with a checkpoint."""
+    def run(self, place: int | None = None) -> None:
+        """Train to the end, or to a nan; raises SystemExit after Ctrl-C or the like, with a checkpoint.
+
+        Args:
+            place: of the bar that shows its progress, among those of other seeds.
+        """
         with Interrupts() as interrupts:
             for number, stage in enumerate(self.stages):
                 if number < len(self.reasons):
@@ -115,7 +125,7 @@ class Training:
                     label += f", window {len(self.trainees)} of {self.windows}"
                 if worker.method:
                     tqdm.write(f"{label}: {worker.method}", file=sys.stderr)
-                with tqdm(total=stage.steps, initial=worker.done, desc=label) as bar:
+                with tqdm(total=stage.steps, initial=worker.done, desc=label, position=place) as bar:
                     self._stage(worker, number, bar, interrupts)
                 if interrupts.received:
                     self._save(number, worker)
@@ -190,18 +200,23 @@ class Training:
     def _save(self, number: int, worker: Worker | None) -> None:
         if self.checkpoints is None:
             return
-        self.checkpoints.save({
-            "number": number,
+        self.checkpoints.save(self.state_dict(number, worker))
+        write(self.checkpoints.folder / "history.csv", table(self.rows))
+
+    def state_dict(self, number: int | None = None, worker: Worker | None = None) -> dict[str, Any]:
+        """All of it, in or before the stage of a number; None at the end."""
+        return {
+            "number": len(self.stages) if number is None else number,
             "worker": None if worker is None else worker.state_dict(),
             "trainees": [trainee.state_dict() for trainee in self.trainees],
             "rows": self.rows,
             "reasons": self.reasons,
             "seconds": self.seconds,
             "setup": self.setup,
-        })  # fmt: skip
-        write(self.checkpoints.folder / "history.csv", table(self.rows))
+        }
 
-    def _take(self, saved: dict[str, Any]) -> None:
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Take over what ``state_dict`` gave; ValueError if that is of another problem, or of other stages."""
         for name, value in self.setup.items():
             if saved["setup"][name] != value:
                 raise ValueError(
