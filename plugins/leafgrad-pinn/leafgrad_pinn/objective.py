@@ -9,6 +9,7 @@ import leafgrad
 from leafgrad import Tensor
 from leafgrad.func import functional_call, grad, jvp, vjp, vmap
 from leafgrad_pinn.problem import System, Tensors
+from leafgrad_pinn.ranks import Ranks
 
 Parameters = dict[str, Tensor]
 
@@ -21,6 +22,8 @@ class Objective:
 
         loss = sum over conditions of scale * mean over points of weight * squared residual.
 
+    Where several processes train, each computes with its part of the points; all get the results of all points.
+
     Args:
         system: the networks and unknowns.
         scales: for each condition what its mean square counts.
@@ -28,7 +31,7 @@ class Objective:
     """
 
     def __init__(self, system: System, scales: Sequence[float], free: Callable[[str], bool] | None = None) -> None:
-        self.system, self.scales = system, tuple(scales)
+        self.system, self.scales, self.ranks = system, tuple(scales), Ranks()
         self.parameters = {name: p for name, p in system.named_parameters() if free is None or free(name)}
         self.shapes = {name: tuple(p.shape) for name, p in self.parameters.items()}
         self.sizes = [p.numel() for p in self.parameters.values()]
@@ -65,23 +68,31 @@ class Objective:
     def _squares(self, flat: Tensor, batches: Sequence[Tensors]) -> list[Tensor]:
         return [self.residuals(index, batch, flat).square().sum(1) for index, batch in enumerate(batches)]
 
-    def _weighed(self, squares: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
-        parts = zip(self.scales, squares, weights, strict=True)
-        return leafgrad.stack([scale * (weight * square).mean() for scale, square, weight in parts])
+    def _weighed(self, squares: Sequence[Tensor], weights: Sequence[Tensor], counts: Sequence[int]) -> Tensor:
+        parts = zip(self.scales, squares, weights, counts, strict=True)
+        return leafgrad.stack([scale * ((weight * square).sum() / n) for scale, square, weight, n in parts])
+
+    def _whole(self, squares: Sequence[Tensor], counts: Sequence[int]) -> list[Tensor]:
+        return [self.ranks.whole(square, n) for square, n in zip(squares, counts, strict=True)]
 
     def _terms(self, flat: Tensor, batches: Any, weights: Any) -> tuple[Tensor, list[Tensor]]:
         """The loss's terms (conditions,), and for each condition squared residuals without weights (n,)."""
+        counts, (batches, weights) = counted(batches), self.ranks.part((batches, weights))
         squares = self._squares(flat, batches)
-        return self._weighed(squares, weights), squares
+        terms, *squares = self.ranks.sum([self._weighed(squares, weights, counts), *self._whole(squares, counts)])
+        return terms, squares
 
     def _gradient(self, flat: Tensor, batches: Any, weights: Any) -> tuple[Tensor, Tensor, list[Tensor]]:
         """The gradient (p,), and what ``terms`` gives."""
+        counts, (batches, weights) = counted(batches), self.ranks.part((batches, weights))
 
         def loss(flat: Tensor) -> tuple[Tensor, tuple[Tensor, list[Tensor]]]:
-            terms, squares = self._terms(flat, batches, weights)
+            squares = self._squares(flat, batches)
+            terms = self._weighed(squares, weights, counts)
             return terms.sum(), (terms, squares)
 
         gradient, (terms, squares) = grad(loss, has_aux=True)(flat)
+        gradient, terms, *squares = self.ranks.sum([gradient, terms, *self._whole(squares, counts)])
         return gradient, terms, squares
 
     def _blocks(self, flat: Tensor, batches: Any) -> list[Tensor]:
@@ -106,61 +117,67 @@ class Objective:
     def _rows(self, flat: Tensor, batches: Any, weights: Any) -> Tensor:
         """The Jacobian of all weighted residuals, and these as the last column: (rows, p + 1).
 
-        The sum of the squares of the last column is the loss.
+        The sum of the squares of the last column is the loss. With several processes rows of the same inner products.
         """
+        counts, (batches, weights) = counted(batches), self.ranks.part((batches, weights))
         found = []
-        for scale, weight, block in zip(self.scales, weights, self._blocks(flat, batches), strict=True):
-            n, k, columns = block.shape
-            found.append((block * (scale * weight / n).sqrt()[:, None, None]).reshape(n * k, columns))
-        return leafgrad.cat(found)
+        for scale, weight, block, n in zip(self.scales, weights, self._blocks(flat, batches), counts, strict=True):
+            found.append((block * (scale * weight / n).sqrt()[:, None, None]).reshape(-1, block.shape[2]))
+        return self.ranks.triangles(leafgrad.cat(found))
 
-    def _column(self, flat: Tensor, batches: Any, weights: Any) -> Tensor:
-        """All weighted residuals: (rows,)."""
-        parts = []
-        for index, (batch, weight) in enumerate(zip(batches, weights, strict=True)):
-            values = self.residuals(index, batch, flat)
-            parts.append((values * (self.scales[index] * weight / len(values)).sqrt()[:, None]).reshape(-1))
-        return leafgrad.cat(parts)
+    def _columns(self, flat: Tensor, batches: Any, weights: Any, counts: Sequence[int]) -> list[Tensor]:
+        """For each condition its weighted residuals: (n, k)."""
+        found = []
+        for index, (batch, weight, n) in enumerate(zip(batches, weights, counts, strict=True)):
+            found.append(self.residuals(index, batch, flat) * (self.scales[index] * weight / n).sqrt()[:, None])
+        return found
 
     def _product(self, flat: Tensor, direction: Tensor, batches: Any, weights: Any) -> Tensor:
         """J^T J times a direction, J the Jacobian of all weighted residuals: (p,)."""
+        counts, (batches, weights) = counted(batches), self.ranks.part((batches, weights))
 
         def column(flat: Tensor) -> Tensor:
-            return self._column(flat, batches, weights)
+            return leafgrad.cat([part.reshape(-1) for part in self._columns(flat, batches, weights, counts)])
 
         _, change = jvp(column, (flat,), (direction,))
-        (result,) = vjp(column, flat)[1](change)
+        (result,) = self.ranks.sum(vjp(column, flat)[1](change))
         return result
 
     def _pulled(self, flat: Tensor, batches: Any, weights: Any, rows: Sequence[Tensor]) -> Tensor:
         """J^T times a number for each row, given for each condition as (n, k): (p,)."""
+        counts, (batches, weights, rows) = counted(batches), self.ranks.part((batches, weights, rows))
 
         def weighed(flat: Tensor) -> Tensor:
-            parts = []
-            for index, (batch, weight, row) in enumerate(zip(batches, weights, rows, strict=True)):
-                values = self.residuals(index, batch, flat)
-                scale = (self.scales[index] * weight / len(values)).sqrt()[:, None]
-                parts.append((values * scale * row).sum())
-            return leafgrad.stack(parts).sum()
+            columns = self._columns(flat, batches, weights, counts)
+            return leafgrad.stack([(column * row).sum() for column, row in zip(columns, rows, strict=True)]).sum()
 
-        result: Tensor = grad(weighed)(flat)
+        (result,) = self.ranks.sum([grad(weighed)(flat)])
         return result
 
     def _norms(self, flat: Tensor, batches: Any, weights: Any) -> Tensor:
         """The norm of each term's gradient, without its scale: (conditions,)."""
+        counts, (batches, weights) = counted(batches), self.ranks.part((batches, weights))
         found = []
-        for index, (batch, weight) in enumerate(zip(batches, weights, strict=True)):
+        for index, (batch, weight, n) in enumerate(zip(batches, weights, counts, strict=True)):
 
-            def term(flat: Tensor, index: int = index, batch: Any = batch, weight: Any = weight) -> Tensor:
-                return (weight * self.residuals(index, batch, flat).square().sum(1)).mean()
+            def term(flat: Tensor, index: int = index, batch: Any = batch, weight: Any = weight, n: int = n) -> Tensor:
+                return (weight * self.residuals(index, batch, flat).square().sum(1)).sum() / n
 
-            found.append(grad(term)(flat).square().sum().sqrt())
-        return leafgrad.stack(found)
+            found.append(grad(term)(flat))
+        (gradients,) = self.ranks.sum([leafgrad.stack(found)])
+        return gradients.square().sum(1).sqrt()
 
     def _traces(self, flat: Tensor, batches: Any) -> Tensor:
         """For each condition the mean over points of the squared Jacobian of its residuals: (conditions,)."""
-        blocks = self._blocks(flat, batches)
-        return leafgrad.stack([block[:, :, :-1].square().sum(2).sum(1).mean() for block in blocks])
+        counts, blocks = counted(batches), self._blocks(flat, self.ranks.part(batches))
+        squares = [block[:, :, :-1].square().sum() / n for block, n in zip(blocks, counts, strict=True)]
+        (found,) = self.ranks.sum([leafgrad.stack(squares)])
+        return found
+
+
+def counted(batches: Sequence[Tensors]) -> list[int]:
+    """How many points each condition has, in all processes together."""
+    return [len(batch["points"]) for batch in batches]
 
 
 def program(function: Callable[..., Any]) -> Callable[..., Any]:

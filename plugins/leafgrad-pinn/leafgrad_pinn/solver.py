@@ -14,6 +14,7 @@ import leafgrad
 from leafgrad_pinn.diagnosis import deviations, residuals
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.problem import Problem
+from leafgrad_pinn.ranks import meet
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.seeds import at_once, each
 from leafgrad_pinn.solution import Run, Solution, check_reference, score
@@ -63,6 +64,7 @@ def solve(
         raise ValueError("resume: expected a folder, out=..., got none")
     if reference is not None:
         check_reference(reference, problem.domain, [field.name for field in problem.fields])
+    ranks = meet()
     numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
     if not numbers or len(set(numbers)) < len(numbers) or not all(isinstance(seed, int) for seed in numbers):
         raise ValueError(f"seeds: expected at least one, or different whole numbers, got {seeds!r}")
@@ -96,7 +98,7 @@ def solve(
         training, details = trained(seed, place)
         return training.state_dict(), details
 
-    runs, count = [], at_once(numbers, device)
+    runs, count = [], at_once(numbers, device) if ranks.size == 1 else 1
     if count > 1:
         tqdm.write(f"{len(numbers)} seeds: {count} at once, in processes of their own", file=sys.stderr)
         for seed, (state, details) in zip(numbers, each(elsewhere, numbers, count), strict=True):
@@ -108,6 +110,6 @@ def solve(
             training, details = trained(seed)
             runs.append(Run(seed, training.modules, details))
     solution = Solution(problem.groups, runs, reference, problem.pairs, moments)
-    if out is not None:
+    if out is not None and ranks.first:
         solution.save(Path(out) / "solution.safetensors")
     return solution

@@ -20,6 +20,7 @@ from leafgrad.utils import Checkpoints, Interrupts
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.fields import Surrogate
 from leafgrad_pinn.problem import Problem, System
+from leafgrad_pinn.ranks import Ranks
 from leafgrad_pinn.stages import Stage, Worker
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.windows import Piecewise, window
@@ -60,6 +61,7 @@ class Training:
         moments: Sequence[float] = (),
     ) -> None:
         self.problem, self.seed, self.dtype, self.device, self.score = problem, seed, dtype, device, score
+        self.ranks = Ranks()
         self.moments, self.windows, self.count = list(moments), max(1, len(moments) - 1), len(stages)
         self.stages = list(stages) * self.windows
         self.trainees: list[Trainee] = []
@@ -76,8 +78,10 @@ class Training:
         }
         self.checkpoints = None if folder is None else Checkpoints(folder)
         self.saved: dict[str, Any] | None = None
-        if self.checkpoints and resume and self.checkpoints.paths():
-            self.saved = self.checkpoints.latest(map_location=device)
+        if self.checkpoints and resume:
+            there = self.ranks.first and self.checkpoints.paths()
+            self.saved = self.ranks.of_first(self.checkpoints.latest(map_location=device) if there else None)
+        if self.saved is not None:
             self.load_state_dict(self.saved)
 
     @property
@@ -123,14 +127,16 @@ class Training:
                 worker, label = self._worker(stage, number), f"seed {self.seed} {type(stage).__name__}"
                 if self.moments:
                     label += f", window {len(self.trainees)} of {self.windows}"
-                if worker.method:
+                if worker.method and self.ranks.first:
                     tqdm.write(f"{label}: {worker.method}", file=sys.stderr)
-                with tqdm(total=stage.steps, initial=worker.done, desc=label, position=place) as bar:
+                hidden = None if self.ranks.first else True
+                with tqdm(total=stage.steps, initial=worker.done, desc=label, position=place, disable=hidden) as bar:
                     self._stage(worker, number, bar, interrupts)
-                if interrupts.received:
+                if received := self.ranks.most(interrupts.received or 0):
                     self._save(number, worker)
-                    print(f"stopped after {worker.done} steps; resume=True goes on from there", file=sys.stderr)
-                    raise SystemExit(128 + interrupts.received)
+                    if self.ranks.first:
+                        print(f"stopped after {worker.done} steps; resume=True goes on from there", file=sys.stderr)
+                    raise SystemExit(128 + received)
                 self.reasons.append(worker.reason or "")
                 self._save(number + 1, None)
                 if not self.healthy:
@@ -145,7 +151,7 @@ class Training:
 
     def _stage(self, worker: Worker, number: int, bar: Any, interrupts: Interrupts) -> None:
         good = self._state(worker)
-        while worker.reason is None and not interrupts.received:
+        while worker.reason is None and not self.ranks.most(interrupts.received or 0):
             begin, done = time.perf_counter(), worker.done
             terms = worker.advance()
             self.seconds += time.perf_counter() - begin
@@ -198,7 +204,7 @@ class Training:
         return {"trainee": copied(self.trainee.state_dict()), "worker": copied(worker.state_dict())}
 
     def _save(self, number: int, worker: Worker | None) -> None:
-        if self.checkpoints is None:
+        if self.checkpoints is None or not self.ranks.first:
             return
         self.checkpoints.save(self.state_dict(number, worker))
         write(self.checkpoints.folder / "history.csv", table(self.rows))
