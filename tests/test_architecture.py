@@ -39,7 +39,7 @@ ROOMS = {
     "nn": "errors dtypes modes devices ops tensor autograd distributed",
     "optim": "errors dtypes modes devices ops tensor autograd nn",
     "utils": "errors dtypes modes devices ops tensor autograd distributed",
-    "compile": "errors dtypes modes threads plugins backends devices ops tensor autograd",
+    "compile": "errors dtypes modes threads plugins backends devices ops tensor batching autograd",
 }
 # These and leafgrad/__init__.py stand on top: they may import anything, and no room may import them.
 TOP = "leafgrad.__main__ leafgrad.plugins.builtin leafgrad.testing leafgrad.compat leafgrad.cli"

@@ -10,7 +10,7 @@ import pytest
 
 import leafgrad
 from leafgrad import nn, optim
-from leafgrad.compile.pytree import flatten
+from leafgrad.batching.pytree import flatten
 from leafgrad.errors import TraceError
 from leafgrad.nn import functional as F
 

@@ -15,7 +15,7 @@ import pytest
 
 import leafgrad
 from leafgrad import nn, optim
-from leafgrad.compile.pytree import flatten
+from leafgrad.batching.pytree import flatten
 from leafgrad.compile.watch import Watch, watching
 
 SCALE = 2.0

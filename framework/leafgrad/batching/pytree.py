@@ -27,9 +27,10 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
 def _walk(tree: Any, leaves: list[Any]) -> Any:
     kind = type(tree)
     if kind in DICTS:
-        return kind, tuple(tree), tuple([_walk(v, leaves) for v in tree.values()])
+        parts = tuple([_walk(v, leaves) for v in tree.values()])
+        return kind, tuple(tree), parts, getattr(tree, "default_factory", None)
     if kind is list or is_tuple(tree):
-        return kind, len(tree), tuple([_walk(v, leaves) for v in tree])
+        return kind, len(tree), tuple([_walk(v, leaves) for v in tree]), None
     leaves.append(tree)
     return None
 
@@ -38,11 +39,11 @@ def unflatten(structure: Any, leaves: Iterator[Any]) -> Any:
     """The pytree of that structure with these leaves."""
     if structure is None:
         return next(leaves)
-    kind, keys, parts = structure
+    kind, keys, parts, default_factory = structure
     children = [unflatten(p, leaves) for p in parts]
     if kind in DICTS:
         made = zip(keys, children, strict=True)
-        return defaultdict(None, made) if kind is defaultdict else kind(made)
+        return defaultdict(default_factory, made) if kind is defaultdict else kind(made)
     return kind(*children) if hasattr(kind, "_fields") else kind(children)
 
 
@@ -62,7 +63,7 @@ def for_each_leaf(prefix: Any, structure: Any) -> list[Any]:
         if type(prefix) in DICTS or type(prefix) is list or is_tuple(prefix):
             raise Mismatch
         return [prefix]
-    kind, keys, parts = structure
+    kind, keys, parts, _ = structure
     if type(prefix) in DICTS:
         if kind not in DICTS or set(prefix) != set(keys):
             raise Mismatch
@@ -78,7 +79,7 @@ def spelled(structure: Any) -> str:
     """A structure in an error's words: ``(*, {'a': *})``."""
     if structure is None:
         return "*"
-    kind, keys, parts = structure
+    kind, keys, parts, _ = structure
     inner = [spelled(p) for p in parts]
     if kind in DICTS:
         return "{" + ", ".join([f"{k!r}: {p}" for k, p in zip(keys, inner, strict=True)]) + "}"

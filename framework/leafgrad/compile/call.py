@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 from leafgrad import backends, modes
+from leafgrad.batching.pytree import unflatten
 from leafgrad.compile.backward import Backward, Refused, Saved
 from leafgrad.compile.effects import complete
 from leafgrad.compile.graph import Argument, Captured, Effect, Grad, Graph, Live, Number, SetGrad, Source, Value, Write
 from leafgrad.compile.guards import Guards
 from leafgrad.compile.guide import Guide, same
-from leafgrad.compile.pytree import unflatten
 from leafgrad.compile.runner import Runner
 from leafgrad.compile.trace import Slot, Traced
 from leafgrad.errors import CompileError

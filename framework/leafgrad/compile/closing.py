@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import modes
+from leafgrad.batching.pytree import DICTS
 from leafgrad.compile.call import Call
 from leafgrad.compile.environment import Environment
 from leafgrad.compile.graph import Argument, Captured, Grad, Graph, Line, Live, Number, Raw, Value, Write
@@ -35,9 +36,9 @@ def containers(tree: Any) -> list[Any]:
     waiting = [tree]
     while waiting:
         part = waiting.pop()
-        if type(part) in (list, dict):
+        if type(part) is list or type(part) in DICTS:
             found.append(part)
-        if type(part) is dict:
+        if type(part) in DICTS:
             waiting += part.values()
         elif isinstance(part, (list, tuple)):
             waiting += part

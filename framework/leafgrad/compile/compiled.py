@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad import modes
+from leafgrad.batching.pytree import flatten
 from leafgrad.compile import explain
 from leafgrad.compile.call import Call, Failed
 from leafgrad.compile.closing import Attempt, name_inputs, read_by, roots
@@ -20,7 +21,6 @@ from leafgrad.compile.lazy import LazyRecorder, Parts
 from leafgrad.compile.locks import Lock
 from leafgrad.compile.log import log
 from leafgrad.compile.paths import paths_of
-from leafgrad.compile.pytree import flatten
 from leafgrad.compile.trace import recording, trace_call
 from leafgrad.compile.unclosed import Unclosed
 from leafgrad.compile.walk import look

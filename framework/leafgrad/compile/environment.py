@@ -34,6 +34,8 @@ class Place:
         """What it holds now. Raises LookupError, AttributeError or ValueError if it is gone."""
         match self.kind:
             case "item":
+                if isinstance(self.container, dict) and self.key not in self.container:  # __missing__ may add it
+                    raise KeyError(self.key)
                 return self.container[self.key]
             case "attribute":
                 return getattr(self.container, self.key)

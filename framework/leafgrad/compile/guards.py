@@ -327,7 +327,10 @@ class Guards:
         at = self.name(place.container)
         match place.kind:
             case "item":
-                test = self.same(f"{at}[{self.key(place.key)}]", place.value)
+                key = self.key(place.key)
+                test = self.same(f"{at}[{key}]", place.value)
+                if hasattr(type(place.container), "__missing__"):  # which may add the key
+                    test = f"{key} in {at} and {test}"
             case "attribute":
                 found = f"{at}.{place.key}" if place.key.isidentifier() else f"getattr({at}, {place.key!r})"
                 test = self.same(found, place.value)

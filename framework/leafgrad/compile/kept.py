@@ -7,7 +7,7 @@ from typing import Any
 
 from leafgrad.autograd import engine
 from leafgrad.autograd.context import FunctionNode
-from leafgrad.compile.pytree import flatten
+from leafgrad.batching.pytree import flatten
 from leafgrad.compile.recorder import Recorder
 from leafgrad.compile.symbol import Symbol
 from leafgrad.compile.unclosed import Unclosed

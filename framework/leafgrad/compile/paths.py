@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from leafgrad.batching import pytree
+
 
 def paths_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
     """A name for each leaf of ``flatten((args, kwargs))``, in its order."""
@@ -30,15 +32,13 @@ def positional(function: Callable[..., Any], count: int) -> list[str]:
 
 
 def walk(value: Any, path: str, found: list[str]) -> None:
-    if type(value) is dict:
+    if type(value) in pytree.DICTS:
         for key, part in value.items():
             plain = isinstance(key, str) and key.isidentifier()
             walk(part, f"{path}.{key}" if plain else f"{path}[{key!r}]", found)
-    elif type(value) in (tuple, list):
+    elif type(value) is list or pytree.is_tuple(value):
+        fields = getattr(value, "_fields", None)
         for i, part in enumerate(value):
-            walk(part, f"{path}[{i}]", found)
-    elif isinstance(value, tuple) and hasattr(value, "_fields"):
-        for name, part in zip(value._fields, value, strict=True):
-            walk(part, f"{path}.{name}", found)
+            walk(part, f"{path}.{fields[i]}" if fields else f"{path}[{i}]", found)
     else:
         found.append(path)

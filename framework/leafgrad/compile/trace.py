@@ -11,6 +11,7 @@ from typing import Any
 
 from leafgrad import dtypes, modes
 from leafgrad.autograd import engine
+from leafgrad.batching.pytree import flatten
 from leafgrad.compile import memory
 from leafgrad.compile.graph import (
     Argument,
@@ -30,7 +31,6 @@ from leafgrad.compile.graph import (
     user_line,
 )
 from leafgrad.compile.kept import check_kept
-from leafgrad.compile.pytree import flatten
 from leafgrad.compile.recorder import Owner, Recorder
 from leafgrad.compile.strict import StrictRecorder
 from leafgrad.compile.symbol import Symbol

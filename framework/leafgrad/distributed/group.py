@@ -113,7 +113,8 @@ def connect() -> Any:
     if started() != MPI.COMM_WORLD.size:
         raise RuntimeError(
             f"init_process_group: expected {started()} processes, as the launcher says, and MPI found "
-            f"{MPI.COMM_WORLD.size}: the launcher belongs to another MPI than mpi4py; take its own mpiexec"
+            f"{MPI.COMM_WORLD.size}: the launcher belongs to another MPI than mpi4py; take its own mpiexec, or "
+            "srun --mpi=pmi2 for MPICH and srun --mpi=pmix for Open MPI"
         )
     return MPI.COMM_WORLD.Dup()
 
