@@ -32,17 +32,21 @@ def check_kept(recorder: Recorder, result: Any) -> None:
     mine |= {id(o.inner) for o in recorder.outside.values()}
     mine |= {id(after) for _, _, after in recorder.grads.values()}
     allowed = held_by_graph(recorder, result) | mine
-    for collected in (False, True):
-        kept = [t for ref in recorder.tensors if (t := ref()) is not None and id(t) not in allowed]
-        if not kept:
-            return
-        if not collected:
-            del kept
-            gc.collect()
-    raise Unclosed(
-        f"a tensor made{line_of(recorder, kept[-1])} was kept outside of the function; a program would put nothing "
-        "there. State that is made at a first call, such as an optimizer's, has to exist before"
-    )
+    if last_kept(recorder, allowed) is None:
+        return
+    gc.collect()  # no variable may hold a tensor here: it may be part of a cycle
+    kept = last_kept(recorder, allowed)
+    if kept is not None:
+        raise Unclosed(
+            f"a tensor made{line_of(recorder, kept)} was kept outside of the function; a program would put nothing "
+            "there. State that is made at a first call, such as an optimizer's, has to exist before"
+        )
+
+
+def last_kept(recorder: Recorder, allowed: set[int]) -> Any:
+    """The tensor made last among those of the call that are still there and not in ``allowed``, or None."""
+    tensors = [ref() for ref in recorder.tensors]
+    return next((t for t in reversed(tensors) if t is not None and id(t) not in allowed), None)
 
 
 def line_of(recorder: Recorder, t: Any) -> str:

@@ -105,7 +105,8 @@ class Points:
         return found
 
     def forget(self) -> None:
-        """Let go of what was computed. A derivative's graph holds its field, which holds this: a cycle otherwise."""
+        """Let go of all tensors. A derivative's graph holds its field, which holds this: a cycle otherwise."""
+        self.columns.clear()
         self.derived.clear()
         self.roots.clear()
 

@@ -232,6 +232,24 @@ def test_nothing_is_traced_again(stage, caplog):
     assert not [message for message in messages if "traced in" not in message]
 
 
+def burgers():
+    domain = pinn.Interval("x", -1, 1) * pinn.Time("t", 0, 1)
+    u = pinn.Field("u", domain, net=pinn.MLP(5, 2))
+    inside = pinn.Interior(lambda u: u.t + u * u.x - 0.01 * u.xx, n=12)
+    conditions = [inside, pinn.Initial(lambda x: -lg.sin(math.pi * x), n=6), pinn.Neumann(0, on="x_min", n=5)]
+    return Trainee(pinn.Problem(u, conditions), 1, lg.float64, "cpu")
+
+
+@pytest.mark.parametrize("make", [wave, burgers])
+@pytest.mark.parametrize("function", ["gradient", "rows"])
+def test_what_stages_ask_for_is_a_closed_program(make, function, caplog):
+    trainee = make()
+    with caplog.at_level(logging.INFO, "leafgrad.compile"):
+        getattr(trainee.objective, function)(trainee.flat, trainee.batches, trainee.weights)
+    messages = [record.getMessage() for record in caplog.records]
+    assert [message for message in messages if "traced in" in message] == messages != []
+
+
 @pytest.mark.slow
 def test_large_problems_are_solved_without_a_jacobian(capsys, monkeypatch):
     from leafgrad_pinn.stages import gauss_newton
