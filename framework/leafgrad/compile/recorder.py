@@ -296,10 +296,11 @@ class Recorder(Course):
         return shared
 
     def layout(self, tensor: Any) -> Any:
-        """An array with the strides that a tensor has; what is computed lies in order."""
+        """An array with the strides that a tensor has; what is computed lies in order. A symbol where vmap hides it."""
         inner = self.inside(tensor)
         if inner._view is not None:
-            return follow(self.layout(inner._view.base), inner._view.steps)
+            base = self.layout(inner._view.base)
+            return base if isinstance(base, SymbolBase) else follow(base, inner._view.steps)
         if id(inner) in self.inner:
             return self.inner[id(inner)].tensor._data
         data = inner._data

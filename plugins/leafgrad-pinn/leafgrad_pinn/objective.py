@@ -12,8 +12,6 @@ from leafgrad_pinn.problem import System, Tensors
 
 Parameters = dict[str, Tensor]
 
-FIRST = 6  # calls after which a compiled function stays the program that it is
-
 
 class Objective:
     """What stages ask for. Parameters come as one vector (p,), points and weights as in a `Trainee`.
@@ -175,10 +173,9 @@ def program(function: Callable[..., Any]) -> Callable[..., Any]:
     fresh = [True]
 
     def call(*arguments: Any) -> Any:
-        if fresh:  # the first calls run as they are, or find out which reshapes copy, and round otherwise
+        if fresh:  # the first call runs op by op, and rounds otherwise
             fresh.clear()
-            for _ in range(FIRST):
-                compiled(*arguments)
+            compiled(*arguments)
         return compiled(*arguments)
 
     return call
