@@ -23,7 +23,7 @@ RIDGE = 1e-12  # added to J^T J, its diagonal being 1: above rounding, and what 
 
 
 def residuals(trainees: Sequence[Trainee]) -> dict[str, dict[str, Array]]:
-    """For each condition ``points`` (m, d) and ``sizes`` (m,) of its residual there, of at most SHOWN points a window."""
+    """For each condition ``points`` (m, d) and ``sizes`` (m,) of its residual there: SHOWN points a window at most."""
     found: dict[str, list[tuple[Array, Array]]] = {}
     for trainee in trainees:
         for index, name in enumerate(trainee.problem.names):

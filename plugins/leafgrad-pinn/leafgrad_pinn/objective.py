@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import leafgrad
@@ -28,21 +30,48 @@ class Objective:
         system: the networks and unknowns.
         scales: for each condition what its mean square counts.
         free: which parameters the vector has, by name; the others stay as they are. None for all.
+        like: an objective of the same equations and networks, whose programs serve this one too; None for new ones.
+
+    Attributes:
+        held: what programs are given besides: buffers, and the parameters that stay as they are.
     """
 
-    def __init__(self, system: System, scales: Sequence[float], free: Callable[[str], bool] | None = None) -> None:
+    def __init__(
+        self,
+        system: System,
+        scales: Sequence[float],
+        free: Callable[[str], bool] | None = None,
+        like: Objective | None = None,
+    ) -> None:
         self.system, self.scales, self.ranks = system, tuple(scales), Ranks()
         self.parameters = {name: p for name, p in system.named_parameters() if free is None or free(name)}
         self.shapes = {name: tuple(p.shape) for name, p in self.parameters.items()}
         self.sizes = [p.numel() for p in self.parameters.values()]
         self.size = sum(self.sizes)
-        self.gradient = program(self._gradient)
-        self.terms = program(self._terms)
-        self.rows = program(self._rows)
-        self.product = program(self._product)
-        self.pulled = program(self._pulled)
-        self.norms = program(self._norms)
-        self.traces = program(self._traces)
+        given = [*system.named_parameters(), *system.named_buffers()]
+        self.held = {name: tensor.detach() for name, tensor in given if name not in self.parameters}
+        functions = (
+            Objective._gradient,
+            Objective._terms,
+            Objective._rows,
+            Objective._product,
+            Objective._pulled,
+            Objective._norms,
+            Objective._traces,
+        )
+        self.programs = [self._program(function) for function in functions] if like is None else like.programs
+        found = [partial(made, self.held) for made in self.programs]
+        self.gradient, self.terms, self.rows, self.product, self.pulled, self.norms, self.traces = found
+
+    def _program(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A method as a program of what is held, and of its arguments."""
+
+        def call(held: Parameters, *arguments: Any) -> Any:
+            other = copy.copy(self)
+            other.held = held
+            return function(other, *arguments)
+
+        return program(call)
 
     @property
     def flat(self) -> Tensor:
@@ -62,7 +91,7 @@ class Objective:
 
     def residuals(self, index: int, batch: Tensors, flat: Tensor) -> Tensor:
         """Those of a condition at a batch of points: (n, k)."""
-        found: Tensor = functional_call(self.system, self.split(flat), (index, batch))
+        found: Tensor = functional_call(self.system, {**self.held, **self.split(flat)}, (index, batch))
         return found
 
     def _squares(self, flat: Tensor, batches: Sequence[Tensors]) -> list[Tensor]:
@@ -103,7 +132,7 @@ class Objective:
 
             def residual(parameters: Parameters, row: Tensors, equation: int, index: int = index) -> Tensor:
                 one = {name: t[None] for name, t in row.items()}
-                found: Tensor = functional_call(self.system, parameters, (index, one))[0, equation]
+                found: Tensor = functional_call(self.system, {**self.held, **parameters}, (index, one))[0, equation]
                 return found
 
             sides = []

@@ -245,7 +245,9 @@ class Solution:
                 module.load_state_dict(state)
             runs.append(Run(run["seed"], modules, decode(run["details"])))
         reference = decode(saved["reference"])
-        return Solution(groups, runs, None if reference is None else Reference(**reference), saved["pairs"], saved["moments"])
+        return Solution(
+            groups, runs, None if reference is None else Reference(**reference), saved["pairs"], saved["moments"]
+        )
 
 
 class Errors:
@@ -331,6 +333,8 @@ def score(
         good = np.isfinite(known)
         if until is not None:
             good &= columns[-1] <= until.stop
+            if not known[good].any():  # the reference says nothing that an error could be relative to
+                continue
         gap = (found[name] - known)[good]
         size = float(np.linalg.norm(known[good]))
         both = {"l2": float(np.linalg.norm(gap)) / size, "max": float(np.abs(gap).max())}

@@ -97,15 +97,13 @@ class Training:
 
     def open(self) -> None:
         """Begin the next window, with the weights of the one before."""
-        problem, last = self.problem, self.trainees[-1].system if self.trainees else None
+        last, problem = self.trainees[-1] if self.trainees else None, self.problem
+        if last is not None:
+            last.system.requires_grad_(False)
         if self.moments:
             start, stop = self.moments[len(self.trainees) :][:2]
-            problem = window(problem, start, stop, () if last is None else list(last.surrogates))
-        trainee = Trainee(problem, self.seed, self.dtype, self.device)
-        if last is not None:
-            trainee.system.load_state_dict(last.state_dict())
-            last.requires_grad_(False)
-        self.trainees.append(trainee)
+            problem = window(problem, start, stop, [] if last is None else list(last.system.surrogates))
+        self.trainees.append(Trainee(problem, self.seed, self.dtype, self.device, last))
 
     @property
     def healthy(self) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, nn
+from leafgrad_pinn.complex import both
 from leafgrad_pinn.conditions import Batch, Initial
 from leafgrad_pinn.domains import Domain, Time
 from leafgrad_pinn.fields import Field, Surrogate, columns_of
@@ -48,7 +49,10 @@ class Piecewise(nn.Module):
 
 
 class Continued(Initial):
-    """An initial condition in a later window: the values, and rates if these are given, of the window before."""
+    """An initial condition in a window: the values, and rates if these are given, of the window before.
+
+    It is given them with its points, in the first window too, so that all windows have the same equations.
+    """
 
     def __init__(self, first: Initial, before: Sequence[Surrogate], parts: Sequence[str]) -> None:
         self.__dict__.update(vars(first))
@@ -56,6 +60,8 @@ class Continued(Initial):
 
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
         batch = super().draw(domain, rng)
+        if not self.before:
+            return batch | self._given(columns_of(domain, batch["points"]))
         for surrogate in self.before:
             wanted = {part: self.speed is not None for part in self.parts if part in surrogate.ansatz}
             parameter = next(iter(surrogate.parameters()))
@@ -65,6 +71,15 @@ class Continued(Initial):
                 if rate is not None:
                     batch[f"rate {part}"] = numbers(rate)
         return batch
+
+    def _given(self, columns: Mapping[str, Tensor]) -> Batch:
+        """The values that the condition was made with."""
+        found, like = {}, next(iter(columns.values()))
+        for name, function in (("value", self.call), ("rate", self.speed)):
+            if function is not None:
+                for part, value in zip(self.parts, both(function(columns)), strict=False):
+                    found[f"{name} {part}"] = numbers(value * leafgrad.ones_like(like))
+        return found
 
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
         gaps = [values[part] - extra[f"value {part}"] for part in self.parts]
@@ -91,8 +106,10 @@ def moments_of(problem: Problem, windows: int | Sequence[float]) -> list[float]:
     if time is None:
         raise ValueError("windows: the domain has no time; make one with `shape * Time('t', 0, 1)`")
     if isinstance(windows, int):
-        windows = np.linspace(time.start, time.stop, max(windows, 0) + 1)[1:-1].tolist()
-    moments = [time.start, *map(float, windows), time.stop]
+        inner = np.linspace(time.start, time.stop, max(windows, 0) + 1)[1:-1].tolist()
+    else:
+        inner = [float(moment) for moment in windows]
+    moments = [time.start, *inner, time.stop]
     if len(moments) < 3 or not (np.diff(moments) > 0).all():
         raise ValueError(f"windows: expected at least 1, or moments that rise inside of {time}, got {windows}")
     check(problem, time)
@@ -104,6 +121,11 @@ def check(problem: Problem, time: Time) -> None:
     if problem.unknowns:
         names = ", ".join(unknown.name for unknown in problem.unknowns)
         raise ValueError(f"windows: expected no unknowns, which are the same at all times, got {names}")
+    for condition in problem.conditions:
+        if isinstance(condition, Initial):
+            used = {*condition.call.parameters, *(condition.speed.parameters if condition.speed else ())}
+            if other := sorted(used - {*problem.domain.names}):
+                raise ValueError(f"windows: {condition.name}: expected functions of coordinates, got ones of {other}")
     for field in problem.fields:
         if field.domain.time is None:
             raise ValueError(f"windows: expected fields of {time.name}, got {field.name}, of {field.domain}")
@@ -112,7 +134,7 @@ def check(problem: Problem, time: Time) -> None:
             raise ValueError(f"windows: {field.name}: expected at most two derivatives by {time.name}, got {order}")
         known = handed(problem, field)
         if known < order:
-            lacking = "initial values" if known == 0 else "an initial rate"
+            lacking = "initial values" if known == 0 else "initial rate"
             raise ValueError(
                 f"windows: {field.name} has {order} derivative{'s' * (order > 1)} by {time.name}, and no {lacking} for "
                 f"the next window to go on from; give Hard(value, rate=...) as initial=, or Initial(value, rate)"
@@ -121,7 +143,9 @@ def check(problem: Problem, time: Time) -> None:
 
 def handed(problem: Problem, field: Field) -> int:
     """Whether initial conditions give nothing of a field, its values, or its rate too: 0, 1 or 2."""
-    known = [c.speed is not None for c in problem.conditions if isinstance(c, Initial) if field.name in parts(problem, c)]
+    known = [
+        c.speed is not None for c in problem.conditions if isinstance(c, Initial) if field.name in parts(problem, c)
+    ]
     known += [field.initial.rate is not None] if field.initial else []
     return 0 if not known else 2 if any(known) else 1
 
@@ -145,7 +169,7 @@ def order_of(problem: Problem, field: Field, time: Time) -> int:
         known = plain(index, batch)
         for order in range(highest + 1, 4):
             changed = Changed(problem, field.name, time.name, order)
-            if not leafgrad.equal(changed(index, batch), known):
+            if not np.array_equal(numbers(changed(index, batch)), numbers(known), equal_nan=True):
                 highest = order
     return highest
 
@@ -170,7 +194,7 @@ def window(problem: Problem, start: float, stop: float, before: Sequence[Surroga
     kept = []
     for condition, name, plan in zip(problem.conditions, problem.names, problem.plans, strict=True):
         inside = condition.within(part.domain)
-        if before and isinstance(inside, Initial):
+        if isinstance(inside, Initial):
             inside = Continued(inside, before, parts(problem, inside))
         if inside is not None:
             kept.append((inside, name, plan))
