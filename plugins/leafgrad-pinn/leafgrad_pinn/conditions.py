@@ -73,6 +73,10 @@ class Condition(ABC):
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
         """New points: ``points`` (n, d), and what else the residual needs at them, as (n, ...)."""
 
+    def within(self, domain: Domain) -> Condition | None:
+        """What it asks for in a part of its domain; None for nothing."""
+        return self
+
     @abstractmethod
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
         """What shall be zero: a value at each point, or a tuple of such.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,16 +22,20 @@ LARGEST = 6000  # parameters whose J^T J is inverted
 RIDGE = 1e-12  # added to J^T J, its diagonal being 1: above rounding, and what an undetermined number is held by
 
 
-def residuals(trainee: Trainee) -> dict[str, dict[str, Array]]:
-    """For each condition ``points`` (m, d) and ``sizes`` (m,) of its residual there, of at most SHOWN points."""
-    found = {}
-    for index, name in enumerate(trainee.problem.names):
-        batch = trainee.batches[index]
-        every = math.ceil(len(batch["points"]) / SHOWN)
-        few = {key: t[::every] for key, t in batch.items()}
-        sizes = trainee.residuals(index, few).detach().square().sum(1).sqrt()
-        found[name] = {"points": few["points"].detach().cpu().numpy(), "sizes": sizes.cpu().numpy()}
-    return found
+def residuals(trainees: Sequence[Trainee]) -> dict[str, dict[str, Array]]:
+    """For each condition ``points`` (m, d) and ``sizes`` (m,) of its residual there: SHOWN points a window at most."""
+    found: dict[str, list[tuple[Array, Array]]] = {}
+    for trainee in trainees:
+        for index, name in enumerate(trainee.problem.names):
+            batch = trainee.batches[index]
+            every = math.ceil(len(batch["points"]) / SHOWN)
+            few = {key: t[::every] for key, t in batch.items()}
+            sizes = trainee.residuals(index, few).detach().square().sum(1).sqrt()
+            found.setdefault(name, []).append((few["points"].detach().cpu().numpy(), sizes.cpu().numpy()))
+    return {
+        name: {"points": np.concatenate([p for p, _ in parts]), "sizes": np.concatenate([s for _, s in parts])}
+        for name, parts in found.items()
+    }
 
 
 def deviations(trainee: Trainee) -> dict[str, float]:

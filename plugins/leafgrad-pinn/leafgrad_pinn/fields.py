@@ -10,12 +10,14 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, nn
-from leafgrad.autograd import grad
 from leafgrad_pinn.callables import Function, Named, names_of
 from leafgrad_pinn.domains import Domain, as_domain
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.networks import Network
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.values import reverse
+
+Beginning = tuple[Tensor, Tensor | None]  # a field at a window's first moment, and its derivative by time
 
 RESERVED = ("lap", "n", "points", "names", "index", "along")
 
@@ -113,8 +115,8 @@ class Ansatz:
                 domain.shape.check_hard()
             self.side = Named(boundary.value, f"Field {field.name!r}: boundary", domain.names)
 
-    def __call__(self, columns: Mapping[str, Tensor], output: Tensor) -> Tensor:
-        """The field (n,) of coordinates (n,) each and the network's output (n,)."""
+    def __call__(self, columns: Mapping[str, Tensor], output: Tensor, begun: Beginning | None = None) -> Tensor:
+        """The field (n,) of coordinates (n,) each, the network's output (n,), and what it begins with if it goes on."""
         if self.side is not None:
             shape = self.domain.shape
             assert shape is not None
@@ -124,19 +126,21 @@ class Ansatz:
             assert time is not None
             elapsed = (columns[time.name] - time.start) / (time.stop - time.start)
             output = elapsed * output if self.rate is None else elapsed * elapsed * output
-        lift = self.lift(columns, output)
+        lift = self.lift(columns, output, begun)
         return output if lift is None else lift + output
 
-    def lift(self, columns: Mapping[str, Tensor], like: Tensor) -> Tensor | None:
+    def lift(self, columns: Mapping[str, Tensor], like: Tensor, begun: Beginning | None = None) -> Tensor | None:
         """What the field is where the factor is zero."""
         side = None if self.side is None else self.side.numbers(columns, like)
         if self.start is None:
             return side
         time = self.domain.time
         assert time is not None
-        lift = self.start.numbers(columns, like)
-        if self.rate is not None:
-            lift = lift + (columns[time.name] - time.start) * self.rate.numbers(columns, like)
+        if begun is None:
+            begun = self.start.numbers(columns, like), None if self.rate is None else self.rate.numbers(columns, like)
+        lift, rate = begun
+        if rate is not None:
+            lift = lift + (columns[time.name] - time.start) * rate
         if self.side is not None and side is not None:
             lift = lift + side - self._begun(columns, like)
         return lift
@@ -151,10 +155,7 @@ class Ansatz:
             return self.side.numbers({**columns, time.name: first}, like)
         with leafgrad.enable_grad():
             begun = self.side.numbers({**columns, time.name: first}, like)
-            rate = leafgrad.zeros_like(like)
-            if begun.requires_grad:
-                (rate,) = grad(begun.sum(), [first], create_graph=True, materialize_grads=True)
-        return begun + (columns[time.name] - time.start) * rate
+            return begun + (columns[time.name] - time.start) * reverse(begun, [first])[0]
 
     def check(self) -> None:
         """ValueError if initial and boundary values contradict each other where they meet."""
@@ -207,15 +208,37 @@ def columns_of(domain: Domain, points: Any, dtype: Any = leafgrad.float64, devic
 
 
 class Surrogate(nn.Module):
-    """The fields that share a network, as a module: n numbers for each coordinate -> n numbers for each field."""
+    """The fields that share a network, as a module: n numbers for each coordinate -> n numbers for each field.
 
-    def __init__(self, shared: Sequence[Field], make: Maker) -> None:
+    Args:
+        shared: the fields.
+        make: makes the network's weights.
+        before: what the fields are in the window of time before; exact initial values go on from there.
+    """
+
+    def __init__(self, shared: Sequence[Field], make: Maker, before: Surrogate | None = None) -> None:
         super().__init__()
         domain = shared[0].domain
-        self.names = domain.names
+        self.names, self.time = domain.names, domain.time
         self.net = shared[0].net.build(domain.names, domain.bounds, len(shared), make)
         self.ansatz = {field.name: Ansatz(field) for field in shared}
+        self.before = () if before is None else (before,)  # in a tuple: none of its weights are this module's
 
     def forward(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
         outputs = self.net([columns[name] for name in self.names])
-        return {name: ansatz(columns, outputs[:, i]) for i, (name, ansatz) in enumerate(self.ansatz.items())}
+        exact = [name for name, ansatz in self.ansatz.items() if ansatz.start is not None]
+        begun: Mapping[str, Beginning] = {}
+        for before in self.before:
+            begun = before.end(columns, {name: self.ansatz[name].rate is not None for name in exact})
+        return {name: one(columns, outputs[:, i], begun.get(name)) for i, (name, one) in enumerate(self.ansatz.items())}
+
+    def end(self, columns: Mapping[str, Tensor], rates: Mapping[str, bool]) -> dict[str, Beginning]:
+        """Fields at the last moment, at n places, and for those where ``rates`` says so their derivatives by time."""
+        if not rates:
+            return {}
+        assert self.time is not None
+        wanted = any(rates.values())
+        last = leafgrad.full_like(columns[self.time.name], self.time.stop, requires_grad=wanted)
+        with leafgrad.set_grad_enabled(wanted or leafgrad.is_grad_enabled()):
+            found = self({**columns, self.time.name: last})
+            return {n: (found[n], reverse(found[n], [last])[0] if rate else None) for n, rate in rates.items()}

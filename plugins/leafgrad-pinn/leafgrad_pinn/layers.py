@@ -133,8 +133,9 @@ class Inputs(nn.Module):
         self, names: Sequence[str], bounds: Array, embed: Periodic | Fourier | Sequence[Any] | None, make: Maker
     ) -> None:
         super().__init__()
-        self.names, self.middles = list(names), [float(v) for v in bounds.mean(1)]
-        self.radii = [float(v) for v in np.ptp(bounds, axis=1) / 2]
+        self.names = list(names)
+        self.register_buffer("middles", make.tensor(bounds.mean(1)), persistent=False)
+        self.register_buffer("radii", make.tensor(np.ptp(bounds, axis=1) / 2), persistent=False)
         parts = [] if embed is None else list(embed) if isinstance(embed, Sequence) else [embed]
         self.harmonics: dict[str, int] = {}
         self.register_buffer("frequencies", None)
@@ -159,8 +160,8 @@ class Inputs(nn.Module):
 
     def forward(self, columns: Sequence[Tensor]) -> Tensor:
         features = []
-        for name, middle, radius, column in zip(self.names, self.middles, self.radii, columns, strict=True):
-            scaled = (column - middle) / radius
+        for index, (name, column) in enumerate(zip(self.names, columns, strict=True)):
+            scaled = (column - self.middles[index]) / self.radii[index]
             if name in self.harmonics:
                 angles = [math.pi * k * scaled for k in range(1, self.harmonics[name] + 1)]
                 features += [f(angle) for angle in angles for f in (leafgrad.cos, leafgrad.sin)]

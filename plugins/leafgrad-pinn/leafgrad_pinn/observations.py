@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -76,6 +77,15 @@ class Data(Condition):
         domain.check_inside(self.name, points)
         return points
 
+    def within(self, domain: Domain) -> Data | None:
+        inside = domain.inside(np.stack([self.coordinates[key] for key in domain.names], 1))
+        part = copy.copy(self)
+        part.coordinates, part.values = (
+            {key: array[inside] for key, array in arrays.items()} for arrays in (self.coordinates, self.values)
+        )
+        part.n = int(inside.sum())
+        return part if part.n else None
+
     def bind(self, scene: Scene) -> None:
         for field, value in self.values.items():
             if np.iscomplexobj(value) and scene.field(field, self.name) not in scene.complex:
@@ -94,9 +104,9 @@ class Data(Condition):
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
         known = {
             field: ComplexValue(extra[f"value {field}"], extra[f"imag {field}"])
-            if np.iscomplexobj(value)
+            if f"imag {field}" in extra
             else extra[f"value {field}"]
-            for field, value in self.values.items()
+            for field in self.values
         }
         return tuple(values[field] - known[field] for field in self.values)
 
@@ -109,6 +119,14 @@ class At(Condition):
             raise TypeError(f"{name}: expected Data(...), got {type(data).__name__}")
         super().__init__(data.n, "uniform", weight, name)
         self.data, self.equation = data, equation
+
+    def within(self, domain: Domain) -> At | None:
+        part = copy.copy(self)
+        data = self.data.within(domain)
+        if data is None:
+            return None
+        part.data, part.n = data, data.n
+        return part
 
     def bind(self, scene: Scene) -> None:
         self.call = scene.named(self.equation, self.name)

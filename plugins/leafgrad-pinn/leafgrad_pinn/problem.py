@@ -79,6 +79,7 @@ class Problem:
         if derivatives not in ("auto", *MODES):
             raise ValueError(f"Problem: derivatives: expected auto, {', '.join(MODES)}, got {derivatives!r}")
         self.plans: list[Plan] = []
+        self.before: tuple[Surrogate, ...] = ()  # for each group what it goes on from, in a later window of time
         if not self.fields or not self.conditions:
             raise ValueError(
                 f"Problem: expected fields and conditions, got {len(self.fields)} and {len(self.conditions)}"
@@ -238,7 +239,10 @@ class System(nn.Module):
         super().__init__()
         self.domain, self.conditions, self.labels = problem.domain, problem.conditions, problem.names
         self.plans = problem.plans
-        self.surrogates = nn.ModuleList([Surrogate(group, make) for group in problem.groups])
+        before = problem.before or [None] * len(problem.groups)
+        self.surrogates = nn.ModuleList(
+            [Surrogate(group, make, last) for group, last in zip(problem.groups, before, strict=True)]
+        )
         self.coordinates = {field.name: field.domain.names for field in problem.fields}
         self.pairs = problem.pairs
         self.unknowns = problem.unknowns

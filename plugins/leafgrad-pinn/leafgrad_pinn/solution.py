@@ -12,16 +12,17 @@ import numpy as np
 
 import leafgrad
 from leafgrad_pinn.codec import decode, encode
-from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.domains import Domain, Time
 from leafgrad_pinn.fields import Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.unknowns import Unknowns
 from leafgrad_pinn.vtu import cells_of, write_grid, write_list
+from leafgrad_pinn.windows import Piecewise, module_of
 
 CHUNK = 2**15  # points that are evaluated at once
-FORMAT = 2
+FORMAT = 3
 
 
 class Run:
@@ -38,7 +39,7 @@ class Run:
         history: a dict for each noted step.
     """
 
-    def __init__(self, seed: int, modules: Sequence[Surrogate], details: Mapping[str, Any]) -> None:
+    def __init__(self, seed: int, modules: Sequence[Surrogate | Piecewise], details: Mapping[str, Any]) -> None:
         self.seed, self.modules = seed, list(modules)
         self.errors: dict[str, dict[str, float]] = details["errors"]
         self.unknowns: dict[str, float] = details["unknowns"]
@@ -47,6 +48,11 @@ class Run:
         self.reasons: list[str] = details["reasons"]
         self.seconds: float = details["seconds"]
         self.history: list[dict[str, Any]] = details["history"]
+
+    @property
+    def loss(self) -> float:
+        """The last one; of several windows of time the sum of theirs."""
+        return sum({row.get("window"): row["loss"] for row in self.history}.values()) if self.history else float("inf")
 
     def details(self) -> dict[str, Any]:
         """All but seed and modules, as numbers, strings, lists and dicts."""
@@ -63,6 +69,7 @@ class Solution:
         runs: the result of each seed.
         reference: what errors are measured against, or None.
         pairs: for each complex field the names of its parts.
+        moments: at which windows of time begin and end; none if there is one window.
     """
 
     def __init__(
@@ -71,7 +78,9 @@ class Solution:
         runs: Sequence[Run],
         reference: Reference | None,
         pairs: Mapping[str, Sequence[str]] = {},
+        moments: Sequence[float] = (),
     ) -> None:
+        self.moments = list(moments)
         self.pairs = {name: tuple(parts) for name, parts in pairs.items()}
         self.groups, self.runs, self.reference = [list(group) for group in groups], list(runs), reference
         self.fields = [field for group in self.groups for field in group]
@@ -80,7 +89,7 @@ class Solution:
     @property
     def run(self) -> Run:
         """The run of the median final loss, the lower of two."""
-        ranked = sorted(self.runs, key=lambda run: run.history[-1]["loss"] if run.history else float("inf"))
+        ranked = sorted(self.runs, key=lambda run: run.loss)
         return ranked[(len(ranked) - 1) // 2]
 
     @property
@@ -104,7 +113,7 @@ class Solution:
 
         Returns:
             float64 array of their common shape, complex128 for a complex field; for several fields a dict of such by
-            name.
+            name. nan in windows of time that were not reached, after one that met a nan.
 
         Raises:
             TypeError: coordinates are missing, or too many. ValueError: points outside the domain.
@@ -204,11 +213,13 @@ class Solution:
                     {
                         "seed": run.seed,
                         "dtype": str(next(iter(run.modules[0].parameters())).dtype).removeprefix("leafgrad."),
+                        "windows": len(getattr(run.modules[0], "surrogates", ())),
                         "states": [module.state_dict() for module in run.modules],
                         "details": encode(run.details()),
                     }
                     for run in self.runs
                 ],
+                "moments": self.moments,
                 "reference": encode(reference),
                 "pairs": {name: list(parts) for name, parts in self.pairs.items()},
             },
@@ -229,12 +240,14 @@ class Solution:
         runs = []
         for run in saved["runs"]:
             make = Maker(np.random.default_rng(0), getattr(leafgrad, run["dtype"]), device)
-            modules = [Surrogate(group, make) for group in groups]
+            modules = [module_of(group, make, saved["moments"], run["windows"]) for group in groups]
             for module, state in zip(modules, run["states"], strict=True):
                 module.load_state_dict(state)
             runs.append(Run(run["seed"], modules, decode(run["details"])))
         reference = decode(saved["reference"])
-        return Solution(groups, runs, None if reference is None else Reference(**reference), saved["pairs"])
+        return Solution(
+            groups, runs, None if reference is None else Reference(**reference), saved["pairs"], saved["moments"]
+        )
 
 
 class Errors:
@@ -284,7 +297,7 @@ class Errors:
 
 
 def evaluate(
-    modules: Sequence[Surrogate], domain: Domain, columns: Sequence[Array], check: bool = True
+    modules: Sequence[Surrogate | Piecewise], domain: Domain, columns: Sequence[Array], check: bool = True
 ) -> dict[str, Array]:
     """Each field at points, given as an array for each coordinate of one shape: float64 of that shape."""
     parameter = next(iter(modules[0].parameters()))
@@ -304,17 +317,28 @@ def evaluate(
     return {name: value.reshape(shape) for name, value in values.items()}
 
 
-def score(modules: Sequence[Surrogate], domain: Domain, reference: Reference | None) -> dict[str, dict[str, float]]:
-    """The errors of each field of a reference, where the reference has numbers."""
+def score(
+    modules: Sequence[Surrogate | Piecewise], domain: Domain, reference: Reference | None, until: Time | None = None
+) -> dict[str, dict[str, float]]:
+    """The errors of each field of a reference, where the reference has numbers; those of nan are inf.
+
+    ``until`` is a window of time: what comes after its end does not count.
+    """
     if reference is None:
         return {}
-    found = evaluate(modules, domain, reference.columns(domain.names), check=False)
+    columns = reference.columns(domain.names)
+    found = evaluate(modules, domain, columns, check=False)
     errors = {}
     for name, known in truth_of(reference, domain.names).items():
         good = np.isfinite(known)
+        if until is not None:
+            good &= columns[-1] <= until.stop
+            if not known[good].any():  # the reference says nothing that an error could be relative to
+                continue
         gap = (found[name] - known)[good]
         size = float(np.linalg.norm(known[good]))
-        errors[name] = {"l2": float(np.linalg.norm(gap)) / size, "max": float(np.abs(gap).max())}
+        both = {"l2": float(np.linalg.norm(gap)) / size, "max": float(np.abs(gap).max())}
+        errors[name] = {key: np.inf if np.isnan(error) else error for key, error in both.items()}
     return errors
 
 

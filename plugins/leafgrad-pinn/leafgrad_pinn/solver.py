@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
 import leafgrad
 from leafgrad_pinn.diagnosis import deviations, residuals
-from leafgrad_pinn.problem import Problem, System
+from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.problem import Problem
+from leafgrad_pinn.ranks import meet
 from leafgrad_pinn.references import Reference
+from leafgrad_pinn.seeds import at_once, each
 from leafgrad_pinn.solution import Run, Solution, check_reference, score
 from leafgrad_pinn.stages import Stage
-from leafgrad_pinn.training import Training
+from leafgrad_pinn.training import Modules, Training
+from leafgrad_pinn.windows import moments_of
 
 
 def solve(
@@ -23,6 +30,7 @@ def solve(
     seeds: int | Sequence[int] = 1,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    windows: int | Sequence[float] = 1,
     dtype: Any = leafgrad.float64,
     device: Any = "cpu",
 ) -> Solution:
@@ -31,9 +39,13 @@ def solve(
     Args:
         stages: such as ``Adam(2000), LBFGS(5000)`` or ``GaussNewton(100)``.
         reference: what errors are measured against.
-        seeds: how many, from 0 on, or which.
+        seeds: how many, from 0 on, or which. On Linux as many at once as leafgrad may use threads
+            (``leafgrad.set_num_threads``), each in a process of its own.
         out: a folder for checkpoints, ``seed0/history.csv`` and so on, and ``solution.safetensors``; None for none.
         resume: go on from the checkpoints in ``out``, to the same bits as a run that never stopped.
+        windows: into how many windows time is cut, or the moments between them. Each is solved by all stages, with
+            its own points and its own copy of the networks, and goes on from the end of the one before: exact initial
+            values from its values, soft ones from these at points. Unknowns are not possible.
         dtype: of weights and points; leafgrad.float64 or leafgrad.float32.
         device: where to train.
 
@@ -41,7 +53,8 @@ def solve(
         The solution. A nan ends the training of a seed at its last good state; ``sol.run.reasons`` says so.
 
     Raises:
-        ValueError: a reference of other fields; ``resume`` without ``out``, or of another problem.
+        ValueError: a reference of other fields; ``resume`` without ``out``, or of another problem; windows of a problem
+            without time, with unknowns, or without the initial values that its derivatives by time need.
     """
     if not stages:
         raise ValueError("solve: expected at least one stage, such as LBFGS(1000), got none")
@@ -51,35 +64,52 @@ def solve(
         raise ValueError("resume: expected a folder, out=..., got none")
     if reference is not None:
         check_reference(reference, problem.domain, [field.name for field in problem.fields])
+    ranks = meet()
     numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
     if not numbers or len(set(numbers)) < len(numbers) or not all(isinstance(seed, int) for seed in numbers):
         raise ValueError(f"seeds: expected at least one, or different whole numbers, got {seeds!r}")
 
-    def errors(system: System) -> dict[str, float]:
-        return {name: e["l2"] for name, e in score(modules_of(system), problem.domain, reference).items()}
+    moments = moments_of(problem, windows)
 
-    runs = []
-    for seed in numbers:
-        folder = None if out is None else Path(out) / f"seed{seed}"
-        training = Training(problem, stages, seed, dtype, device, errors, folder, resume)
-        training.run()
-        system = training.trainee.system
-        details = {
-            "errors": score(modules_of(system), problem.domain, reference),
-            "unknowns": system.solved(),
+    def errors(modules: Modules, domain: Domain) -> dict[str, float]:
+        return {name: e["l2"] for name, e in score(modules, problem.domain, reference, domain.time).items()}
+
+    def training_of(seed: int, folder: Path | None, resume: bool) -> Training:
+        return Training(problem, stages, seed, dtype, device, errors, folder, resume, moments)
+
+    def trained(seed: int, place: int | None = None) -> tuple[Training, dict[str, Any]]:
+        training = training_of(seed, None if out is None else Path(out) / f"seed{seed}", resume)
+        try:
+            training.run(place)
+        except Exception as error:
+            error.add_note(f"in seed {seed}")
+            raise
+        return training, {
+            "errors": score(training.modules, problem.domain, reference),
+            "unknowns": training.trainee.system.solved(),
             "deviations": deviations(training.trainee),
-            "residuals": residuals(training.trainee),
+            "residuals": residuals(training.trainees),
             "reasons": training.reasons,
             "seconds": training.seconds,
             "history": training.rows,
         }
-        runs.append(Run(seed, modules_of(system), details))
-    solution = Solution(problem.groups, runs, reference, problem.pairs)
-    if out is not None:
+
+    def elsewhere(seed: int, place: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        training, details = trained(seed, place)
+        return training.state_dict(), details
+
+    runs, count = [], at_once(numbers, device) if ranks.size == 1 else 1
+    if count > 1:
+        tqdm.write(f"{len(numbers)} seeds: {count} at once, in processes of their own", file=sys.stderr)
+        for seed, (state, details) in zip(numbers, each(elsewhere, numbers, count), strict=True):
+            training = training_of(seed, None, False)
+            training.load_state_dict(state)
+            runs.append(Run(seed, training.modules, details))
+    else:
+        for seed in numbers:
+            training, details = trained(seed)
+            runs.append(Run(seed, training.modules, details))
+    solution = Solution(problem.groups, runs, reference, problem.pairs, moments)
+    if out is not None and ranks.first:
         solution.save(Path(out) / "solution.safetensors")
     return solution
-
-
-def modules_of(system: System) -> list[Any]:
-    """The networks of a system."""
-    return list(system.surrogates)

@@ -15,21 +15,37 @@ from leafgrad_pinn.problem import Problem, Tensors, on_device
 class Trainee:
     """A system, points for each condition, and a weight for each point.
 
+    Args:
+        problem, seed, dtype, device: what is trained.
+        before: in a later window of time what was trained in the one before, whose weights this begins with.
+
     Attributes:
         system: the networks and unknowns.
         objective: the loss as compiled functions.
+        linear: the same, of the last layers and the unknowns alone.
         batches: for each condition tensors of its points, (n, d), and what else belongs to them.
         weights: for each condition the weights of its points (n,), 1 at first.
         notes: numbers that schemes of weights keep between steps.
         multipliers: for a scheme by name its multipliers of points, forgotten with these.
     """
 
-    def __init__(self, problem: Problem, seed: int, dtype: Any, device: Any) -> None:
+    def __init__(self, problem: Problem, seed: int, dtype: Any, device: Any, before: Trainee | None = None) -> None:
         self.problem, self.seed, self.dtype, self.device = problem, seed, dtype, device
         self.system = problem.system(seed, dtype, device)
-        self.objective = Objective(self.system, [condition.weight for condition in problem.conditions])
         self.notes: dict[str, Any] = {}
         self.take(on_device(problem.draw(np.random.default_rng([seed, 2])), dtype, device))
+        like = before if before is not None and self.resembles(before) else None
+        if before is not None:
+            self.system.load_state_dict(before.system.state_dict())
+        scales = [condition.weight for condition in problem.conditions]
+        self.objective = Objective(self.system, scales, like=like and like.objective)
+        self.linear = Objective(self.system, scales, is_linear, like and like.linear)
+
+    def resembles(self, other: Trainee) -> bool:
+        """Whether the other's programs serve this one too: only numbers differ that these are given."""
+        exact = any(ansatz.start for surrogate in self.system.surrogates for ansatz in surrogate.ansatz.values())
+        shapes = [[{name: t.shape for name, t in batch.items()} for batch in each.batches] for each in (self, other)]
+        return not exact and self.problem.names == other.problem.names and shapes[0] == shapes[1]
 
     def take(self, batches: list[Tensors]) -> None:
         """Go on with other points, of weight 1."""
@@ -77,3 +93,8 @@ class Trainee:
         self.batches = [{name: t.clone() for name, t in batch.items()} for batch in state["batches"]]
         self.weights, self.notes = [weight.clone() for weight in state["weights"]], dict(state["notes"])
         self.multipliers = {name: [t.clone() for t in kept] for name, kept in state["multipliers"].items()}
+
+
+def is_linear(name: str) -> bool:
+    """Whether fields depend linearly on the parameter of this name, or it is an unknown."""
+    return ".last." in name or name.startswith("numbers.")

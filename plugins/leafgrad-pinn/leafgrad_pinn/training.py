@@ -17,13 +17,18 @@ from typing import Any
 from tqdm import tqdm
 
 from leafgrad.utils import Checkpoints, Interrupts
+from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.fields import Surrogate
 from leafgrad_pinn.problem import Problem, System
+from leafgrad_pinn.ranks import Ranks
 from leafgrad_pinn.stages import Stage, Worker
 from leafgrad_pinn.trainee import Trainee
+from leafgrad_pinn.windows import Piecewise, window
 
 DENSE = 500  # calls whose terms all go into the history; later ones, only with the error
 
-Score = Callable[[System], dict[str, float]]
+Modules = list[Surrogate | Piecewise]
+Score = Callable[[Modules, Domain], dict[str, float]]
 
 
 class Training:
@@ -31,11 +36,13 @@ class Training:
 
     Args:
         problem, stages, seed, dtype, device: what to train, and how.
-        score: gives the errors of a system by field.
+        score: gives the errors of networks by field, up to the end of a domain.
         folder: for checkpoints and ``history.csv``; None to write nothing.
         resume: go on from the newest checkpoint in the folder, if there is one.
+        moments: at which windows of time begin and end; none for one window.
 
     Attributes:
+        trainees: for each window that was begun what is trained in it.
         rows: the history, as dicts: stage, step, seconds, loss, the terms, and the errors where they were computed.
         reasons: for each stage why it stopped.
         seconds: that were spent in it, over all resumed runs.
@@ -51,39 +58,83 @@ class Training:
         score: Score,
         folder: Path | None,
         resume: bool,
+        moments: Sequence[float] = (),
     ) -> None:
-        self.problem, self.stages, self.seed, self.score = problem, list(stages), seed, score
-        self.trainee = Trainee(problem, seed, dtype, device)
+        self.problem, self.seed, self.dtype, self.device, self.score = problem, seed, dtype, device, score
+        self.ranks = Ranks()
+        self.moments, self.windows, self.count = list(moments), max(1, len(moments) - 1), len(stages)
+        self.stages = list(stages) * self.windows
+        self.trainees: list[Trainee] = []
+        self.open()
         self.rows: list[dict[str, Any]] = []
         self.reasons: list[str] = []
         self.seconds = 0.0
-        self.setup = {"problem": describe(problem), "stages": repr(self.stages), "seed": seed, "dtype": str(dtype)}
+        self.setup = {
+            "problem": describe(problem),
+            "stages": repr(list(stages)),
+            "seed": seed,
+            "dtype": str(dtype),
+            "windows": repr(self.moments),
+        }
         self.checkpoints = None if folder is None else Checkpoints(folder)
         self.saved: dict[str, Any] | None = None
-        if self.checkpoints and resume and self.checkpoints.paths():
-            self.saved = self.checkpoints.latest(map_location=device)
-            self._take(self.saved)
+        if self.checkpoints and resume:
+            there = self.ranks.first and self.checkpoints.paths()
+            self.saved = self.ranks.of_first(self.checkpoints.latest(map_location=device) if there else None)
+        if self.saved is not None:
+            self.load_state_dict(self.saved)
+
+    @property
+    def trainee(self) -> Trainee:
+        """What is trained now."""
+        return self.trainees[-1]
+
+    @property
+    def modules(self) -> Modules:
+        """The networks, of all windows so far."""
+        groups = [list(group) for group in zip(*(t.system.surrogates for t in self.trainees), strict=True)]
+        return [Piecewise(group, self.moments) if self.moments else group[0] for group in groups]
+
+    def open(self) -> None:
+        """Begin the next window, with the weights of the one before."""
+        last, problem = self.trainees[-1] if self.trainees else None, self.problem
+        if last is not None:
+            last.system.requires_grad_(False)
+        if self.moments:
+            start, stop = self.moments[len(self.trainees) :][:2]
+            problem = window(problem, start, stop, [] if last is None else list(last.system.surrogates))
+        self.trainees.append(Trainee(problem, self.seed, self.dtype, self.device, last))
 
     @property
     def healthy(self) -> bool:
         """Whether no stage met a nan."""
         return not any("nan" in reason or "inf" in reason for reason in self.reasons)
 
-    def run(self) -> None:
-        """Train to the end, or to a nan; raises SystemExit after Ctrl-C or the like, with a checkpoint."""
+    def run(self, place: int | None = None) -> None:
+        """Train to the end, or to a nan; raises SystemExit after Ctrl-C or the like, with a checkpoint.
+
+        Args:
+            place: of the bar that shows its progress, among those of other seeds.
+        """
         with Interrupts() as interrupts:
             for number, stage in enumerate(self.stages):
                 if number < len(self.reasons):
                     continue
+                if number // self.count == len(self.trainees):
+                    self.open()
                 worker, label = self._worker(stage, number), f"seed {self.seed} {type(stage).__name__}"
-                if worker.method:
+                if self.moments:
+                    label += f", window {len(self.trainees)} of {self.windows}"
+                if worker.method and self.ranks.first:
                     tqdm.write(f"{label}: {worker.method}", file=sys.stderr)
-                with tqdm(total=stage.steps, initial=worker.done, desc=label) as bar:
+                hidden = None if self.ranks.first else True
+                with tqdm(total=stage.steps, initial=worker.done, desc=label, position=place, disable=hidden) as bar:
                     self._stage(worker, number, bar, interrupts)
-                if interrupts.received:
+                if received := self.ranks.most(interrupts.received or 0):
                     self._save(number, worker)
-                    print(f"stopped after {worker.done} steps; resume=True goes on from there", file=sys.stderr)
-                    raise SystemExit(128 + interrupts.received)
+                    if self.ranks.first:
+                        print(f"stopped after {worker.done} steps; resume=True goes on from there", file=sys.stderr)
+                    raise SystemExit(128 + received)
                 self.reasons.append(worker.reason or "")
                 self._save(number + 1, None)
                 if not self.healthy:
@@ -93,17 +144,17 @@ class Training:
         """A worker at its start, or where the checkpoint was."""
         worker = stage.start(self.trainee, number)
         if self.saved is not None and self.saved["number"] == number and self.saved["worker"] is not None:
-            self._put(worker, self.saved)
+            worker.load_state_dict(self.saved["worker"])
         return worker
 
     def _stage(self, worker: Worker, number: int, bar: Any, interrupts: Interrupts) -> None:
         good = self._state(worker)
-        while worker.reason is None and not interrupts.received:
+        while worker.reason is None and not self.ranks.most(interrupts.received or 0):
             begin, done = time.perf_counter(), worker.done
             terms = worker.advance()
             self.seconds += time.perf_counter() - begin
             worker.calls += 1
-            wrong = [f"{name} is {term}" for name, term in zip(self.problem.names, terms, strict=True)
+            wrong = [f"{name} is {term}" for name, term in zip(self.trainee.problem.names, terms, strict=True)
                      if not math.isfinite(term)]  # fmt: skip
             look = worker.calls % worker.look == 0 or worker.reason is not None
             if not wrong and look and not finite(self.trainee.system):
@@ -121,18 +172,22 @@ class Training:
                 bar.update(worker.done - done)
 
     def _shown(self, terms: Sequence[float]) -> dict[str, str]:
-        shown = {name: f"{term:.1e}" for name, term in zip(self.problem.names, terms, strict=True)}
+        shown = {name: f"{term:.1e}" for name, term in zip(self.trainee.problem.names, terms, strict=True)}
         errors = (
             {name: f"{v:.1e}" for name, v in self.rows[-1].items() if name.startswith("error ")} if self.rows else {}
         )
         return {**shown, **errors}
 
     def _note(self, number: int, worker: Worker, terms: Sequence[float], look: bool) -> None:
-        stage = f"{number + 1} {type(self.stages[number]).__name__}"
-        row = {"stage": stage, "step": worker.done, "seconds": self.seconds, "loss": math.fsum(terms)}
-        row.update(zip(self.problem.names, terms, strict=True))
+        at, place = divmod(number, self.count)
+        row: dict[str, Any] = {"window": at + 1} if self.moments else {}
+        stage = f"{at + 1}." * bool(self.moments) + f"{place + 1} {type(self.stages[number]).__name__}"
+        row.update({"stage": stage, "step": worker.done, "seconds": self.seconds, "loss": math.fsum(terms)})
+        row.update(zip(self.trainee.problem.names, terms, strict=True))
         if look:
-            row.update({f"error {name}": error for name, error in self.score(self.trainee.system).items()})
+            key = "error {}" if at + 1 == self.windows else "error {} so far"
+            errors = self.score(self.modules, self.trainee.problem.domain)
+            row.update({key.format(name): error for name, error in errors.items()})
         self.rows.append(row)
 
     def _go_back(self, worker: Worker, good: dict[str, Any], what: str) -> None:
@@ -147,20 +202,25 @@ class Training:
         return {"trainee": copied(self.trainee.state_dict()), "worker": copied(worker.state_dict())}
 
     def _save(self, number: int, worker: Worker | None) -> None:
-        if self.checkpoints is None:
+        if self.checkpoints is None or not self.ranks.first:
             return
-        self.checkpoints.save({
-            "number": number,
+        self.checkpoints.save(self.state_dict(number, worker))
+        write(self.checkpoints.folder / "history.csv", table(self.rows))
+
+    def state_dict(self, number: int | None = None, worker: Worker | None = None) -> dict[str, Any]:
+        """All of it, in or before the stage of a number; None at the end."""
+        return {
+            "number": len(self.stages) if number is None else number,
             "worker": None if worker is None else worker.state_dict(),
-            "trainee": self.trainee.state_dict(),
+            "trainees": [trainee.state_dict() for trainee in self.trainees],
             "rows": self.rows,
             "reasons": self.reasons,
             "seconds": self.seconds,
             "setup": self.setup,
-        })  # fmt: skip
-        write(self.checkpoints.folder / "history.csv", table(self.rows))
+        }
 
-    def _take(self, saved: dict[str, Any]) -> None:
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Take over what ``state_dict`` gave; ValueError if that is of another problem, or of other stages."""
         for name, value in self.setup.items():
             if saved["setup"][name] != value:
                 raise ValueError(
@@ -168,7 +228,10 @@ class Training:
                     f"{self.checkpoints.folder if self.checkpoints else ''}, got {value}"
                 )
         self.rows, self.reasons, self.seconds = list(saved["rows"]), list(saved["reasons"]), saved["seconds"]
-        self.trainee.load_state_dict(saved["trainee"])
+        for number, state in enumerate(saved["trainees"]):
+            if number:
+                self.open()
+            self.trainee.load_state_dict(state)
 
 
 def copied(state: Any) -> Any:

@@ -105,10 +105,11 @@ class Points:
         return found
 
     def forget(self) -> None:
-        """Let go of all tensors. A derivative's graph holds its field, which holds this: a cycle otherwise."""
-        self.columns.clear()
+        """Let go of all tensors: graphs hold fields, which hold this, and a step whose tensors stay has no program."""
         self.derived.clear()
         self.roots.clear()
+        self.columns.clear()
+        self.normals = None
 
 
 def split(name: str, coordinates: tuple[str, ...]) -> tuple[str, ...] | None:

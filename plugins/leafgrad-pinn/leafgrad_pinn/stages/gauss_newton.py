@@ -177,12 +177,7 @@ class GaussNewtonWorker(Linearising):
 
 class LeastSquaresWorker(GaussNewtonWorker):
     def objective_of(self, trainee: Trainee) -> Objective:
-        return Objective(trainee.system, trainee.objective.scales, is_linear)
-
-
-def is_linear(name: str) -> bool:
-    """Whether fields depend linearly on the parameter of this name, or it is an unknown."""
-    return ".last." in name or name.startswith("numbers.")
+        return trainee.linear
 
 
 class LevenbergMarquardtWorker(Linearising):
