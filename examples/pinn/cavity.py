@@ -44,11 +44,11 @@ def solve(run, re):
 
     def vorticity(s, x, y):
         left, right = x * x + (1 - y) ** 2, (1 - x) ** 2 + (1 - y) ** 2
-        weight = left / (0.1 + left) * right / (0.1 + right)  # nothing smooth satisfies it at the corners
+        weight = left / (0.25 + left) * right / (0.25 + right)  # nothing smooth satisfies it at the corners
         return weight * (s.y * s.lap.x - s.x * s.lap.y - s.lap.lap / re)
 
-    width, n, steps = (500, 1500, 8) if run.quick else (1000, 3000, 12)
-    s = pinn.Field("s", square, net=pinn.SIREN(width, 1, frequency=40), boundary=pinn.Hard(lid, clamped=True))
+    width, n, steps = (500, 1500, 40) if run.quick else (1200, 3000, 40)
+    s = pinn.Field("s", square, net=pinn.SIREN(width, 1, frequency=50), boundary=pinn.Hard(lid, clamped=True))
     u, v = pinn.Derivative("u", s, "y"), pinn.Derivative("v", s, "x", factor=-1)
     problem = pinn.Problem([s, u, v], [pinn.Interior(vorticity, n=n)])
     return problem.solve(pinn.LeastSquares(steps), reference=pinn.references.cavity(re), **run.options)
