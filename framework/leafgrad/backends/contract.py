@@ -186,7 +186,8 @@ def backend_of(array: Any) -> Backend:
 
     Raises TypeError for anything else: Python numbers belong to no backend.
     """
-    return backend_of_type(type(array))
+    kind = type(array)
+    return BACKENDS.get(kind) or backend_of_type(kind)
 
 
 def backend_of_type(kind: type) -> Backend:

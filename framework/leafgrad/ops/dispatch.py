@@ -235,7 +235,7 @@ def is_floating(data: Any) -> bool:
 
 def refuse_inference(op: Any, saved: tuple[Any, ...]) -> None:
     for s in saved:
-        if isinstance(s, TensorBase) and s._writes is INFERENCE_VERSION:
+        if s is not None and isinstance(s, TensorBase) and s._writes is INFERENCE_VERSION:
             raise RuntimeError(
                 f"{op.name}: Inference tensors cannot be saved for backward. Please do not use Tensors created in "
                 "inference mode in computation tracked by autograd. To work around this, you can make a clone to get a "

@@ -95,7 +95,7 @@ def alike(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
                 if mixed or type(data) is not kind or backend.device_index(data) != index:
                     return None
             raw.append(data)
-        elif a is None and i >= op.signature.required:
+        elif a is None and i >= op.signature.required and i:
             raw.append(None)
         else:
             return None
