@@ -179,10 +179,13 @@ def binary(op: BinaryOp, apply: Callable[..., Any]) -> Callable[[Any, Any], Any]
         out._data, out._epoch = r, Epoch.now
         out._history = out._leaf = out._writes = out._view = None
         if (ex is not None or ey is not None) and flags and differentiable:
-            outside = other if ey is None else input if ex is None else None
-            if isinstance(outside, TensorBase) and outside._writes is INFERENCE_VERSION:
-                return apply((input, other), EMPTY)
-            keep_x, keep_y, keep_out, keep_shapes = plans[0 if ey is None else 1 if ex is None else 2]
+            if ex is not None and ey is not None:
+                keep_x, keep_y, keep_out, keep_shapes = plans[2]
+            else:
+                keep_x, keep_y, keep_out, keep_shapes = plans[0 if ey is None else 1]
+                outside = other if ey is None else input
+                if isinstance(outside, TensorBase) and outside._writes is INFERENCE_VERSION:
+                    return apply((input, other), EMPTY)
             out._history = node = Node()
             node.op, node.params, node.edges = op, EMPTY, (ex, ey)
             node.seq, node.shape = step(), r.shape
