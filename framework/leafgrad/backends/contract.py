@@ -186,12 +186,14 @@ def backend_of(array: Any) -> Backend:
 
     Raises TypeError for anything else: Python numbers belong to no backend.
     """
-    kind = type(array)
-    return BACKENDS.get(kind) or backend_of_type(kind)
+    return backend_of_type(type(array))
 
 
 def backend_of_type(kind: type) -> Backend:
     """The backend of arrays of a class; see `backend_of`."""
+    found = BACKENDS.get(kind)
+    if found is not None:
+        return found
     for base in kind.__mro__:
         if base in BACKENDS:
             BACKENDS[kind] = BACKENDS[base]

@@ -213,10 +213,11 @@ def wrap(op: Any, kind: type, result: Any) -> Any:
         return result
     backend = backends.backend_of_type(kind)
     try:
-        if backends.backend_of(result) is backend or op.crosses:
-            return backends.backend_of(result).wrap(result)
+        theirs = backends.backend_of(result)
     except TypeError:
-        pass
+        raise messages.foreign(op, backend, result) from None
+    if theirs is backend or op.crosses:
+        return theirs.wrap(result)
     raise messages.foreign(op, backend, result)
 
 

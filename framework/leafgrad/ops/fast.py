@@ -23,6 +23,7 @@ from leafgrad.ops.signature import Signature
 
 BACKENDS = backends.BACKENDS
 MANY = TRACE | BATCH
+NEEDED = (True,)
 INFERENCE_VERSION = dispatch.INFERENCE_VERSION
 
 
@@ -89,7 +90,7 @@ def special(op: BinaryOp, apply: Callable[..., Any], input: Any, other: Any, fla
 
 def unary(op: UnaryOp) -> Callable[[Any], Any]:
     """The function that calls ``op``."""
-    table, plan, differentiable, keeps_dtype = op.table, op.plan, op.differentiable, op.keeps_dtype
+    table, plans, differentiable, keeps_dtype = op.table, op.plans, op.differentiable, op.keeps_dtype
     converts = op.converts_integers
     get_mode, new, apply, step = modes.get, object.__new__, op.apply, SEQ.__next__
 
@@ -115,7 +116,7 @@ def unary(op: UnaryOp) -> Callable[[Any], Any]:
         out._history = out._leaf = out._writes = out._view = None
         edge = input._history if input._view is None else input._node
         if edge is not None and flags and differentiable:
-            keep, keep_out, keep_shapes = plan((True,))
+            keep, keep_out, keep_shapes = plans.get(NEEDED) or op.plan(NEEDED)
             out._history = node = Node()
             node.op = op
             node.params = EMPTY
