@@ -123,7 +123,7 @@ class Products:
         if name not in self.functions:
             wide = padding(j, kind) <= WASTE[kind] and k >= SIDE
             if wide:
-                self.functions.setdefault(f"turn_{short(kind)}", turned(kind))
+                self.turn(kind)
             text = wide_sums if wide else self.outer_text
             self.functions[name] = text(name, kind, chunk, k, j, ak, bj, sk, sj)
         return f"if ((code = {name}(call, {x}, {y}, {s}, n))) return code;"
@@ -205,6 +205,11 @@ class Products:
                 ]
             self.functions[name] = [*lines, "}"]
         return name
+
+    def turn(self, kind: str) -> str:
+        """The function that transposes square blocks."""
+        self.functions.setdefault(f"turn_{short(kind)}", turned(kind))
+        return f"lg_turn_{short(kind)}"
 
     # ---- of whole arrays --------------------------------------------------------------------------------------
 
@@ -316,7 +321,7 @@ def turned(kind: str) -> list[str]:
     n, t, v = lanes(kind), C_TYPES[kind], vector(kind)
     lines = [
         f"static inline void lg_turn_{short(kind)}(const {t} *x, long rows, {t} *o, long columns) {{",
-        *(f"    {v} a{i} = *(const {v} *)(x + {i} * rows);" for i in range(n)),
+        *(f"    {v} a{i} = *(const {loose(kind)} *)(x + {i} * rows);" for i in range(n)),
     ]
     half = n // 2
     while half:

@@ -12,10 +12,10 @@ from typing import Any
 
 from leafgrad.compile.graph import Equation, Value
 from leafgrad_native import expressions, forms
-from leafgrad_native.expressions import C_TYPES, literal
+from leafgrad_native.expressions import C_TYPES, FLOATS, literal
 from leafgrad_native.forms import Form, Root
 from leafgrad_native.kernels import LOOK, Copy, Load, Nest, Store
-from leafgrad_native.products import Products
+from leafgrad_native.products import Products, lanes
 from leafgrad_native.strides import collapsed, linear, spread, still
 
 SIMD = "#pragma omp simd"
@@ -225,35 +225,69 @@ class Writer:
     def load(self, load: Load) -> None:
         """Rows ``lo`` to ``lo + n`` as a chunk; the points beyond repeat the last one."""
         (x,), out = load.sources, load.target
-        axis = out.axis
-        assert axis is not None
-        step = x.strides[axis]
-        assert step is not None
-        dims = [(n, s, o) for k, (n, s, o) in enumerate(zip(x.shape, x.strides, out.strides, strict=True)) if k != axis]
+        dims, step = lanewise(x, out, out.axis)
+        first = self.squares(x, dims, out, step, into=True)
         for k, (n, _, _) in enumerate(dims):
             self.loop(f"i{k}", n)
         variables = [f"i{k}" for k in range(len(dims))]
-        source = linear(x.offset, [int(s or 0) for _, s, _ in dims], variables)
-        target = self.scaled(linear(out.offset, [int(o or 0) for _, _, o in dims], variables))
+        source = linear(x.offset, [s for _, s, _ in dims], variables)
+        target = self.scaled(linear(out.offset, [o for _, _, o in dims], variables))
         into, name = self.names[out.root], self.names[x.root]
-        self.add(f"for (long p = 0; p < n; p++) {into}[{target} + p] = {name}[{source} + (lo + p) * {step}L];")
+        self.add(f"for (long p = {first}; p < n; p++) {into}[{target} + p] = {name}[{source} + (lo + p) * {step}L];")
         self.add(f"for (long p = n; p < m; p++) {into}[{target} + p] = {into}[{target} + n - 1];")
         self.close(len(dims))
 
     def store(self, store: Store) -> None:
         """The valid points of a chunk as rows of a whole array."""
         (x,), out = store.sources, store.target
-        axis = x.axis
-        assert axis is not None
-        step = out.strides[axis]
-        dims = [(n, s, o) for k, (n, s, o) in enumerate(zip(x.shape, x.strides, out.strides, strict=True)) if k != axis]
+        dims, step = lanewise(out, x, x.axis)
+        first = self.squares(out, dims, x, step, into=False)
         for k, (n, _, _) in enumerate(dims):
             self.loop(f"i{k}", n)
         variables = [f"i{k}" for k in range(len(dims))]
-        source = self.scaled(linear(x.offset, [int(s or 0) for _, s, _ in dims], variables))
-        target = linear(out.offset, [int(o or 0) for _, _, o in dims], variables)
+        source = self.scaled(linear(x.offset, [s for _, _, s in dims], variables))
+        target = linear(out.offset, [o for _, o, _ in dims], variables)
         self.add(
-            f"for (long p = 0; p < n; p++) "
+            f"for (long p = {first}; p < n; p++) "
             f"{self.names[out.root]}[{target} + (lo + p) * {step}L] = {self.names[x.root]}[{source} + p];"
         )
         self.close(len(dims))
+
+    def squares(self, rows: Form, dims: Sequence[tuple[int, int, int]], points: Form, step: int, into: bool) -> str:
+        """Square blocks between rows of a whole array and points of a chunk; the first point that is in none.
+
+        They lie along a dimension whose elements are neighbours in the rows, where there is one that is long enough.
+        """
+        kind = rows.root.dtype
+        size = lanes(kind) if kind in FLOATS else 0
+        along = next((k for k, (n, s, _) in enumerate(dims) if s == 1 and n >= size > 0), None)
+        if along is None:
+            return "0"
+        for k, (n, _, _) in enumerate(dims):
+            if k != along:
+                self.loop(f"i{k}", n)
+        variables = [f"i{k}" if k != along else "j" for k in range(len(dims))]
+        row = (
+            f"{self.names[rows.root]} + {linear(rows.offset, [s for _, s, _ in dims], variables)} + (lo + p) * {step}L"
+        )
+        lane = linear(points.offset, [s for _, _, s in dims], variables)
+        point = f"{self.names[points.root]} + {self.scaled(lane)} + p"
+        count, between = dims[along][0], f"{dims[along][2] * self.chunk}L"
+        ends = f"{row}, {step}L, {point}, {between}" if into else f"{point}, {between}, {row}, {step}L"
+        call = f"{self.products.turn(kind)}({ends});"
+        self.open(f"for (long p = 0; p + {size} <= n; p += {size}) {{")
+        self.add(f"for (long j = 0; j + {size} <= {count}; j += {size}) {call}")
+        if count % size:
+            self.add(f"{{ const long j = {count - size}; {call} }}")
+        self.close(len(dims))
+        return f"n / {size} * {size}"
+
+
+def lanewise(rows: Form, points: Form, axis: int | None) -> tuple[list[tuple[int, int, int]], int]:
+    """The dimensions of a point, each with its length and its strides in both forms, and how far rows lie apart."""
+    assert axis is not None
+    strides = zip(rows.shape, rows.strides, points.strides, strict=True)
+    dims = [(n, int(s or 0), int(o or 0)) for k, (n, s, o) in enumerate(strides) if k != axis]
+    step = rows.strides[axis]
+    assert step is not None
+    return dims, step
