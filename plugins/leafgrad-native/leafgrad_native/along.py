@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 from leafgrad_native import expressions
+from leafgrad_native.blocks import short
 from leafgrad_native.expressions import C_TYPES, literal
 from leafgrad_native.forms import Form
 from leafgrad_native.kernels import Lines, Normalize, Reduce, Select
-from leafgrad_native.products import short
 from leafgrad_native.strides import linear
 from leafgrad_native.writer import SIMD, Writer
 

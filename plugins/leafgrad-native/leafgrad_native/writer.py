@@ -12,10 +12,11 @@ from typing import Any
 
 from leafgrad.compile.graph import Equation, Value
 from leafgrad_native import expressions, forms
+from leafgrad_native.blocks import lanes
 from leafgrad_native.expressions import C_TYPES, FLOATS, literal
 from leafgrad_native.forms import Form, Root
 from leafgrad_native.kernels import LOOK, Copy, Load, Nest, Store
-from leafgrad_native.products import Products, lanes
+from leafgrad_native.products import Products
 from leafgrad_native.strides import collapsed, linear, spread, still
 
 SIMD = "#pragma omp simd"
