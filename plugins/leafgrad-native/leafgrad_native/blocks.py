@@ -42,7 +42,7 @@ def blocks(n: int, largest: int = ROWS) -> list[tuple[int, int]]:
     return [(s, c) for s, c in ((size + 1, more), (size, count - more)) if c]
 
 
-def each(variable: str, first: int, end: int, by: int, inside: int, work: int) -> list[str]:
+def each(variable: str, first: int | str, end: int | str, by: int, inside: int, work: int) -> list[str]:
     """The head of a loop with so many multiplications in a round, in a function of so many."""
     start, stop, cut = str(first), str(end), []
     if work > LONG:

@@ -13,7 +13,10 @@ DEEP = 128  # rows that it has at least, if there are so many
 def packed(
     name: str, kind: str, sizes: tuple[int, int, int], a: tuple[int, int], b: tuple[int, int], o: tuple[int, int]
 ) -> list[str]:
-    """``o = a @ b`` for any strides: panels of b in order, in whole vectors, and blocks of the result in registers."""
+    """``o = a @ b`` for any strides: panels of b in order, in whole vectors, and blocks of the result in registers.
+
+    Of the blocks of rows, those from ``first`` to ``last``: see `units`.
+    """
     m, k, n = sizes
     t, v = C_TYPES[kind], vector(kind)
     size = lanes(kind)
@@ -25,7 +28,7 @@ def packed(
     lines = [
         f"// o = a @ b for {m} x {k} and {k} x {n}",
         f"LG_FUNCTION int {name}",
-        f"(lg_call *call, const {t} *restrict a, const {t} *restrict b, {t} *restrict o) {{",
+        f"(lg_call *call, const {t} *restrict a, const {t} *restrict b, {t} *restrict o, long first, long last) {{",
         f"    {t} pack[{depth * columns}] __attribute__((aligned(64)));",
         f"    for (long j0 = 0; j0 < {n}; j0 += {columns})",
         f"    for (long k0 = 0; k0 < {k}; k0 += {depth}) {{",
@@ -33,11 +36,14 @@ def packed(
         f"        const long nk = {k} - k0 < {depth} ? {k} - k0 : {depth};",
         *panels(kind, depth, step, b),
     ]
-    first = 0
+    unit = start = 0
     for height, count in blocks(m, most):
         rows = range(height)
         lines += [
-            *each("i", first, first + height * count, height, height * columns * depth, m * k * n),
+            f"        {{ const long begin = first > {unit} ? first : {unit};",
+            f"        const long end = last < {unit + count} ? last : {unit + count};",
+            *each("u", "begin", "end", 1, height * columns * depth, m * k * n),
+            f"        const long i = {start} + (u - {unit}) * {height};",
             f"        for (long j = 0; j < nj; j += {step}) {{",
             f"            {v} {', '.join(f'a{r}[{wide}] = {{{{0}}}}' for r in rows)};",
             f"            const {t} *panel = pack + j * {depth};",
@@ -56,9 +62,15 @@ def packed(
             for r in rows:
                 lines += added(kind, f"a{r}", wide, f"o + (i + {r}) * {o[0]}L + (j0 + j) * {o[1]}L", o[1], sign)
         lines.append("            }")
-        lines.append("        } }")
-        first += height * count
+        lines.append("        } } }")
+        unit += count
+        start += height * count
     return [*lines, "    }", "    (void)call;", "    return 0;", "}"]
+
+
+def units(m: int, n: int, kind: str) -> int:
+    """Blocks of rows that a result of m x n has."""
+    return sum(count for _, count in blocks(m, block(-(-n // lanes(kind)))[1]))
 
 
 def block(vectors: int) -> tuple[int, int]:

@@ -12,13 +12,15 @@ from collections.abc import Callable
 from leafgrad_native.blocks import added, blocks, each, lanes, padding, short, tree, turned, vector
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.forms import Form
-from leafgrad_native.packed import packed
+from leafgrad_native.packed import packed, units
 from leafgrad_native.target import registers, vector_bytes
 
 BLAS_FROM = 1 << 27  # multiplications; below, what is here was as fast as OpenBLAS or faster
 # Of the vectors' length, up to which a sum over points is better computed with a side along the vector; measured.
 WASTE = {"float32": 1.35, "float64": 1.1}
 SIDE = 4  # a block of accumulators of a sum over points is SIDE x SIDE, half as wide with few registers
+
+Ends = Callable[[int], tuple[str, str]]  # of so many rounds of a loop, where those of a thread begin and end
 
 
 class Products:
@@ -210,14 +212,22 @@ class Products:
 
     # ---- of whole arrays --------------------------------------------------------------------------------------
 
-    def whole(self, kind: str, a: Form, b: Form, out: Form, pa: str, pb: str, po: str) -> str:
-        """A call for one product of matrices in memory."""
+    def by_blas(self, a: Form, b: Form, out: Form) -> bool:
+        """Whether BLAS computes a product of whole matrices: it is large, and BLAS can read them."""
+        (m, k), n = a.shape[-2:], b.shape[-1]
+        om, on = (int(s or 0) for s in out.strides[-2:])
+        large = self.blas and m * k * n >= BLAS_FROM
+        return large and leading(a) is not None and leading(b) is not None and (on == 1 or n == 1) and om >= n
+
+    def whole(self, a: Form, b: Form, out: Form, pa: str, pb: str, po: str, ends: Ends) -> str:
+        """A call for one product of matrices in memory; ``ends`` tells which of its blocks of rows."""
+        kind = a.root.dtype
         m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
         (am, ak), (bk, bn), (om, on) = (
             tuple(int(s or 0) for s in f.strides[-2:]) for f in (a, b, out)
         )  # fmt: skip
-        left, right = unit(am, ak, m, k), unit(bk, bn, k, n)
-        if self.blas and m * k * n >= BLAS_FROM and left and right and (on == 1 or n == 1) and om >= n:
+        left, right = leading(a), leading(b)
+        if self.by_blas(a, b, out) and left and right:
             letter = "s" if kind == "float32" else "d"
             return (
                 f"call->{letter}gemm(101, {left[0]}, {right[0]}, {m}, {n}, {k}, 1, "
@@ -231,7 +241,8 @@ class Products:
             if bk == 1 != bn:
                 self.turn(kind)
             self.functions[name] = packed(name, kind, (m, k, n), (am, ak), (bk, bn), (om, on))
-        return f"if ((code = {name}(call, {pa}, {pb}, {po}))) return code;"
+        first, last = ends(units(m, n, kind))
+        return f"if ((code = {name}(call, {pa}, {pb}, {po}, {first}, {last}))) return code;"
 
 
 def valid(t: str, x: str, count: int, step: int) -> list[str]:
@@ -297,8 +308,10 @@ def turn(kind: str, chunk: int, j: int, bj: int, columns: int) -> list[str]:
     ]
 
 
-def unit(rows: int, columns: int, m: int, n: int) -> tuple[int, int] | None:
-    """How BLAS reads a matrix of m x n with these strides: 111 as it is, 112 transposed; and the leading dimension."""
+def leading(x: Form) -> tuple[int, int] | None:
+    """How BLAS reads a matrix: 111 as it is, 112 transposed; and its leading dimension."""
+    m, n = x.shape[-2:]
+    rows, columns = (int(s or 0) for s in x.strides[-2:])
     if (columns == 1 or n == 1) and (rows >= n or m == 1):
         return 111, max(rows, n) if m > 1 else max(n, 1)
     if (rows == 1 or m == 1) and (columns >= m or n == 1):

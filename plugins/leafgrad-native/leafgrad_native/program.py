@@ -310,7 +310,8 @@ class Plan:
 
         return find
 
-    def kernels_text(self, segment: Segment) -> list[str]:
+    def kernels_text(self, segment: Segment) -> tuple[list[str], list[str]]:
+        """The calls of a segment's kernels, and the functions of those that threads share."""
         find, known = self.address(segment), self.draws.index
         writer = Writer(find, self.functions, self.products, segment.chunk, known)
         since = 0
@@ -320,20 +321,14 @@ class Plan:
             if since >= LOOK:
                 writer.look()
                 since = 0
-        return writer.lines
+        return writer.lines, writer.tasks
 
     def whole_text(self, segment: Segment) -> list[str]:
         head = (
             f"static int stage{segment.number}(lg_call *call) {{ // {len(segment.equations)} equations on whole arrays"
         )
-        return [
-            head,
-            "    int code = 0; (void)call; (void)code;",
-            *self.kernels_text(segment),
-            "    return 0;",
-            "}",
-            "",
-        ]
+        calls, tasks = self.kernels_text(segment)
+        return [*tasks, head, "    int code = 0; (void)call; (void)code;", *calls, "    return 0;", "}", ""]
 
     def loop_text(self, segment: Segment, loop: Loop) -> list[str]:
         k, parts, chunk = segment.number, segment.parts, segment.chunk
@@ -343,7 +338,7 @@ class Plan:
             f"static int points{k}(lg_call *call, char *scratch, char *sums, const long lo, const long n) {{",
             f"    const long m = (n + {QUANTUM - 1}) / {QUANTUM} * {QUANTUM};",
             "    int code = 0; (void)code; (void)call; (void)scratch; (void)sums; (void)lo; (void)m;",
-            *self.kernels_text(segment),
+            *self.kernels_text(segment)[0],
             "    return 0;",
             "}",
             "",

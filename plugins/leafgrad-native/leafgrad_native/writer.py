@@ -20,6 +20,8 @@ from leafgrad_native.products import Products
 from leafgrad_native.strides import collapsed, linear, spread, still
 
 SIMD = "#pragma omp simd"
+GRAIN = 64  # elements, whole vectors of them: threads share innermost loops in stretches of so many
+ENOUGH = 16  # rounds of a loop that threads can share evenly
 
 
 class Note(str):
@@ -35,6 +37,7 @@ class Functions:
     def __init__(self) -> None:
         self.known: dict[tuple[str, ...], str] = {}
         self.texts: list[list[str]] = []
+        self.shared = 0  # kernels that threads share
 
     def name(self, kind: str, stem: str, parameters: str, body: Sequence[str]) -> str:
         """The name of the function with this body."""
@@ -72,6 +75,9 @@ class Writer:
         self.key = key
         self.lines: list[str] = []
         self.inside = [0]  # operations in a round of each open loop; 0 where it need not look for signals
+        self.tasks: list[str] = []  # functions that do a thread's share of a kernel
+        self.sharing = False  # whether threads share the kernel that is being written
+        self.rounds: tuple[int, int] | None = None  # of the loop that they share: how many, in stretches of so many
 
     # ---- text -------------------------------------------------------------------------------------------------
 
@@ -94,20 +100,57 @@ class Writer:
             self.add("}")
 
     def loop(
-        self, variable: str, end: int, first: int = 0, by: int = 1, simd: str | None = None, stop: str | None = None
+        self,
+        variable: str,
+        end: int,
+        first: int = 0,
+        by: int = 1,
+        simd: str | None = None,
+        stop: str | None = None,
+        shared: bool = False,
     ) -> None:
         """A loop, which looks for signals where a round takes little time and all of them may take long.
 
-        ``simd``: it stands under this pragma. ``stop``: its end in C, where the text does not know it.
+        ``simd``: it stands under this pragma. ``stop``: its end in C, where the text does not know it. ``shared``: its
+        rounds can run in any order, and at once; threads may share them.
         """
         inside = self.inside[-1] * by // max(by, end - first)
         start, stop = str(first), stop or str(end)
+        if shared:
+            start, stop = self.ends(end, by if simd is None else GRAIN)
         if self.inside[-1] > LOOK >= inside:
             start, stop = self.stretches(start, stop, max(1, LOOK // max(1, inside)) * by)
             inside = 0
         if simd is not None:
             self.add(simd)
         self.open(f"for (long {variable} = {start}; {variable} < {stop}; {variable} += {by}) {{", inside)
+
+    def cut(self, lengths: Sequence[int]) -> int | None:
+        """Which of several nested loops threads share best: the first that is long enough, else the longest."""
+        first = next((k for k, n in enumerate(lengths) if n >= ENOUGH), None)
+        return first if first is not None or not lengths else lengths.index(max(lengths))
+
+    def ends(self, count: int, grain: int = 1) -> tuple[str, str]:
+        """Where a loop begins and ends in C. The first of a kernel that is asked for is the one that threads share."""
+        if not self.sharing or self.rounds is not None or count <= grain:
+            return "0", str(count)
+        self.rounds = count, grain
+        return "first", "last"
+
+    def share(self, call: str, ends: bool, rounds: tuple[int, int], most: int) -> None:
+        """Threads, at most so many, share the rounds of a kernel; ``ends``: it may stop the program."""
+        count, grain = rounds
+        name = f"share{self.functions.shared}"
+        self.functions.shared += 1
+        self.tasks += [
+            f"static void {name}(void *context, int part) {{",
+            "    lg_call *call = context;",
+            f"    LG_ROUNDS({count}, {grain})",
+            f"    const int code = {call};" if ends else f"    {call};",
+            *(["    if (code) __atomic_store_n(&call->failed, code, __ATOMIC_RELAXED);"] if ends else []),
+            "}",
+        ]
+        self.add(f"if ((code = lg_share(call, {name}, {min(most, -(-count // grain))}))) return code;")
 
     def stretches(self, first: str, end: str, size: int) -> tuple[str, str]:
         """Cut the loop that follows into stretches, with a look for signals before each: where one begins and ends."""
@@ -155,9 +198,10 @@ class Writer:
         inner = None if axis is not None or not dims else len(dims) - 1
         if nest.may_fail:
             self.add("int far = 0;")
+        cut = self.cut(dims) if axis is None else None
         for k, n in enumerate(dims):
             if k != inner:
-                self.loop(variables[k], n)
+                self.loop(variables[k], n, shared=k == cut)
         local: dict[tuple[Root, str], str] = {}
         registers: dict[Any, str] = {}
         far = " reduction(| : far)" if nest.may_fail else ""
@@ -173,7 +217,7 @@ class Writer:
         for key in steady:
             load(key, nest.reads[key])
         if inner is not None:
-            self.loop(variables[inner], dims[inner], simd=SIMD + far)
+            self.loop(variables[inner], dims[inner], simd=SIMD + far, shared=inner == cut)
         elif axis is not None:
             self.points(far)
         for key, form in nest.reads.items():
@@ -196,13 +240,13 @@ class Writer:
     def copy(self, copy: Copy) -> None:
         out = copy.target
         if copy.fill is not None:
-            self.fill(forms.full(out.root), copy.fill)
+            self.fill(forms.full(out.root), copy.fill, shared=not copy.sources)
         for x in copy.sources:
-            self.elements(out.shape, out.axis, [x, out], lambda a, o: f"{o} = {a};")
+            self.elements(out.shape, out.axis, [x, out], lambda a, o: f"{o} = {a};", shared=copy.fill is None)
 
-    def fill(self, form: Form, value: bool | int | float) -> None:
+    def fill(self, form: Form, value: bool | int | float, shared: bool = False) -> None:
         number = literal(value, form.root.dtype)
-        self.elements(form.shape, form.axis, [form], lambda o: f"{o} = {number};")
+        self.elements(form.shape, form.axis, [form], lambda o: f"{o} = {number};", shared=shared)
 
     def elements(
         self,
@@ -211,13 +255,15 @@ class Writer:
         arrays: Sequence[Form],
         statement: Callable[..., str],
         clause: str = "",
+        shared: bool = False,
     ) -> None:
         """A statement for each element of ``shape``, in any order; ``clause`` names a sum that it adds to."""
         dims, strides = collapsed(shape, axis, [spread(f, shape) for f in arrays])
         variables = [f"i{k}" for k in range(len(dims))]
         inner = None if axis is not None or not dims else len(dims) - 1
+        cut = self.cut(dims) if shared and axis is None else None
         for k, n in enumerate(dims):
-            self.loop(variables[k], n, simd=SIMD + clause if k == inner else None)
+            self.loop(variables[k], n, simd=SIMD + clause if k == inner else None, shared=k == cut)
         if axis is not None:
             self.points(clause)
         self.add(statement(*(self.at(f, s, variables) for f, s in zip(arrays, strides, strict=True))))
