@@ -8,7 +8,7 @@ from typing import Any
 from leafgrad import backends, modes
 from leafgrad.errors import MissingGradientError
 from leafgrad.modes import ANOMALY, AUTOCAST, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER
-from leafgrad.ops import describe, dispatch, messages, narrow, promotion
+from leafgrad.ops import dispatch, messages, narrow, promotion
 from leafgrad.ops.declarations import Declarations, Forward
 from leafgrad.ops.node import FREED, SEQ, Epoch, GraphNode, Node, Output, SymbolBase, TensorBase, Version
 from leafgrad.ops.pull import RuleCall, compile_pull, compile_rule
@@ -83,6 +83,8 @@ class Op(Declarations):
         return messages.describe_op(self)
 
     def __str__(self) -> str:
+        from leafgrad.ops import describe  # for those who ask what an op can do
+
         return describe.description(self)
 
     def __reduce__(self) -> str:
