@@ -289,3 +289,20 @@ def test_each_loss_of_an_ignored_target_is_plus_zero():
     scores, ignored = lg.zeros(2, 3), lg.tensor([-100, -100])
     for loss in (F.cross_entropy, F.nll_loss):
         assert not loss(scores, ignored, reduction="none").signbit().any().item()
+
+
+@pytest.mark.parametrize("how", ["eager", "compiled", "batched"])
+def test_a_batch_whose_targets_are_all_ignored_changes_nothing(how):
+    scores, ignored = lg.arange(6.0).reshape(2, 3), lg.tensor([-100, -100])
+
+    def slope(scores, targets):
+        return lg.func.grad(F.cross_entropy)(scores, targets)
+
+    if how == "batched":
+        scores, ignored = lg.stack([scores, scores]), lg.stack([ignored, lg.tensor([0, -100])])
+        found = lg.func.vmap(slope)(scores, ignored)[0]
+    else:
+        step = lg.compile(slope) if how == "compiled" else slope
+        for _ in range(3):
+            found = step(scores, ignored)
+    assert lg.equal(found, lg.zeros(2, 3))

@@ -12,6 +12,7 @@ from leafgrad.ops.elementwise import div, mul, neg, sub
 from leafgrad.ops.exponential import exp
 from leafgrad.ops.index import check
 from leafgrad.ops.reduce import log_softmax, softmax, sum
+from leafgrad.ops.select import maximum
 from leafgrad.ops.shape import reshape
 
 POSITIVE = (1 << 62) - 1
@@ -208,7 +209,7 @@ def _slope_in_steps(graph: Any, equation: Any) -> Any:
     at = graph.emit(place, graph.full(target.shape, 1.0, x), target, shape=x.shape, **params)
     kept, count = _counted(graph, equation)
     rows = tuple([1 if d == dim else n for d, n in enumerate(x.shape)])
-    share = graph.emit(reshape, graph.emit(div, kept, count), shape=rows)
+    share = graph.emit(reshape, graph.emit(div, kept, graph.emit(maximum, count, 1)), shape=rows)
     probabilities = graph.emit(exp, graph.emit(log_softmax, x, dim=dim))
     return graph.emit(mul, graph.emit(sub, probabilities, at), share)
 
@@ -227,7 +228,7 @@ def _shares_batched(call: Any) -> Any:
     target, dim = call.front(1), call.params["dim"] + 1
     kept, count = _counts(call, target)
     shape = tuple(target.shape)
-    return reshape(kept / count, shape=(*shape[:dim], 1, *shape[dim:]))
+    return reshape(kept / maximum(count, 1), shape=(*shape[:dim], 1, *shape[dim:]))
 
 
 @cross_entropy.batched
