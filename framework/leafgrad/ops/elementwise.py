@@ -49,7 +49,7 @@ def div(xp: Any, x: Any, y: Any) -> Any:
     return x / y
 
 
-div.vjp(x=lambda g, y: g / y, y=lambda g, out, y: -g * out / y)
+div.vjp(x=lambda g, y: g / y, y=lambda g, x, y: -g * (x / y / y))  # not by out, which may be written to, as in PyTorch
 
 
 @div.jet
