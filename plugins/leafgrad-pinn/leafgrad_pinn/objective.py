@@ -56,7 +56,9 @@ class Objective:
             Objective._norms,
             Objective._traces,
         )
-        self.programs = [self._program(function) for function in functions] if like is None else like.programs
+        self.programs: list[Callable[..., Any]] = (
+            [self._program(function) for function in functions] if like is None else like.programs
+        )
         found = [partial(made, self.held) for made in self.programs]
         self.gradient, self.terms, self.rows, self.product, self.pulled, self.norms, self.traces = found
 
