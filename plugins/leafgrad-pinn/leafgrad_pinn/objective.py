@@ -56,10 +56,8 @@ class Objective:
             Objective._norms,
             Objective._traces,
         )
-        self.programs: list[Callable[..., Any]] = (
-            [self._program(function) for function in functions] if like is None else like.programs
-        )
-        found = [partial(made, self.held) for made in self.programs]
+        made: list[Callable[..., Any]] = [self._program(f) for f in functions] if like is None else like.programs
+        self.programs, found = made, [partial(one, self.held) for one in made]
         self.gradient, self.terms, self.rows, self.product, self.pulled, self.norms, self.traces = found
 
     def _program(self, function: Callable[..., Any]) -> Callable[..., Any]:

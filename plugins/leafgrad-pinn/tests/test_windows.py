@@ -21,12 +21,12 @@ TIME = pinn.Time("t", 0, 3)
 ROD = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 0.3)
 
 
-def swing(soft, stage=pinn.Adam(3), **options):
+def swing(soft, *stages, **options):
     """u'' = -u, whose next window needs both value and rate."""
     u = pinn.Field("u", TIME, pinn.MLP(6, 1), **({} if soft else {"initial": pinn.Hard(1, rate=0.5)}))
     conditions = [pinn.Interior(lambda u: u.tt + u, n=20, sampler="grid")] + [pinn.Initial(1, 0.5)] * soft
     truth = pinn.references.exact(TIME, u=lambda t: np.cos(t) + 0.5 * np.sin(t))
-    return pinn.Problem(u, conditions).solve(stage, reference=truth, **options)
+    return pinn.Problem(u, conditions).solve(*(stages or [pinn.Adam(3)]), reference=truth, **options)
 
 
 def heat(net, hard, domain=ROD):
