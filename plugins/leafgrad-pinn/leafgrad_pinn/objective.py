@@ -33,6 +33,8 @@ class Objective:
         held: what programs are given besides: buffers, and the parameters that stay as they are.
     """
 
+    programs: list[Callable[..., Any]]
+
     def __init__(
         self,
         system: System,
@@ -56,8 +58,8 @@ class Objective:
             Objective._norms,
             Objective._traces,
         )
-        made: list[Callable[..., Any]] = [self._program(f) for f in functions] if like is None else like.programs
-        self.programs, found = made, [partial(one, self.held) for one in made]
+        self.programs = [self._program(function) for function in functions] if like is None else like.programs
+        found = [partial(made, self.held) for made in self.programs]
         self.gradient, self.terms, self.rows, self.product, self.pulled, self.norms, self.traces = found
 
     def _program(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -193,7 +195,7 @@ class Objective:
 
 
 def program(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A compiled function whose first call is made by its program too, as all later ones."""
+    """A compiled function whose first call is made by its program too, as all later ones of the same shapes."""
 
     @leafgrad.compile
     def compiled(*arguments: Any) -> Any:

@@ -108,6 +108,8 @@ class Training:
 
     def run(self) -> None:
         """Train to the end, or to a nan; raises SystemExit after Ctrl-C or the like, with a checkpoint."""
+        if not self.healthy:
+            return
         with Interrupts() as interrupts:
             for number, stage in enumerate(self.stages):
                 if number < len(self.reasons):
