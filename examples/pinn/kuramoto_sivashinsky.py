@@ -24,9 +24,11 @@ def start(x):
 
 def solve(run):
     domain = pinn.Interval("x", 0, 2 * math.pi, periodic=True) * pinn.Time("t", 0, 0.1)
-    width, n, steps = (14, 800, 70) if run.quick else (24, 2000, 400)
-    net = pinn.MLP(width, 3, embed=pinn.Periodic(x=2))
-    u = pinn.Field("u", domain, net=net, initial=pinn.Hard(start))
-    problem = pinn.Problem(u, [pinn.Interior(lambda u: u.t + A * u * u.x + B * u.xx + C * u.xxxx, n=n)])
-    stage = pinn.GaussNewton(steps, points=pinn.RAD(every=20))
-    return problem.solve(stage, reference=pinn.references.kuramoto_sivashinsky(), **run.options)
+    width, n, steps, windows = (16, 1000, 50, 5) if run.quick else (24, 2500, 150, 8)
+    u = pinn.Field("u", domain, net=pinn.MLP(width, 3, embed=pinn.Periodic(x=4)))
+    equation = pinn.Interior(lambda u: u.t + A * u * u.x + B * u.xx + C * u.xxxx, n=n)
+    initial = pinn.Initial(start, n=128, sampler="grid", weight=1000)
+    stage = pinn.LevenbergMarquardt(steps, tolerance=0.03)
+    return pinn.Problem(u, [equation, initial]).solve(
+        stage, windows=windows, reference=pinn.references.kuramoto_sivashinsky(), **run.options
+    )

@@ -37,6 +37,8 @@ class Objective:
         held: what programs are given besides: buffers, and the parameters that stay as they are.
     """
 
+    programs: list[Callable[..., Any]]
+
     def __init__(
         self,
         system: System,
@@ -211,7 +213,7 @@ def counted(batches: Sequence[Tensors]) -> list[int]:
 
 
 def program(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A compiled function whose first call is made by its program too, as all later ones."""
+    """A compiled function whose first call is made by its program too, as all later ones of the same shapes."""
 
     @leafgrad.compile
     def compiled(*arguments: Any) -> Any:

@@ -34,13 +34,12 @@ class Trainee:
         self.system = problem.system(seed, dtype, device)
         self.notes: dict[str, Any] = {}
         self.take(on_device(problem.draw(np.random.default_rng([seed, 2])), dtype, device))
-        like = before if before is not None and self.resembles(before) else None
         if before is not None:
             self.system.load_state_dict(before.system.state_dict())
         scales = [condition.weight for condition in problem.conditions]
-        objective, linear = (like.objective, like.linear) if like else (None, None)
-        self.objective: Objective = Objective(self.system, scales, like=objective)
-        self.linear: Objective = Objective(self.system, scales, is_linear, linear)
+        like = (before.objective, before.linear) if before is not None and self.resembles(before) else (None, None)
+        self.objective: Objective = Objective(self.system, scales, like=like[0])
+        self.linear: Objective = Objective(self.system, scales, is_linear, like[1])
 
     def resembles(self, other: Trainee) -> bool:
         """Whether the other's programs serve this one too: only numbers differ that these are given."""

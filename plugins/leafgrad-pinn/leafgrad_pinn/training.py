@@ -116,6 +116,8 @@ class Training:
         Args:
             place: of the bar that shows its progress, among those of other seeds.
         """
+        if not self.healthy:
+            return
         with Interrupts() as interrupts:
             for number, stage in enumerate(self.stages):
                 if number < len(self.reasons):

