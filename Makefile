@@ -6,17 +6,17 @@ CUDA   ?= cuda12
 LOWEST ?= .venv-lowest
 PYTHONS ?= python3.12 python3.13 python3.14 python3.13t python3.14t
 PARITY ?= .venv-parity
-# A Python that has PyTorch; by default one on PATH, if there is one.
-PARITY_PYTHON ?= $(shell for python in python3 python; do $$python -c '$(TORCH)' >/dev/null 2>&1 && command -v $$python && break; done)
+# A Python that has PyTorch, and for benchmarks perhaps JAX; by default one on PATH, if there is one.
+PARITY_PYTHON ?= $(shell for python in python3 python; do $$python -c '$(PEERS)' >/dev/null 2>&1 && command -v $$python && break; done)
 
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 PLUGINS := $(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml)))
 SOURCES := framework $(wildcard plugins/*/leafgrad_* plugins/*/src/leafgrad_*)
-TORCH   := import importlib.util, os, sys; spec = importlib.util.find_spec("torch"); spec or sys.exit(1); print(os.path.dirname(os.path.dirname(spec.origin)))
+PEERS   := from importlib.util import find_spec as f; from os.path import dirname as d; torch, jax = f("torch"), f("jax"); torch or exit(1); print(*{d(d(p.origin)) for p in (torch, jax) if p}, sep="\n")
 # Files whose tests ask PyTorch, where there is one.
 ASKING  := $(sort $(shell grep -lrE '"torch"|parity|def test_\w+\((.*, )?t[,)]' tests plugins/*/tests --include='test_*.py'))
-BENCH   := $(sort $(wildcard tests/benchmarks/*.py))
+GPU     := $(sort $(wildcard tests/benchmarks/gpu*.py))
 REPORT  := docs/benchmarks/gpu.md
 FAULTS  := tests/faults $(wildcard plugins/*/tests/test_faults.py)
 # One BLAS thread for each test process; two test processes with two threads each are slower than one.
@@ -69,13 +69,19 @@ format: $(VENV)/.dev ## let ruff mend what it can
 	@$(BIN)/ruff check --quiet --fix --exit-zero
 	@$(BIN)/ruff format --quiet
 
-bench: $(VENV)/.test ## every benchmark that needs no GPU
-	@for script in $(filter-out tests/benchmarks/gpu%,$(BENCH)); do $(BIN)/python $$script || exit; done
+bench: ## every benchmark that needs no GPU; writes docs/benchmarks/cpu.md (with the peers that PARITY_PYTHON has)
+ifneq ($(PARITY_PYTHON),)
+	@$(MAKE) --no-print-directory $(PARITY)/.test
+	@$(PARITY)/bin/python tests/benchmarks/page.py docs/benchmarks/cpu.md
+else
+	@$(MAKE) --no-print-directory $(VENV)/.test
+	@$(BIN)/python tests/benchmarks/page.py docs/benchmarks/cpu.md
+endif
 
 gpu-check: $(VENV)/.test $(VENV)/.$(CUDA) ## tests and benchmarks on cuda:0; writes docs/benchmarks/gpu.md
 	@mkdir -p $(dir $(REPORT))
 	@$(PYTEST) -m gpu --gpu-report=$(REPORT)
-	@for script in $(filter tests/benchmarks/gpu%,$(BENCH)); do $(BIN)/python $$script >> $(REPORT) || exit; done
+	@for script in $(GPU); do $(BIN)/python $$script >> $(REPORT) || exit; done
 
 clean: ## remove .venv, caches and builds
 	@rm -rf $(VENV) .venv-* build dist docs/_build .hypothesis .mypy_cache .pytest_cache .ruff_cache
@@ -102,9 +108,9 @@ $(LOWEST)/.test: pyproject.toml $(PLUGINS:%=%/pyproject.toml)
 		--editable ".[test]" $(PLUGINS:%=--editable ./%)
 	@touch $@
 
-# PyTorch's own environment is not touched: the new one finds PyTorch there.
+# PyTorch's own environment is not touched: the new one finds PyTorch there, and JAX for benchmarks.
 $(PARITY)/.test: pyproject.toml $(PLUGINS:%=%/pyproject.toml)
 	@$(PARITY_PYTHON) -m venv $(PARITY)
 	@$(PARITY)/bin/python -m pip --quiet --quiet --disable-pip-version-check install --editable ".[test]" $(PLUGINS:%=--editable ./%)
-	@$(PARITY_PYTHON) -c '$(TORCH)' > $$($(PARITY)/bin/python -c 'import site; print(site.getsitepackages()[0])')/torch.pth
+	@$(PARITY_PYTHON) -c '$(PEERS)' > $$($(PARITY)/bin/python -c 'import site; print(site.getsitepackages()[0])')/peers.pth
 	@touch $@

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import functools
+import importlib
 import inspect
 import subprocess
 import sys
@@ -13,19 +15,59 @@ import leafgrad
 from leafgrad import autograd, plugins
 from leafgrad.ops.define import op
 from leafgrad.ops.signature import REQUIRED, declared
+from leafgrad.tensor import later
 
 LATER = (
     "leafgrad.nn leafgrad.optim leafgrad.func leafgrad.distributions leafgrad.compat leafgrad.batching "
-    "leafgrad.autograd.forward leafgrad.autograd.functional leafgrad.plugins.manager leafgrad.compile.compiled "
-    "pluggy importlib.metadata json dataclasses numpy.random"
+    "leafgrad.autograd.forward leafgrad.autograd.functional leafgrad.autograd.function leafgrad.autograd.graph "
+    "leafgrad.plugins.manager leafgrad.compile.compiled leafgrad.linalg leafgrad.special leafgrad.return_types "
+    "leafgrad.utils importlib.metadata json dataclasses threading numpy.random"
 ).split()
 
 
-def test_what_few_programs_need_is_not_imported():
-    program = "import sys, numpy\nbefore = set(sys.modules)\nimport leafgrad\nfound = set(sys.modules) - before\n"
-    program += f"print([m for m in {LATER} if m in found])"
+def printed(program):
+    """What a program prints in a process of its own."""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "[]\n"
+    return ast.literal_eval(done.stdout)
+
+
+def test_what_few_programs_need_is_not_imported():
+    program = "import sys, numpy\nbefore = set(sys.modules)\nimport leafgrad\nprint(sorted(set(sys.modules) - before))"
+    found = printed(program)
+    assert not {*LATER, *later.MODULES} & set(found)
+    known = {"leafgrad", *sys.stdlib_module_names}
+    assert {name.partition(".")[0] for name in found} <= known  # nor pluggy, nor what plugins or extras need
+
+
+def test_methods_that_come_later_are_those_of_their_modules():
+    program = """
+from leafgrad.tensor.later import MODULES
+from leafgrad.tensor.methods import Later, Methods
+import leafgrad
+from importlib import import_module
+before = {name: value.module for name, value in vars(Methods).items() if isinstance(value, Later)}
+names = set(vars(Methods))
+for module in MODULES:
+    import_module(module)
+left = [name for name, value in vars(Methods).items() if isinstance(value, Later)]
+print(len(before) > 100, left, set(vars(Methods)) - names or [])
+"""
+    assert printed(program.replace("print(", "print((").rstrip() + ")") == (True, [], [])
+
+
+def test_a_method_that_comes_later_is_there_on_the_class_and_on_tensors():
+    program = "import leafgrad; m = leafgrad.Tensor.max; print((m(leafgrad.ones(2)).item(), leafgrad.ones(2).mH.ndim))"
+    assert printed(program.replace("ones(2).mH", "ones(2, 2).mH")) == (1.0, 2)
+
+
+@pytest.mark.parametrize("module", later.MODULES)
+def test_functions_that_come_later_are_those_of_their_module(module):
+    functions = later.MODULES[module][0].split()
+    offered = set(importlib.import_module(module).__all__)
+    assert offered == set(functions) or module == "leafgrad.tensor.elimination"  # whose others are leafgrad.linalg's
+    assert offered.issuperset(functions)
+    for name in functions:
+        assert getattr(leafgrad, name) is getattr(leafgrad, name)  # wrapped once
 
 
 @pytest.mark.parametrize("module", [leafgrad, autograd, plugins], ids=lambda m: m.__name__)

@@ -4,7 +4,7 @@ from importlib import import_module as _import_module
 from math import e as e, inf as inf, nan as nan, pi as pi
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from leafgrad import autograd as autograd, linalg as linalg, random as random, special as special
+from leafgrad import autograd as autograd, random as random
 from leafgrad.autograd.anomaly import (
     is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
     is_anomaly_enabled as is_anomaly_enabled,
@@ -55,30 +55,17 @@ from leafgrad.modes import (
     set_grad_enabled as set_grad_enabled,
 )
 from leafgrad.ops.define import op as op
-from leafgrad.tensor.cholesky import *
-from leafgrad.tensor.closeness import *
 from leafgrad.tensor.conversions import *
-from leafgrad.tensor.counting import *
 from leafgrad.tensor.creation import *
 from leafgrad.tensor.data import *
-from leafgrad.tensor.derived import *
-from leafgrad.tensor.einsum import *
-from leafgrad.tensor.elimination import lu_unpack as lu_unpack
-from leafgrad.tensor.extremes import *
 from leafgrad.tensor.formats import *
-from leafgrad.tensor.gathering import *
-from leafgrad.tensor.grids import *
 from leafgrad.tensor.indexing import *
-from leafgrad.tensor.interop import *
 from leafgrad.tensor.joining import *
 from leafgrad.tensor.kinds import *
+from leafgrad.tensor.later import FUNCTIONS as _OF_TENSOR
 from leafgrad.tensor.matmul import *
-from leafgrad.tensor.matrices import *
 from leafgrad.tensor.methods import DECLARED as _DECLARED
-from leafgrad.tensor.namespace import *
-from leafgrad.tensor.notebook import *
 from leafgrad.tensor.out import take_out as _take_out
-from leafgrad.tensor.placing import *
 from leafgrad.tensor.pointwise import *
 from leafgrad.tensor.printing import *
 from leafgrad.tensor.protocols import *
@@ -89,13 +76,10 @@ from leafgrad.tensor.reductions import *
 from leafgrad.tensor.reshaping import *
 from leafgrad.tensor.shapes import *
 from leafgrad.tensor.size import Size as Size
-from leafgrad.tensor.sorting import *
 from leafgrad.tensor.storage import *
 from leafgrad.tensor.tensor import Tensor as Tensor
 from leafgrad.tensor.view import *
-from leafgrad.tensor.window_functions import *
 from leafgrad.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
-from leafgrad.utils.serialization import *
 
 __version__ = "0.1.0"
 
@@ -110,15 +94,34 @@ if _TYPE_CHECKING:
         distributed as distributed,
         distributions as distributions,
         func as func,
+        linalg as linalg,
         nn as nn,
         optim as optim,
         rules as rules,
+        special as special,
+        utils as utils,
     )
     from leafgrad.func import vmap as vmap
     from leafgrad.nn.functional import cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance
+    from leafgrad.tensor.cholesky import *
+    from leafgrad.tensor.closeness import *
+    from leafgrad.tensor.counting import *
+    from leafgrad.tensor.derived import *
+    from leafgrad.tensor.einsum import *
+    from leafgrad.tensor.elimination import lu_unpack as lu_unpack
+    from leafgrad.tensor.extremes import *
+    from leafgrad.tensor.gathering import *
+    from leafgrad.tensor.grids import *
+    from leafgrad.tensor.interop import *
+    from leafgrad.tensor.matrices import *
+    from leafgrad.tensor.placing import *
+    from leafgrad.tensor.sorting import *
+    from leafgrad.tensor.window_functions import *
+    from leafgrad.utils.serialization import *
 else:
-    _LATER = ("compat", "distributed", "distributions", "func", "nn", "optim", "rules")
+    _LATER = ("compat", "distributed", "distributions", "func", "linalg", "nn", "optim", "rules", "special", "utils")
     _OF_NN = ("cosine_similarity", "pairwise_distance")
+    _FUNCTIONS = {**_OF_TENSOR, **dict.fromkeys(("load", "save"), "leafgrad.utils.serialization")}
 
     def __getattr__(name: str) -> object:
         """What not every program needs is imported when it is first asked for."""
@@ -130,9 +133,14 @@ else:
         if name == "vmap":
             globals()[name] = found = _import_module("leafgrad.func").vmap
             return found
+        if name in _FUNCTIONS:
+            found = {"__name__": __name__, name: getattr(_import_module(_FUNCTIONS[name]), name)}
+            _publish(found)
+            _take_out(found)
+            return globals().setdefault(name, found[name])
         if name in _DECLARED:
             return _DECLARED[name]
         raise AttributeError(f"module 'leafgrad' has no attribute {name!r}", name=name)
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_LATER, *_OF_NN, *_DECLARED, "vmap"})
+        return sorted({*globals(), *_LATER, *_OF_NN, *_FUNCTIONS, *_DECLARED, "vmap"})

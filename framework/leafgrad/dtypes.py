@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from _thread import get_ident  # importing threading takes longer
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -84,7 +84,7 @@ ALL: Final = (bool_, uint8, int8, int16, int32, int64, float16, float32, float64
 BY_NAME: Final = {d.name: d for d in ALL} | {bfloat16.known_as: bfloat16}
 _BY_ARRAY_DTYPE: dict[object, dtype] = {}
 _default = float32
-_setter = threading.get_ident()
+_setter = get_ident()
 
 
 def of(array: Any) -> dtype:
@@ -126,12 +126,12 @@ def set_default_dtype(d: dtype) -> None:
     global _default, _setter
     if not check(d, "d").is_floating_point:
         raise TypeError(f"set_default_dtype: expected a floating dtype, got {d}")
-    _default, _setter = d, threading.get_ident()
+    _default, _setter = d, get_ident()
 
 
 def default_set_here() -> bool:
     """Whether it was this thread that set the default dtype last."""
-    return _setter == threading.get_ident()
+    return _setter == get_ident()
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:

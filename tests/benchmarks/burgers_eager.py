@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from compare import compare, header, one_thread, peer
+from compare import compare, each, start
 
 POINTS = 10_000
 NU = 0.01 / math.pi
@@ -36,10 +36,8 @@ def case(library):
 
 
 def main() -> None:
-    one_thread()
-    header(f"Burgers residual, {POINTS} points, 8 layers of 20, float32, eager")
-    libraries = {name: library for name in ("leafgrad", "torch") if (library := peer(name)) is not None}
-    compare("loss and gradients", {name: case(lib) for name, lib in libraries.items()}, runs=15, unit="ms")
+    start("Burgers' equation, eager")
+    compare(f"8 x 20, {POINTS} points, loss and gradients", each(case), runs=15, unit="ms", targets=(0.7,))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compare import compare, header, one_thread, peer
+from compare import compare, each, start
 
 LENGTH = 1000
 
@@ -27,12 +27,11 @@ def case(library):
 
 
 def main() -> None:
-    one_thread()
-    header("Chain of multiplies, time of one")
-    libraries = {name: library for name in ("leafgrad", "torch") if (library := peer(name)) is not None}
-    cases = {name: case(library) for name, library in libraries.items()}
+    start("A chain of small multiplies, time of one")
+    cases = each(case)
     for i, what in enumerate(("forward", "forward and backward")):
-        compare(what, {name: functions[i] for name, functions in cases.items()}, runs=41, per=LENGTH)
+        functions = {name: functions and functions[i] for name, functions in cases.items()}
+        compare(what, functions, runs=41, per=LENGTH, targets=(0.5,))
 
 
 if __name__ == "__main__":

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
+from functools import partial
 
-from compare import THREADS, compare, header, peer
+from compare import arguments, compare, each, start, ways
 
 # batch, channels, size, outputs, groups
 LAYERS = {
@@ -18,7 +16,7 @@ LAYERS = {
 }
 
 
-def network(library, compiled=False):
+def network(library):
     nn = library.nn
     model = nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(),
@@ -33,10 +31,11 @@ def network(library, compiled=False):
         loss.backward()
         optimizer.step()
 
-    return library.compile(step) if compiled else step
+    return step, ()
 
 
-def layer(library, batch, channels, size, outputs, groups):
+def layer(library, sizes):
+    batch, channels, size, outputs, groups = sizes
     conv = library.nn.Conv2d(channels, outputs, 3, padding=1, groups=groups)
     x = library.randn(batch, channels, size, size, requires_grad=True)
 
@@ -56,32 +55,16 @@ def pooling(library, name):
     return both
 
 
-def restart_with(threads: int) -> None:
-    """Start this script again with so many threads for all libraries, unless it has them."""
-    wanted = dict.fromkeys(THREADS, str(threads))
-    if any(os.environ.get(name) != value for name, value in wanted.items()):
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **wanted})
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--runs", type=int, default=51)
+    parser = arguments(__doc__)
+    parser.add_argument("--runs", type=int, default=31)
     args = parser.parse_args()
-    restart_with(args.threads)
-    header("Convolutional networks")
-    libraries = {name: library for name in ("leafgrad", "torch") if (library := peer(name)) is not None}
-    if "torch" in libraries:
-        libraries["torch"].set_num_threads(args.threads)
-    steps = {name: network(library) for name, library in libraries.items()}
-    compare("training step on digits", steps, runs=args.runs, unit="ms")
-    compiled = {**steps, "leafgrad": network(libraries["leafgrad"], compiled=True)}
-    compare("the same, ours compiled", compiled, runs=args.runs, unit="ms")
+    start("Convolutional networks", args.threads)
+    compare("training step on digits", ways(network), args.runs, unit="ms", targets=(0.7,))
     for what, sizes in LAYERS.items():
-        compare(what, {name: layer(library, *sizes) for name, library in libraries.items()}, runs=args.runs, unit="ms")
+        compare(what, each(partial(layer, sizes=sizes)), args.runs, unit="ms")
     for name in ("MaxPool2d", "AvgPool2d"):
-        both = {key: pooling(library, name) for key, library in libraries.items()}
-        compare(f"{name}(2), 64 x 32 x 8 x 8", both, runs=args.runs, unit="ms")
+        compare(f"{name}(2), 64 x 32 x 8 x 8", each(partial(pooling, name=name)), args.runs, unit="ms")
 
 
 if __name__ == "__main__":

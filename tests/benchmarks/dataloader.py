@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from importlib import import_module
 
-from compare import compare, header, one_thread, peer
+from compare import compare, each, start
 
 SAMPLES, FEATURES, BATCH = 20_000, 64, 64
 
@@ -33,21 +34,18 @@ def epoch(library, kind, **options):
 
 
 def main() -> None:
-    one_thread()
     warnings.simplefilter("ignore")  # more workers than cores
-    header(f"DataLoader, an epoch of {SAMPLES} x {FEATURES} in batches of {BATCH}")
-    libraries = {name: library for name in ("leafgrad", "torch") if (library := peer(name)) is not None}
+    start(f"DataLoader, an epoch of {SAMPLES} x {FEATURES} in batches of {BATCH}", cores=2)
     cases = (
-        ("tensors, in order", "tensors", {}),
-        ("tensors, shuffled", "tensors", {"shuffle": True}),
-        ("half of the tensors", "split", {"shuffle": True}),
-        ("single samples", "samples", {"shuffle": True}),
-        ("tensors, 2 workers", "tensors", {"shuffle": True, "num_workers": 2}),
-        ("samples, 2 workers kept", "samples", {"num_workers": 2, "persistent_workers": True}),
+        ("tensors, in order", "tensors", {}, 0.5),
+        ("tensors, shuffled", "tensors", {"shuffle": True}, None),
+        ("half of the tensors", "split", {"shuffle": True}, None),
+        ("single samples", "samples", {"shuffle": True}, 1.0),
+        ("tensors, 2 workers", "tensors", {"shuffle": True, "num_workers": 2}, None),
+        ("samples, 2 workers kept", "samples", {"num_workers": 2, "persistent_workers": True}, None),
     )
-    for what, kind, options in cases:
-        runs = {name: epoch(library, kind, **options) for name, library in libraries.items()}
-        compare(what, runs, runs=7, unit="ms")
+    for what, kind, options, target in cases:
+        compare(what, each(partial(epoch, kind=kind, **options)), runs=5, unit="ms", targets=(target,))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compare import compare, header, one_thread, peer
+from compare import compare, each, start, ways
 
 
 def gradients_of_each_sample(library):
@@ -16,7 +16,7 @@ def gradients_of_each_sample(library):
         return nn.functional.cross_entropy(func.functional_call(model, params, (x,)), y)
 
     each = func.vmap(func.grad(loss), in_dims=(None, 0, 0))
-    return lambda: each(params, x, y)
+    return each, (params, x, y)
 
 
 def loop_over_samples(library):
@@ -31,34 +31,21 @@ def loop_over_samples(library):
         for k in range(64):
             library.autograd.grad(nn.functional.cross_entropy(model(x[k]), y[k]), params)
 
-    return each
+    return each, ()
 
 
 def hessian(library):
     library.manual_seed(0)
     a, x = library.randn(20, 20), library.randn(20)
     whole = library.func.hessian(lambda x: (library.tanh(a @ x) ** 2).sum() + library.logsumexp(x, 0))
-    return lambda: whole(x)
-
-
-CASES = {
-    "vmap(grad), 64-64-10, 64 samples": gradients_of_each_sample,
-    "the same in a loop": loop_over_samples,
-    "hessian, 20 variables": hessian,
-}
+    return whole, (x,)
 
 
 def main() -> None:
-    one_thread()
-    header("Functions of functions")
-    libraries = {name: library for name in ("leafgrad", "torch") if (library := peer(name)) is not None}
-    for what, case in CASES.items():
-        runs = {name: case(library) for name, library in libraries.items()}
-        compare(what, runs, runs=31)
-        if what != "the same in a loop":
-            ours = libraries["leafgrad"]
-            compiled = ours.compile(runs["leafgrad"])
-            compare(f"{what}, leafgrad compiled", {**runs, "leafgrad": compiled}, runs=31)
+    start("Functions of functions")
+    compare("vmap(grad), 64-64-10, 64 samples", ways(gradients_of_each_sample), runs=31, targets=(0.5,))
+    compare("the same in a loop", each(lambda library: loop_over_samples(library)[0]), runs=11)
+    compare("hessian, 20 variables", ways(hessian), runs=31, targets=(0.5,))
 
 
 if __name__ == "__main__":

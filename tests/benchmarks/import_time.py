@@ -1,48 +1,43 @@
 """How long an import takes, in a fresh interpreter each time; the interpreter's own start and end are subtracted.
 
-Each package is imported once before, so that its bytecode lies in a folder of its own, whatever the environment says:
-without it Python would compile a package anew at each start, or not, depending on how it was installed.
+With bytecode each package is imported once before, so that its bytecode lies in a folder of its own; without, Python
+compiles all packages at each start, as it does where it may not write.
 """
 
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
+from functools import partial
 from importlib.util import find_spec
 
-from compare import header, one_thread
+from compare import Row, medians, start, tell
 
-RUNS = 15
+PACKAGES = {"leafgrad": "leafgrad", "numpy": "NumPy", "torch": "PyTorch", "jax": "JAX"}
 
 
-def start(code: str, folder: str) -> float:
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    environment["PYTHONPYCACHEPREFIX"] = folder
-    begin = time.perf_counter()
+def run(code: str, environment: dict[str, str]) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
-    return time.perf_counter() - begin
+
+
+def measure(what: str, runs: int, target: float, names: list[str], **environment: str) -> None:
+    known = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    codes = {"": "pass"} | {PACKAGES[name]: f"import {name}" for name in names if find_spec(name)}
+    found = medians({name: partial(run, code, known | environment) for name, code in codes.items()}, runs)
+    empty = found.pop("") or 0.0
+    values = {PACKAGES[name]: seconds and seconds - empty for name in names for seconds in [found.get(PACKAGES[name])]}
+    tell(Row(what, "s", {"leafgrad": values.pop("leafgrad"), **values}, target))
 
 
 def main() -> None:
-    one_thread()
-    header("Import, with bytecode")
-    names = [name for name in ("numpy", "leafgrad", "torch", "jax") if find_spec(name) is not None]
-    codes = {"": "pass", **{name: f"import {name}" for name in names}}
-    found: dict[str, list[float]] = {name: [] for name in codes}
+    start("Import")
     with tempfile.TemporaryDirectory() as folder:
-        for code in codes.values():
-            start(code, folder)
-        for _ in range(RUNS):
-            for name, code in codes.items():
-                found[name].append(start(code, folder))
-    empty = statistics.median(found.pop(""))
-    medians = {name: statistics.median(seconds) - empty for name, seconds in found.items()}
-    for name, seconds in medians.items():
-        print(f"  {name:10} {seconds:8.3f} s {seconds / medians['numpy']:6.2f} of numpy's")
+        measure("with bytecode", 9, 1.5, list(PACKAGES), PYTHONPYCACHEPREFIX=folder)
+    with tempfile.TemporaryDirectory() as folder:
+        nothing = {"PYTHONPYCACHEPREFIX": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+        measure("without", 3, 2.0, ["leafgrad", "numpy"], **nothing)
 
 
 if __name__ == "__main__":

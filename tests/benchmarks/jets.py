@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from compare import compare, header, one_thread
+from compare import compare, start
 
 import leafgrad
 from leafgrad.autograd import grad
@@ -76,8 +76,7 @@ def shared(each: bool, weight: Any, x: Any, compiled: bool) -> Callable[[], Any]
 
 
 def main() -> None:
-    one_thread()
-    header("Derivatives along curves")
+    start("Derivatives along curves, compiled")
     leafgrad.manual_seed(0)
     sizes = [DIMENSIONS, *[WIDTH] * DEPTH]
     weights = []
@@ -87,11 +86,11 @@ def main() -> None:
     x = leafgrad.randn(POINTS, DIMENSIONS)
     ways = {"jet": by_jet, "by hand": by_hand, "vmap(hessian)": by_hessian, "reverse": by_reverse}
     what = f"Laplacian in {DIMENSIONS} dimensions"
-    compare(what, {name: step(way, weights, x) for name, way in ways.items()}, runs=11, unit="ms")
+    compare(what, {name: step(way, weights, x) for name, way in ways.items()}, runs=7, unit="ms")
     weight, x = leafgrad.randn(64, 64).requires_grad_(), leafgrad.randn(2000, 64)
     for compiled in (False, True):
         pair = {name: shared(each, weight, x, compiled) for name, each in (("vmap", True), ("product", False))}
-        compare("shared weight" + ", compiled" * compiled, pair, runs=31, unit="ms")
+        compare("shared weight" + ", compiled" * compiled, pair, runs=15, unit="ms")
 
 
 if __name__ == "__main__":

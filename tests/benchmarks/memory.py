@@ -1,15 +1,19 @@
-"""Peak memory of a process that imports a library and runs a small classifier or a Burgers step of 10,000 points."""
+"""Peak memory of a process: an import, a small classifier, a Burgers step of 10,000 points, and `make demo`."""
 
 from __future__ import annotations
 
 import resource
+import runpy
 import subprocess
 import sys
+import tempfile
 from importlib.util import find_spec
+from pathlib import Path
 
-from compare import header, one_thread, peer
+from compare import Row, peer, start, tell
 
-RUNS = {"classifier": 1000, "Burgers": 10, "Burgers, compiled": 10}
+RUNS = {"import": 0, "classifier, 1000 steps": 1000, "Burgers, eager": 10, "Burgers, compiled": 10}
+DEMO = Path(__file__).parents[2] / "examples" / "burgers.py"
 
 
 def peak() -> float:
@@ -17,28 +21,44 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def run(name: str, what: str) -> None:
+def run(what: str, name: str) -> None:
+    if what == "make demo":
+        sys.argv = [str(DEMO), "--quick"]
+        runpy.run_path(str(DEMO))["main"]()
+        return
     import burgers_eager
     import mlp
 
     library = peer(name)
-    imported = peak()
-    step = mlp.case(library)["and Adam: the whole step"] if what == "classifier" else burgers_eager.case(library)
+    step = mlp.case(library)["and Adam: the whole step"] if what.startswith("class") else burgers_eager.case(library)
     if what.endswith("compiled"):
         step = library.compile(step)
     for _ in range(RUNS[what]):
         step()
-    print(f"  {what:18} {name:10} {imported:8.1f} MB imported, {peak():8.1f} MB at the end")
+
+
+def alone(what: str, name: str) -> float | None:
+    """The peak of a process of its own."""
+    if find_spec(name) is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:  # for the demo's picture
+        command = [sys.executable, __file__, what, name]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder)
+    return float(done.stdout.split()[-1])
 
 
 def main() -> None:
-    one_thread()
-    header("Peak memory of the process")
+    start("Peak memory of the process")
     for what in RUNS:
-        for name in ("leafgrad", "torch"):
-            if find_spec(name) is not None and not (name == "torch" and what.endswith("compiled")):
-                subprocess.run([sys.executable, __file__, name, what], check=True)
+        names = {"leafgrad": "leafgrad"} | ({} if what.endswith("compiled") else {"PyTorch": "torch"})
+        target = 0.3 if what == "Burgers, eager" else None
+        tell(Row(what, "MB", {label: alone(what, name) for label, name in names.items()}, target))
+    tell(Row("make demo", "MB", {"leafgrad": alone("make demo", "leafgrad"), "allowed": 150}, 1.0))
 
 
 if __name__ == "__main__":
-    run(*sys.argv[1:]) if len(sys.argv) > 1 else main()
+    if sys.argv[1:]:
+        run(*sys.argv[1:])
+        print(peak())
+    else:
+        main()

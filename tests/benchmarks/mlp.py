@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compare import compare, header, one_thread, peer
+from compare import compare, each, start
 
 
 def case(library):
@@ -26,12 +26,11 @@ def case(library):
 
 
 def main() -> None:
-    one_thread()
-    header("Classifier 64-64-64-10, batch 64")
-    libraries = {name: library for name in ("leafgrad", "torch") if (library := peer(name)) is not None}
-    cases = {name: case(library) for name, library in libraries.items()}
-    for what in next(iter(cases.values())):
-        compare(what, {name: functions[what] for name, functions in cases.items()}, runs=301)
+    start("A small classifier, eager")
+    cases = each(case)
+    for what, target in (("forward", None), ("and backward", None), ("and Adam: the whole step", 0.5)):
+        functions = {name: functions and functions[what] for name, functions in cases.items()}
+        compare(what, functions, runs=301, targets=(target,))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,11 @@
 """leafgrad-native against the core's executor: time, share of the processor's peak, cost and memory by batch size.
 
-python tests/benchmarks/native.py                 # Burgers at the sizes of the table, both executors
-python tests/benchmarks/native.py --scale         # 1,000 to 10,000,000 points: time per point, memory
-python tests/benchmarks/native.py --threads 2
+The share is that of the matrix products' multiplications alone. The first two calls trace, compile and compare with
+NumPy; from the cache, they trace.
 """
 
 from __future__ import annotations
 
-import argparse
 import functools
 import itertools
 import os
@@ -17,7 +15,8 @@ import sys
 import tempfile
 import time
 
-from pinn import EQUATIONS, SIZES, compare, tensor_step
+from compare import Row, arguments, compare, start, tell
+from pinn import EQUATIONS, SIZES, tensor_step
 
 
 def burgers(depth, width, n, dtype, executor):
@@ -42,7 +41,7 @@ def burgers(depth, width, n, dtype, executor):
 
 
 def multiplications(depth, width):
-    """Of one point: 12 products of each inner layer (see `pinn.floor_seconds`)."""
+    """Of one point: 12 products of each inner layer, as many of them backward as forward and for derivatives twice."""
     return 12 * (depth - 1) * width * width
 
 
@@ -74,24 +73,21 @@ double lg_peak(long n, {t} x) {{
 
 
 def table(args):
-    header = "network|points|dtype|numpy ms|native ms|ratio|share of peak|first two calls s|from the cache s"
-    print(f"| {header.replace('|', ' | ')} |")
-    print("|---|---|---|---|---|---|---|---|---|")
     os.environ["LEAFGRAD_CACHE"] = tempfile.mkdtemp()  # so that the first call compiles
     for dtype in args.dtype:
         for depth, width, n in SIZES:
-            first = float(alone("--first", depth, width, n, dtype))
+            what = f"{depth} x {width}, {n:,} points, {dtype}"
+            first = float(alone("--first", depth, width, n, dtype, "--threads", args.threads))
             native, cached = burgers(depth, width, n, dtype, "native")
             numpy, _ = burgers(depth, width, n, dtype, "numpy")
             before = peak(dtype)
-            ms = compare({"native": native, "numpy": numpy}, args.rounds)
+            (row,) = compare(what, {"leafgrad": native, "NumPy executor": numpy}, args.rounds, unit="ms")
             best = max(before, peak(dtype)) * args.threads  # the clock of a shared machine changes
-            share = multiplications(depth, width) * n / (ms["native"] / 1e3) / best
-            print(
-                f"| {depth} x {width} | {n} | {dtype} | {ms['numpy']:.2f} | {ms['native']:.2f} | "
-                f"{ms['native'] / ms['numpy']:.2f} | {share:.2f} | {first:.2f} | {cached:.2f} |",
-                flush=True,
-            )
+            share = multiplications(depth, width) * n / (row.values["leafgrad"] / 1e3) / best
+            tell(Row(f"{what}: share of peak", "", {"leafgrad": share}))
+            headline = 1.0 if (width, n, dtype) == (20, 10_000, "float32") else None
+            tell(Row(f"{what}: first two calls", "s", {"leafgrad": first, "allowed": 1.5}, headline))
+            tell(Row(f"{what}: from the cache", "s", {"leafgrad": cached, "allowed": 0.2}, headline))
 
 
 def alone(*arguments):
@@ -101,44 +97,41 @@ def alone(*arguments):
 
 
 def scale(args):
-    print("| points | ms a call | ns a point | memory of the process MB | inputs MB |")
-    print("|---|---|---|---|---|")
     for n in (1_000, 10_000, 100_000, 1_000_000, 10_000_000):
-        print(alone("--points", n, "--threads", args.threads).strip(), flush=True)
+        ms, memory = map(float, alone("--points", n, "--threads", args.threads).split())
+        tell(Row(f"{n:,} points", "ms", {"leafgrad": ms}, more={"ns a point": 1e6 * ms / n, "inputs MB": 8 * n / 1e6}))
+        headline = 1.0 if n == 10_000_000 else None
+        tell(Row(f"{n:,} points: memory of the process", "MB", {"leafgrad": memory, "allowed": 300}, headline))
 
 
 def one_scale(n):
     step, _ = burgers(8, 20, n, "float32", "native")
     times = []
-    for _ in range(3 if n > 1_000_000 else 9):
+    for _ in range(1 if n > 1_000_000 else 5):
         start = time.perf_counter()
         step()
         times.append(time.perf_counter() - start)
-    ms = 1e3 * sorted(times)[len(times) // 2]
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"| {n} | {ms:.2f} | {1e6 * ms / n:.0f} | {memory:.0f} | {8 * n / 1e6:.1f} |")
+    print(1e3 * sorted(times)[len(times) // 2], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--dtype", nargs="+", default=["float32", "float64"])
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--scale", action="store_true")
+    parser = arguments(__doc__)
+    parser.add_argument("--dtype", nargs="+", default=["float32"])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--scale", action="store_true", help="1,000 to 10,000,000 points: time per point, memory")
     parser.add_argument("--points", type=int, help="one row of --scale")
     parser.add_argument("--first", nargs=4, metavar=("DEPTH", "WIDTH", "N", "DTYPE"), help="seconds of two first calls")
     args = parser.parse_args()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-args.threads :])
-    os.environ.update({k: str(args.threads) for k in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")})
     if args.points:
         one_scale(args.points)
     elif args.first:
         depth, width, n, dtype = args.first
         print(burgers(int(depth), int(width), int(n), dtype, "native")[1])
     elif args.scale:
+        start("Burgers as C by size of the batch, 8 x 20, float32", args.threads)
         scale(args)
     else:
+        start("Burgers as C and by the core's executor", args.threads)
         table(args)
 
 

@@ -1,18 +1,14 @@
-"""What it costs that a compiled step is open: the same step closed, open, and uncompiled; and what guards cost.
-
-python tests/benchmarks/open_steps.py [--points 256] [--rounds 30] [--executor numpy]
-"""
+"""What it costs that a compiled step is open: the same step closed, open, and uncompiled; and what guards cost."""
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import random
-import statistics
-import time
 import timeit
 from collections.abc import Callable
 from typing import Any
+
+from compare import Row, arguments, medians, start, tell
 
 import leafgrad
 from leafgrad import nn, optim
@@ -53,32 +49,17 @@ def burgers(points: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
     return step, opened
 
 
-def milliseconds(function: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    function()
-    return 1e3 * (time.perf_counter() - start)
-
-
-def steps(points: int, rounds: int, executor: str | None) -> None:
+def steps(points: int, rounds: int, executor: str) -> None:
     step, opened = burgers(points)
     cases = {
-        "closed": leafgrad.compile(step, executor=executor),
         "open": leafgrad.compile(opened, executor=executor),
-        "eager": step,
+        "closed": leafgrad.compile(step, executor=executor),
+        "uncompiled": step,
     }
-    for _ in range(6):
-        for case in cases.values():
-            case()
-    times: dict[str, list[float]] = {name: [] for name in cases}
-    for _ in range(rounds):
-        for name in random.sample(list(cases), len(cases)):
-            times[name].append(milliseconds(cases[name]))
-    median = {name: statistics.median(found) for name, found in times.items()}
+    values = {name: None if t is None else 1e3 * t for name, t in medians(cases, rounds).items()}
     count = len(leafgrad.trace(step).equations)
-    cost = 1e3 * (median["open"] - median["closed"]) / count
-    print(
-        f"| {points} | {count} | {median['closed']:.2f} | {median['open']:.2f} | {median['eager']:.2f} | {cost:.1f} |"
-    )
+    cost = 1e3 * ((values["open"] or 0) - (values["closed"] or 0)) / count
+    tell(Row(f"{points} points, {executor}", "ms", values, more={"operations": count, "us an operation": cost}))
 
 
 def guards(layers: int) -> None:
@@ -98,21 +79,22 @@ def guards(layers: int) -> None:
         step(x)
     found = step._calls[0].guards
     seconds = min(timeit.repeat(lambda: found.match(1, found.structure, [x]), number=100, repeat=20)) / 100
-    print(f"guards of a step with {2 * layers} parameters: {1e6 * seconds:.0f} us, {len(found.conditions)} conditions")
+    tell(Row(f"guards of {2 * layers} parameters", "us", {"leafgrad": 1e6 * seconds}))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--points", type=int, nargs="*", default=[256, 2000, 10000])
-    parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--executor")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--executor", nargs="*", default=["numpy", "native"])
     args = parser.parse_args()
+    start("Closed and open steps: Burgers 8 x 20 with Adam", args.threads)
     leafgrad.manual_seed(0)
-    print("| points | equations | closed ms | open ms | uncompiled ms | us an equation for being open |")
-    print("|---|---|---|---|---|---|")
-    for points in args.points:
-        steps(points, args.rounds, args.executor)
+    for executor in args.executor:
+        for points in args.points:
+            steps(points, args.rounds, executor)
     guards(50)
 
 
-main()
+if __name__ == "__main__":
+    main()

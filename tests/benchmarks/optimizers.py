@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 
-from compare import header, one_thread, peer, times
+from compare import arguments, compare, each, peer, start
 
 COUNT, SIDE = 100, 10
 CASES = [
@@ -33,23 +33,16 @@ def case(library, name, **options):
 
 
 def main() -> None:
-    one_thread()
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 51
-    header(
-        f"Optimizer step over {COUNT} parameters of {SIDE} x {SIDE}: medians of {runs}, us; share of the faster peer"
-    )
-    ours, torch = peer("leafgrad"), peer("torch")
+    parser = arguments(__doc__)
+    parser.add_argument("--runs", type=int, default=51)
+    args = parser.parse_args()
+    start(f"A step of each optimizer, {COUNT} parameters of {SIDE} x {SIDE}", args.threads)
     for name, options in CASES:
-        steps = {"leafgrad": case(ours, name, **options)}
-        if torch is not None:
-            steps["torch"] = case(torch, name, **options)
-            if name != "Muon":  # which has none
-                steps["foreach"] = case(torch, name, **options, foreach=True)
-        medians = {key: sorted(t)[runs // 2] * 1e6 for key, t in times(steps, runs).items()}
-        peers = [median for key, median in medians.items() if key != "leafgrad"]
-        share = f"{medians['leafgrad'] / min(peers):.2f}" if peers else ""
-        columns = "".join(f"{key} {median:8.0f}  " for key, median in medians.items())
-        print(f"  {name + (' momentum' if 'momentum' in options else ''):14} {columns} {share}")
+        steps = each(partial(case, name=name, **options))
+        if name != "Muon":  # which has none
+            steps["PyTorch foreach"] = (theirs := peer("torch")) and case(theirs, name, **options, foreach=True)
+        what = name + " with momentum" * ("momentum" in options)
+        compare(what, steps, args.runs, targets=(0.5 if name == "Adam" else None,))
 
 
 if __name__ == "__main__":

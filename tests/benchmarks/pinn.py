@@ -1,26 +1,18 @@
 """Residual steps of physics-informed networks: compiled leafgrad, PyTorch eager, JAX jit, side by side.
 
 Each step computes the mean squared residual of an equation at N points and its gradients with respect to all
-parameters. JAX runs the best of three formulations: nested reverse mode, nested forward mode, forward over reverse.
-
-    python tests/benchmarks/pinn.py                       # Burgers at the sizes of the table
-    python tests/benchmarks/pinn.py --equations           # the other equations
-    python tests/benchmarks/pinn.py --threads 2 --dtype float64
+parameters. JAX runs in two formulations: nested reverse mode and nested forward mode.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import os
-import platform
-import random
-import statistics
-import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
+
+from compare import arguments, compare, peer, start
 
 NU = 0.0031830988618379067  # 0.01 / pi
 
@@ -114,6 +106,7 @@ EQUATIONS = {
     "beam (4th order)": Equation(2, 1, beam_t, beam_s),
     "Kovasznay (3 outputs)": Equation(2, 3, kovasznay_t, kovasznay_s),
 }
+NAMES = {"native": "", "numpy": ", NumPy executor"}
 SIZES = [(8, 20, 10_000), (4, 50, 10_000), (4, 128, 10_000), (8, 20, 256)]
 
 
@@ -135,7 +128,7 @@ def tensor_step(m: Any, equation: Equation, weights: list[Any], points: list[Any
 
 
 def jax_steps(equation: Equation, weights: list[Any], points: list[Any]) -> dict[str, Callable[[], Any]]:
-    """The step in JAX, in three formulations."""
+    """The step in JAX, in two formulations."""
     import jax
     import jax.numpy as jnp
 
@@ -152,18 +145,6 @@ def jax_steps(equation: Equation, weights: list[Any], points: list[Any]) -> dict
             return jax.jvp(f, xs, seed)[1]
 
         return derivative
-
-    class Mixed:
-        """Reverse mode for the first derivative of the network, forward mode for those of it."""
-
-        def __call__(self, f, i):
-            g = (forward if hasattr(f, "derived") else reverse)(f, i)
-
-            def derivative(*xs):
-                return g(*xs)
-
-            derivative.derived = True
-            return derivative
 
     def loss(d):
         def residuals(weights, *xs):
@@ -185,14 +166,15 @@ def jax_steps(equation: Equation, weights: list[Any], points: list[Any]) -> dict
     def caller(f):
         return lambda: jax.block_until_ready(f(weights, *points))
 
-    modes = {"JAX reverse": reverse, "JAX forward": forward, "JAX mixed": Mixed()}
+    modes = {"JAX reverse": reverse, "JAX forward": forward}
     return {name: caller(loss(d)) for name, d in modes.items()}
 
 
-def contenders(
-    equation: Equation, depth: int, width: int, n: int, dtype: str, without: Sequence[str]
-) -> dict[str, Any]:
-    """A function per framework that runs one step on the same numbers, after a check that they agree."""
+def contenders(equation: Equation, depth: int, width: int, n: int, dtype: str, executors: list[str]) -> dict[str, Any]:
+    """A function per framework that runs one step on the same numbers, after a check that they agree.
+
+    None for one that is not installed.
+    """
     import numpy as np
 
     import leafgrad
@@ -204,37 +186,24 @@ def contenders(
         arrays += [(rng.normal(size=(a, b)) / a**0.5).astype(dtype), (0.1 * rng.normal(size=b)).astype(dtype)]
     points = [rng.uniform(-1, 1, size=(n, 1)).astype(dtype) for _ in range(equation.inputs)]
 
-    def on(m: Any) -> Callable[..., Any]:
+    def on(m: Any, executor: str | None = None) -> Callable[..., Any]:
         weights = [m.tensor(a, requires_grad=True) for a in arrays]
         xs = [m.tensor(p, requires_grad=True) for p in points]
         step = tensor_step(m, equation, weights, xs)
-        if m is leafgrad:
-            step = leafgrad.compile(step)
+        if executor is not None:
+            step = leafgrad.compile(step, executor=executor)
         return lambda: step(*xs)
 
-    start = time.perf_counter()
-    functions: dict[str, Any] = {"leafgrad": on(leafgrad)}
-    functions["leafgrad"](), functions["leafgrad"]()
-    first = time.perf_counter() - start
-    expected = float(functions["leafgrad"]()[0])
-    if "torch" not in without and importable("torch"):
-        import torch
-
-        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
-        functions["PyTorch"] = on(torch)
-        check(float(functions["PyTorch"]()[0]), expected, dtype)
-    if "jax" not in without and importable("jax"):
-        for name, f in jax_steps(equation, arrays, points).items():
-            functions[name] = f
-            check(float(f()[0]), expected, dtype)
-    functions["first call"] = first
+    functions: dict[str, Any] = {"leafgrad" + NAMES[executor]: on(leafgrad, executor) for executor in executors}
+    functions["PyTorch"] = (torch := peer("torch")) and on(torch)
+    if find_spec("jax") is not None:
+        functions |= jax_steps(equation, arrays, points)
+    else:
+        functions["JAX"] = None
+    losses = {name: float(f()[0]) for name, f in functions.items() if f is not None}
+    for loss in losses.values():
+        check(loss, losses["leafgrad" + NAMES[executors[0]]], dtype)
     return functions
-
-
-def importable(name: str) -> bool:
-    import importlib.util
-
-    return importlib.util.find_spec(name) is not None
 
 
 def check(got: float, expected: float, dtype: str) -> None:
@@ -243,83 +212,33 @@ def check(got: float, expected: float, dtype: str) -> None:
         raise SystemExit(f"the frameworks disagree: {got} and {expected}")
 
 
-def floor_seconds(depth: int, width: int, n: int, dtype: str, outputs: int) -> float:
-    """A bound for Burgers on this BLAS: 12 products of a layer per point, and one tanh.
-
-    Forward, its derivative, both again for the second derivative, and for each of these four a product for the
-    gradient of its input and one for that of the weights.
-    """
-    import numpy as np
-
-    a, w = np.ones((width, width), dtype), np.ones((width, 512), dtype)
-    out, t = np.empty_like(w), np.ones((width, 512), dtype)
-    product = min(timed(lambda: np.matmul(a, w, out)) for _ in range(200))
-    tanh = min(timed(lambda: np.tanh(t, out)) for _ in range(200))
-    return n / 512 * (12 * (depth - 1) * product + depth * tanh)
-
-
-def timed(f: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    f()
-    return time.perf_counter() - start
-
-
-def compare(functions: dict[str, Any], rounds: int) -> dict[str, float]:
-    """Median milliseconds of each, measured in turns of random order.
-
-    A pause comes before each turn: threads of the one before spin for a while on the cores that all share.
-    """
-    order = list(functions.items())
-    shuffle = random.Random(0).shuffle
-    for f in functions.values():
-        f()
-    times: dict[str, list[float]] = {name: [] for name in functions}
-    for _ in range(rounds):
-        shuffle(order)
-        for name, f in order:
-            time.sleep(0.05)
-            times[name].append(timed(f))
-    return {name: 1e3 * statistics.median(ts) for name, ts in times.items()}
-
-
-def report(name: str, depth: int, width: int, n: int, dtype: str, args: argparse.Namespace) -> None:
-    functions = contenders(EQUATIONS[name], depth, width, n, dtype, args.without)
-    first = functions.pop("first call")
-    ms = compare(functions, args.rounds)
-    ours = ms.pop("leafgrad")
-    line = f"| {name} | {depth} x {width} | {n} | {dtype} | {ours:.2f} |"
-    line += "".join(f" {ms.get(p, float('nan')):.2f} |" for p in ("PyTorch", "JAX reverse", "JAX forward", "JAX mixed"))
-    ratio = ours / min(ms.values()) if ms else float("nan")
-    floor = 1e3 * floor_seconds(depth, width, n, dtype, 1) if name == "Burgers" else float("nan")
-    print(line + f" {ratio:.2f} | {ours / floor:.1f} | {first:.2f} |", flush=True)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads", type=int, default=1)
+    parser = arguments(__doc__)
     parser.add_argument("--dtype", nargs="+", default=["float32", "float64"])
     parser.add_argument("--equations", action="store_true", help="the other equations, at 4 x 50")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--without", nargs="*", default=[], help="peers to leave out: torch, jax")
+    parser.add_argument("--executor", nargs="+", choices=list(NAMES), default=list(NAMES))
+    parser.add_argument("--width", nargs="*", type=int, default=[20, 50, 128])
+    parser.add_argument("--rounds", type=int, default=9)
     args = parser.parse_args()
-    # Before any array library is imported: the same cores and threads for everyone.
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-args.threads :])
-    os.environ.update({k: str(args.threads) for k in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")})
-    if args.threads == 1:
-        os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    print(f"{platform.processor() or platform.machine()}, {args.threads} thread(s), Python {platform.python_version()}")
-    print("python " + " ".join(sys.argv))
-    print("| equation | network | points | dtype | leafgrad ms | PyTorch | JAX reverse | JAX forward | JAX mixed |"
-          " ratio to best peer | multiple of floor | first two calls s |")  # fmt: skip
-    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
-    for dtype in args.dtype:
-        if args.equations:
-            for name in list(EQUATIONS)[1:]:
-                report(name, 4, 50, 10_000, dtype, args)
-        else:
-            for depth, width, n in SIZES:
-                report("Burgers", depth, width, n, dtype, args)
+    cores = f"{args.threads} core{'s' * (args.threads > 1)}"
+    start(f"Residual steps, compiled, {'other equations, ' * args.equations}{cores}", args.threads)
+    names = list(EQUATIONS)[1:] if args.equations else ["Burgers"]
+    for dtype, name, (depth, width, n) in itertools.product(args.dtype, names, SIZES):
+        if width not in args.width or (args.equations and (depth, width, n) != (4, 50, 10_000)):
+            continue
+        functions = contenders(EQUATIONS[name], depth, width, n, dtype, args.executor)
+        targets = tuple(target(executor, name, depth, width, dtype, args.threads) for executor in args.executor)
+        what = f"{name}, {depth} x {width}, {n:,} points, {dtype}"
+        compare(what, functions, args.rounds, unit="ms", pause=0.05, targets=targets)
+
+
+def target(executor: str, equation: str, depth: int, width: int, dtype: str, threads: int) -> float | None:
+    """The share of the best peer's time that is aimed at."""
+    if equation != "Burgers" or width == 128:
+        return None
+    if executor == "numpy":
+        return 0.5
+    return {("float64", 1): 0.15, ("float64", 2): 0.11}.get((dtype, threads), 0.25) if depth == 8 else 0.25
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from pathlib import Path
 
 SHAPES = {"8 x 20": (8, 20), "4 x 50": (4, 50), "4 x 128": (4, 128)}
 POINTS = 9_600
-ROUNDS = 5
+ROUNDS = 3
 LATENCY, BANDWIDTH = 2e-6, 1.25e10  # s and bytes/s, assumed of a network between machines
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "LEAFGRAD_NUM_THREADS")
 
@@ -86,13 +86,18 @@ def start(ranks: int, threads: int) -> dict[str, float]:
 
 
 def main(page: str | None) -> None:
+    from compare import Row, start as begin, tell
+
+    begin(f"Two ranks against two threads: Burgers with Adam, {POINTS:,} points", threads=2)
     kinds = {"1 process, 1 thread": (1, 1), "1 process, 2 threads": (1, 2), "2 ranks, 1 thread each": (2, 1)}
     rounds = [{kind: start(*what) for kind, what in kinds.items()} for _ in range(ROUNDS)]
     middle = {
         kind: {name: statistics.median(r[kind][name] for r in rounds) for name in rounds[0][kind]} for kind in kinds
     }
+    for name in SHAPES:
+        one, threads, ranks = (1e3 * middle[kind][name] for kind in kinds)
+        tell(Row(name, "ms", {"two ranks": ranks, "two threads": threads, "one thread": one}, 1.2))
     text = report(middle)
-    print(text)
     if page:
         Path(page).write_text(text, encoding="utf-8")
 

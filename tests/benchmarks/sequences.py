@@ -1,18 +1,10 @@
-"""Training steps of sequence models with Adam inside, eager and compiled, against PyTorch.
-
-python tests/benchmarks/sequences.py                # one thread
-python tests/benchmarks/sequences.py --threads 2
-python tests/benchmarks/sequences.py LSTM GRU       # some cases only
-"""
+"""Training steps of sequence models with Adam inside, eager and compiled, against PyTorch."""
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 from functools import partial
 
-from compare import THREADS, compare, header, peer
+from compare import arguments, compare, start, ways
 
 WIDTH, HEADS, TOKENS, BATCH = 128, 4, 128, 16  # of the transformer
 INPUTS, HIDDEN, STEPS = 32, 64, 50  # of the recurrent layers
@@ -50,37 +42,18 @@ def recurrent(kind, library):
 CASES = {"transformer": transformer, **{kind: partial(recurrent, kind) for kind in ("LSTM", "GRU", "RNN")}}
 
 
-def steps(make):
-    """The steps to compare, as functions without arguments."""
-    functions = {}
-    ours, theirs = peer("leafgrad"), peer("torch")
-    step, arguments = make(ours)
-    functions["compiled"] = partial(ours.compile(step), *arguments)
-    step, arguments = make(ours)
-    functions["eager"] = partial(step, *arguments)
-    if theirs is not None:
-        theirs.set_num_threads(int(os.environ[THREADS[0]]))
-        step, arguments = make(theirs)
-        functions["torch"] = partial(step, *arguments)
-    return functions
+TARGETS = {"transformer": 0.5, "LSTM": 0.3}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("cases", nargs="*", choices=[[], *CASES], default=[], help=", ".join(CASES))
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--runs", type=int, default=61)
+    parser.add_argument("--runs", type=int, default=15)
     args = parser.parse_args()
-    wanted = dict.fromkeys(THREADS, str(args.threads))
-    if any(os.environ.get(name) != value for name, value in wanted.items()):  # before any library is imported
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **wanted})
-    header(f"Training steps of sequence models, {args.threads} thread(s)")
+    start("Sequence models, training steps with Adam", args.threads)
     for name, make in CASES.items():
         if not args.cases or name in args.cases:
-            functions = steps(make)
-            compare(name, functions, args.runs, unit="ms")
-            if "torch" in functions:  # eager beside PyTorch, too
-                compare(name, {n: functions[n] for n in ("eager", "torch")}, args.runs, unit="ms")
+            compare(name, ways(make), args.runs, unit="ms", targets=(TARGETS.get(name),))
 
 
 if __name__ == "__main__":

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import sys
-from functools import partial
 
-from compare import compare, header, one_thread, peer
+from compare import arguments, compare, start, ways
 
 
 def classifier(library):
@@ -79,30 +77,14 @@ def lstm(library):
     return step, (library.randn(batch, length, width), library.randint(0, 10, (batch,)))
 
 
-CASES = {"classifier": classifier, "transformer block": transformer, "LSTM": lstm}
-
-
-def case(make):
-    """The step of each library as a function without arguments."""
-    functions = {}
-    for name in ("leafgrad", "torch"):
-        library = peer(name)
-        if library is None:
-            continue
-        if name == "leafgrad":
-            step, arguments = make(library)
-            functions["compiled"] = partial(library.compile(step), *arguments)
-        step, arguments = make(library)
-        functions[name] = partial(step, *arguments)
-    return functions
+CASES = {"classifier, batch 128": (classifier, 0.5), "transformer block": (transformer, 0.5), "LSTM cell": (lstm, 0.3)}
 
 
 def main() -> None:
-    one_thread()
-    header("Training steps with Adam inside: compiled, eager, and PyTorch")
-    for name, make in CASES.items():
-        if len(sys.argv) < 2 or name in sys.argv[1:]:
-            compare(name, case(make), runs=101, unit="ms")
+    args = arguments(__doc__).parse_args()
+    start("Whole training steps with Adam", args.threads)
+    for name, (make, target) in CASES.items():
+        compare(name, ways(make), runs=31, unit="ms", targets=(target,))
 
 
 if __name__ == "__main__":

@@ -71,6 +71,7 @@ def test_the_numbers_are_those_of_converted_arguments(torch):
 
 
 def test_parameters_and_gradients_keep_their_dtype(torch):
+    lg.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
     plain = [p.detach().clone() for p in model.parameters()]
     with torch.autocast(device_type="cpu", dtype=torch.bfloat16):

@@ -294,10 +294,11 @@ def seed(outputs: tuple[Any, ...], gradients: Any, name: str, recorded: bool) ->
                     f"{name.replace('grad_tensors', 'gradient')}, a tensor of that size, or reduce with sum() or mean()"
                 )
             data = lifted(out)
-            g = dispatch.alias(new_full(data, shape=tuple(data.shape), value=1))
+            ones = new_full(data, shape=tuple(data.shape), value=1, dtype=None)
+            seeds.append((node, dispatch.alias(ones) if recorded else ones))
         else:
             g = _checked_seed(out, g, name, i)
-        seeds.append((node, g if recorded else lifted(g)))
+            seeds.append((node, g if recorded else lifted(g)))
     return seeds
 
 

@@ -107,9 +107,9 @@ def flow(
     node = g = None
     try:
         for node in order:
-            if node not in grads:
+            g = grads.pop(node, None)
+            if g is None:
                 continue
-            g = grads.pop(node)
             if node.hooks is not None and node.seq >= since and type(g) is not dict:
                 g = run_hooks(node, g, recorded)
             if targets is None:
@@ -141,12 +141,14 @@ def flow(
                     raise messages.bad_gradient(node, edge, f"returned {type(ge).__name__}", "an array") from None
                 if not fits:
                     ge = unbroadcast(node, edge, ge)
-                if edge not in grads:
+                so_far = grads.get(edge)
+                if so_far is None:
                     grads[edge] = ge
                 elif edge in owned and not isinstance(ge, SymbolBase):
-                    grads[edge] += ge
+                    so_far += ge
+                    grads[edge] = so_far
                 else:
-                    grads[edge] = grads[edge] + ge
+                    grads[edge] = so_far + ge
                     if not recorded and not isinstance(ge, SymbolBase) and ge.ndim:
                         owned.add(edge)
     except MemoryError as error:

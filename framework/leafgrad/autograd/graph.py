@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from _thread import allocate_lock  # importing threading takes longer
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Literal
@@ -88,7 +88,7 @@ class First:
 
     def __init__(self, fn: Callable[[Tensor], None]) -> None:
         self.fn = fn
-        self.lock = threading.Lock()
+        self.lock = allocate_lock()
         self.done: WeakSet[engine.Pass] = WeakSet()
 
     def arrived(self, g: Tensor) -> None:
@@ -107,7 +107,7 @@ class Gathering:
     def __init__(self, tensors: Sequence[Tensor], fn: Callable[[list[Tensor | None]], None]) -> None:
         self.nodes = [dispatch.inside(t)._node for t in tensors]
         self.fn = fn
-        self.lock = threading.Lock()
+        self.lock = allocate_lock()
         self.found: WeakKeyDictionary[engine.Pass, dict[int, Tensor]] = WeakKeyDictionary()
 
     def arrived(self, i: int, g: Tensor) -> None:

@@ -191,6 +191,9 @@ def backend_of(array: Any) -> Backend:
 
 def backend_of_type(kind: type) -> Backend:
     """The backend of arrays of a class; see `backend_of`."""
+    found = BACKENDS.get(kind)
+    if found is not None:
+        return found
     for base in kind.__mro__:
         if base in BACKENDS:
             BACKENDS[kind] = BACKENDS[base]

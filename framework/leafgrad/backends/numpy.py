@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
-import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -38,7 +36,9 @@ class NumpyGenerator(Generator):
 
     def renew_lock(self) -> None:
         """Go on from the same state with a lock that no thread holds."""
-        self._stream = copy.deepcopy(self._stream)
+        from copy import deepcopy
+
+        self._stream = deepcopy(self._stream)
 
     def manual_seed(self, seed: int) -> None:
         self._seed = checked_seed(seed)
@@ -115,27 +115,9 @@ def philox_bernoulli(key: int, p: Any, shape: Sequence[int], dtype: str) -> Any:
     (key, 0) and the counters (1, 0, 0, 0), (2, 0, 0, 0), ...: four words each, the lower half of a word first. So any
     part of it can be computed on its own, as compiled code does.
     """
-    return np.asarray(_PHILOX.restarted(key).random(tuple(shape), np.float32) < p, dtype)
+    from leafgrad.backends.philox import STREAMS  # few draw this way
 
-
-class _Philox(threading.local):
-    """A stream of each thread's own, made when first asked for: NumPy takes its time to import what draws."""
-
-    stream: np.random.Generator | None = None
-    start: Any
-
-    def restarted(self, key: int) -> np.random.Generator:
-        """The stream, from the beginning of the numbers that follow from ``key``."""
-        if self.stream is None:
-            self.stream = np.random.Generator(np.random.Philox(0))
-            self.start = self.stream.bit_generator.state
-            self.start["state"]["counter"][:] = self.start["state"]["key"][:] = 0
-        self.start["state"]["key"][0] = key
-        self.stream.bit_generator.state = self.start
-        return self.stream
-
-
-_PHILOX = _Philox()
+    return np.asarray(STREAMS.restarted(key).random(tuple(shape), np.float32) < p, dtype)
 
 
 class NumpyBackend(Backend):

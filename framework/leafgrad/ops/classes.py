@@ -23,12 +23,16 @@ def _key(xp: Any, shape: tuple[int, ...], target: Any, dim: int, ignore: int) ->
     A negative class must not count from the end: its sign bit is cut off, which puts it out of range.
     """
     kept = target != ignore
-    at = xp.where(kept, target, 0) & POSITIVE
+    return kept, _places(xp, shape, xp.where(kept, target, 0) & POSITIVE, dim)
+
+
+def _places(xp: Any, shape: tuple[int, ...], at: Any, dim: int) -> tuple[Any, ...]:
+    """The index arrays of the places ``at`` along ``dim``, one for each of the others."""
     others = [n for d, n in enumerate(shape) if d != dim]
     ladders = [
         xp.arange(n).reshape((1,) * axis + (n,) + (1,) * (len(others) - axis - 1)) for axis, n in enumerate(others)
     ]
-    return kept, (*ladders[:dim], at, *ladders[dim:])
+    return (*ladders[:dim], at, *ladders[dim:])
 
 
 def _checked(xp: Any, shape: tuple[int, ...], target: Any, dim: int, ignore: int) -> tuple[Any, Any]:
@@ -108,6 +112,21 @@ def cross_entropy(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any
     return -xp.where(kept, picked, 0).sum() / kept.sum().astype(x.dtype)
 
 
+def _all_count(shape: tuple[int, ...], target: Any, dim: int, ignore: int) -> bool:
+    """Whether every target is a class and none is ignored: one look, since negative ones, unsigned, are the largest."""
+    classes = shape[dim]
+    return target.size > 0 and not 0 <= ignore < classes and bool(target.view("uint64").max() < classes)
+
+
+@cross_entropy.kernel("numpy")
+def _cross_entropy(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
+    """As above; where all targets count, nothing need be taken out."""
+    if not _all_count(x.shape, target, dim, ignore):
+        return cross_entropy.forward(xp, x, target, dim=dim, ignore=ignore)
+    picked = log_softmax.kernels["numpy"](xp, x, dim=dim)[_places(xp, x.shape, target, dim)]
+    return -xp.add.reduce(picked, axis=None) / x.dtype.type(target.size)
+
+
 @op("any_dtype", "nondifferentiable")
 def target_weights(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
     """1 over the count of targets that are not ``ignore``, 0 for the others, be they all. (n, c, ...) -> (n, 1, ...)"""
@@ -122,6 +141,17 @@ def cross_entropy_slope(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) 
     out = softmax.forward(xp, x, dim=dim)
     out[key] -= 1
     out *= target_weights.forward(xp, x, target, dim=dim, ignore=ignore)
+    return out
+
+
+@cross_entropy_slope.kernel("numpy")
+def _slope(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
+    """As above; where all targets count, all have one weight."""
+    if not _all_count(x.shape, target, dim, ignore):
+        return cross_entropy_slope.forward(xp, x, target, dim=dim, ignore=ignore)
+    out = softmax.kernels["numpy"](xp, x, dim=dim)
+    out[_places(xp, x.shape, target, dim)] -= 1
+    out *= 1 / target.size
     return out
 
 

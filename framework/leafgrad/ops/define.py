@@ -77,16 +77,17 @@ def _make(
     name = name or forward.__name__.rstrip("_")
     if not (name.isascii() and name.isidentifier() and name == name.lower()):
         raise messages.definition(name, "expected a lower-case identifier as its name")
-    unknown = sorted(map(str, traits - set(TRAITS)))
-    if unknown:
-        raise messages.definition(name, f"unknown trait {unknown[0]!r}; known are {', '.join(TRAITS)}")
+    if not traits <= TRAITS.keys():
+        unknown = min(map(str, traits - TRAITS.keys()))
+        raise messages.definition(name, f"unknown trait {unknown!r}; known are {', '.join(TRAITS)}")
     if "comparison" in traits:
         traits |= {"elementwise", "nondifferentiable"}
     quiet(forward.__module__)
     signature = Signature(forward, name)
-    kinds = sorted(traits & {"elementwise", "reduction", "along"})
+    kinds = traits & {"elementwise", "reduction", "along"}
     if len(kinds) > 1:
-        raise messages.definition(name, f"expected one of the traits {' and '.join(map(repr, kinds))}, got both")
+        both = " and ".join(map(repr, sorted(kinds)))
+        raise messages.definition(name, f"expected one of the traits {both}, got both")
     count = len(signature.arguments)
     plain = not (signature.parameters or signature.variadic or traits & {"view", "random", "any_dtype"})
     kind: type[Op] = Op

@@ -213,10 +213,11 @@ def wrap(op: Any, kind: type, result: Any) -> Any:
         return result
     backend = backends.backend_of_type(kind)
     try:
-        if backends.backend_of(result) is backend or op.crosses:
-            return backends.backend_of(result).wrap(result)
+        theirs = backends.backend_of(result)
     except TypeError:
-        pass
+        raise messages.foreign(op, backend, result) from None
+    if theirs is backend or op.crosses:
+        return theirs.wrap(result)
     raise messages.foreign(op, backend, result)
 
 
@@ -235,7 +236,7 @@ def is_floating(data: Any) -> bool:
 
 def refuse_inference(op: Any, saved: tuple[Any, ...]) -> None:
     for s in saved:
-        if isinstance(s, TensorBase) and s._writes is INFERENCE_VERSION:
+        if s is not None and isinstance(s, TensorBase) and s._writes is INFERENCE_VERSION:
             raise RuntimeError(
                 f"{op.name}: Inference tensors cannot be saved for backward. Please do not use Tensors created in "
                 "inference mode in computation tracked by autograd. To work around this, you can make a clone to get a "

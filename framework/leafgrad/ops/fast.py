@@ -23,6 +23,7 @@ from leafgrad.ops.signature import Signature
 
 BACKENDS = backends.BACKENDS
 MANY = TRACE | BATCH
+NEEDED = (True,)
 INFERENCE_VERSION = dispatch.INFERENCE_VERSION
 
 
@@ -89,7 +90,7 @@ def special(op: BinaryOp, apply: Callable[..., Any], input: Any, other: Any, fla
 
 def unary(op: UnaryOp) -> Callable[[Any], Any]:
     """The function that calls ``op``."""
-    table, plan, differentiable, keeps_dtype = op.table, op.plan, op.differentiable, op.keeps_dtype
+    table, plans, differentiable, keeps_dtype = op.table, op.plans, op.differentiable, op.keeps_dtype
     converts = op.converts_integers
     get_mode, new, apply, step = modes.get, object.__new__, op.apply, SEQ.__next__
 
@@ -115,7 +116,7 @@ def unary(op: UnaryOp) -> Callable[[Any], Any]:
         out._history = out._leaf = out._writes = out._view = None
         edge = input._history if input._view is None else input._node
         if edge is not None and flags and differentiable:
-            keep, keep_out, keep_shapes = plan((True,))
+            keep, keep_out, keep_shapes = plans.get(NEEDED) or op.plan(NEEDED)
             out._history = node = Node()
             node.op = op
             node.params = EMPTY
@@ -179,10 +180,13 @@ def binary(op: BinaryOp, apply: Callable[..., Any]) -> Callable[[Any, Any], Any]
         out._data, out._epoch = r, Epoch.now
         out._history = out._leaf = out._writes = out._view = None
         if (ex is not None or ey is not None) and flags and differentiable:
-            outside = other if ey is None else input if ex is None else None
-            if isinstance(outside, TensorBase) and outside._writes is INFERENCE_VERSION:
-                return apply((input, other), EMPTY)
-            keep_x, keep_y, keep_out, keep_shapes = plans[0 if ey is None else 1 if ex is None else 2]
+            if ex is not None and ey is not None:
+                keep_x, keep_y, keep_out, keep_shapes = plans[2]
+            else:
+                keep_x, keep_y, keep_out, keep_shapes = plans[0 if ey is None else 1]
+                outside = other if ey is None else input
+                if isinstance(outside, TensorBase) and outside._writes is INFERENCE_VERSION:
+                    return apply((input, other), EMPTY)
             out._history = node = Node()
             node.op, node.params, node.edges = op, EMPTY, (ex, ey)
             node.seq, node.shape = step(), r.shape

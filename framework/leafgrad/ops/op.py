@@ -8,7 +8,7 @@ from typing import Any
 from leafgrad import backends, modes
 from leafgrad.errors import MissingGradientError
 from leafgrad.modes import ANOMALY, AUTOCAST, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER
-from leafgrad.ops import describe, dispatch, messages, narrow, promotion
+from leafgrad.ops import dispatch, messages, narrow, promotion
 from leafgrad.ops.declarations import Declarations, Forward
 from leafgrad.ops.node import FREED, SEQ, Epoch, GraphNode, Node, Output, SymbolBase, TensorBase, Version
 from leafgrad.ops.pull import RuleCall, compile_pull, compile_rule
@@ -83,6 +83,8 @@ class Op(Declarations):
         return messages.describe_op(self)
 
     def __str__(self) -> str:
+        from leafgrad.ops import describe  # for those who ask what an op can do
+
         return describe.description(self)
 
     def __reduce__(self) -> str:
@@ -153,7 +155,7 @@ class Op(Declarations):
             return self.trace(args, params, flags)
         plain = promotion.alike(self, args) if flags <= GRAD else None
         if plain is not None:
-            return self.record(args, params, plain, self.compute(plain, params), flags)
+            return self.record(args, params, plain, self.run(plain[0], plain, params), flags)
         args = promotion.prepare(self, args)
         raw = tuple([a._data if isinstance(a, TensorBase) else a for a in args])
         if flags & BATCH or any(isinstance(r, SymbolBase) and r.level for r in raw):
@@ -178,16 +180,14 @@ class Op(Declarations):
 
     def plan(self, needs: tuple[bool, ...]) -> tuple[tuple[bool, ...], bool, bool]:
         """Which arguments (() if none), whether the output, and whether shapes are kept when ``needs`` require grad."""
-        found = self.plans.get(needs)
-        if found is None:
-            names = self.signature.arguments
-            used: set[str] = set()
-            for i, need in enumerate(needs):
-                if need:
-                    used |= self.uses[self.signature.slot(i)]
-            keep = tuple(names[self.signature.slot(i)] in used for i in range(len(needs)))
-            found = keep if any(keep) else (), "out" in used, any(u.endswith("_shape") for u in used)
-            self.plans[needs] = found
+        names = self.signature.arguments
+        used: set[str] = set()
+        for i, need in enumerate(needs):
+            if need:
+                used |= self.uses[self.signature.slot(i)]
+        keep = tuple(names[self.signature.slot(i)] in used for i in range(len(needs)))
+        found = keep if any(keep) else (), "out" in used, any(u.endswith("_shape") for u in used)
+        self.plans[needs] = found
         return found
 
     def record(
@@ -200,7 +200,9 @@ class Op(Declarations):
         if flags & GRAD and self.differentiable:
             if len(args) < self.arity:
                 args += (None,) * (self.arity - len(args))
-            edges = tuple([a._node if isinstance(a, TensorBase) else None for a in args])
+            edges = tuple([
+                (a._history if a._view is None else a._node) if isinstance(a, TensorBase) else None for a in args
+            ])  # fmt: skip
             if any(edges):
                 node = self.node(args, params, raw, result, edges, flags)
         if type(result) is tuple:
@@ -218,7 +220,8 @@ class Op(Declarations):
         else:
             node.shape = result.shape
         node.hooks = None
-        keep, keep_out, keep_shapes = self.plan(tuple([e is not None for e in edges]))
+        needs = tuple([e is not None for e in edges])
+        keep, keep_out, keep_shapes = self.plans.get(needs) or self.plan(needs)
         node.saved = tuple([a if k else None for a, k in zip(args, keep, strict=False)])
         node.out = result if keep_out else None
         node.version = None

@@ -87,7 +87,9 @@ def alike(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
             if backend is None:
                 kind, dtype = type(data), data.dtype
                 backend = backends.BACKENDS.get(kind)
-                if backend is None or (op.converts_integers and not dtypes.of(data).is_floating_point):
+                if backend is None or isinstance(data, SymbolBase):
+                    return None
+                if op.converts_integers and not dtypes.of(data).is_floating_point:
                     return None
                 index = backend.device_index(data)
             else:
@@ -95,7 +97,7 @@ def alike(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
                 if mixed or type(data) is not kind or backend.device_index(data) != index:
                     return None
             raw.append(data)
-        elif a is None and i >= op.signature.required:
+        elif a is None and i >= op.signature.required and i:
             raw.append(None)
         else:
             return None

@@ -21,6 +21,7 @@ def pull(node, g, needed):
     if saved is FREED:
         raise messages.freed()
     {names} = saved or nothing
+    {edges} = node.edges
     seq = node.seq
 """
 ARGUMENT = """
@@ -29,16 +30,14 @@ ARGUMENT = """
             raise messages.modified(node, {name}._data, {name}._writes)
         {name} = {name}._data
 """
-MIDDLE = """
+OUT = """
     out = node.out
     if out is not None and node.version is not None and node.version.seq > seq:
         raise messages.modified(node, out, node.version)
-    shapes, params, edges, pulled = node.shapes, node.params, node.edges, []
 """
 RULE = """
-    edge = edges[{i}]
-    if edge is not None and (needed is None or edge in needed):
-        pulled.append((edge, rule{i}({call})))
+    if e{i} is not None and (needed is None or e{i} in needed):
+        pulled.append((e{i}, rule{i}({call})))
 """
 
 
@@ -52,9 +51,13 @@ def compile_rule(call: RuleCall) -> Callable[..., Any]:
 
 def compile_pull(calls: list[RuleCall]) -> Callable[..., Any]:
     """``Op.pull`` for an op with a fixed number of arguments, one call for each."""
-    names = [f"x{i}" for i in range(len(calls))]
-    text = HEAD.format(names=", ".join(names) + ",")
-    text += "".join([ARGUMENT.format(name=name) for name in names]) + MIDDLE
+    names, edges = [f"x{i}" for i in range(len(calls))], [f"e{i}" for i in range(len(calls))]
+    read = " ".join([source for _, sources in calls for source in sources])
+    text = HEAD.format(names=", ".join(names) + ",", edges=", ".join(edges) + ",")
+    text += "".join([ARGUMENT.format(name=name) for i, name in enumerate(names) if f"args[{i}]" in read])
+    text += OUT if "out" in read else ""
+    text += "".join([f"    {name} = node.{name}\n" for name in ("shapes", "params") if name in read])
+    text += "    pulled = []\n"
     here = {f"args[{i}]": name for i, name in enumerate(names)}
     for i, (_, sources) in enumerate(calls):
         call = ", ".join([str(i) if source == "index" else here.get(source, source) for source in sources])

@@ -259,6 +259,29 @@ def _along(x: Any, dim: int) -> Any:
     return sum(x, dim=(dim,), keepdim=True) if x.shape else x
 
 
+def _upright(x: Any, dim: int) -> tuple[int, ...] | None:
+    """The order of dimensions with ``dim`` first where ``x`` has many short rows along it, which NumPy reduces slowly.
+
+    Then it adds whole rows instead: measured on 64 to 30,000 rows of 2 to 24, in 0.1 to 0.8 of the time.
+    """
+    if not x.ndim or not 0 < x.shape[dim] <= 24 or x.size < 64 * x.shape[dim]:
+        return None
+    return (dim, *[d for d in range(x.ndim) if d != dim])
+
+
+@softmax.kernel("numpy")
+def _softmax(xp: Any, x: Any, *, dim: int) -> Any:
+    """As above; short rows upright."""
+    order = _upright(x, dim)
+    if order is None:
+        return softmax.forward(xp, x, dim=dim)
+    y = x.transpose(order).copy()
+    y -= xp.maximum.reduce(y, axis=0)
+    xp.exp(y, out=y)
+    y /= total(y, 0, False)
+    return y.transpose(inverse(order)).copy()
+
+
 softmax.vjp(x=lambda g, out, *, dim: out * (g - _along(g * out, dim)))
 softmax.lower("native", lambda c, e: c.normalized("softmax", (e.params["dim"],)))
 softmax.shape(lambda x: x.shape if x.floating else None)
@@ -293,6 +316,18 @@ def log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
     y = x - x.max(axis=dim, keepdims=True)
     y -= xp.log(total(xp.exp(y), (dim,), True))
     return y
+
+
+@log_softmax.kernel("numpy")
+def _log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
+    """As above; short rows upright."""
+    order = _upright(x, dim)
+    if order is None:
+        return log_softmax.forward(xp, x, dim=dim)
+    y = x.transpose(order).copy()
+    y -= xp.maximum.reduce(y, axis=0)
+    y -= xp.log(total(xp.exp(y), 0, False))
+    return y.transpose(inverse(order)).copy()
 
 
 log_softmax.vjp(x=lambda g, out, *, dim: g - exp(out) * _along(g, dim))

@@ -21,7 +21,6 @@ from leafgrad.tensor.data import copied
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.shapes import reshaped
-from leafgrad.tensor.sorting import nonzero
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.writes import copy_, fill_, value_for
 
@@ -84,7 +83,7 @@ class Plan:
                     f"The shape of the mask {list(k.shape)} at index {d} does not match the shape of the indexed "
                     f"tensor {list(x.shape)} at index {d}"
                 )
-            found: tuple[Tensor, ...] = nonzero(k, as_tuple=True)
+            found: tuple[Tensor, ...] = k.nonzero(as_tuple=True)
         elif k.dtype in INTEGERS:
             found = (k,)
         else:

@@ -42,15 +42,15 @@ def update(x: Any, function: Any, *others: Any, **params: Any) -> Any:
     """``x = function(x, *others, **params)``, in place; returns x."""
     given = x
     name = getattr(function, "name", None) or function.__name__
-    check(x, name)
     flags = modes.get()
+    if name in _RAW and len(others) == 1 and not params and flags <= GRAD and _plain(x, name, others[0], flags):
+        x._data = _RAW[name](x._data, _raw(others[0]))
+        (x._writes or version(x)).bump()
+        return x
+    check(x, name)
     if flags & TRACE:
         x = TRACER.get().inside(x)
     if flags <= GRAD and not (flags and (x._node is not None or any(_requires(o) for o in others))):
-        if len(others) == 1 and not params and name in _RAW and _plain(x, others):
-            x._data = _RAW[name](x._data, _raw(others[0]))
-            version(x).bump()
-            return x
         return write(x, function(x, *others, **params))
     # A rule may read the old value, so it must not be the memory that is about to be written.
     old = dispatch.alias(x._data if flags & TRACE else x._data.copy(), x._node)
@@ -89,15 +89,23 @@ def _raw(value: Any) -> Any:
     return value._data if isinstance(value, TensorBase) else value
 
 
-def _plain(x: Any, others: tuple[Any, ...]) -> bool:
-    """Whether Python's in-place operator on the arrays does just what is asked."""
-    (y,) = others
-    if not dtypes.of(x._data).is_floating_point:
-        return False
+def _plain(x: Any, name: str, y: Any, flags: int) -> bool:
+    """Whether Python's in-place operator on the arrays does just what is asked, and nothing is recorded."""
+    a = x._data
     if isinstance(y, TensorBase):
         b = y._data
-        return type(b) is type(x._data) and b.dtype is x._data.dtype and b.shape in (x._data.shape, ())
-    return type(y) in (int, float)
+        if type(b) is not type(a) or b.dtype is not a.dtype or (flags and y._node is not None):
+            return False
+        if b.shape and b.shape != a.shape:
+            return False
+    elif type(y) is not float and type(y) is not int:
+        return False
+    if isinstance(a, SymbolBase) or not dtypes.of(a).is_floating_point or (flags and x._node is not None):
+        return False
+    own = x._view is None and a.base is None and x._writes is not dispatch.INFERENCE_VERSION
+    if not own or modes.DERIVATIVES.get():
+        check(x, name)
+    return True
 
 
 def version(x: Any) -> Version:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -17,6 +18,20 @@ class Methods:
     """Base of Tensor that holds the functions marked with ``@method``."""
 
     __slots__ = ()
+
+
+class Later:
+    """Stands in Tensor for a method until its module, which puts the method in this place, is imported."""
+
+    __slots__ = ("module", "name")
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module = module
+        self.name = name
+
+    def __get__(self, tensor: Any, kind: type) -> Any:
+        import_module(self.module)
+        return getattr(kind if tensor is None else tensor, self.name)
 
 
 # The functions of ops that plugins made methods: what `leafgrad` and the array API's namespace have besides their own.
@@ -40,7 +55,7 @@ def method(function: F) -> F:
 
 def attach(name: str, function: Callable[..., Any] | property) -> None:
     """Make ``function`` the method ``name`` of Tensor."""
-    if name in Methods.__dict__:
+    if name in Methods.__dict__ and not isinstance(Methods.__dict__[name], Later):
         raise TypeError(f"Tensor already has a method {name!r}")
     if isinstance(function, FunctionType):
         if "<" in function.__qualname__:  # a lambda or a closure; errors name it

@@ -27,7 +27,6 @@ from leafgrad.ops.promotion import result_type
 from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach, method
-from leafgrad.tensor.sorting import nonzero
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
@@ -329,7 +328,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if (input is None) != (other is None):
         raise TypeError("where(): expected where(condition) or where(condition, input, other), got two arguments")
     if input is None:
-        return nonzero(condition, as_tuple=True)
+        return condition.nonzero(as_tuple=True)
     if expect_tensor(condition, "condition", "where").dtype is not dtypes.bool_:
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}; "

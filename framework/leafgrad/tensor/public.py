@@ -57,7 +57,7 @@ def public(function: F, *, bound: bool = False, name: str = "") -> F:
         bound: whether the first argument is the object whose method this is.
         name: what errors call it, if not by its own name.
     """
-    plain = inspect.unwrap(function)
+    plain = inspect.unwrap(function) if hasattr(function, "__wrapped__") else function
     unchecked = {"return", plain.__code__.co_varnames[0]} if bound else {"return"}
     if all(kind in ("Any", Any) for argument, kind in plain.__annotations__.items() if argument not in unchecked):
         return function

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
-from leafgrad.ops import dispatch, gamma as gamma_op, poisson as poisson_op, random as ops
+from leafgrad.ops import dispatch, random as ops
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import DType, kind, sizes
 from leafgrad.tensor.methods import method
@@ -420,7 +420,9 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     arguments.expect_floating(input, "poisson")
     if not modes.get() & modes.TRACE and (input < 0).any().item():
         raise RuntimeError("poisson: invalid Poisson rate, expected rate to be non-negative")
-    out: Tensor = poisson_op.poisson(input, generator=stream(generator, input.device.resolve(), "poisson"))
+    from leafgrad.ops.poisson import poisson as draw
+
+    out: Tensor = draw(input, generator=stream(generator, input.device.resolve(), "poisson"))
     return out
 
 
@@ -430,5 +432,7 @@ def standard_gamma(input: Tensor) -> Tensor:
     Gradients flow to the shape parameters.
     """
     arguments.expect_floating(input, "standard_gamma")
-    out: Tensor = gamma_op.standard_gamma(input, generator=stream(None, input.device.resolve(), "standard_gamma"))
+    from leafgrad.ops.gamma import standard_gamma as draw
+
+    out: Tensor = draw(input, generator=stream(None, input.device.resolve(), "standard_gamma"))
     return out

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, get_overloads
 
 from leafgrad.tensor import methods
+from leafgrad.tensor.later import MODULES
 from leafgrad.tensor.methods import Methods
 
 PATH: Final = Path(methods.__file__).with_suffix(".pyi")
@@ -30,6 +31,12 @@ def declare(name: str, function: Callable[..., Any]) -> None: ...
 def method(function: F) -> F: ...
 def attach(name: str, function: Callable[..., Any] | property) -> None: ...
 
+class Later:
+    module: str
+    name: str
+
+    def __init__(self, module: str, name: str) -> None: ...
+
 class Methods:
 """
 Imports = defaultdict[str, set[str]]
@@ -37,7 +44,9 @@ Imports = defaultdict[str, set[str]]
 
 def stub() -> str:
     """The text that `methods.pyi` should have."""
-    import_module("leafgrad")  # which attaches the methods
+    import_module("leafgrad")  # which attaches most methods
+    for module in MODULES:
+        import_module(module)
     imports: Imports = defaultdict(set, {"collections.abc": {"Callable"}, "typing": {"Any", "TypeVar"}})
     blocks = []
     attached = {name: value for name, value in vars(Methods).items() if name not in methods.DECLARED}

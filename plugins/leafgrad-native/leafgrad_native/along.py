@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 from leafgrad_native import expressions
+from leafgrad_native.blocks import short
 from leafgrad_native.expressions import C_TYPES, literal
 from leafgrad_native.forms import Form
 from leafgrad_native.kernels import Lines, Normalize, Reduce, Select
-from leafgrad_native.products import short
 from leafgrad_native.strides import linear
 from leafgrad_native.writer import SIMD, Writer
 
@@ -38,8 +38,9 @@ def reduce(w: Writer, reduce: Reduce) -> None:
         call = w.products.totals(x.root.dtype, w.chunk, count, int(step or 0), to)
         w.add(f"{call}({w.row(x, [], [])}, {w.row(out, [], [])}, n);")
         return
+    cut = w.cut([x.shape[k] for k in outer])
     for a, k in enumerate(outer):
-        w.loop(f"o{a}", x.shape[k])
+        w.loop(f"o{a}", x.shape[k], shared=a == cut)
     outs = [f"o{a}" for a in range(len(outer))]
     where = w.at(out, [s for s in targets if s is not None], outs)
     steps = [int(x.strides[k] or 0) for k in (*outer, *inner)]
@@ -69,9 +70,10 @@ def columns(w: Writer, reduce: Reduce, x: Form, outer: Sequence[int], inner: Seq
     t, n = C_TYPES[kind], x.shape[outer[-1]]
     targets = [s for s, m in zip(out.strides, out.shape, strict=True) if m != 1 and s is not None]
     outs = [f"o{a}" for a in range(len(outer))]
+    cut = w.cut([*(x.shape[k] for k in outer[:-1]), n // COLUMNS])
     for a, k in enumerate(outer[:-1]):
-        w.loop(f"o{a}", x.shape[k])
-    w.loop("c", n, by=COLUMNS)
+        w.loop(f"o{a}", x.shape[k], shared=a == cut)
+    w.loop("c", n, by=COLUMNS, shared=cut == len(outer) - 1)
     w.add(f"const long end = c + {COLUMNS} < {n} ? c + {COLUMNS} : {n};")
     w.add(f"{t} total[{COLUMNS}] = {{0}}, s[{COLUMNS}];")
     last = outs[-1]
@@ -151,8 +153,9 @@ def normalize(w: Writer, normalize: Normalize) -> None:
     batched = x.axis is not None
     kept = [k for k in range(len(x.shape)) if k not in dims and k != x.axis and x.shape[k] != 1]
     along = [k for k in dims if x.shape[k] != 1]
+    cut = w.cut([x.shape[k] for k in kept])
     for a, k in enumerate(kept):
-        w.loop(f"o{a}", x.shape[k])
+        w.loop(f"o{a}", x.shape[k], shared=a == cut)
     variables = [*(f"o{a}" for a in range(len(kept))), *(f"i{a}" for a in range(len(along)))]
     read = w.at(x, [int(x.strides[k] or 0) for k in (*kept, *along)], variables)
     size = f"[{w.chunk}]" if batched else ""
@@ -194,8 +197,9 @@ def lines(w: Writer, lines: Lines) -> None:
     axis = next((x.axis for x in (*lines.sources, out) if x.axis is not None), None)
     outer = [k for k in range(len(shape)) if k not in (dim, axis)]
     variables = [*(f"o{a}" for a in range(len(outer))), "(i)"]
-    for name, k in zip(variables, outer, strict=False):
-        w.loop(name, shape[k])
+    cut = w.cut([shape[k] for k in outer])
+    for a, (name, k) in enumerate(zip(variables, outer, strict=False)):
+        w.loop(name, shape[k], shared=a == cut)
     if axis is not None:
         w.loop("p", w.chunk, stop="m")
     gone = len(out.shape) < len(shape)

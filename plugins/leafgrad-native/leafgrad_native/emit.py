@@ -24,6 +24,8 @@ from leafgrad_native.kernels import (
 )
 from leafgrad_native.writer import Writer
 
+SHARED = 1 << 17  # operations of a kernel on whole arrays from which on threads share it; half of it for each at least
+
 
 def write(w: Writer, kernel: Kernel) -> None:
     """The comment, and the call of a function or the product itself."""
@@ -37,10 +39,11 @@ def write(w: Writer, kernel: Kernel) -> None:
     if isinstance(kernel, Draw):
         known[f"call->keys + {w.key(kernel.maker)}"] = "key", "uint64_t"
     operations = work(kernel, w.chunk)
-    looks = operations > LOOK
+    looks = operations > LOOK or isinstance(kernel, Product)
     if looks:
         known["call"] = "call", "lg_call"
-    if isinstance(kernel, Product):
+    w.sharing, w.rounds = not w.chunk and operations >= SHARED, None
+    if isinstance(kernel, Product) and not w.sharing:
         w.open(inside=operations)
         for address, (name, t) in known.items():
             if address != name:
@@ -56,10 +59,14 @@ def write(w: Writer, kernel: Kernel) -> None:
     lines, w.lines, w.inside = w.lines, around, [0]
     kind = "int" if ends else "void"
     pointers = ", ".join(f"{t} *restrict {name}" for name, t in known.values())
-    points = ", long lo, long n, long m" if w.chunk else ""
+    more = "lo, n, m" if w.chunk else "first, last" if w.rounds else ""
+    points = "".join(f", long {name}" for name in more.split(", ") if name)
     name = w.functions.name(kind, type(kernel).__name__.lower(), pointers + points, lines)
-    call = f"{name}({', '.join(known)}{', lo, n, m' if w.chunk else ''})"
-    w.add(f"if ((code = {call})) return code;" if ends else f"{call};")
+    call = f"{name}({', '.join(known)}{', ' if more else ''}{more})"
+    if w.rounds:
+        w.share(call, ends, w.rounds, operations // (SHARED // 2))
+    else:
+        w.add(f"if ((code = {call})) return code;" if ends else f"{call};")
 
 
 def body(w: Writer, kernel: Kernel) -> None:
@@ -67,6 +74,9 @@ def body(w: Writer, kernel: Kernel) -> None:
     match kernel:
         case Convolve():
             windows.write(w, kernel)
+        case Product():
+            w.add("int code = 0; (void)code;")
+            multiply.product(w, kernel)
         case Draw():
             draws.write(w, kernel)
         case Nest():

@@ -45,6 +45,7 @@ class Call(ctypes.Structure):
         ("look", ctypes.c_void_p),
         ("threads", ctypes.c_long),
         ("next", ctypes.c_int),
+        ("parts", ctypes.c_int),
         ("failed", ctypes.c_int),
     ]
 

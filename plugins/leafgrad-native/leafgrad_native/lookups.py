@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from leafgrad.compile.graph import Equation, Operand, Value
+from leafgrad_native.blocks import short
 from leafgrad_native.expressions import FLOATS, literal
 from leafgrad_native.forms import Form
 from leafgrad_native.kernels import Index, Lookup
-from leafgrad_native.products import short
 from leafgrad_native.strides import collapsed
 from leafgrad_native.writer import SIMD, Writer
 

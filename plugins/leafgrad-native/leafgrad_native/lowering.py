@@ -22,18 +22,24 @@ class Lowering:
         patterns: how each equation is lowered.
         whole: the forms of all whole values so far; a stage on whole arrays adds its own.
         loop: the loop whose chunks the kernels work on; None for a stage on whole arrays.
+        ends: for each sum over its batch, the value that the accumulator holds after the loop.
 
     Attributes:
         kernels: in order.
-        sums: of a loop, the accumulator of each sum over the batch.
+        sums: of a loop, the accumulators of these values.
     """
 
     def __init__(
-        self, patterns: Mapping[Equation, Pattern | None], whole: dict[Value, Form], loop: Loop | None = None
+        self,
+        patterns: Mapping[Equation, Pattern | None],
+        whole: dict[Value, Form],
+        loop: Loop | None,
+        ends: Mapping[Value, Value],
     ) -> None:
         self.patterns = patterns
         self.whole = whole
         self.loop = loop
+        self.ends = ends
         self.made: dict[Value, Form] = whole if loop is None else {}
         self.loads: dict[tuple[Value, int], Form] = {}
         self.first: list[Kernel] = []
@@ -194,6 +200,5 @@ class Lowering:
                 self.add(Copy(equation, (x,), target), equation.out)
 
     def accumulator(self, value: Value) -> Form:
-        form = forms.of(value)
-        self.sums[value] = form.root
-        return form
+        end = self.ends[value]
+        return forms.full(self.sums.setdefault(end, forms.of(end).root))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from leafgrad_native.forms import Form
 from leafgrad_native.kernels import Product
 from leafgrad_native.strides import Strides, spread
-from leafgrad_native.writer import Writer
+from leafgrad_native.writer import ENOUGH, Writer
 
 
 def product(w: Writer, product: Product) -> None:
@@ -32,8 +33,10 @@ def product(w: Writer, product: Product) -> None:
         k = dims.pop()
         a = Form(a.root, (lead[k] * a.shape[-2], a.shape[-1]), a.strides[-2:], a.offset)
         out = Form(out.root, (*out.shape[:-2], lead[k] * out.shape[-2], out.shape[-1]), out.strides, out.offset)
-    for k in dims:
-        w.loop(f"l{k}", lead[k])
+    many = out.axis is None and math.prod(lead[k] for k in dims) >= ENOUGH and not w.products.by_blas(a, b, out)
+    cut = w.cut([lead[k] for k in dims]) if many else None
+    for at, k in enumerate(dims):
+        w.loop(f"l{k}", lead[k], shared=at == cut)
     variables = [f"l{k}" for k in dims]
 
     def base(form: Form, strides: Strides, extra: Sequence[tuple[str, int]] = ()) -> str:
@@ -41,7 +44,7 @@ def product(w: Writer, product: Product) -> None:
         return w.row(form, steps, [*variables, *(v for v, _ in extra)])
 
     if out.axis is None:
-        w.add(w.products.whole(kind, a, b, out, base(a, sa), base(b, sb), base(out, out.strides)))
+        w.add(w.products.whole(a, b, out, base(a, sa), base(b, sb), base(out, out.strides), w.ends))
     else:
         chunked(w, kind, (a, sa), (b, sb), out, base)
     w.close(len(dims))

@@ -48,9 +48,10 @@ def call(function: int, context: int) -> int:
 
 
 def run(task: Any, context: int | None, parts: int, threads: int) -> int:
-    """Call ``task(context, part)``, a C function or its address, for each part on so many threads: how many took part.
+    """Call ``task(context, part)``, a C function or its address, for each part: how many shares they were dealt to.
 
-    A part belongs to a thread by its number alone. While the pool is busy, the caller does all parts by itself.
+    A part belongs to a share by its number alone. A share is done by a thread of its own, or by the caller where that
+    thread has not begun when it could; while the pool is busy, the caller does all parts by itself.
     """
     stopped = ctypes.c_int()
     arguments = ctypes.c_void_p(context), ctypes.c_int(parts), ctypes.c_int(threads), ctypes.byref(stopped)

@@ -7,21 +7,20 @@ of whole arrays go to the BLAS that NumPy carries, where it has one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
+from leafgrad_native.blocks import added, blocks, each, lanes, padding, short, tree, turned, vector
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.forms import Form
-from leafgrad_native.kernels import LOOK
+from leafgrad_native.packed import packed, units
 from leafgrad_native.target import registers, vector_bytes
 
-LONG = 16 * LOOK  # multiplications of a function from which on it looks for signals itself
-BLAS_FROM = 8_000_000  # multiplications; below half of it, what is here was as fast as OpenBLAS or faster
-ROWS = 6  # outputs in registers, times LG_PB vectors
-PACKED = 8192  # elements of a block of the right matrix that is brought into order, of so many columns
-PACKED_COLUMNS = 256
+BLAS_FROM = 1 << 27  # multiplications; below, what is here was as fast as OpenBLAS or faster
 # Of the vectors' length, up to which a sum over points is better computed with a side along the vector; measured.
 WASTE = {"float32": 1.35, "float64": 1.1}
 SIDE = 4  # a block of accumulators of a sum over points is SIDE x SIDE, half as wide with few registers
+
+Ends = Callable[[int], tuple[str, str]]  # of so many rounds of a loop, where those of a thread begin and end
 
 
 class Products:
@@ -123,7 +122,7 @@ class Products:
         if name not in self.functions:
             wide = padding(j, kind) <= WASTE[kind] and k >= SIDE
             if wide:
-                self.functions.setdefault(f"turn_{short(kind)}", turned(kind))
+                self.turn(kind)
             text = wide_sums if wide else self.outer_text
             self.functions[name] = text(name, kind, chunk, k, j, ak, bj, sk, sj)
         return f"if ((code = {name}(call, {x}, {y}, {s}, n))) return code;"
@@ -206,16 +205,29 @@ class Products:
             self.functions[name] = [*lines, "}"]
         return name
 
+    def turn(self, kind: str) -> str:
+        """The function that transposes square blocks."""
+        self.functions.setdefault(f"turn_{short(kind)}", turned(kind))
+        return f"lg_turn_{short(kind)}"
+
     # ---- of whole arrays --------------------------------------------------------------------------------------
 
-    def whole(self, kind: str, a: Form, b: Form, out: Form, pa: str, pb: str, po: str) -> str:
-        """A call for one product of matrices in memory."""
+    def by_blas(self, a: Form, b: Form, out: Form) -> bool:
+        """Whether BLAS computes a product of whole matrices: it is large, and BLAS can read them."""
+        (m, k), n = a.shape[-2:], b.shape[-1]
+        om, on = (int(s or 0) for s in out.strides[-2:])
+        large = self.blas and m * k * n >= BLAS_FROM
+        return large and leading(a) is not None and leading(b) is not None and (on == 1 or n == 1) and om >= n
+
+    def whole(self, a: Form, b: Form, out: Form, pa: str, pb: str, po: str, ends: Ends) -> str:
+        """A call for one product of matrices in memory; ``ends`` tells which of its blocks of rows."""
+        kind = a.root.dtype
         m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
         (am, ak), (bk, bn), (om, on) = (
             tuple(int(s or 0) for s in f.strides[-2:]) for f in (a, b, out)
         )  # fmt: skip
-        left, right = unit(am, ak, m, k), unit(bk, bn, k, n)
-        if self.blas and m * k * n >= BLAS_FROM and left and right and (on == 1 or n == 1) and om >= n:
+        left, right = leading(a), leading(b)
+        if self.by_blas(a, b, out) and left and right:
             letter = "s" if kind == "float32" else "d"
             return (
                 f"call->{letter}gemm(101, {left[0]}, {right[0]}, {m}, {n}, {k}, 1, "
@@ -226,71 +238,11 @@ class Products:
             (am, ak), (bk, bn), (om, on) = (bn, bk), (ak, am), (on, om)
         name = f"product_{m}x{k}x{n}_{short(kind)}_{am}_{ak}_{bk}_{bn}_{om}_{on}".replace("-", "r")
         if name not in self.functions:
+            if bk == 1 != bn:
+                self.turn(kind)
             self.functions[name] = packed(name, kind, (m, k, n), (am, ak), (bk, bn), (om, on))
-        return f"if ((code = {name}(call, {pa}, {pb}, {po}))) return code;"
-
-
-def packed(
-    name: str, kind: str, sizes: tuple[int, int, int], a: tuple[int, int], b: tuple[int, int], o: tuple[int, int]
-) -> list[str]:
-    """``o = a @ b`` for any strides: blocks of b in order, in whole vectors, and blocks of the result in registers."""
-    m, k, n = sizes
-    t, v = C_TYPES[kind], vector(kind)
-    size = lanes(kind)
-    wide = min(-(-n // size), 4 if registers() > 16 else 2)  # vectors of a block in registers
-    step = wide * size
-    columns = min(-(-n // step) * step, max(step, PACKED_COLUMNS // step * step))
-    depth = min(k, max(1, PACKED // columns))
-    lines = [
-        f"// o = a @ b for {m} x {k} and {k} x {n}",
-        f"LG_FUNCTION int {name}",
-        f"(lg_call *call, const {t} *restrict a, const {t} *restrict b, {t} *restrict o) {{",
-        f"    {t} pack[{depth * columns}] __attribute__((aligned(64)));",
-        f"    for (long j0 = 0; j0 < {n}; j0 += {columns})",
-        f"    for (long k0 = 0; k0 < {k}; k0 += {depth}) {{",
-        f"        const long nj = {n} - j0 < {columns} ? {n} - j0 : {columns};",
-        f"        const long nk = {k} - k0 < {depth} ? {k} - k0 : {depth};",
-        "        for (long k = 0; k < nk; k++) {",
-        f"            for (long j = 0; j < nj; j++) pack[k * {columns} + j] = "
-        f"b[(k0 + k) * {b[0]}L + (j0 + j) * {b[1]}L];",
-        f"            for (long j = nj; j < {columns}; j++) pack[k * {columns} + j] = 0;",
-        "        }",
-    ]
-    first = 0
-    for height, count in blocks(m, 4):
-        rows = range(height)
-        lines += [
-            *each("i", first, first + height * count, height, height * columns * depth, m * k * n),
-            f"        for (long j = 0; j < nj; j += {step}) {{",
-            f"            {v} {', '.join(f'a{r}[{wide}] = {{{{0}}}}' for r in rows)};",
-            "            for (long k = 0; k < nk; k++) {",
-            "                "
-            + " ".join(f"const {t} w{r} = a[(i + {r}) * {a[0]}L + (k0 + k) * {a[1]}L];" for r in rows),
-            f"                LG_UNROLL for (int q = 0; q < {wide}; q++) {{",
-            f"                    const {v} h = *(const {v} *)(pack + k * {columns} + j + q * {size});",
-            "                    " + " ".join(f"a{r}[q] += h * w{r};" for r in rows),
-            "                }",
-            "            }",
-            f"            const long left = nj - j < {step} ? nj - j : {step};",
-        ]
-        for r in rows:
-            place = f"o[(i + {r}) * {o[0]}L + (j0 + j + c) * {o[1]}L]"
-            lines.append(
-                f"            {{ {t} *row = ({t} *)a{r}; if (k0) for (long c = 0; c < left; c++) {place} += row[c]; "
-                f"else for (long c = 0; c < left; c++) {place} = row[c]; }}"
-            )
-        lines.append("        } }")
-        first += height * count
-    return [*lines, "    }", "    (void)call;", "    return 0;", "}"]
-
-
-def each(variable: str, first: int, end: int, by: int, inside: int, work: int) -> list[str]:
-    """The head of a loop with so many multiplications in a round, in a function of so many."""
-    start, stop, cut = str(first), str(end), []
-    if work > LONG:
-        start, stop = "lg_first", "lg_end"
-        cut = [f"        LG_STRETCHES({first}, {end}, {max(1, LOOK // inside) * by})"]
-    return [*cut, f"        for (long {variable} = {start}; {variable} < {stop}; {variable} += {by}) {{"]
+        first, last = ends(units(m, n, kind))
+        return f"if ((code = {name}(call, {pa}, {pb}, {po}, {first}, {last}))) return code;"
 
 
 def valid(t: str, x: str, count: int, step: int) -> list[str]:
@@ -299,38 +251,6 @@ def valid(t: str, x: str, count: int, step: int) -> list[str]:
         f"    const long m = (n + LG_VL({t}) - 1) / LG_VL({t}) * LG_VL({t});",
         f"    for (long k = 0; k < {count}; k++) for (long p = n; p < m; p++) {x}[k * {step}L + p] = 0;",
     ]
-
-
-def lanes(kind: str) -> int:
-    """Elements of a vector."""
-    return vector_bytes() // (4 if kind == "float32" else 8)
-
-
-def padding(n: int, kind: str) -> float:
-    """What ``n`` elements take in whole vectors, over ``n``."""
-    return -(-n // lanes(kind)) * lanes(kind) / n
-
-
-def turned(kind: str) -> list[str]:
-    """A function that transposes a square block of as many vectors as one has elements, by swapping halves."""
-    n, t, v = lanes(kind), C_TYPES[kind], vector(kind)
-    lines = [
-        f"static inline void lg_turn_{short(kind)}(const {t} *x, long rows, {t} *o, long columns) {{",
-        *(f"    {v} a{i} = *(const {v} *)(x + {i} * rows);" for i in range(n)),
-    ]
-    half = n // 2
-    while half:
-        low = ", ".join(str(i if not i & half else n + i - half) for i in range(n))
-        high = ", ".join(str(i + half if not i & half else n + i) for i in range(n))
-        for i in range(n):
-            if not i & half:
-                a, b = f"a{i}", f"a{i + half}"
-                lines.append(
-                    f"    {{ const {v} t = __builtin_shufflevector({a}, {b}, {low}); "
-                    f"{b} = __builtin_shufflevector({a}, {b}, {high}); {a} = t; }}"
-                )
-        half //= 2
-    return [*lines, *(f"    *({loose(kind)} *)(o + {i} * columns) = a{i};" for i in range(n)), "}"]
 
 
 def wide_sums(name: str, kind: str, chunk: int, k: int, j: int, ak: int, bj: int, sk: int, sj: int) -> list[str]:
@@ -388,53 +308,12 @@ def turn(kind: str, chunk: int, j: int, bj: int, columns: int) -> list[str]:
     ]
 
 
-def added(kind: str, vectors: str, count: int, place: str, step: int) -> list[str]:
-    """The first ``left`` elements of ``count`` vectors, added to a row whose elements lie ``step`` apart."""
-    t, size = C_TYPES[kind], lanes(kind)
-    if step != 1:
-        return [f"        for (long c = 0; c < left; c++) ({place})[c * {step}L] += (({t} *){vectors})[c];"]
-    return [
-        f"        LG_UNROLL for (int q = 0; q < {count}; q++)",
-        f"            if ((q + 1) * {size} <= left) *({loose(kind)} *)({place} + q * {size}) += {vectors}[q];",
-        f"            else for (long c = q * {size}; c < left; c++) ({place})[c] += (({t} *){vectors})[c];",
-    ]
-
-
-def blocks(n: int, largest: int = ROWS) -> list[tuple[int, int]]:
-    """``n`` cut into nearly equal blocks of at most ``largest``: (size, how many) pairs."""
-    count = -(-n // largest)
-    size, more = divmod(n, count)
-    return [(s, c) for s, c in ((size + 1, more), (size, count - more)) if c]
-
-
-def unit(rows: int, columns: int, m: int, n: int) -> tuple[int, int] | None:
-    """How BLAS reads a matrix of m x n with these strides: 111 as it is, 112 transposed; and the leading dimension."""
+def leading(x: Form) -> tuple[int, int] | None:
+    """How BLAS reads a matrix: 111 as it is, 112 transposed; and its leading dimension."""
+    m, n = x.shape[-2:]
+    rows, columns = (int(s or 0) for s in x.strides[-2:])
     if (columns == 1 or n == 1) and (rows >= n or m == 1):
         return 111, max(rows, n) if m > 1 else max(n, 1)
     if (rows == 1 or m == 1) and (columns >= m or n == 1):
         return 112, max(columns, m) if n > 1 else max(m, 1)
     return None
-
-
-def tree(kind: str, names: Sequence[str], level: int = 0) -> str:
-    """The vector of the sums of the elements of as many vectors as one has elements."""
-    if len(names) == 1:
-        return names[0]
-    if level == 0:
-        level = len(names)
-    half = len(names) // 2
-    pairs = [f"lg_pair{level}_{short(kind)}({a}, {b})" for a, b in zip(names[::2], names[1::2], strict=True)]
-    return pairs[0] if half == 1 else tree(kind, pairs, level // 2)
-
-
-def short(kind: str) -> str:
-    return "f32" if kind == "float32" else "f64"
-
-
-def loose(kind: str) -> str:
-    """A vector that may lie anywhere."""
-    return f"lg_u{short(kind)}"
-
-
-def vector(kind: str) -> str:
-    return f"lg_v{short(kind)}"

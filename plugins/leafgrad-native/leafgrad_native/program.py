@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from leafgrad.compile.graph import Equation, Graph, Value, expression
@@ -16,6 +16,7 @@ from leafgrad_native.lowering import Lowering
 from leafgrad_native.parts import divided
 from leafgrad_native.patterns import Constant, Random, pattern
 from leafgrad_native.products import Products
+from leafgrad_native.sums import joined
 from leafgrad_native.writer import Functions, Note, Writer
 
 QUANTUM = 64  # a chunk's length is a multiple of it: four vectors of float32
@@ -113,15 +114,19 @@ class Plan:
     # ---- phases -----------------------------------------------------------------------------------------------
 
     def lower(self) -> None:
+        free = {v for v, count in self.uses.items() if count == 1} - set(self.graph.kept)
+        done: set[Equation] = set()  # additions of a loop's sums
         for stage in self.schedule.stages:
             if isinstance(stage, Loop):
-                for v in (*stage.summed, *stage.stored):
-                    self.whole[v] = forms.of(v)
-                self.segment(stage.equations, stage)
+                ends, additions = joined(stage.summed, self.graph.equations, self.patterns, free)
+                done.update(additions)
+                for v in (*ends.values(), *stage.stored):
+                    self.whole.setdefault(v, forms.of(v))
+                self.segment([*stage.equations, *additions], stage, ends)
                 continue
-            for native, equations in self.runs(stage.equations):
+            for native, equations in self.runs([e for e in stage.equations if e not in done]):
                 if native:
-                    self.segment(equations, None)
+                    self.segment(equations)
                     continue
                 for e in equations:
                     self.whole.update({v: forms.of(v) for v in e.outputs})
@@ -148,16 +153,18 @@ class Plan:
                 yield native, turn
             left, native = rest, not native
 
-    def segment(self, equations: Sequence[Equation], loop: Loop | None) -> Segment:
-        """Lower a stage, as a part of the last C phase if there is one."""
-        found = Lowering(self.patterns, self.whole, loop)
+    def segment(
+        self, equations: Sequence[Equation], loop: Loop | None = None, ends: Mapping[Value, Value] | None = None
+    ) -> Segment:
+        """Lower a stage, as a part of the last C phase if there is one; ``ends`` is of a loop's sums."""
+        found = Lowering(self.patterns, self.whole, loop, ends or {})
         inside: dict[Value, int] = {}
         for e in equations:
             for v in set(e.values):
                 inside[v] = inside.get(v, 0) + 1
         made = [v for e in equations for v in e.outputs]
         kept = {v for v in made if v in self.graph.kept or self.uses.get(v, 0) > inside.get(v, 0)}
-        found.run(equations, kept if loop is None else set())
+        found.run(equations if loop is None else loop.equations, kept if loop is None else set())
         segment = Segment(found, loop, len(self.segments), list(equations))
         self.segments.append(segment)
         if not self.phases or isinstance(self.phases[-1], OpPhase):
@@ -187,7 +194,7 @@ class Plan:
                     self.foreign.append(root)
             found.append(root)
         if copies:
-            segment = self.segment([], None)
+            segment = self.segment([])
             segment.lowering.kernels = copies
         return found
 
@@ -303,7 +310,8 @@ class Plan:
 
         return find
 
-    def kernels_text(self, segment: Segment) -> list[str]:
+    def kernels_text(self, segment: Segment) -> tuple[list[str], list[str]]:
+        """The calls of a segment's kernels, and the functions of those that threads share."""
         find, known = self.address(segment), self.draws.index
         writer = Writer(find, self.functions, self.products, segment.chunk, known)
         since = 0
@@ -313,20 +321,14 @@ class Plan:
             if since >= LOOK:
                 writer.look()
                 since = 0
-        return writer.lines
+        return writer.lines, writer.tasks
 
     def whole_text(self, segment: Segment) -> list[str]:
         head = (
             f"static int stage{segment.number}(lg_call *call) {{ // {len(segment.equations)} equations on whole arrays"
         )
-        return [
-            head,
-            "    int code = 0; (void)call; (void)code;",
-            *self.kernels_text(segment),
-            "    return 0;",
-            "}",
-            "",
-        ]
+        calls, tasks = self.kernels_text(segment)
+        return [*tasks, head, "    int code = 0; (void)call; (void)code;", *calls, "    return 0;", "}", ""]
 
     def loop_text(self, segment: Segment, loop: Loop) -> list[str]:
         k, parts, chunk = segment.number, segment.parts, segment.chunk
@@ -336,7 +338,7 @@ class Plan:
             f"static int points{k}(lg_call *call, char *scratch, char *sums, const long lo, const long n) {{",
             f"    const long m = (n + {QUANTUM - 1}) / {QUANTUM} * {QUANTUM};",
             "    int code = 0; (void)code; (void)call; (void)scratch; (void)sums; (void)lo; (void)m;",
-            *self.kernels_text(segment),
+            *self.kernels_text(segment)[0],
             "    return 0;",
             "}",
             "",

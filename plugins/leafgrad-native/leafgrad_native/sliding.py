@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leafgrad.compile.graph import Equation
+from leafgrad_native.blocks import short
 from leafgrad_native.expressions import C_TYPES, FLOATS
 from leafgrad_native.forms import Form
 from leafgrad_native.kernels import Slide
-from leafgrad_native.products import short
 from leafgrad_native.strides import linear
 from leafgrad_native.writer import Writer
 

@@ -1,4 +1,4 @@
-"""Every part once, on its own thread; callers at once, calls within calls, forks, one processor."""
+"""Every part once, each share on one thread; callers at once, calls within calls, forks, one processor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ except NoCompiler:
 # A context is {lg_run, its context, int64 count[], int64 thread[]}; pthread_self is a number or an address.
 TASKS = """
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
+#include <unistd.h>
 typedef int run(void (*task)(void *, int), void *, int, int, int *);
 typedef struct { run *run; void *inner; int64_t *count, *thread; } context;
 void mark(void *c, int part) {
@@ -32,6 +34,17 @@ void mark(void *c, int part) {
 void slowly(void *c, int part) {
     for (volatile int k = 0; k < 20000; k++) {}
     mark(c, part);
+}
+void together(void *c, int part) { /* done when all parts have begun */
+    __atomic_fetch_add(((context *)c)->count, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(((context *)c)->count, __ATOMIC_SEQ_CST) < 3) sched_yield();
+    ((context *)c)->thread[part] = (int64_t)pthread_self();
+}
+void late(void *c, int part) { /* the caller is done with its own when all others have begun */
+    __atomic_fetch_add(((context *)c)->count, 1, __ATOMIC_SEQ_CST);
+    if (part == 0) while (__atomic_load_n(((context *)c)->count, __ATOMIC_SEQ_CST) < 3) sched_yield();
+    if (part) usleep(100000);
+    ((context *)c)->thread[part] = (int64_t)pthread_self();
 }
 void within(void *c, int part) {
     if (part == 0) ((context *)c)->run(mark, ((context *)c)->inner, 5, 2, 0);
@@ -60,15 +73,27 @@ class Call:
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8, 40])
 @pytest.mark.parametrize("parts", [0, 1, 2, 3, 7, 100])
-def test_every_part_is_done_once_and_by_its_own_thread(parts, threads):
+def test_every_part_is_done_once_and_each_share_by_one_thread(parts, threads):
     call = Call("mark", parts, threads)
     for times in range(1, 6):
         took = call()
         assert took == max(1, min(parts, threads))
         assert (call.count[:parts] == times).all()
         own = call.thread[:took]
-        assert len(set(own)) == took or not parts
         assert (call.thread[:parts] == np.resize(own, parts)).all()
+
+
+def test_shares_run_at_once():
+    call = Call("together", 3, 3)
+    assert call() == 3
+    assert len(set(call.thread)) == 3
+
+
+def test_the_caller_waits_for_what_others_have_begun():
+    call = Call("late", 3, 3)
+    assert call() == 3
+    assert len(set(call.thread)) == 3
+    assert call.thread.all()
 
 
 def test_the_caller_does_the_first_part():
@@ -192,7 +217,9 @@ assert all(os.sched_getaffinity(int(name)) == one for name in os.listdir("/proc/
 def test_workers_leave_signals_to_the_main_thread(run):
     run("""
 import signal
-pool.run(task, None, 4, 4)
+together = threading.Barrier(4)  # until all workers have begun
+meet = pool.Task(lambda context, part: seen.append(together.wait()))
+pool.run(meet, None, 4, 4)
 main = threading.get_ident()
 signal.signal(signal.SIGUSR1, lambda *_: seen.append(threading.get_ident() == main))
 for _ in range(20):

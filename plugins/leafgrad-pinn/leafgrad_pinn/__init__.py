@@ -7,7 +7,7 @@ from leafgrad_pinn import references
 from leafgrad_pinn.complex import ComplexField
 from leafgrad_pinn.conditions import Boundary, Dirichlet, Initial, Interior, Neumann, Robin, Wrap
 from leafgrad_pinn.domains import Domain, Time
-from leafgrad_pinn.fields import Field, Hard, fields
+from leafgrad_pinn.fields import Derivative, Field, Hard, fields
 from leafgrad_pinn.implicit import SignedDistance
 from leafgrad_pinn.layers import Factorised, Fourier, Periodic
 from leafgrad_pinn.networks import MLP, SIREN, ModifiedMLP, PirateNet
@@ -41,6 +41,7 @@ __all__ = [
     "Causal",
     "ComplexField",
     "Data",
+    "Derivative",
     "Dirichlet",
     "Disk",
     "Domain",

@@ -30,6 +30,7 @@ def parser() -> argparse.ArgumentParser:
     table = commands.add_parser("table", help="solve some, or all, and write their errors and times into a table")
     table.add_argument("names", metavar="NAME", nargs="*", help="problems (default: all); others keep their rows")
     options(table)
+    table.add_argument("--runs", type=Path, help="folder for checkpoints: a run that was stopped goes on from there")
     table.add_argument("--out", type=Path, default=TABLE, help=f"the table, beside which is a .json (default: {TABLE})")
     return made
 
@@ -66,7 +67,7 @@ def main(argv: list[str]) -> int:
         return run(scripts[args.name], args)
     table = Table(args.out, scripts)
     for name in names:
-        print(table.measure(name, args.quick, args.seeds, args.dtype))
+        print(table.measure(name, args.quick, args.seeds, args.dtype, args.runs))
     return 0
 
 

@@ -13,7 +13,7 @@ import leafgrad
 from leafgrad import Tensor, plugins
 from leafgrad_pinn import layers, networks, shapes
 from leafgrad_pinn.domains import Domain, Time
-from leafgrad_pinn.fields import Field, Hard
+from leafgrad_pinn.fields import Derivative, Field, Hard
 from leafgrad_pinn.implicit import SignedDistance
 from leafgrad_pinn.polygons import Polygon
 from leafgrad_pinn.sets import Combined
@@ -43,6 +43,8 @@ def encode(value: Any) -> Any:
         return {"list": [encode(part) for part in value]}
     if isinstance(value, dict):
         return {"dict": {name: encode(part) for name, part in value.items()}}
+    if isinstance(value, Derivative):
+        return {"derivative": value.name, "of": encode(value.of), "by": value.coordinate, "factor": value.factor}
     if isinstance(value, Field):
         parts = {name: encode(getattr(value, name)) for name in ("domain", "net", "initial", "boundary")}
         return {"field": value.name, **parts}
@@ -69,6 +71,8 @@ def decode(saved: Any) -> Any:
         return tuple(decode(part) for part in saved["list"])
     if "dict" in saved:
         return {name: decode(part) for name, part in saved["dict"].items()}
+    if "derivative" in saved:
+        return Derivative(saved["derivative"], decode(saved["of"]), saved["by"], saved["factor"])
     if "field" in saved:
         parts = {name: decode(saved[name]) for name in ("domain", "net", "initial", "boundary")}
         return Field(

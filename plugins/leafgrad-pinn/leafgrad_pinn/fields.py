@@ -10,7 +10,8 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, nn
-from leafgrad_pinn.callables import Function, Named, names_of
+from leafgrad.func import jvp
+from leafgrad_pinn.callables import Function, Named, check_number, names_of
 from leafgrad_pinn.domains import Domain, as_domain
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.networks import Network
@@ -30,11 +31,13 @@ class Hard:
         value: a number, or a function of coordinates by name, defined all over the domain.
         on: for a boundary, the names of edges, as one string; all of them by default.
         rate: for initial values, the derivative by time as well; a number or a function.
+        clamped: for a boundary, that the field has the normal derivative of ``value`` there as well.
     """
 
     value: Function | float
     on: str | None = None
     rate: Function | float | None = None
+    clamped: bool = False
 
 
 class Field:
@@ -59,6 +62,8 @@ class Field:
         for what, given in (("initial", initial), ("boundary", boundary)):
             if not (given is None or isinstance(given, Hard)):
                 raise TypeError(f"Field {name!r}: {what}: expected Hard(...) or nothing, got {given!r}")
+        if initial is not None and initial.clamped:
+            raise ValueError(f"Field {name!r}: initial: clamped is for boundaries; give the rate, as Hard(..., rate=0)")
         self.name, self.domain, self.net = name, as_domain(domain), net
         self.initial, self.boundary = initial, boundary
         self.shared: tuple[Field, ...] = (self,)
@@ -95,6 +100,31 @@ def fields(
     return made
 
 
+class Derivative(Field):
+    """A field that is a derivative of another, times a factor: ``Derivative("v", s, "x", factor=-1)``.
+
+    It has no network of its own, and what its values are measured against, or drawn, is that derivative.
+
+    Args:
+        name: by which equations, data and references ask for it.
+        of: the field.
+        coordinate: by which it is differentiated.
+        factor: a number.
+    """
+
+    def __init__(self, name: str, of: Field, coordinate: str, factor: float = 1.0) -> None:
+        super().__init__(name, of.domain, of.net)
+        if coordinate not in of.domain.names:
+            raise ValueError(
+                f"Derivative {name!r}: coordinate: expected one of {', '.join(of.domain.names)}, got {coordinate!r}"
+            )
+        check_number(f"Derivative {name!r}: factor", factor)
+        self.of, self.coordinate, self.factor = of, coordinate, float(factor)
+        whole = (*of.shared, self)
+        for field in whole:
+            field.shared = whole
+
+
 class Ansatz:
     """How a field follows from a network's output: the output itself, or lift + factor * output."""
 
@@ -102,6 +132,7 @@ class Ansatz:
         domain = field.domain
         self.field, self.domain = field, domain
         self.edges: tuple[str, ...] = ()
+        self.clamped = field.boundary is not None and field.boundary.clamped
         self.start = self.rate = self.side = None
         if initial := field.initial:
             if domain.time is None:
@@ -120,7 +151,8 @@ class Ansatz:
         if self.side is not None:
             shape = self.domain.shape
             assert shape is not None
-            output = shape.vanishing(columns, self.edges) * output
+            factor = shape.vanishing(columns, self.edges)
+            output = (factor * factor if self.clamped else factor) * output
         if self.start is not None:
             time = self.domain.time
             assert time is not None
@@ -166,11 +198,19 @@ class Ansatz:
             self._check_periodic(points)
             return
         self._check_periodic(points)
-        points, _ = self.domain.boundary(64, self.edges, "uniform", rng)
+        points, normals = self.domain.boundary(64, self.edges, "uniform", rng)
         columns = columns_of(self.domain, points)
-        zeros = leafgrad.zeros(len(points), dtype=leafgrad.float64)
-        lift, side = self(columns, zeros), self.side.numbers(columns, zeros)
-        gap = (lift - side).detach().abs().numpy()
+        apart, side = self._apart(columns), self.side.numbers(columns, columns[self.domain.names[0]])
+        if self.clamped and self.start is not None:
+            names = self.domain.space
+            sides = columns_of(self.domain, np.pad(normals, ((0, 0), (0, 1))))
+            slope: Tensor = jvp(
+                lambda *space: self._apart({**columns, **dict(zip(names, space, strict=True))}),
+                tuple(columns[name] for name in names),
+                tuple(sides[name] for name in names),
+            )[1]
+            apart = leafgrad.maximum(apart.abs(), slope.abs())
+        gap = apart.detach().abs().numpy()
         scale = 1 + float(side.abs().max().item())
         if gap.max() > 1e-6 * scale:
             first = dict(zip(self.domain.names, points[gap.argmax()].tolist(), strict=True))
@@ -178,6 +218,12 @@ class Ansatz:
                 f"Field {self.field.name!r}: conflicting corner values: initial and boundary differ by {gap.max():.2g} "
                 f"where they meet, at {first}; change one, or take a soft condition for it"
             )
+
+    def _apart(self, columns: Mapping[str, Tensor]) -> Tensor:
+        """The field minus the boundary's value, without a network."""
+        assert self.side is not None
+        zeros = leafgrad.zeros_like(columns[self.domain.names[0]])
+        return self(columns, zeros) - self.side.numbers(columns, zeros)
 
     def _check_periodic(self, points: Array) -> None:
         """ValueError if exact values differ at the two ends of a periodic coordinate."""
@@ -220,11 +266,17 @@ class Surrogate(nn.Module):
         super().__init__()
         domain = shared[0].domain
         self.names, self.time = domain.names, domain.time
-        self.net = shared[0].net.build(domain.names, domain.bounds, len(shared), make)
-        self.ansatz = {field.name: Ansatz(field) for field in shared}
+        self.fields = [field.name for field in shared]
+        self.derivatives = [field for field in shared if isinstance(field, Derivative)]
+        self.ansatz = {field.name: Ansatz(field) for field in shared if not isinstance(field, Derivative)}
+        self.net = shared[0].net.build(domain.names, domain.bounds, len(self.ansatz), make)
         self.before = () if before is None else (before,)  # in a tuple: none of its weights are this module's
 
     def forward(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return {**self.values(columns), **{field.name: self.value(field, columns) for field in self.derivatives}}
+
+    def values(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The fields that have an output of the network."""
         outputs = self.net([columns[name] for name in self.names])
         exact = [name for name, ansatz in self.ansatz.items() if ansatz.start is not None]
         begun: Mapping[str, Beginning] = {}
@@ -242,3 +294,15 @@ class Surrogate(nn.Module):
         with leafgrad.set_grad_enabled(wanted or leafgrad.is_grad_enabled()):
             found = self({**columns, self.time.name: last})
             return {n: (found[n], reverse(found[n], [last])[0] if rate else None) for n, rate in rates.items()}
+
+    def value(self, field: Field, columns: Mapping[str, Tensor]) -> Tensor:
+        """One field, which may be a derivative."""
+        if not isinstance(field, Derivative):
+            return self.values(columns)[field.name]
+
+        def along(column: Tensor) -> Tensor:
+            return self.value(field.of, {**columns, field.coordinate: column})
+
+        column = columns[field.coordinate]
+        found: Tensor = field.factor * jvp(along, (column,), (leafgrad.ones_like(column).detach(),))[1]
+        return found

@@ -14,6 +14,7 @@ from leafgrad_pinn.problem import System, Tensors
 from leafgrad_pinn.ranks import Ranks
 
 Parameters = dict[str, Tensor]
+Program = Callable[..., Any]
 
 
 class Objective:
@@ -59,7 +60,7 @@ class Objective:
             Objective._norms,
             Objective._traces,
         )
-        self.programs = [self._program(function) for function in functions] if like is None else like.programs
+        self.programs: list[Program] = [self._program(f) for f in functions] if like is None else like.programs
         found = [partial(made, self.held) for made in self.programs]
         self.gradient, self.terms, self.rows, self.product, self.pulled, self.norms, self.traces = found
 

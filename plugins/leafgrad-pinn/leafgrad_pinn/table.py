@@ -14,6 +14,7 @@ from typing import Any
 
 import leafgrad
 from leafgrad_pinn.scripts import Options, Script
+from leafgrad_pinn.training import write
 
 KINDS = ("quick", "full")
 
@@ -41,18 +42,24 @@ class Table:
         text = self.figures.read_text(encoding="utf-8") if self.figures.exists() else "{}"
         self.rows: dict[str, Any] = json.loads(text)
 
-    def measure(self, name: str, quick: bool, seeds: int, dtype: str) -> str:
-        """Solve a problem, write the figures; returns its row."""
+    def measure(self, name: str, quick: bool, seeds: int, dtype: str, runs: Path | None = None) -> str:
+        """Solve a problem, write the figures; returns its row.
+
+        Args:
+            name, quick, seeds, dtype: what to solve.
+            runs: a folder for checkpoints, from which a run that was stopped goes on; None for none.
+        """
         script, kind = self.scripts[name], KINDS[not quick]
-        begin, wall = processor_seconds(), time.perf_counter()
-        options = {"seeds": seeds, "dtype": getattr(leafgrad, dtype)}
-        solution = script.solve(Options(quick, options))
-        took = (processor_seconds() - begin) / seeds, (time.perf_counter() - wall) / seeds
+        out = None if runs is None else runs / f"{name} {kind}"
+        options = {"seeds": seeds, "dtype": getattr(leafgrad, dtype), "out": out, "resume": out is not None}
+        spent = Spent(out)
+        with spent:
+            solution = script.solve(Options(quick, options))
         reference = solution.reference
         self.rows[f"{name} {kind}"] = {
             "errors": [script.error(run) for run in solution.runs],
-            "processor seconds": took[0],
-            "elapsed seconds": took[1],
+            "processor seconds": spent.processor / seeds,
+            "elapsed seconds": spent.elapsed / seeds,
             "floor": None if reference is None or "TRUTH" in script.given else max(reference.floor.values()),
             "classical": None if reference is None else reference.name,
             "classical seconds": None if reference is None else reference.seconds,
@@ -100,6 +107,24 @@ def processor_seconds() -> float:
     """Of this process, and of those that it started and that have ended."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
+
+
+class Spent:
+    """The time that a block takes, with that of blocks before it that kept theirs in the same folder."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.path = None if folder is None else folder / "spent.json"
+        kept = {} if self.path is None or not self.path.exists() else json.loads(self.path.read_text(encoding="utf-8"))
+        self.processor, self.elapsed = kept.get("processor", 0.0), kept.get("elapsed", 0.0)
+
+    def __enter__(self) -> None:
+        self.begin = processor_seconds(), time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.processor += processor_seconds() - self.begin[0]
+        self.elapsed += time.perf_counter() - self.begin[1]
+        if self.path is not None:
+            write(self.path, json.dumps({"processor": self.processor, "elapsed": self.elapsed}))
 
 
 def machine() -> str:

@@ -38,8 +38,9 @@ class Trainee:
         if before is not None:
             self.system.load_state_dict(before.system.state_dict())
         scales = [condition.weight for condition in problem.conditions]
-        self.objective = Objective(self.system, scales, like=like and like.objective)
-        self.linear = Objective(self.system, scales, is_linear, like and like.linear)
+        objective, linear = (like.objective, like.linear) if like else (None, None)
+        self.objective: Objective = Objective(self.system, scales, like=objective)
+        self.linear: Objective = Objective(self.system, scales, is_linear, linear)
 
     def resembles(self, other: Trainee) -> bool:
         """Whether the other's programs serve this one too: only numbers differ that these are given."""

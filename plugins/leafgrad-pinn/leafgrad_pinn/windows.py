@@ -33,7 +33,7 @@ class Piecewise(nn.Module):
     def __init__(self, surrogates: Sequence[Surrogate], moments: Sequence[float]) -> None:
         super().__init__()
         self.surrogates, self.moments = nn.ModuleList(surrogates), list(moments)
-        self.names = list(surrogates[0].ansatz)
+        self.names = surrogates[0].fields
 
     def forward(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
         t = list(columns.values())[-1]  # time is a domain's last coordinate
@@ -63,7 +63,7 @@ class Continued(Initial):
         if not self.before:
             return batch | self._given(columns_of(domain, batch["points"]))
         for surrogate in self.before:
-            wanted = {part: self.speed is not None for part in self.parts if part in surrogate.ansatz}
+            wanted = {part: self.speed is not None for part in self.parts if part in surrogate.fields}
             parameter = next(iter(surrogate.parameters()))
             columns = columns_of(domain, batch["points"], parameter.dtype, parameter.device)
             for part, (value, rate) in surrogate.end(columns, wanted).items():

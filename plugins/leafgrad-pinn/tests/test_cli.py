@@ -99,6 +99,19 @@ def test_a_table_keeps_rows_of_other_runs_and_says_what_was_not_run(folder, tmp_
     assert main([*command, "round"]) == 2
 
 
+def test_a_table_goes_on_with_runs_that_were_stopped_and_adds_their_times(folder, tmp_path, capsys):
+    out, runs = tmp_path / "pinn.md", tmp_path / "runs"
+    command = [*folder, "table", "bent", "--quick", "--out", str(out), "--runs", str(runs)]
+    assert main(command) == 0
+    first = json.loads(out.with_suffix(".json").read_text())["bent quick"]
+    assert main(command) == 0
+    second = json.loads(out.with_suffix(".json").read_text())["bent quick"]
+    assert second["errors"] == first["errors"]
+    assert second["processor seconds"] > first["processor seconds"]
+    assert second["elapsed seconds"] > first["elapsed seconds"]
+    assert json.loads((runs / "bent quick" / "spent.json").read_text())["processor"] == second["processor seconds"]
+
+
 def test_a_script_says_how_far_unknowns_are_off(tmp_path, capsys):
     (tmp_path / "rate.py").write_text(INVERSE)
     assert main(["--folder", str(tmp_path), "run", "rate", "--out", str(tmp_path / "out")]) == 0

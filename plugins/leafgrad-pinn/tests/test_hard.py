@@ -156,6 +156,32 @@ def test_an_initial_rate_that_the_boundary_contradicts():
         pinn.Field("u", domain, pinn.MLP(4, 1), initial=pinn.Hard(0, rate=0), boundary=pinn.Hard(lambda t: lg.sin(t)))
 
 
+@pytest.mark.parametrize("shape", [SQUARE, pinn.Disk(1.0, x=0, y=0.5)])
+def test_a_clamped_boundary_has_the_normal_derivative_too(shape):
+    value, rng = (lambda x, y: lg.sin(x) * y), np.random.default_rng(0)
+    u = pinn.Field("u", shape, pinn.MLP(6, 2), boundary=pinn.Hard(value, clamped=True))
+    domain = as_domain(shape)
+    columns = columns_of(domain, domain.boundary(60, domain.edges, "uniform", rng)[0])
+    columns = {name: column.requires_grad_() for name, column in columns.items()}
+    field = pinn.Problem(u, [pinn.Interior(lambda u: u.lap, n=8)]).system().fields(columns)["u"]
+    for found, expected in zip(
+        (field, *grad(field.sum(), list(columns.values()))),
+        (value(**columns), *grad(value(**columns).sum(), list(columns.values()))),
+        strict=True,
+    ):
+        assert lg.allclose(found, expected, atol=1e-12)
+
+
+def test_a_clamped_boundary_and_a_start_that_contradict_each_other():
+    domain = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1)
+    clamped = pinn.Hard(0, clamped=True)
+    pinn.Field("u", domain, pinn.MLP(4, 1), initial=pinn.Hard(lambda x: (x * (1 - x)) ** 2), boundary=clamped)
+    with pytest.raises(ValueError, match="conflicting corner values"):
+        pinn.Field("u", domain, pinn.MLP(4, 1), initial=pinn.Hard(lambda x: x * (1 - x)), boundary=clamped)
+    with pytest.raises(ValueError, match="initial: clamped is for boundaries"):
+        pinn.Field("u", domain, pinn.MLP(4, 1), initial=clamped)
+
+
 @pytest.mark.slow
 def test_functions_of_several_coordinates_are_saved(tmp_path):
     bean = pinn.SignedDistance(lambda x, y: lg.sqrt(x**2 + y**2 + 0.01) - 1, x=(-1.2, 1.2), y=(-1.2, 1.2))

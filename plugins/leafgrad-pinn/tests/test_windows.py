@@ -14,6 +14,7 @@ import pytest
 
 import leafgrad as lg
 import leafgrad_pinn as pinn
+from leafgrad_pinn.training import Training
 from leafgrad_pinn.windows import order_of
 
 TIME = pinn.Time("t", 0, 3)
@@ -81,6 +82,7 @@ def test_one_window_is_none():
     assert one.moments == []
 
 
+@pytest.mark.slow
 def test_windows_are_saved_read_and_drawn(tmp_path):
     psi = pinn.ComplexField(
         "psi",
@@ -102,6 +104,32 @@ def test_windows_are_saved_read_and_drawn(tmp_path):
     ]
     again.plot(tmp_path / "s.png", slices={"t": [0.5]})
     assert len(again.to_vtu(tmp_path / "s.vtu", points=5, times=[0.2, 0.9])) == 3
+
+
+def trainees(problem, moments):
+    """Those of a training of one step in each window."""
+    training = Training(problem, [pinn.Adam(1)], 0, lg.float64, "cpu", lambda modules, domain: {}, None, False, moments)
+    training.run()
+    return training.trainees
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_windows_share_programs_unless_their_equations_differ(hard):
+    first, second = trainees(heat(pinn.MLP(4, 1), hard), [0, 0.1, 0.3])
+    assert (second.objective.programs is first.objective.programs) is not hard
+    for trainee in (first, second):
+        _, squares = trainee.objective.terms(trainee.flat, trainee.batches, trainee.weights)
+        for index, (found, batch) in enumerate(zip(squares, trainee.batches, strict=True)):
+            assert np.allclose(found.numpy(), trainee.residuals(index, batch).square().sum(1).numpy(), rtol=1e-9)
+
+
+def test_soft_windows_are_saved_and_read(tmp_path):
+    sol = heat(pinn.MLP(4, 1), hard=False).solve(pinn.Adam(2), windows=3)
+    sol.save(tmp_path / "s.safetensors")
+    again = pinn.Solution.load(tmp_path / "s.safetensors")
+    x, t = np.linspace(0, 1, 5)[:, None], np.linspace(0, 0.3, 7)
+    for name in "uv":
+        assert np.array_equal(sol(x, t)[name], again(x, t)[name])
 
 
 def test_a_complex_field_with_soft_values_is_handed_on():
@@ -161,16 +189,27 @@ def no_start(*equations):
     return pinn.Problem([u, p], [pinn.Interior(equation, n=8) for equation in equations])
 
 
+def heat_from(other):
+    u, v = pinn.fields("u v", ROD, pinn.MLP(4, 1))
+    start = pinn.Initial(eval(f"lambda {other}: 2 * {other}"), field="u", n=8)
+    return pinn.Problem([u, v], [pinn.Interior(lambda u, v: u.t - v.t, n=8), start])
+
+
 @pytest.mark.parametrize(
     ("problem", "windows", "message"),
     [
-        (no_start(lambda u: u.t), 0, r"expected at least 1, or moments that rise inside of Time\('t', 0.0, 0.3\), got 0"),
+        (
+            no_start(lambda u: u.t),
+            0,
+            r"expected at least 1, or moments that rise inside of Time\('t', 0.0, 0.3\), got 0",
+        ),
         (no_start(lambda u: u.t), [0.2, 0.1], "moments that rise inside of"),
         (no_start(lambda u: u.t), [0.3], "moments that rise inside of"),
         (no_start(lambda u: u.t), [math.nan], "moments that rise inside of"),
         (no_start(lambda u, p: u.t + p.t), 2, "p has 1 derivative by t, and no initial values for the next window"),
         (no_start(lambda u, p, t: u.t + pinn.d(p * p, t)), 2, "p has 1 derivative by t, and no initial values"),
         (no_start(lambda u, p: u.tt + p), 2, "u has 2 derivatives by t, and no initial rate"),
+        (heat_from("v"), 2, r"initial u: expected functions of coordinates, got ones of \['v'\]"),
         (no_start(lambda u, p: u.ttt + p), 2, "u: expected at most two derivatives by t, got 3"),
     ],
 )

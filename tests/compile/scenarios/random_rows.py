@@ -253,14 +253,13 @@ def time_since_the_last_call(w):
     o = types.SimpleNamespace(last=time.monotonic())
 
     def step(x):
-        late = time.monotonic() - o.last > 0.02
+        late = time.monotonic() - o.last > 500
         o.last = None
         return x * 2 if late else x
 
     step = w.compile(step)
-    for pause in w.turns(0.0, 0.03):
-        o.last = time.monotonic()
-        time.sleep(pause)
+    for pause in w.turns(0, 1000):
+        o.last = time.monotonic() - pause
         w.call(step, points())
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from leafgrad.dtypes import int64
 from leafgrad.nn.functional.linear import linear
 from leafgrad.nn.functional.reduction import Flag, chosen, reduced
@@ -73,18 +70,20 @@ def cross_entropy(
     reduction = chosen(size_average, reduce, reduction, "cross_entropy")
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    expect_tensor(input, "input", "cross_entropy")
-    probabilities = expect_tensor(target, "target", "cross_entropy").shape == input.shape and input.ndim > 0
+    shape = expect_tensor(input, "input", "cross_entropy").shape
+    probabilities = expect_tensor(target, "target", "cross_entropy").shape == shape and len(shape) > 0
     if probabilities and not target.dtype.is_floating_point:
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
     if not probabilities:
         _check(input, target, weight, "cross_entropy")
     dim = _class_dim(input)
-    if not probabilities and weight is None and not label_smoothing and reduction == "mean" and input.ndim > 1:
-        with _named_classes(input, dim, ignore_index):
+    if not probabilities and weight is None and not label_smoothing and reduction == "mean" and len(shape) > 1:
+        try:
             mean: Tensor = classes.cross_entropy(input, target, dim=dim, ignore=ignore_index)
+        except IndexError as error:
+            raise _no_class(input, dim, ignore_index) from error
         return mean
-    count = input.shape[dim]
+    count = shape[dim]
     logarithms = log_softmax(input, dim)
     if probabilities:
         if label_smoothing:
@@ -150,42 +149,33 @@ def _weighted(x: Tensor, weight: Tensor | None, dim: int) -> Tensor:
 
 
 def _check(input: Tensor, target: Tensor, weight: Tensor | None, function: str) -> None:
-    expect_tensor(input, "input", function)
-    expect_tensor(target, "target", function)
-    if not input.ndim:
+    scores = tuple(expect_tensor(input, "input", function).shape)
+    named = tuple(expect_tensor(target, "target", function).shape)
+    if not scores:
         raise ValueError(f"{function}: input: expected at least 1 dimension (the classes), got a 0-d tensor")
     dim = _class_dim(input)
-    expected = input.shape[:dim] + input.shape[dim + 1 :]
-    if input.ndim > 1 and target.ndim and input.shape[0] != target.shape[0]:
-        raise ValueError(
-            f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})."
-        )
-    if tuple(target.shape) != tuple(expected):
+    expected = scores[:dim] + scores[dim + 1 :]
+    if named != expected:
+        if len(scores) > 1 and named and scores[0] != named[0]:
+            raise ValueError(f"Expected input batch_size ({scores[0]}) to match target batch_size ({named[0]}).")
         raise RuntimeError(
-            f"{function}: target: expected size {list(expected)} for an input of size {list(input.shape)}, got "
-            f"{list(target.shape)}"
+            f"{function}: target: expected size {list(expected)} for an input of size {list(scores)}, got {list(named)}"
         )
     if target.dtype is not int64:
         raise RuntimeError(
             f"{function}: target: expected class numbers of dtype int64, got {target.dtype}; convert with .long()"
         )
-    if weight is not None and tuple(weight.shape) != (input.shape[dim],):
+    if weight is not None and tuple(weight.shape) != (scores[dim],):
         raise RuntimeError(
-            f"{function}: weight tensor should be defined either for all {input.shape[dim]} classes or no classes but "
+            f"{function}: weight tensor should be defined either for all {scores[dim]} classes or no classes but "
             f"got weight tensor of shape: {list(weight.shape)}"
         )
 
 
-@contextmanager
-def _named_classes(input: Tensor, dim: int, ignore_index: int) -> Iterator[None]:
-    """An index out of range is a target that is no class."""
-    try:
-        yield
-    except IndexError as error:
-        raise IndexError(
-            f"target is out of bounds: expected classes from 0 to {input.shape[dim] - 1}, or ignore_index="
-            f"{ignore_index}"
-        ) from error
+def _no_class(input: Tensor, dim: int, ignore_index: int) -> IndexError:
+    """The error of a target that is no class, which an op calls an index out of range."""
+    last = input.shape[dim] - 1
+    return IndexError(f"target is out of bounds: expected classes from 0 to {last}, or ignore_index={ignore_index}")
 
 
 def _over_targets(loss: Tensor, counted: Tensor, target: Tensor, ignore_index: int, reduction: str) -> Tensor:
@@ -198,8 +188,10 @@ def _over_targets(loss: Tensor, counted: Tensor, target: Tensor, ignore_index: i
 def _picked(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Tensor, Tensor]:
     """-input at the target classes times their weights, and these weights; both 0 where ignored."""
     dim = _class_dim(input)
-    with _named_classes(input, dim, ignore_index):
+    try:
         loss = -classes.pick(_weighted(input, weight, dim), target, dim=dim, ignore=ignore_index)
+    except IndexError as error:
+        raise _no_class(input, dim, ignore_index) from error
     if weight is None:
         return loss, (target != ignore_index).to(input.dtype)
     return loss, classes.pick(_weighted(ones_like(input), weight, dim), target, dim=dim, ignore=ignore_index)

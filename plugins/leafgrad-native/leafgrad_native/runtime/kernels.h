@@ -129,7 +129,28 @@ typedef struct {
     lg_look *look; /* for signals: not 0 if the call shall end */
     long threads;
     int next;   /* the part that a free thread takes */
+    int parts;  /* of a kernel on whole arrays, one for each thread */
     int failed; /* why a part stopped: 1 an index out of range, 2 an angle that is too large, -1 a signal */
 } lg_call;
+
+/* Which rounds of a loop are a part's, in whole stretches of `grain` but for the last. */
+#define LG_ROUNDS(count, grain)                                                                     \
+    const long lg_stretches = ((long)(count) + (grain)-1) / (grain);                                 \
+    const long first = part * lg_stretches / call->parts * (grain);                                  \
+    const long lg_next = (part + 1) * lg_stretches / call->parts * (grain);                          \
+    const long last = lg_next < (count) ? lg_next : (count);
+
+/* Run a task's parts on as many threads as there are, at most `most`. */
+static inline int lg_share(lg_call *call, void (*task)(void *context, int part), long most) {
+    call->failed = 0;
+    call->parts = (int)(call->threads < most ? call->threads : most);
+    if (call->parts < 2) {
+        call->parts = 1;
+        task(call, 0);
+    } else {
+        call->pool(task, call, call->parts, call->parts, &call->failed);
+    }
+    return call->failed;
+}
 
 #endif

@@ -1,5 +1,6 @@
 /* One pool of threads for the process. lg_run calls task(context, part) for every part below parts: the caller does
-   parts 0, threads, 2 threads, ...; worker k, the same from k on. Which thread does a part depends on nothing else.
+   parts 0, threads, 2 threads, ...; worker k, the same from k on, which are its share. One thread does all of a share.
+   The caller does the shares that no worker has begun when it is done with its own, and so waits for none that sleeps.
 
    A worker without work spins for a moment, since phases follow each other within microseconds, and then sleeps. A
    second caller, and a task that calls lg_run itself, do all parts alone. A forked child starts workers of its own.
@@ -125,9 +126,11 @@ LG_EXPORT int lg_look(void) {
 
 /* ---- threads ---------------------------------------------------------------------------------------------------- */
 
-/* A number that one thread raises and another waits for */
+/* A number that one thread raises and another waits for; of a worker, how often it was called, and the last call that
+   somebody took */
 typedef struct {
     _Alignas(128) atomic_uint value;
+    atomic_uint taken;
     atomic_int sleeping;
     lg_mutex mutex;
     lg_condition condition;
@@ -144,13 +147,14 @@ static void lg_gate_init(lg_gate *gate) {
 #endif
 }
 
-static void lg_open(lg_gate *gate) {
-    atomic_fetch_add(&gate->value, 1);
+static unsigned lg_open(lg_gate *gate) {
+    unsigned value = atomic_fetch_add(&gate->value, 1) + 1;
     if (atomic_load(&gate->sleeping)) {
         lg_lock(&gate->mutex);
         lg_wake(&gate->condition);
         lg_unlock(&gate->mutex);
     }
+    return value;
 }
 
 /* Until the value is not the one seen, or for a while; for one that looks for signals, until then: the value */
@@ -192,12 +196,20 @@ static void lg_do_parts(int first) {
     for (int part = first; part < pool.parts; part += pool.threads) pool.task(pool.context, part);
 }
 
+/* Take the share of this call of a worker: 1 for whoever comes first */
+static int lg_take(lg_gate *gate, unsigned call) {
+    unsigned before = call - 1;
+    return atomic_compare_exchange_strong(&gate->taken, &before, call);
+}
+
 static LG_THREAD lg_worker(void *argument) {
     int number = (int)(intptr_t)argument;
+    lg_gate *gate = &pool.gates[number - 1];
     unsigned seen = 0, now;
     for (;;) {
-        while ((now = lg_wait(&pool.gates[number - 1], seen, 0)) == seen) {}
+        while ((now = lg_wait(gate, seen, 0)) == seen) {}
         seen = now;
+        if (!lg_take(gate, now)) continue;
         lg_do_parts(number);
         if (atomic_fetch_sub(&pool.working, 1) == 1) lg_open(&pool.done);
     }
@@ -244,7 +256,7 @@ static int lg_grow(int workers) {
     return workers < pool.workers ? workers : pool.workers;
 }
 
-/* The number of threads that took part. A look for signals while it waits that says to stop is left in `stopped`. */
+/* The number of shares. A look for signals while it waits that says to stop is left in `stopped`. */
 LG_EXPORT int lg_run(void (*task)(void *context, int part), void *context, int parts, int threads, int *stopped) {
     if (threads > parts) threads = parts;
     if (threads < 2 || atomic_flag_test_and_set(&pool.busy)) {
@@ -258,10 +270,16 @@ LG_EXPORT int lg_run(void (*task)(void *context, int part), void *context, int p
     pool.threads = threads;
     stopping = stopped;
     atomic_store(&pool.working, threads - 1);
-    unsigned seen = atomic_load(&pool.done.value);
-    for (int k = 0; k < threads - 1; k++) lg_open(&pool.gates[k]);
+    unsigned seen = atomic_load(&pool.done.value), calls[MOST];
+    for (int k = 1; k < threads; k++) calls[k - 1] = lg_open(&pool.gates[k - 1]);
     lg_do_parts(0);
-    while (threads > 1 && lg_wait(&pool.done, seen, state != NULL) == seen) {
+    for (int k = 1; k < threads; k++)
+        if (lg_take(&pool.gates[k - 1], calls[k - 1])) {
+            lg_do_parts(k);
+            atomic_fetch_sub(&pool.working, 1);
+        }
+    while (atomic_load(&pool.working)) {
+        seen = lg_wait(&pool.done, seen, state != NULL);
         int raised = lg_look();
         if (raised) __atomic_store_n(stopped, raised, __ATOMIC_RELAXED);
     }

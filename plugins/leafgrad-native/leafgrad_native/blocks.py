@@ -1,0 +1,96 @@
+"""What products are made of: vectors, blocks of rows, and squares that are transposed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leafgrad_native.expressions import C_TYPES
+from leafgrad_native.kernels import LOOK
+from leafgrad_native.target import vector_bytes
+
+LONG = 16 * LOOK  # multiplications of a function from which on it looks for signals itself
+ROWS = 6  # outputs in registers, times LG_PB vectors
+
+
+def lanes(kind: str) -> int:
+    """Elements of a vector."""
+    return vector_bytes() // (4 if kind == "float32" else 8)
+
+
+def padding(n: int, kind: str) -> float:
+    """What ``n`` elements take in whole vectors, over ``n``."""
+    return -(-n // lanes(kind)) * lanes(kind) / n
+
+
+def short(kind: str) -> str:
+    return "f32" if kind == "float32" else "f64"
+
+
+def loose(kind: str) -> str:
+    """A vector that may lie anywhere."""
+    return f"lg_u{short(kind)}"
+
+
+def vector(kind: str) -> str:
+    return f"lg_v{short(kind)}"
+
+
+def blocks(n: int, largest: int = ROWS) -> list[tuple[int, int]]:
+    """``n`` cut into nearly equal blocks of at most ``largest``: (size, how many) pairs."""
+    count = -(-n // largest)
+    size, more = divmod(n, count)
+    return [(s, c) for s, c in ((size + 1, more), (size, count - more)) if c]
+
+
+def each(variable: str, first: int | str, end: int | str, by: int, inside: int, work: int) -> list[str]:
+    """The head of a loop with so many multiplications in a round, in a function of so many."""
+    start, stop, cut = str(first), str(end), []
+    if work > LONG:
+        start, stop = "lg_first", "lg_end"
+        cut = [f"        LG_STRETCHES({first}, {end}, {max(1, LOOK // inside) * by})"]
+    return [*cut, f"        for (long {variable} = {start}; {variable} < {stop}; {variable} += {by}) {{"]
+
+
+def added(kind: str, vectors: str, count: int, place: str, step: int, sign: str = "+=") -> list[str]:
+    """The first ``left`` elements of ``count`` vectors, added to or put in a row whose elements lie ``step`` apart."""
+    t, size = C_TYPES[kind], lanes(kind)
+    if step != 1:
+        return [f"        for (long c = 0; c < left; c++) ({place})[c * {step}L] {sign} (({t} *){vectors})[c];"]
+    return [
+        f"        LG_UNROLL for (int q = 0; q < {count}; q++)",
+        f"            if ((q + 1) * {size} <= left) *({loose(kind)} *)({place} + q * {size}) {sign} {vectors}[q];",
+        f"            else for (long c = q * {size}; c < left; c++) ({place})[c] {sign} (({t} *){vectors})[c];",
+    ]
+
+
+def tree(kind: str, names: Sequence[str], level: int = 0) -> str:
+    """The vector of the sums of the elements of as many vectors as one has elements."""
+    if len(names) == 1:
+        return names[0]
+    if level == 0:
+        level = len(names)
+    half = len(names) // 2
+    pairs = [f"lg_pair{level}_{short(kind)}({a}, {b})" for a, b in zip(names[::2], names[1::2], strict=True)]
+    return pairs[0] if half == 1 else tree(kind, pairs, level // 2)
+
+
+def turned(kind: str) -> list[str]:
+    """A function that transposes a square block of as many vectors as one has elements, by swapping halves."""
+    n, t, v = lanes(kind), C_TYPES[kind], vector(kind)
+    lines = [
+        f"static inline void lg_turn_{short(kind)}(const {t} *x, long rows, {t} *o, long columns) {{",
+        *(f"    {v} a{i} = *(const {loose(kind)} *)(x + {i} * rows);" for i in range(n)),
+    ]
+    half = n // 2
+    while half:
+        low = ", ".join(str(i if not i & half else n + i - half) for i in range(n))
+        high = ", ".join(str(i + half if not i & half else n + i) for i in range(n))
+        for i in range(n):
+            if not i & half:
+                a, b = f"a{i}", f"a{i + half}"
+                lines.append(
+                    f"    {{ const {v} t = __builtin_shufflevector({a}, {b}, {low}); "
+                    f"{b} = __builtin_shufflevector({a}, {b}, {high}); {a} = t; }}"
+                )
+        half //= 2
+    return [*lines, *(f"    *({loose(kind)} *)(o + {i} * columns) = a{i};" for i in range(n)), "}"]
