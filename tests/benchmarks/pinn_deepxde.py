@@ -139,6 +139,7 @@ def watcher(dde: Any, points: Any, truth: Any, limit: float) -> Any:
 def of_deepxde(name: str, limit: float) -> dict[str, Any]:
     """Train with DeepXDE."""
     import deepxde as dde
+
     import leafgrad_pinn as pinn
 
     dde.config.set_random_seed(0)
@@ -198,6 +199,9 @@ def main() -> None:
         row["command"] = (
             f"python tests/benchmarks/pinn_deepxde.py {name} --seconds {args.seconds:g}" + " --quick" * args.quick
         )
+        for who in ("deepxde", "leafgrad"):
+            if who in row:
+                row[who]["curve"] = [(round(t, 2), float(f"{error:.3e}")) for t, error in row[who]["curve"]]
         FIGURES.write_text(json.dumps(figures, sort_keys=True) + "\n")
         best = {who: min(error for _, error in row[who]["curve"]) for who in ("deepxde", "leafgrad") if who in row}
         print(name, best, flush=True)
