@@ -25,7 +25,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from compare import installed, machine, one_thread, peer
+from compare import installed, machine, peer, start
 
 os.environ.setdefault("DDE_BACKEND", "pytorch")
 
@@ -82,6 +82,11 @@ def burgers_1d(dde: Any, pinn: Any) -> Setup:
     return Setup(data, net, pinn.references.burgers(nu), 15000, {})
 
 
+def constant(value: float) -> Callable[[Any], float]:
+    """DeepXDE looks at the number of arguments."""
+    return lambda _: value
+
+
 def lorenz(dde: Any, pinn: Any) -> Setup:
     truth = pinn.references.lorenz(10.0, 15.0, 8 / 3, stop=3, nt=301)
     names = list(truth.fields)
@@ -95,7 +100,7 @@ def lorenz(dde: Any, pinn: Any) -> Setup:
         return [x_t - sigma * (y - x), y_t - x * (rho - z) + y, z_t - x * y + beta * z]
 
     span = dde.geometry.TimeDomain(0, 3)
-    starts = [dde.icbc.IC(span, lambda t, v=v: v, lambda _, on: on, component=i) for i, v in enumerate(values[0])]
+    starts = [dde.icbc.IC(span, constant(v), lambda _, on: on, component=i) for i, v in enumerate(values[0])]
     times = truth.axes["t"][::10, None]
     seen = [dde.icbc.PointSetBC(times, values[::10, i : i + 1], component=i) for i in range(3)]
     data = dde.data.PDE(span, equation, [*starts, *seen], num_domain=400, num_boundary=2, anchors=times)
@@ -129,7 +134,7 @@ def watcher(dde: Any, points: Any, truth: Any, limit: float) -> Any:
             found = self.model.predict(points)
             errors = np.linalg.norm(found - truth, axis=0) / np.linalg.norm(truth, axis=0)
             seconds = now - self.begin - self.apart
-            self.curve.append((seconds, float(errors.max())))
+            self.curve.append(look(seconds, errors.max()))
             self.apart += time.process_time() - now
             self.model.stop_training = seconds > limit
 
@@ -161,7 +166,8 @@ def of_deepxde(name: str, limit: float) -> dict[str, Any]:
         watch.looks = 0
         model.train(display_every=5000, callbacks=[watch])
     off = {name: abs(float(variable.detach()) / value - 1) for name, (variable, value) in setup.unknowns.items()}
-    return {"curve": watch.curve, "looks in Adam": adam, "unknowns off by": off, "limit": limit}
+    versions = versions_of("deepxde", "torch")
+    return {"versions": versions, "curve": watch.curve, "looks in Adam": adam, "unknowns off by": off, "limit": limit}
 
 
 def of_leafgrad(name: str, quick: bool) -> dict[str, Any]:
@@ -175,7 +181,17 @@ def of_leafgrad(name: str, quick: bool) -> dict[str, Any]:
     fields = [f"error {field}" for field in solution.reference.fields]
     rows = [row for row in run.history if all(field in row for field in fields)]
     off = {name: abs(run.unknowns[name] / value - 1) for name, value in script.given.get("TRUTH", {}).items()}
-    return {"curve": [(row["seconds"], max(row[f] for f in fields)) for row in rows], "unknowns off by": off}
+    curve = [look(row["seconds"], max(row[f] for f in fields)) for row in rows]
+    return {"versions": versions_of("leafgrad", "numpy"), "curve": curve, "unknowns off by": off}
+
+
+def versions_of(*packages: str) -> str:
+    return ", ".join(map(installed, packages))
+
+
+def look(seconds: float, error: float) -> tuple[float, float]:
+    """A point of a curve, in the digits that count."""
+    return round(seconds, 2), float(f"{error:.3e}")
 
 
 def main() -> None:
@@ -185,28 +201,23 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="run the scripts of leafgrad with --quick")
     parser.add_argument("--only", choices=["deepxde", "leafgrad"], help="measure one, keep the other's figures")
     args = parser.parse_args()
-    if peer("torch") is None or peer("deepxde") is None:
+    if args.only != "leafgrad" and None in (peer("torch"), peer("deepxde")):
         sys.exit("pinn_deepxde: needs the packages torch and deepxde")
-    figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
     for name in args.names or PROBLEMS:
-        row = figures.setdefault(name, {})
+        command = f"python tests/benchmarks/pinn_deepxde.py {name} --only"
+        row: dict[str, Any] = {"machine": machine()}
         if args.only != "leafgrad":
             row["deepxde"] = of_deepxde(name, args.seconds)
+            row["deepxde"]["command"] = f"{command} deepxde --seconds {args.seconds:g}"
         if args.only != "deepxde":
             row["leafgrad"] = of_leafgrad(name, args.quick)
-        row["versions"] = ", ".join(map(installed, ("deepxde", "torch", "leafgrad", "numpy")))
-        row["machine"] = machine()
-        row["command"] = (
-            f"python tests/benchmarks/pinn_deepxde.py {name} --seconds {args.seconds:g}" + " --quick" * args.quick
-        )
-        for who in ("deepxde", "leafgrad"):
-            if who in row:
-                row[who]["curve"] = [(round(t, 2), float(f"{error:.3e}")) for t, error in row[who]["curve"]]
+            row["leafgrad"]["command"] = f"{command} leafgrad{' --quick' * args.quick}"
+        figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
+        figures.setdefault(name, {}).update(row)
         FIGURES.write_text(json.dumps(figures, sort_keys=True) + "\n")
-        best = {who: min(error for _, error in row[who]["curve"]) for who in ("deepxde", "leafgrad") if who in row}
-        print(name, best, flush=True)
+        print(name, {who: row[who]["curve"][-1] for who in ("deepxde", "leafgrad") if who in row}, flush=True)
 
 
 if __name__ == "__main__":
-    one_thread()
+    start("PINNs beside DeepXDE", cores=os.cpu_count())
     main()

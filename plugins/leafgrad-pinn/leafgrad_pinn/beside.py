@@ -26,10 +26,11 @@ def section(path: Path) -> str:
     if not path.exists():
         return ""
     problems = json.loads(path.read_text(encoding="utf-8"))
-    rows = [row(name, figures["deepxde"]["curve"], figures["leafgrad"]["curve"]) for name, figures in problems.items()]
-    made = list(dict.fromkeys(f"{figures['machine']}, {figures['versions']}" for figures in problems.values()))
-    commands = [f"    {figures['command']}" for figures in problems.values()]
-    return TEXT + "\n".join(rows) + f"\n\nMachine: {'; '.join(made)}. Commands:\n\n" + "\n".join(commands) + "\n\n"
+    rows = [row(name, p["deepxde"]["curve"], p["leafgrad"]["curve"]) for name, p in problems.items()]
+    both = [problem[library] for problem in problems.values() for library in ("deepxde", "leafgrad")]
+    made = dict.fromkeys([*(p["machine"] for p in problems.values()), *(figures["versions"] for figures in both)])
+    commands = "\n".join(f"    {figures['command']}" for figures in both)
+    return TEXT + "\n".join(rows) + f"\n\nMachine: {', '.join(made)}. Commands:\n\n{commands}\n\n"
 
 
 def row(name: str, theirs: Curve, ours: Curve) -> str:
