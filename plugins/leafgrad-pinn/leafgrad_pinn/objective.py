@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -141,7 +142,7 @@ class Objective:
             sides = []
             for equation in range(values.shape[1]):
                 jacobian = vmap(grad(residual), in_dims=(None, 0, None))(self.split(flat), batch, equation)
-                columns = [jacobian[name].reshape(len(values), -1) for name in self.shapes]
+                columns = [jacobian[name].reshape(len(values), math.prod(s)) for name, s in self.shapes.items()]
                 sides.append(leafgrad.cat([*columns, values[:, equation, None]], 1))
             blocks.append(leafgrad.stack(sides, 1))
         return blocks

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import leafgrad
+from leafgrad_pinn.beside import section
 from leafgrad_pinn.scripts import Options, Script
 from leafgrad_pinn.training import write
 
@@ -81,6 +82,7 @@ class Table:
             )
             text += "|---|---|---|---|---|---|---|\n"
             text += "\n".join(self.row(name, kind) for name in self.scripts) + "\n\n"
+        text += section(self.path.with_name(f"{self.path.stem}_deepxde.json"))
         machines = list(dict.fromkeys(row["machine"] for row in self.rows.values()))
         text += "Machine: " + "; ".join(machines) + ". Commands:\n\n"
         text += "\n".join(f"    {row['command']}" for row in self.rows.values()) + "\n"

@@ -132,7 +132,7 @@ class Training:
                 hidden = None if self.ranks.first else True
                 with tqdm(total=stage.steps, initial=worker.done, desc=label, position=place, disable=hidden) as bar:
                     self._stage(worker, number, bar, interrupts)
-                if received := self.ranks.most(interrupts.received or 0):
+                if received := self.ranks.most(int(interrupts.received or 0)):
                     self._save(number, worker)
                     if self.ranks.first:
                         print(f"stopped after {worker.done} steps; resume=True goes on from there", file=sys.stderr)
@@ -151,7 +151,7 @@ class Training:
 
     def _stage(self, worker: Worker, number: int, bar: Any, interrupts: Interrupts) -> None:
         good = self._state(worker)
-        while worker.reason is None and not self.ranks.most(interrupts.received or 0):
+        while worker.reason is None and not self.ranks.most(int(interrupts.received or 0)):
             begin, done = time.perf_counter(), worker.done
             terms = worker.advance()
             self.seconds += time.perf_counter() - begin

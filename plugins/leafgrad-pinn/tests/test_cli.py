@@ -112,6 +112,20 @@ def test_a_table_goes_on_with_runs_that_were_stopped_and_adds_their_times(folder
     assert json.loads((runs / "bent quick" / "spent.json").read_text())["processor"] == second["processor seconds"]
 
 
+def test_a_table_shows_what_was_measured_beside_deepxde(folder, tmp_path, capsys):
+    theirs, ours = [[10, 0.5], [40, 0.02], [90, 0.03]], [[1, 0.9], [5, 0.02], [8, 1e-5]]
+    bent = {"machine": "a machine", "deepxde": {"curve": theirs, "versions": "a 1", "command": "python a.py"}}
+    slow = {**bent, "leafgrad": {"curve": theirs[:1], "versions": "b 2", "command": "python b.py"}}
+    bent["leafgrad"] = {**slow["leafgrad"], "curve": ours}
+    (tmp_path / "pinn_deepxde.json").write_text(json.dumps({"bent": bent, "slow": slow}))
+    assert main([*folder, "table", "bent", "--quick", "--out", str(tmp_path / "pinn.md")]) == 0
+    text = (tmp_path / "pinn.md").read_text()
+    assert "| bent | 2.0e-02 | 40 | 5.0 | 8.0 times as fast | 1.0e-05 | 8.0 |" in text
+    assert "| slow | 2.0e-02 | 40 | never | | 5.0e-01 | 10.0 |" in text
+    assert "Machine: a machine, a 1, b 2. Commands" in text
+    assert "    python b.py" in text
+
+
 def test_a_script_says_how_far_unknowns_are_off(tmp_path, capsys):
     (tmp_path / "rate.py").write_text(INVERSE)
     assert main(["--folder", str(tmp_path), "run", "rate", "--out", str(tmp_path / "out")]) == 0
