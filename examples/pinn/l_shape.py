@@ -23,6 +23,6 @@ def singular(x, y):
 def solve(run):
     domain = pinn.LShape()
     width, n = (120, 800) if run.quick else (250, 2000)
-    u = pinn.Field("u", domain, net=pinn.SIREN(width, 1, frequency=6, enrich=singular))
-    problem = pinn.Problem(u, [pinn.Interior(lambda u: u.lap + 1, n=n), pinn.Dirichlet(0, n=n // 2, weight=1000)])
-    return problem.solve(pinn.LeastSquares(6), reference=pinn.references.l_shape(terms=60), **run.options)
+    u = pinn.Field("u", domain, net=pinn.SIREN(width, 1, frequency=15, enrich=singular))
+    problem = pinn.Problem(u, [pinn.Interior(lambda u: u.lap + 1, n=n), pinn.Dirichlet(0, n=n // 2, weight=1e5)])
+    return problem.solve(pinn.LeastSquares(12), reference=pinn.references.l_shape(terms=60), **run.options)

@@ -22,7 +22,7 @@ def solve(run):
     def equations(x, y, z):
         return x.t - sigma * (y - x), y.t - x * (rho - z) + y, z.t - x * y + beta * z
 
-    width, n, steps = (50, 200, 60) if run.quick else (100, 400, 200)
-    x, y, z = pinn.fields("x y z", pinn.Time("t", 0, 3), net=pinn.SIREN(width, 1, frequency=15))
+    width, n, steps = (70, 300, 60) if run.quick else (100, 400, 200)
+    x, y, z = pinn.fields("x y z", pinn.Time("t", 0, 3), net=pinn.SIREN(width, 1, frequency=60))
     problem = pinn.Problem([x, y, z], [data, pinn.Interior(equations, n=n, sampler="grid")], unknowns)
     return problem.solve(pinn.LeastSquares(steps, damping=1e-4), reference=truth, **run.options)
