@@ -272,7 +272,7 @@ def seed(outputs: tuple[Any, ...], gradients: Any, name: str, recorded: bool) ->
     """The nodes of ``outputs`` with the gradients to start from."""
     if gradients is None or isinstance(gradients, Tensor):
         gradients = (gradients,) * (1 if isinstance(gradients, Tensor) else len(outputs))
-    if not isinstance(gradients, Sequence):
+    if not isinstance(gradients, (tuple, Sequence)):
         raise TypeError(f"{name}: expected a Tensor, a sequence of Tensors or None, got {type(gradients).__name__}")
     if len(gradients) != len(outputs):
         raise RuntimeError(f"{name}: got {len(outputs)} tensors and {len(gradients)} gradients; expected one for each")
