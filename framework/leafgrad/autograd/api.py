@@ -64,22 +64,21 @@ def backward(
             t.retain_grad()  # a leaf does so anyway
     if create_graph:
         messages.warn(CYCLE)
-    found: list[tuple[Leaf, Any]] = []
-
-    def arrived(node: GraphNode, g: Any) -> None:
-        if isinstance(node, Leaf):
-            found.append((node, g))
-
-    run(seeds, targets, retain_graph, create_graph, arrived)
+    found: dict[GraphNode, Any] = {}
+    run(seeds, targets, retain_graph, create_graph, found.__setitem__)
     deliver(found, {id(g) for _, g in seeds}, create_graph)
 
 
-def deliver(found: list[tuple[Leaf, Any]], taken: set[int], recorded: bool) -> None:
-    """Put complete gradients into ``.grad``, each in memory of its own."""
+def deliver(found: dict[GraphNode, Any], taken: set[int], recorded: bool) -> None:
+    """Put complete gradients of leaves into ``.grad``, each in memory of its own."""
     settled: dict[Any, Any] = {}
-    for leaf, g in found:
+    traced = modes.get() & modes.TRACE
+    for leaf, g in found.items():
+        if not isinstance(leaf, Leaf):
+            continue
         owner, hooks = leaf.owner(), leaf.hooks
-        if type(leaf) is Leaf and owner is not None and dispatch.inside(owner)._node is not leaf:
+        here = dispatch.inside(owner) if traced else owner
+        if type(leaf) is Leaf and here is not None and here._node is not leaf:
             continue  # it was frozen meanwhile
         if hooks is not None and hooks.before:
             g = node_hooks.run_before(hooks, g, recorded)
@@ -273,7 +272,7 @@ def seed(outputs: tuple[Any, ...], gradients: Any, name: str, recorded: bool) ->
     """The nodes of ``outputs`` with the gradients to start from."""
     if gradients is None or isinstance(gradients, Tensor):
         gradients = (gradients,) * (1 if isinstance(gradients, Tensor) else len(outputs))
-    if not isinstance(gradients, Sequence):
+    if not isinstance(gradients, (tuple, Sequence)):
         raise TypeError(f"{name}: expected a Tensor, a sequence of Tensors or None, got {type(gradients).__name__}")
     if len(gradients) != len(outputs):
         raise RuntimeError(f"{name}: got {len(outputs)} tensors and {len(gradients)} gradients; expected one for each")

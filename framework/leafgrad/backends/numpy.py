@@ -15,6 +15,7 @@ from leafgrad import dtypes
 from leafgrad.backends.communicator import HostCommunicator
 from leafgrad.backends.contract import BACKENDS, Backend, Generator, register
 
+OWN = np.ndarray | np.generic
 _GENERATORS: WeakSet[NumpyGenerator] = WeakSet()
 
 
@@ -171,7 +172,7 @@ class NumpyBackend(Backend):
     def wrap(self, value: Any) -> Any:
         if type(value) is np.ndarray and value.dtype.kind != "V":
             return value
-        if not isinstance(value, np.ndarray | np.generic):
+        if not isinstance(value, OWN):
             raise TypeError(f"expected an array or a scalar of NumPy's, got {type(value).__name__}")
         array = np.asarray(value)
         return array if array.dtype.kind != "V" else stored(array)

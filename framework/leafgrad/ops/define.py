@@ -10,7 +10,7 @@ from typing import Any, Final, overload
 
 from leafgrad.ops import messages
 from leafgrad.ops.declarations import Forward
-from leafgrad.ops.fast import BinaryOp, UnaryOp
+from leafgrad.ops.fast import BinaryOp, DirectOp, UnaryOp
 from leafgrad.ops.op import Op
 from leafgrad.ops.signature import Signature
 from leafgrad.ops.traits import TRAITS
@@ -91,6 +91,8 @@ def _make(
     count = len(signature.arguments)
     plain = not (signature.parameters or signature.variadic or traits & {"view", "random", "any_dtype"})
     kind: type[Op] = Op
+    if count and not signature.variadic and not traits & {"view", "random", "collective"}:
+        kind = DirectOp
     if traits & {"elementwise", "bilinear"} and plain and signature.required == count and count in (1, 2):
         kind = UnaryOp if count == 1 else BinaryOp
     made = kind(forward, name, traits, signature)

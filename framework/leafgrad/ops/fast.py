@@ -1,9 +1,9 @@
-"""The short path of small eager ops: elementwise, one or two arguments, no parameters.
+"""The short paths of small eager ops: those of a fixed number of arguments, and elementwise ones of one or two.
 
 What ``Op.apply`` does in general is written out here for the common case: gradients on or off, nothing else
 going on, matching dtypes. Everything else goes to ``apply``, which also finds the words when something failed.
-The functions are closures rather than methods, since looking up ``self`` and its attributes costs as much as
-the rest; Tensor's operators are these very functions.
+The functions of elementwise ops are closures rather than methods, since looking up ``self`` and its attributes costs
+as much as the rest; Tensor's operators are these very functions.
 """
 
 from __future__ import annotations
@@ -23,8 +23,66 @@ from leafgrad.ops.signature import Signature
 
 BACKENDS = backends.BACKENDS
 MANY = TRACE | BATCH
+ALONE: set[type] = set()  # classes of arrays that lie on one device, all of them
 NEEDED = (True,)
 INFERENCE_VERSION = dispatch.INFERENCE_VERSION
+
+
+class DirectOp(Op):
+    """An op of a fixed number of arguments, neither a view nor with effects."""
+
+    def resolve(self, kind: type) -> tuple[Forward, Any]:
+        if not issubclass(kind, SymbolBase) and backends.backend_of_type(kind).device_count() == 1:
+            ALONE.add(kind)
+        return super().resolve(kind)
+
+    def apply(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        flags = modes.get()
+        out = self.direct(args, params, flags) if flags <= GRAD else None
+        return super().apply(args, params) if out is None else out
+
+    def direct(self, args: tuple[Any, ...], params: dict[str, Any], flags: int) -> Any:
+        """Run on Tensors of one class of arrays, one dtype and device; None if they are not, or if that fails."""
+        kind: Any = None
+        dtype: Any = None
+        raw: list[Any] = []
+        edges: list[Any] = []
+        for a in args:
+            if isinstance(a, TensorBase):
+                data = a._data
+                if kind is None:
+                    kind, dtype = type(data), data.dtype
+                elif type(data) is not kind or (data.dtype is not dtype and not self.mixes_dtypes):
+                    return None
+                raw.append(data)
+                edges.append(a._history if a._view is None else a._node)
+            elif a is None and raw:
+                raw.append(None)
+                edges.append(None)
+            else:
+                return None
+        if kind not in ALONE or kind not in self.table or (self.converts_integers and dtype.kind in "biu"):
+            return None
+        forward, xp = self.table[kind]
+        try:
+            r = forward(xp, *raw, **params)
+        except Exception:
+            return None
+        if type(r) is not kind:
+            return self.record(args, params, tuple(raw), dispatch.wrap(self, kind, r), flags)
+        if not self.keeps_layout and not r.flags.c_contiguous:
+            r = r.copy()
+        out: Any = object.__new__(dispatch.TENSOR)
+        out._data, out._epoch = r, Epoch.now
+        out._history = out._leaf = out._writes = out._view = None
+        if flags and self.differentiable and any(edges) and dispatch.is_floating(r):
+            if len(edges) < self.arity:
+                edges += [None] * (self.arity - len(edges))
+                args += (None,) * (self.arity - len(args))
+            out._history = node = self.node(args, params, raw, r, tuple(edges), flags)
+            if node.out is not None:
+                node.version = out._writes = Version()
+        return out
 
 
 class UnaryOp(Op):
@@ -180,13 +238,10 @@ def binary(op: BinaryOp, apply: Callable[..., Any]) -> Callable[[Any, Any], Any]
         out._data, out._epoch = r, Epoch.now
         out._history = out._leaf = out._writes = out._view = None
         if (ex is not None or ey is not None) and flags and differentiable:
-            if ex is not None and ey is not None:
-                keep_x, keep_y, keep_out, keep_shapes = plans[2]
-            else:
-                keep_x, keep_y, keep_out, keep_shapes = plans[0 if ey is None else 1]
-                outside = other if ey is None else input
-                if isinstance(outside, TensorBase) and outside._writes is INFERENCE_VERSION:
-                    return apply((input, other), EMPTY)
+            outside = other if ey is None else input if ex is None else None
+            if outside is not None and isinstance(outside, TensorBase) and outside._writes is INFERENCE_VERSION:
+                return apply((input, other), EMPTY)
+            keep_x, keep_y, keep_out, keep_shapes = plans[0 if ey is None else 1 if ex is None else 2]
             out._history = node = Node()
             node.op, node.params, node.edges = op, EMPTY, (ex, ey)
             node.seq, node.shape = step(), r.shape

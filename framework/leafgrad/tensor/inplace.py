@@ -44,7 +44,8 @@ def update(x: Any, function: Any, *others: Any, **params: Any) -> Any:
     name = getattr(function, "name", None) or function.__name__
     flags = modes.get()
     if name in _RAW and len(others) == 1 and not params and flags <= GRAD and _plain(x, name, others[0], flags):
-        x._data = _RAW[name](x._data, _raw(others[0]))
+        (y,) = others
+        x._data = _RAW[name](x._data, y._data if isinstance(y, TensorBase) else y)
         (x._writes or version(x)).bump()
         return x
     check(x, name)
@@ -85,10 +86,6 @@ def _requires(value: Any) -> bool:
     return isinstance(value, TensorBase) and value._node is not None
 
 
-def _raw(value: Any) -> Any:
-    return value._data if isinstance(value, TensorBase) else value
-
-
 def _plain(x: Any, name: str, y: Any, flags: int) -> bool:
     """Whether Python's in-place operator on the arrays does just what is asked, and nothing is recorded."""
     a = x._data
@@ -100,7 +97,7 @@ def _plain(x: Any, name: str, y: Any, flags: int) -> bool:
             return False
     elif type(y) is not float and type(y) is not int:
         return False
-    if isinstance(a, SymbolBase) or not dtypes.of(a).is_floating_point or (flags and x._node is not None):
+    if isinstance(a, SymbolBase) or a.dtype.kind != "f" or (flags and x._node is not None):
         return False
     own = x._view is None and a.base is None and x._writes is not dispatch.INFERENCE_VERSION
     if not own or modes.DERIVATIVES.get():

@@ -188,11 +188,11 @@ class Tensor(Operators, Methods, TensorBase):
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        if value is None and dispatch.inside(self)._leaf is None:
-            return
         if value is not None:
             self._check_grad(value)
-        dispatch.set_grad(self._accumulator(), value)
+        leaf = dispatch.inside(self)._leaf if value is None else self._accumulator()
+        if leaf is not None:
+            dispatch.set_grad(leaf, value)
 
     @grad.deleter
     def grad(self) -> None:
