@@ -160,6 +160,39 @@ def test_a_rewrite_puts_simpler_ops_in_the_place():
     compare(step, rows(5))
 
 
+def test_a_rewrite_of_several_results_gives_a_value_for_each():
+    @op
+    def halves(xp, x):
+        return x / 2, -x / 2
+
+    halves.shape(lambda x: [x.like(x.shape)] * 2)
+
+    @halves.rewrite
+    def steps(graph, equation):
+        half = graph.emit(div, equation.values[0], 2.0)
+        return half, graph.emit(sub, 0.0, half)
+
+    def step(x):
+        a, b = halves(leafgrad.sin(x))
+        return a * 3, b
+
+    graph = optimize(leafgrad.trace(step, rows(5)))
+    assert "halves" not in {e.name for e in graph.equations}
+    compare(step, rows(5))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_rewrite_gives_as_many_values_as_there_are_results(count):
+    @op
+    def halves(xp, x):
+        return x / 2, -x / 2
+
+    halves.shape(lambda x: [x.like(x.shape)] * 2)
+    halves.rewrite(lambda graph, e: (graph.emit(div, e.values[0], 2.0),) * count)
+    with pytest.raises(CompileError, match=r"halves.*: expected .*, a rule gave"):
+        optimize(leafgrad.trace(lambda x: halves(x), rows(5)))
+
+
 @pytest.mark.parametrize(
     ("rule", "message"),
     [

@@ -327,3 +327,33 @@ def test_errors(call, error, words):
 def test_masks_of_two_dtypes_warn():
     with pytest.warns(UserWarning, match="mismatched key_padding_mask and attn_mask"):
         HEADS(Q, K, K, R(3, 5) < 0, attn_mask=R(4, 5))
+
+
+# ---- compiled -------------------------------------------------------------------------------------------------------
+
+
+def attention_step(q, k, v):
+    out = SDPA(q, k, v)
+    return out, *grad((out * out).sum(), [q, k, v])
+
+
+def compiled_names(executor):
+    """The ops of a compiled step, after its results were compared with eager's."""
+    given = tensors(*[(2, 3, n, 4) for n in (5, 7, 7)])
+    step = lg.compile(attention_step, executor=executor)
+    step(*given)
+    for ours, right in zip(step(*given), attention_step(*given), strict=True):
+        close(ours, right)
+    return {e.name for e in step._runner().graph.equations}
+
+
+@pytest.mark.parametrize("executor", ["numpy", "replay"])
+def test_compiled_attention_is_products_that_are_merged_with_their_neighbours(executor):
+    names = compiled_names(executor)
+    assert "matmul" in names
+    assert not names & {"attention", "attention_gradients"}
+
+
+def test_many_scores_are_not_held_whole(monkeypatch):
+    monkeypatch.setattr("leafgrad.ops.attention.WHOLE", 2 * 3 * 5 * 7 - 1)
+    assert {"attention", "attention_gradients"} <= compiled_names("numpy")

@@ -11,10 +11,16 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from leafgrad.ops.abstract import PRECISE
 from leafgrad.ops.define import op
-from leafgrad.ops.reduce import total
+from leafgrad.ops.elementwise import add, div, mul, sub
+from leafgrad.ops.exponential import exp, log
+from leafgrad.ops.matmul import matmul
+from leafgrad.ops.reduce import amax, sum, total
+from leafgrad.ops.shape import permute
 
 BLOCK = 1 << 15  # scores of a block: they and their gradients stay in the cache
+WHOLE = 1 << 22  # scores that a compiled program holds all at once
 
 
 class Blocks:
@@ -134,6 +140,49 @@ def _attention_shapes(q: Any, k: Any, v: Any, mask: Any) -> Any:
 attention.chunk(lambda call: call.aligned(whole=(-2, -1)))
 attention_gradients.shape(lambda go, q, k, v, result, norm, mask: [q, k, v])
 attention_gradients.chunk(lambda call: call.aligned(whole=(-2, -1)))
+
+
+def _scores(graph: Any, equation: Any, q: Any, k: Any, mask: Any) -> Any:
+    """All scores; None where they are too many, or not all of them count."""
+    params = equation.params
+    shape = *q.shape[:-1], k.shape[-2]
+    if mask is not None or params["causal"] or q.dtype not in PRECISE or not 0 < math.prod(shape) <= WHOLE:
+        return None
+    return graph.emit(matmul, graph.emit(mul, q, params["scale"]), _swapped(graph, k))
+
+
+def _swapped(graph: Any, x: Any) -> Any:
+    return graph.emit(permute, x, dims=(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+@attention.rewrite
+def _attention_in_steps(graph: Any, equation: Any) -> Any:
+    """Products, which threads share, and steps that are merged with their neighbours."""
+    q, k, v, *mask = equation.inputs
+    s = _scores(graph, equation, q, k, *mask or (None,))
+    if s is None:
+        return None
+    top = graph.emit(amax, s, dim=(-1,), keepdim=True)
+    weights = graph.emit(exp, graph.emit(sub, s, top))
+    sums = graph.emit(sum, weights, dim=(-1,), keepdim=True)
+    return graph.emit(div, graph.emit(matmul, weights, v), sums), graph.emit(add, top, graph.emit(log, sums))
+
+
+@attention_gradients.rewrite
+def _gradients_in_steps(graph: Any, equation: Any) -> Any:
+    go, q, k, v, result, norm, *mask = equation.inputs
+    s = _scores(graph, equation, q, k, *mask or (None,))
+    if s is None:
+        return None
+    weights = graph.emit(exp, graph.emit(sub, s, norm))
+    along = graph.emit(sum, graph.emit(mul, go, result), dim=(-1,), keepdim=True)
+    d = graph.emit(sub, graph.emit(matmul, go, _swapped(graph, v)), along)
+    d = graph.emit(mul, graph.emit(mul, d, weights), equation.params["scale"])
+    return (
+        graph.emit(matmul, d, k),
+        graph.emit(matmul, _swapped(graph, d), q),
+        graph.emit(matmul, _swapped(graph, weights), go),
+    )
 
 
 def _batched(call: Any) -> Any:

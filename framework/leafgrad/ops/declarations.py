@@ -209,7 +209,8 @@ class Declarations:
         """Let the compiler put something simpler in the op's place: ``@smooth.rewrite``, of ``rule(graph, equation)``.
 
         ``graph`` is a ``leafgrad.compile.passes.rewrite.Rewriter``: ``graph.emit(op, *inputs, **params)`` makes an
-        equation. The rule returns the value to use instead, or None. Several rules are tried in order.
+        equation. The rule returns the value to use instead, a tuple of them for several results, or None. Several rules
+        are tried in order.
         """
         self.declare(f"rewrite {len(self.rewriting) + 1}", rule)
         self.rewriting += (rule,)

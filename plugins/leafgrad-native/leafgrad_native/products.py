@@ -15,7 +15,7 @@ from leafgrad_native.forms import Form
 from leafgrad_native.packed import packed, units
 from leafgrad_native.target import registers, vector_bytes
 
-BLAS_FROM = 1 << 27  # multiplications; below, what is here was as fast as OpenBLAS or faster
+BLAS_FROM = 1 << 28  # multiplications; below, what is here was as fast as OpenBLAS or faster
 # Of the vectors' length, up to which a sum over points is better computed with a side along the vector; measured.
 WASTE = {"float32": 1.35, "float64": 1.1}
 SIDE = 4  # a block of accumulators of a sum over points is SIDE x SIDE, half as wide with few registers

@@ -16,7 +16,7 @@ from leafgrad.ops.op import Op
 from leafgrad.ops.traits import normalized
 
 Shape = tuple[int, ...]
-Rule = Callable[["Rewriter", Equation], Value | None]
+Rule = Callable[["Rewriter", Equation], Value | tuple[Value, ...] | None]  # of several outputs, a value for each
 Rules = Mapping[Op, tuple[Rule, ...]]
 
 DEEPEST = 40  # rules within rules; what is left is done in the next round
@@ -106,10 +106,10 @@ class Rewriter:
         """The values that stand for the equation's outputs: those of a rule, of an equal equation, or its own."""
         if self.depth < DEEPEST:
             self.depth += 1
-            value = self.simpler(equation)
+            values = self.simpler(equation)
             self.depth -= 1
-            if value is not None:
-                return (value,)
+            if values is not None:
+                return values
         key = identity(equation)
         if key is not None:
             earlier = self.known.setdefault(key, equation)
@@ -120,13 +120,14 @@ class Rewriter:
             self.makers[value] = equation
         return equation.outputs
 
-    def simpler(self, equation: Equation) -> Value | None:
+    def simpler(self, equation: Equation) -> tuple[Value, ...] | None:
         """What the first rule that applies gives instead."""
         for rule in (*self.rules.get(equation.op, ()), *self.general):
-            value = rule(self, equation)
-            if value is not None:
-                check_same(equation, value)
-                return value
+            found = rule(self, equation)
+            if found is not None:
+                values = found if isinstance(found, tuple) else (found,)
+                check_same(equation, values)
+                return values
         return None
 
 
@@ -140,14 +141,12 @@ def with_inputs(equation: Equation, inputs: tuple[Operand, ...]) -> Equation:
     return Equation(equation.op, inputs, equation.params, equation.outputs, equation.line, equation.several)
 
 
-def check_same(equation: Equation, value: Value) -> None:
-    """A CompileError if ``value`` cannot stand for what the equation makes."""
-    out = equation.out
-    if (value.shape, value.dtype, value.place) != (out.shape, out.dtype, out.place):
-        raise CompileError(
-            f"{equation.name}, from {equation.line}: expected {out.dtype} {out.shape} on {out.place}, a rule gave "
-            f"{value.dtype} {value.shape} on {value.place}"
-        )
+def check_same(equation: Equation, values: tuple[Value, ...]) -> None:
+    """A CompileError if ``values`` cannot stand for what the equation makes."""
+    expected, got = ([(v.shape, v.dtype, v.place) for v in several] for several in (equation.outputs, values))
+    if expected != got:
+        ours, theirs = (", ".join(f"{t} {s} on {p}" for s, t, p in several) for several in (expected, got))
+        raise CompileError(f"{equation.name}, from {equation.line}: expected {ours}, a rule gave {theirs}")
 
 
 # ---- which equations are equal ----------------------------------------------------------------------------------

@@ -31,18 +31,19 @@ def simplify(graph: Graph) -> Graph:
     return rewrite(graph, RULES, (declared, layout.elementwise_of_expanded))
 
 
-def declared(r: Rewriter, e: Equation) -> Value | None:
+def declared(r: Rewriter, e: Equation) -> Value | tuple[Value, ...] | None:
     """What the rules that are declared of the op itself put in its place."""
     for i, rule in enumerate(e.op.rewriting, 1):
         try:
-            value = rule(r, e)
+            found = rule(r, e)
         except Unknown:
             continue
         except Exception as error:
             error.add_note(f"in the rewrite rule of op {e.name!r} from {e.op.origins.get(f'rewrite {i}')}")
             raise
-        if isinstance(value, Value):
-            return value
-        if value is not None:
-            raise CompileError(f"op {e.name!r}, rewrite rule: expected a value of the graph, or None, got {value!r}")
+        values = found if isinstance(found, tuple) else (found,)
+        if all(isinstance(v, Value) for v in values):
+            return values
+        if found is not None:
+            raise CompileError(f"op {e.name!r}, rewrite rule: expected a value of the graph, or None, got {found!r}")
     return None
