@@ -27,12 +27,13 @@ def ensemble(library, count, sizes, batch):
         return nn.Sequential(*layers[:-1])
 
     networks = [network() for _ in range(count)]
+    base = networks[0]
     params, _ = func.stack_module_state(networks)
     params = {name: p.detach() for name, p in params.items()}
     x, y = library.randn(count, batch, sizes[0]), library.randn(count, batch, sizes[-1])
 
     def loss(params, x, y):
-        return ((func.functional_call(networks[0], params, (x,)) - y) ** 2).mean()
+        return ((func.functional_call(base, params, (x,)) - y) ** 2).mean()
 
     def step(params, x, y):
         found = func.vmap(func.grad(loss))(params, x, y)

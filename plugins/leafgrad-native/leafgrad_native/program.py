@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from leafgrad_native.forms import Form, Root
 from leafgrad_native.kernels import LOOK, Copy, Kernel, roots, work
 from leafgrad_native.lowering import Lowering
 from leafgrad_native.parts import divided
-from leafgrad_native.patterns import Constant, Random, pattern
+from leafgrad_native.patterns import Constant, MatrixProduct, Random, pattern
 from leafgrad_native.products import Products
 from leafgrad_native.sums import joined
 from leafgrad_native.writer import Functions, Note, Writer
@@ -94,7 +95,8 @@ class Plan:
         self.patterns = {e: pattern(e) for e in graph.equations}
         self.constants = [e for e, p in self.patterns.items() if isinstance(p, Constant)]
         self.draws = [e for e, p in self.patterns.items() if isinstance(p, Random)]
-        self.schedule: Schedule = schedule(graph, lambda e: self.patterns[e] is not None, self.draws.__contains__)
+        self.crowded = {e.out.shape[:1] for e in graph.equations if self.crowds(e)}
+        self.schedule: Schedule = schedule(graph, self.chunked, self.draws.__contains__)
         self.whole: dict[Value, Form] = {v: forms.of(v) for v in graph.inputs}
         self.phases: list[Phase] = []
         self.segments: list[Segment] = []
@@ -110,6 +112,17 @@ class Plan:
         self.slots: dict[Root, int] = {}
         self.place()
         self.lines = self.text()
+
+    def chunked(self, e: Equation) -> bool:
+        """Whether C may run an equation in a loop over a batch."""
+        return self.patterns[e] is not None and e.out.shape[:1] not in self.crowded
+
+    def crowds(self, e: Equation) -> bool:
+        """Whether each point has matrices of its own in a product, so large that a few of a chunk fill the cache."""
+        if not isinstance(self.patterns[e], MatrixProduct) or any(v.ndim < 3 for v in e.values):
+            return False
+        point = sum(math.prod(v.shape[1:]) * itemsize(v.dtype) for v in (*e.values, e.out))
+        return QUANTUM * point > self.cache // 4
 
     # ---- phases -----------------------------------------------------------------------------------------------
 

@@ -399,3 +399,18 @@ print("clean")
     environment = os.environ | {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0"}
     found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
     assert found.stdout.strip() == "clean", found.stderr[-2000:]
+
+
+@pytest.mark.parametrize(("width", "loops"), [(4, True), (64, False)])
+def test_products_of_a_matrix_for_each_point_run_in_a_loop_while_a_chunk_fits_the_cache(width, loops):
+    leafgrad.manual_seed(0)
+    a, b = leafgrad.randn(100, width, width, dtype=leafgrad.float64), leafgrad.randn(100, width, width).double()
+
+    def step(a, b):
+        c = leafgrad.tanh(a @ b)
+        return (c @ a - b).mT @ c + leafgrad.exp(-c * c)
+
+    compiled = leafgrad.compile(step, executor="native")
+    for _ in range(3):
+        np.testing.assert_allclose(compiled(a, b).numpy(), step(a, b).numpy(), rtol=1e-12, atol=1e-12)
+    assert ("loop over 100 rows" in compiled.explain()) is loops
