@@ -12,6 +12,7 @@ from leafgrad import compile as compiled, op
 from leafgrad.autograd import Function
 from leafgrad.errors import OpDefinitionError
 from leafgrad.func import grad, hessian, jacrev, jet, jvp, vmap
+from leafgrad.ops.series import product
 
 F64 = leafgrad.float64
 A = leafgrad.tensor([[0.3, 0.2, 0.1], [0.5, -0.2, 0.4], [0.3, 0.9, -0.7]], dtype=F64)
@@ -358,3 +359,17 @@ def test_a_declared_rule_goes_before_the_vjp():
         doubled_exp.jet(rule)
     with pytest.raises(OpDefinitionError, match="jet rule: unknown name 'y'; it may read out, x"):
         bump.jet(lambda y: y)
+
+
+def test_a_rule_that_reads_what_was_not_kept_is_an_error():
+    """Taken for a zero it would give a wrong number."""
+
+    @op("elementwise", "float")
+    def tripled_exp(xp, x):
+        return xp.exp(3 * x)
+
+    tripled_exp.vjp(x=lambda g, x: g * 3 * leafgrad.exp(3 * x))
+    tripled_exp.jet(lambda out, x: product(leafgrad.mul, [*out, None], x, len(out)))
+    x, v = point()
+    with pytest.raises(TypeError, match="Unkept"):
+        jet(tripled_exp, (x,), ([v],))

@@ -29,6 +29,10 @@ Term = Any  # a coefficient: a Tensor, one for each of several outputs, or None 
 Rule = Callable[[int], Term]
 
 
+class Unkept:
+    """In place of a value that no vjp rule in use reads, and that was not kept for it: no arithmetic takes it."""
+
+
 class Expansion:
     """The series of all nodes between some inputs and outputs, coefficient by coefficient.
 
@@ -142,10 +146,12 @@ class Expansion:
 
     def series(self, node: Node, reads: tuple[int, ...], k: int) -> list[list[Term]]:
         """The series of arguments up to order k, or of the output, which is argument -1, up to order k - 1."""
-        found = []
+        found, required = [], node.op.signature.required
         for i in reads:
             source, last = (node, k - 1) if i < 0 else (node.edges[i], k)
             first = dispatch.reconnect_output(node) if i < 0 else self.factors(node)[i]
+            if first is None and i < required:
+                first = Unkept()
             found.append([first, *[self.term(source, j) for j in range(1, last + 1)]])
         return found
 

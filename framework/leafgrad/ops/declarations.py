@@ -184,7 +184,7 @@ class Declarations:
         The rule's parameters are ``out``, arguments of the op by name, and, keyword-only, parameters. Each of the first
         is a list of coefficients from order 0 on, with None for zero: those of ``out`` up to k - 1, of arguments up to
         k. It returns coefficient k of the result, or None. Order 0 is there if a vjp rule by an argument that varies
-        reads it, else None. ``leafgrad.ops.series`` has sums and products.
+        reads it; else it is something that no arithmetic takes. ``leafgrad.ops.series`` has sums and products.
 
         Raises:
             OpDefinitionError: a name that the op lacks, an op with ``*xs``, or the op has a rule already.

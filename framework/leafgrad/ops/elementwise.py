@@ -55,8 +55,10 @@ div.vjp(x=lambda g, y: g / y, y=lambda g, x, y: -g * (x / y / y))  # not by out,
 @div.jet
 def _quotient(out: Any, x: Any, y: Any) -> Any:
     """From out y = x."""
-    known = product(mul, [*out, None], [None, *y[1:]], len(out)) if len(out) < len(x) else None
-    rest = x[len(out)] if known is None else -known if x[len(out)] is None else x[len(out)] - known
+    k, known = len(out), None
+    if any(term is not None for term in y[1:]):
+        known = product(mul, [x[0] / y[0], *out[1:], None], [None, *y[1:]], k)
+    rest = x[k] if known is None else -known if x[k] is None else x[k] - known
     return None if rest is None else rest / y[0]
 
 
