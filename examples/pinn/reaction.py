@@ -31,7 +31,8 @@ def exact(x, t):
 
 def solve(run):
     domain = pinn.Interval("x", 0, 2 * math.pi) * pinn.Time("t", 0, 1)
-    width, n, steps = (16, 600, 150) if run.quick else (24, 1500, 500)
+    width, n, steps, windows = (16, 600, 100, 1) if run.quick else (20, 1500, 150, 3)
     u = pinn.Field("u", domain, net=pinn.MLP(width, 2), initial=pinn.Hard(start))
     problem = pinn.Problem(u, [pinn.Interior(lambda u: u.t - RHO * u * (1 - u), n=n)])
-    return problem.solve(pinn.GaussNewton(steps), reference=pinn.references.exact(domain, u=exact), **run.options)
+    stage = pinn.LevenbergMarquardt(steps)
+    return problem.solve(stage, windows=windows, reference=pinn.references.exact(domain, u=exact), **run.options)
