@@ -17,7 +17,7 @@ import math
 import leafgrad as lg
 import leafgrad_pinn as pinn
 
-CASES = {"cavity_100": {"re": 100}, "cavity_400": {"re": 400}}
+CASES = {"cavity_100": {"re": 100, "width": 800, "steps": 12}, "cavity_400": {"re": 400, "width": 1200, "steps": 40}}
 TARGETS = {"full": 1.5e-2}
 SLICES = {"x": [0.5], "y": [0.5]}
 C = 1 / (1 - math.pi**2 / 4)
@@ -39,7 +39,7 @@ def lid(x, y):
     return step(y) * (step(1 - x) * scraper(x, 1 - y) + step(x) * scraper(1 - x, 1 - y))
 
 
-def solve(run, re):
+def solve(run, re, width, steps):
     square = pinn.Box(x=(0, 1), y=(0, 1))
 
     def vorticity(s, x, y):
@@ -47,7 +47,7 @@ def solve(run, re):
         weight = left / (0.25 + left) * right / (0.25 + right)  # nothing smooth satisfies it at the corners
         return weight * (s.y * s.lap.x - s.x * s.lap.y - s.lap.lap / re)
 
-    width, n, steps = (500, 1500, 40) if run.quick else (1200, 3000, 40)
+    width, n = (500, 1500) if run.quick else (width, 3000)
     s = pinn.Field("s", square, net=pinn.SIREN(width, 1, frequency=50), boundary=pinn.Hard(lid, clamped=True))
     u, v = pinn.Derivative("u", s, "y"), pinn.Derivative("v", s, "x", factor=-1)
     problem = pinn.Problem([s, u, v], [pinn.Interior(vorticity, n=n)])

@@ -103,16 +103,21 @@ def fields(
 class Derivative(Field):
     """A field that is a derivative of another, times a factor: ``Derivative("v", s, "x", factor=-1)``.
 
-    It has no network of its own, and what its values are measured against, or drawn, is that derivative.
+    It has no network of its own: give it to the `Problem` beside the other, to measure, draw or constrain it.
 
     Args:
         name: by which equations, data and references ask for it.
         of: the field.
         coordinate: by which it is differentiated.
         factor: a number.
+
+    Raises:
+        TypeError: ``of`` is no `Field`. ValueError: it does not have the coordinate.
     """
 
     def __init__(self, name: str, of: Field, coordinate: str, factor: float = 1.0) -> None:
+        if not isinstance(of, Field):
+            raise TypeError(f"Derivative {name!r}: of: expected a Field, got {type(of).__name__}")
         super().__init__(name, of.domain, of.net)
         if coordinate not in of.domain.names:
             raise ValueError(

@@ -65,6 +65,8 @@ def test_mistakes():
         pinn.Derivative("u", s, "t")
     with pytest.raises(TypeError, match="factor"):
         pinn.Derivative("u", s, "x", factor="2")
+    with pytest.raises(TypeError, match="of: expected a Field, got ComplexField"):
+        pinn.Derivative("u", pinn.ComplexField("h", SQUARE, net=pinn.MLP(4, 1)), "x")
     pinn.Derivative("u", s, "x")
     with pytest.raises(ValueError, match="shares its network with u: add them"):
         pinn.Problem(s, [pinn.Interior(lambda s: s.lap, n=8)])
