@@ -306,3 +306,34 @@ def test_a_batch_whose_targets_are_all_ignored_changes_nothing(how):
         for _ in range(3):
             found = step(scores, ignored)
     assert lg.equal(found, lg.zeros(2, 3))
+
+
+@pytest.mark.parametrize(("rows", "classes"), [(5, 3), (64, 1), (200, 5), (200, 25), (1, 40)])
+@pytest.mark.parametrize("ignored", [-100, 0, -1])
+def test_the_mean_cross_entropy_is_that_of_the_logarithms(rows, classes, ignored):
+    scores = RNG.standard_normal((rows, classes)) * 5
+    target = RNG.integers(0, classes, rows)
+    target[:: 4 if ignored != -100 else rows + 1] = ignored
+    target[-1] = classes - 1
+    x = lg.tensor(scores).requires_grad_()
+    loss = F.cross_entropy(x, lg.tensor(target), ignore_index=ignored)
+    (loss * 2).backward()
+    kept = target != ignored
+    p = np.exp(scores - np.log(np.exp(scores).sum(1, keepdims=True)))
+    hot = np.eye(classes)[np.where(kept, target, 0)]
+    count = kept.sum()
+    if not count:
+        assert math.isnan(loss.item())
+        return
+    assert loss.item() == pytest.approx(-np.log(p[hot == 1])[kept].mean(), rel=1e-12)
+    expected = 2 * (p - hot) * kept[:, None] / count
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-10, atol=1e-15)
+    assert x.grad.is_contiguous()
+
+
+@pytest.mark.parametrize("wrong", [-1, 5, -101, 2**61])
+def test_one_target_among_many_that_is_no_class_is_an_error(wrong):
+    target = RNG.integers(0, 5, 200)
+    target[100] = wrong
+    with pytest.raises(IndexError, match="target is out of bounds: expected classes from 0 to 4"):
+        F.cross_entropy(lg.zeros(200, 5), lg.tensor(target))

@@ -95,6 +95,20 @@ def test_softmax_neither_overflows_nor_loses_small_numbers(device):
     assert leafgrad.logsumexp(leafgrad.full((2,), -math.inf, device=device), 0).item() == -math.inf
 
 
+@pytest.mark.parametrize(("shape", "dim"), [((64, 3), 1), ((3, 64), 0), ((9, 24, 8), 1), ((70, 25), 1), ((2, 3), 1)])
+def test_softmax_along_short_rows_is_what_it_says(shape, dim, device):
+    x = np.random.default_rng(0).standard_normal(shape) * 5
+    p = np.exp(x) / np.exp(x).sum(dim, keepdims=True)
+    for layout in (
+        leafgrad.tensor(x, device=device),
+        leafgrad.tensor(x.T.copy(), device=device).permute(*range(x.ndim)[::-1]),
+    ):
+        found = layout.softmax(dim), layout.log_softmax(dim)
+        for given, expected in zip(found, (p, np.log(p)), strict=True):
+            assert given.is_contiguous()
+            np.testing.assert_allclose(given.cpu().numpy(), expected, rtol=1e-9)
+
+
 def test_float16_is_added_up_in_float32(device):
     x = leafgrad.full((20_000,), 3.0, dtype=leafgrad.float16, device=device)
     assert x.sum().item() == 60_000

@@ -11,7 +11,7 @@ from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import div, mul, neg, sub
 from leafgrad.ops.exponential import exp
 from leafgrad.ops.index import check
-from leafgrad.ops.reduce import log_softmax, softmax, sum
+from leafgrad.ops.reduce import log_softmax, lowered, raised, softmax, sum, total
 from leafgrad.ops.select import maximum
 from leafgrad.ops.shape import reshape
 
@@ -124,8 +124,9 @@ def _cross_entropy(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> An
     """As above; where all targets count, nothing need be taken out."""
     if not _all_count(x.shape, target, dim, ignore):
         return cross_entropy.forward(xp, x, target, dim=dim, ignore=ignore)
-    picked = log_softmax.kernels["numpy"](xp, x, dim=dim)[_places(xp, x.shape, target, dim)]
-    return -xp.add.reduce(picked, axis=None) / x.dtype.type(target.size)
+    y, now = lowered(xp, x, dim)
+    losses = xp.log(total(xp.exp(y), now, False)) - y[_places(xp, y.shape, target, now)]
+    return xp.add.reduce(losses, axis=None) / x.dtype.type(target.size)
 
 
 @op("any_dtype", "nondifferentiable")
@@ -150,10 +151,12 @@ def _slope(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
     """As above; where all targets count, all have one weight."""
     if not _all_count(x.shape, target, dim, ignore):
         return cross_entropy_slope.forward(xp, x, target, dim=dim, ignore=ignore)
-    out = softmax.kernels["numpy"](xp, x, dim=dim)
-    out[_places(xp, x.shape, target, dim)] -= 1
-    out *= 1 / target.size
-    return out
+    y, now = lowered(xp, x, dim)
+    xp.exp(y, out=y)
+    y /= total(y, now, True)
+    y[_places(xp, y.shape, target, now)] -= 1
+    y *= 1 / target.size
+    return raised(y, now, dim)
 
 
 def _softmax_rule(g: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:

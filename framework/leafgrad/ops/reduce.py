@@ -259,27 +259,32 @@ def _along(x: Any, dim: int) -> Any:
     return sum(x, dim=(dim,), keepdim=True) if x.shape else x
 
 
-def _upright(x: Any, dim: int) -> tuple[int, ...] | None:
-    """The order of dimensions with ``dim`` first where ``x`` has many short rows along it, which NumPy reduces slowly.
+def lowered(xp: Any, x: Any, dim: int) -> tuple[Any, int]:
+    """A copy of an array, not empty, less its largest along ``dim``; and where that dimension now is.
 
-    Then it adds whole rows instead: measured on 64 to 30,000 rows of 2 to 24, in 0.1 to 0.8 of the time.
+    Many short rows are put upright, it first: adding whole ones, softmax takes 0.1 to 0.8 of the time (2 to 24 long).
     """
-    if not x.ndim or not 0 < x.shape[dim] <= 24 or x.size < 64 * x.shape[dim]:
-        return None
-    return (dim, *[d for d in range(x.ndim) if d != dim])
+    if x.shape[dim] > 24 or x.size < 64 * x.shape[dim]:
+        return x - xp.maximum.reduce(x, axis=dim, keepdims=True), dim
+    y = x.transpose((dim, *range(dim), *range(dim + 1, x.ndim))).copy()
+    y -= xp.maximum.reduce(y, axis=0)
+    return y, 0
+
+
+def raised(y: Any, now: int, dim: int) -> Any:
+    """What ``lowered`` may have put upright, with the dimension that is now ``now`` back at ``dim``."""
+    return y if now == dim else y.transpose((*range(1, dim + 1), 0, *range(dim + 1, y.ndim))).copy()
 
 
 @softmax.kernel("numpy")
 def _softmax(xp: Any, x: Any, *, dim: int) -> Any:
     """As above; short rows upright."""
-    order = _upright(x, dim)
-    if order is None:
+    if not x.ndim or not x.size:
         return softmax.forward(xp, x, dim=dim)
-    y = x.transpose(order).copy()
-    y -= xp.maximum.reduce(y, axis=0)
+    y, now = lowered(xp, x, dim)
     xp.exp(y, out=y)
-    y /= total(y, 0, False)
-    return y.transpose(inverse(order)).copy()
+    y /= total(y, now, True)
+    return raised(y, now, dim)
 
 
 softmax.vjp(x=lambda g, out, *, dim: out * (g - _along(g * out, dim)))
@@ -321,13 +326,11 @@ def log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
 @log_softmax.kernel("numpy")
 def _log_softmax(xp: Any, x: Any, *, dim: int) -> Any:
     """As above; short rows upright."""
-    order = _upright(x, dim)
-    if order is None:
+    if not x.ndim or not x.size:
         return log_softmax.forward(xp, x, dim=dim)
-    y = x.transpose(order).copy()
-    y -= xp.maximum.reduce(y, axis=0)
-    y -= xp.log(total(xp.exp(y), 0, False))
-    return y.transpose(inverse(order)).copy()
+    y, now = lowered(xp, x, dim)
+    y -= xp.log(total(xp.exp(y), now, True))
+    return raised(y, now, dim)
 
 
 log_softmax.vjp(x=lambda g, out, *, dim: g - exp(out) * _along(g, dim))
