@@ -145,9 +145,10 @@ attention_gradients.chunk(lambda call: call.aligned(whole=(-2, -1)))
 
 
 def _scores(graph: Any, equation: Any, q: Any, k: Any, mask: Any = None) -> Any:
-    """All scores; None where they are too many."""
+    """All scores; None where they are too many, or no query sees the last keys."""
     shape = *q.shape[:-1], k.shape[-2]
-    if q.dtype not in PRECISE or not 0 < math.prod(shape) <= WHOLE:
+    unseen = equation.params["causal"] and shape[-2] < shape[-1]
+    if q.dtype not in PRECISE or unseen or not 0 < math.prod(shape) <= WHOLE:
         return None
     s = graph.emit(matmul, graph.emit(mul, q, equation.params["scale"]), _swapped(graph, k))
     if equation.params["causal"]:
