@@ -332,14 +332,14 @@ def test_masks_of_two_dtypes_warn():
 # ---- compiled -------------------------------------------------------------------------------------------------------
 
 
-def attention_step(q, k, v):
-    out = SDPA(q, k, v)
-    return out, *grad((out * out).sum(), [q, k, v])
-
-
-def compiled_names(executor):
+def compiled_names(executor, mask=None, causal=False):
     """The ops of a compiled step, after its results were compared with eager's."""
-    given = tensors(*[(2, 3, n, 4) for n in (5, 7, 7)])
+    given = tensors(*[(2, 3, n, 4) for n in ((7, 5, 5) if causal else (5, 7, 7))])
+
+    def attention_step(q, k, v):
+        out = SDPA(q, k, v, mask, is_causal=causal)
+        return out, *grad((out * out).sum(), [q, k, v])
+
     step = lg.compile(attention_step, executor=executor)
     step(*given)
     for ours, right in zip(step(*given), attention_step(*given), strict=True):
@@ -348,8 +348,12 @@ def compiled_names(executor):
 
 
 @pytest.mark.parametrize("executor", ["numpy", "replay"])
-def test_compiled_attention_is_products_that_are_merged_with_their_neighbours(executor):
-    names = compiled_names(executor)
+@pytest.mark.parametrize("masked", ["", "causal", "bool", "summand", "none for a query"])
+def test_compiled_attention_is_products_that_are_merged_with_their_neighbours(executor, masked):
+    mask = {"bool": lg.rand(5, 7) > 0.4, "summand": lg.randn(3, 5, 7, **F64)}.get(masked)
+    if masked == "none for a query":
+        mask = lg.arange(5)[:, None] > lg.zeros(7)
+    names = compiled_names(executor, mask, causal=masked == "causal")
     assert "matmul" in names
     assert not names & {"attention", "attention_gradients"}
 

@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from leafgrad.ops.abstract import PRECISE
+from leafgrad.ops.compare import eq, isfinite
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import add, div, mul, sub
 from leafgrad.ops.exponential import exp, log
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.reduce import amax, sum, total
-from leafgrad.ops.shape import permute
+from leafgrad.ops.select import where
+from leafgrad.ops.shape import permute, triu
 
 BLOCK = 1 << 15  # scores of a block: they and their gradients stay in the cache
 WHOLE = 1 << 22  # scores that a compiled program holds all at once
@@ -142,13 +144,18 @@ attention_gradients.shape(lambda go, q, k, v, result, norm, mask: [q, k, v])
 attention_gradients.chunk(lambda call: call.aligned(whole=(-2, -1)))
 
 
-def _scores(graph: Any, equation: Any, q: Any, k: Any, mask: Any) -> Any:
-    """All scores; None where they are too many, or not all of them count."""
-    params = equation.params
+def _scores(graph: Any, equation: Any, q: Any, k: Any, mask: Any = None) -> Any:
+    """All scores; None where they are too many, or no query sees the last keys."""
     shape = *q.shape[:-1], k.shape[-2]
-    if mask is not None or params["causal"] or q.dtype not in PRECISE or not 0 < math.prod(shape) <= WHOLE:
+    unseen = equation.params["causal"] and shape[-2] < shape[-1]
+    if q.dtype not in PRECISE or unseen or not 0 < math.prod(shape) <= WHOLE:
         return None
-    return graph.emit(matmul, graph.emit(mul, q, params["scale"]), _swapped(graph, k))
+    s = graph.emit(matmul, graph.emit(mul, q, equation.params["scale"]), _swapped(graph, k))
+    if equation.params["causal"]:
+        s = graph.emit(add, s, graph.emit(triu, graph.full(shape[-2:], -math.inf, q), diagonal=1))
+    if mask is not None and mask.dtype == "bool":
+        mask = graph.emit(where, mask, graph.full(mask.shape, 0.0, q), -math.inf)
+    return s if mask is None else graph.emit(add, s, mask)
 
 
 def _swapped(graph: Any, x: Any) -> Any:
@@ -159,19 +166,24 @@ def _swapped(graph: Any, x: Any) -> Any:
 def _attention_in_steps(graph: Any, equation: Any) -> Any:
     """Products, which threads share, and steps that are merged with their neighbours."""
     q, k, v, *mask = equation.inputs
-    s = _scores(graph, equation, q, k, *mask or (None,))
+    s = _scores(graph, equation, q, k, *mask)
     if s is None:
         return None
+    masked = mask not in ([], [None])
     top = graph.emit(amax, s, dim=(-1,), keepdim=True)
+    if masked:
+        top = graph.emit(where, graph.emit(isfinite, top), top, 0.0)
     weights = graph.emit(exp, graph.emit(sub, s, top))
     sums = graph.emit(sum, weights, dim=(-1,), keepdim=True)
+    if masked:
+        sums = graph.emit(where, graph.emit(eq, sums, 0.0), 1.0, sums)
     return graph.emit(div, graph.emit(matmul, weights, v), sums), graph.emit(add, top, graph.emit(log, sums))
 
 
 @attention_gradients.rewrite
 def _gradients_in_steps(graph: Any, equation: Any) -> Any:
     go, q, k, v, result, norm, *mask = equation.inputs
-    s = _scores(graph, equation, q, k, *mask or (None,))
+    s = _scores(graph, equation, q, k, *mask)
     if s is None:
         return None
     weights = graph.emit(exp, graph.emit(sub, s, norm))

@@ -14,6 +14,7 @@ from leafgrad_native.strides import linear
 from leafgrad_native.writer import SIMD, Writer
 
 COLUMNS = ROWS = 64  # a sum over rows takes so many columns at once, and adds up so many rows at first
+WIDE = 16  # extremes of as many elements are taken side by side
 START = {"+": 0.0, "*": 1.0, "max": -math.inf, "min": math.inf}
 
 
@@ -134,7 +135,18 @@ def scalar(
         w.add("total += s;")
         w.close()
     elif counts:
-        w.loop(inner[-1], counts[-1])
+        v, n = inner[-1], counts[-1]
+        whole = n // WIDE * WIDE if reduce.kind.isalpha() else 0  # extremes in any order
+        if whole:
+            w.add(f"{t} best[{WIDE}];")
+            w.add(f"for (long c = 0; c < {WIDE}; c++) best[c] = total;")
+            w.loop("b", whole, by=WIDE)
+            w.add(SIMD)
+            w.open(f"for (long c = 0; c < {WIDE}; c++) {{ const long {v} = b + c;")
+            w.add(f"best[c] = {combine(reduce.kind, 'best[c]', place, kind)};")
+            w.close(2)
+            w.add(f"for (long c = 0; c < {WIDE}; c++) total = {combine(reduce.kind, 'total', 'best[c]', kind)};")
+        w.loop(v, n, whole)
         w.add(f"total = {combine(reduce.kind, 'total', place, kind)};")
         w.close()
     else:

@@ -74,7 +74,8 @@ def scaled_dot_product_attention(
     """softmax(query key^T scale + attn_mask) value. (..., L, E), (..., S, E), (..., S, D) -> (..., L, D)
 
     Vaswani et al. (2017). The scores (..., L, S) are computed in blocks and never held as a whole, unless there is
-    dropout, or the gradient of a mask or a derivative of higher order is asked for.
+    dropout, or the gradient of a mask or a derivative of higher order is asked for; compiled steps hold up to four
+    million of them.
 
     Args:
         attn_mask: bool, true where a query sees a key; or a summand of the scores. It broadcasts to (..., L, S). A
