@@ -1,8 +1,8 @@
-"""How long an import takes in a fresh interpreter: the processor's time for the statement, and that of the whole process
-less Python's own start and end by the clock.
+"""How long an import takes in a fresh interpreter: the processor's time for the statement; and the whole process.
 
 With bytecode each package is imported once before, so that its bytecode lies in a folder of its own; without, Python
-compiles all packages at each start, as it does where it may not write.
+compiles all packages at each start, as it does where it may not write. Of a process, Python's own start and end are
+subtracted; it is timed by the clock.
 """
 
 from __future__ import annotations
