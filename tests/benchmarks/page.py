@@ -103,21 +103,20 @@ def commit() -> str:
     return git("rev-parse", "--short", "HEAD") + (", with changes" if changed else "")
 
 
-def main(page: str, *scripts: str) -> None:
-    begin, at, done, body = time.perf_counter(), commit(), [], []
-    for command in filter(None, RUNS.splitlines()):
-        script = command.split()[0]
-        if not scripts or script in scripts:
-            lines, rows = section(command, run(command))
-            done.append((lines[0].removeprefix("## "), script, rows))
-            body += lines
+def write(page: str, found: dict[str, list[dict[str, Any]]], minutes: float) -> None:
+    """The page, of what each command recorded."""
+    done, body = [], []
+    for command, entries in found.items():
+        lines, rows = section(command, entries)
+        done.append((lines[0].removeprefix("## "), command.split()[0], rows))
+        body += lines
     packages = ", ".join(filter(None, map(installed, PACKAGES)))
-    minutes = (time.perf_counter() - begin) / 60
     head = f"""# Measured on a CPU
 
 Written by `make bench` in {minutes:.0f} minutes, all of it on one machine and one commit:
 
-{machine()}; {platform.system()} {platform.release()}; Python {platform.python_version()}; {packages}; commit {at}.
+{machine()}; {platform.system()} {platform.release()}; Python {platform.python_version()};
+{packages}; commit {commit()}.
 
 The libraries take turns, in random order, on the same cores: one, unless the title says otherwise. Figures are
 medians. A ratio is leafgrad's figure over that of the best other one. "leafgrad" compiled is as C, by
@@ -128,6 +127,13 @@ are shared, ratios vary by about a tenth, and times by more.
 """
     text = "\n".join([head, *summary(done), "", *body]).rstrip() + "\n"
     Path(page).write_text(text, encoding="utf-8")
+
+
+def main(page: str, *scripts: str) -> None:
+    begin = time.perf_counter()
+    commands = [command for command in RUNS.split("\n") if command and (not scripts or command.split()[0] in scripts)]
+    found = {command: run(command) for command in commands}
+    write(page, found, (time.perf_counter() - begin) / 60)
 
 
 if __name__ == "__main__":

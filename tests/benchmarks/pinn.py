@@ -200,7 +200,7 @@ def contenders(equation: Equation, depth: int, width: int, n: int, dtype: str, e
         functions |= jax_steps(equation, arrays, points)
     else:
         functions["JAX"] = None
-    losses = {name: float(f()[0]) for name, f in functions.items() if f is not None}
+    losses = {name: float(f()[0].item()) for name, f in functions.items() if f is not None}
     for loss in losses.values():
         check(loss, losses["leafgrad" + NAMES[executors[0]]], dtype)
     return functions
