@@ -32,3 +32,19 @@ def test_only_results_that_are_differentiated_have_gradients():
             sum(results[i] for i in chosen).backward()
             for leaf, values in zip((w, v), expected, strict=True):
                 assert (None if leaf.grad is None else leaf.grad.tolist()) == values
+
+
+def test_a_leaf_that_is_gone_at_the_end_of_the_pass():
+    weight = leafgrad.ones(3, requires_grad=True)
+
+    def squares(x):
+        return (x.detach().requires_grad_() * weight).square()
+
+    @leafgrad.compile
+    def step(x):
+        weight.grad = None
+        squares(x).sum().backward()
+        return weight.grad * 1
+
+    for scale in range(1, 6):
+        assert step(leafgrad.ones(3) * scale).tolist() == [2.0 * scale**2] * 3

@@ -32,7 +32,12 @@ FUNCTIONS = {
     "line": (lambda x: F.conv1d(x, FLAT, stride=2), "convolution convolution_input", (3, 9)),
     "max pooling": (lambda x: F.max_pool2d(x, 2), "window_max window_argmax window_place", (3, 4, 6)),
     "unfold": (lambda x: F.unfold(x, (2, 2)), "unfold fold", (2, 4, 4)),
-    "attention": (lambda x: F.scaled_dot_product_attention(x, x * 2, x), "attention attention_gradients", (2, 5, 4)),
+    "attention": (lambda x: F.scaled_dot_product_attention(x, x * 2, x), "matmul amax exp", (2, 5, 4)),
+    "attention of fewer queries": (
+        lambda x: F.scaled_dot_product_attention(x[:, :, :4], x * 2, x, is_causal=True),
+        "attention attention_gradients",
+        (2, 5, 4),
+    ),
     "layer norm": (lambda x: F.layer_norm(x, (4, 6)), "rsqrt", (4, 6)),
     "cumsum": (lambda x: x.cumsum(1), "cumsum", (6,)),
     "cumprod": (lambda x: x.cumprod(2), "cumprod recurrence", (3, 6)),

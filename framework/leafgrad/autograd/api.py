@@ -77,7 +77,7 @@ def deliver(found: dict[GraphNode, Any], taken: set[int], recorded: bool) -> Non
         if not isinstance(leaf, Leaf):
             continue
         owner, hooks = leaf.owner(), leaf.hooks
-        here = dispatch.inside(owner) if traced else owner
+        here = dispatch.inside(owner) if traced and owner is not None else owner
         if type(leaf) is Leaf and here is not None and here._node is not leaf:
             continue  # it was frozen meanwhile
         if hooks is not None and hooks.before:

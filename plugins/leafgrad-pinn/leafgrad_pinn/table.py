@@ -107,8 +107,8 @@ class Table:
 
 def processor_seconds() -> float:
     """Of this process, and of those that it started and that have ended."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
+    ended = os.times()
+    return time.process_time() + ended.children_user + ended.children_system
 
 
 class Spent:
