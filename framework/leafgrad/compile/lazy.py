@@ -264,18 +264,15 @@ class LazyRecorder(Recorder):
         events = self.events
         if self.guide is not None and len(self.guide.events) == self.at:
             guide = self.guide
-            if self.level[0] is not guide:
-                self.level.remove(guide)
         else:
             last = events[-1] if events else None
-            for known in self.level:  # one that ends where this part does
+            for known in list(self.level):  # one that ends where this part does
                 if len(known.events) == len(events) and (not events or known.events[-1] is last):
                     return known
             weak, copies = (self.weak, self.copies) if self.guide is None else (self.guide.weak, self.guide.copies)
             guide = Guide(events, set(weak), set(copies))
-        if not self.level or self.level[0] is not guide:
-            self.level.insert(0, guide)
-            del self.level[KEPT:]
+        others = [known for known in self.level if known is not guide]
+        self.level[:] = [guide, *others][:KEPT]  # at once: calls of other threads change it, too
         return guide
 
     def next_part(self, guide: Guide, alive: list[Symbol], found: dict[Value, Any]) -> None:
