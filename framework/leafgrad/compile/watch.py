@@ -40,7 +40,7 @@ def is_python(file: str) -> bool:
 @functools.cache
 def is_library(file: str) -> bool:
     """Whether a source file belongs to this package, to Python or to an array library: no user's program changes it."""
-    tops = {kind.__module__.partition(".")[0] for kind in BACKENDS}
+    tops = {kind.__module__.partition(".")[0] for kind in list(BACKENDS)}
     folders = tuple(os.path.dirname(f) + os.sep for t in tops if (f := getattr(sys.modules.get(t), "__file__", None)))
     return is_ours(file) or is_python(file) or file.startswith(folders)
 
