@@ -15,6 +15,7 @@ import pytest
 from sybil import Sybil
 from sybil.parsers.myst import PythonCodeBlockParser
 
+import leafgrad
 from leafgrad import devices, dtypes, modes
 
 pytest_plugins = ["leafgrad.testing.pytest_plugin"]
@@ -124,3 +125,11 @@ def gpu():
         "CUDA runtime": cupy.cuda.runtime.runtimeGetVersion(),
         "CuPy": cupy.__version__,
     }
+
+
+@pytest.fixture
+def threads():
+    """Sets the number of threads, and takes it back."""
+    before = leafgrad.get_num_threads()
+    yield leafgrad.set_num_threads
+    leafgrad.set_num_threads(before)

@@ -17,14 +17,6 @@ from leafgrad.compile.passes import optimize
 
 
 @pytest.fixture
-def threads():
-    """Sets the number of threads, and takes it back."""
-    before = lg.get_num_threads()
-    yield lg.set_num_threads
-    lg.set_num_threads(before)
-
-
-@pytest.fixture
 def little(monkeypatch):
     """Little work is worth a group."""
     monkeypatch.setattr(parallel, "WORK", 1)

@@ -28,14 +28,6 @@ def problem():
 
 
 @pytest.fixture
-def threads():
-    """Sets how many seeds train at once."""
-    before = lg.get_num_threads()
-    yield lg.set_num_threads
-    lg.set_num_threads(before)
-
-
-@pytest.fixture
 def two(threads):
     threads(2)
 
