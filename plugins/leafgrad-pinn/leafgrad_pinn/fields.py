@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,6 +53,9 @@ class Field:
 
     Raises:
         ValueError: names that clash, edges that do not exist, hard conditions that contradict each other.
+
+    Warns:
+        UserWarning: exact values have a kink where the ends of a periodic coordinate meet.
     """
 
     def __init__(
@@ -231,23 +235,33 @@ class Ansatz:
         return self(columns, zeros) - self.side.numbers(columns, zeros)
 
     def _check_periodic(self, points: Array) -> None:
-        """ValueError if exact values differ at the two ends of a periodic coordinate."""
+        """Exact values at the two ends of a periodic coordinate: ValueError if they jump there, a warning at a kink."""
         for name in self.domain.periodic:
-            axis = self.domain.names.index(name)
-            ends = []
-            for end in self.domain.bounds[axis]:
-                places = points.copy()
-                places[:, axis] = end
-                ends.append(
-                    self.lift(columns_of(self.domain, places), leafgrad.zeros(len(places), dtype=leafgrad.float64))
+            (low, low_slope), (high, high_slope) = (
+                self._at_end(points, name, end) for end in self.domain.bounds[self.domain.names.index(name)]
+            )
+            gap, kink = float((high - low).abs().max()), float((high_slope - low_slope).abs().max())
+            if gap > 1e-6 * (1 + float(low.abs().max())):
+                raise ValueError(
+                    f"Field {self.field.name!r}: expected exact values that are periodic in {name}, "
+                    f"got ones whose ends differ by {gap:.2g}"
                 )
-            if ends[0] is not None and ends[1] is not None:
-                gap = float((ends[0] - ends[1]).detach().abs().max())
-                if gap > 1e-6 * (1 + float(ends[0].detach().abs().max())):
-                    raise ValueError(
-                        f"Field {self.field.name!r}: expected exact values that are periodic in {name}, "
-                        f"got ones whose ends differ by {gap:.2g}"
-                    )
+            if kink > 1e-6 * (1 + float(low_slope.abs().max())):
+                warnings.warn(
+                    f"Field {self.field.name!r}: exact values have a kink where the ends of {name} meet: their slopes "
+                    f"differ by {kink:.2g}. The field keeps it for ever, and no equation sees it; unless the solution "
+                    "has it, too, take a soft condition, such as Initial(...)",
+                    stacklevel=4,
+                )
+
+    def _at_end(self, points: Array, name: str, end: float) -> tuple[Tensor, Tensor]:
+        """The lift, and its derivative by a coordinate, where that is ``end``."""
+        columns = columns_of(self.domain, points)
+        column = columns[name] = leafgrad.full_like(columns[name], end, requires_grad=True)
+        value = self.lift(columns, leafgrad.zeros_like(column))
+        if value is None:
+            value = leafgrad.zeros_like(column)
+        return value.detach(), reverse(value, [column])[0].detach()
 
 
 def columns_of(domain: Domain, points: Any, dtype: Any = leafgrad.float64, device: Any = "cpu") -> dict[str, Tensor]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import warnings
+
 import numpy as np
 import pytest
 
@@ -192,3 +195,23 @@ def test_functions_of_several_coordinates_are_saved(tmp_path):
         sol.save(tmp_path / "s.safetensors")
         points = sol.domain.interior(50, "uniform", np.random.default_rng(0))
         assert np.array_equal(pinn.Solution.load(tmp_path / "s.safetensors")(*points.T), sol(*points.T))
+
+
+@pytest.mark.parametrize(
+    ("start", "kink"),
+    [
+        (lambda x: x**2 * lg.cos(math.pi * x), "4"),
+        (lambda x: 1 - x**2, "4"),
+        (lambda x: lg.cos(math.pi * x), None),
+        (lambda x: x**2 * (x**2 - 2), None),
+        (1.0, None),
+    ],
+)
+def test_exact_values_with_a_kink_where_the_ends_of_a_ring_meet_warn(start, kink):
+    domain = pinn.Interval("x", -1, 1, periodic=True) * pinn.Time("t", 0, 1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        pinn.Field("u", domain, net=pinn.MLP(4, 1, embed=pinn.Periodic(x=1)), initial=pinn.Hard(start))
+    assert [w.filename for w in caught] == ([] if kink is None else [__file__])
+    if kink:
+        assert f"where the ends of x meet: their slopes differ by {kink}." in str(caught[0].message)
