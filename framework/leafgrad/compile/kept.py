@@ -1,8 +1,9 @@
-"""What a recorded call leaves behind that no program can: tensors that somebody keeps, and hooks."""
+"""What a recorded call leaves behind that no program can: tensors that somebody keeps, hooks, attributes, leaves."""
 
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
 from typing import Any
 
 from leafgrad.autograd import engine
@@ -15,10 +16,17 @@ from leafgrad.ops.node import FREED, GraphNode, Node
 from leafgrad.tensor.tensor import Tensor
 
 
-def check_hooks(recorder: Recorder, result: Any) -> None:
-    """Unclosed if a hook would have to run at each backward pass through a result."""
-    tensors = [t for t in flatten(result)[0] if isinstance(t, Tensor) and isinstance(t._node, GraphNode)]
-    for node in engine.reachable([t._node for t in tensors], recorder.born):
+def check_made(recorder: Recorder, tensors: Sequence[Tensor]) -> None:
+    """Unclosed if new tensors, results and their bases, are more than values: a program makes no more of them."""
+    for t in tensors:
+        if type(t) is not Tensor:
+            raise Unclosed(f"it makes a {type(t).__name__}{line_of(recorder, t)}, where a program would make a Tensor")
+        if attributes := list(vars(t)):
+            raise Unclosed(f"it gives the tensor made{line_of(recorder, t)} the attribute {attributes[0]}")
+        if t._leaf is not None:
+            raise Unclosed(f"it makes the tensor{line_of(recorder, t)} a leaf, or gives it a .grad")
+    nodes = [t._node for t in tensors if isinstance(t._node, GraphNode)]
+    for node in engine.reachable(nodes, recorder.born):
         if node.seq >= recorder.born and node.hooks is not None and (node.hooks.all() or node.hooks.retained):
             raise Unclosed("a tensor that it returns, or was computed with, has a hook or retains its gradient")
         if isinstance(node, FunctionNode) and node.saved is not FREED:
@@ -26,8 +34,7 @@ def check_hooks(recorder: Recorder, result: Any) -> None:
 
 
 def check_kept(recorder: Recorder, result: Any) -> None:
-    """Unclosed if something outside keeps a tensor of the call, or a hook would have to run later."""
-    check_hooks(recorder, result)
+    """Unclosed if something outside keeps a tensor of the call."""
     mine = {id(t) for t in flatten(result)[0] if isinstance(t, Tensor)}
     mine |= {id(o.inner) for o in recorder.outside.values()}
     mine |= {id(after) for _, _, after in recorder.grads.values()}

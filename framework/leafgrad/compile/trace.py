@@ -30,7 +30,7 @@ from leafgrad.compile.graph import (
     Write,
     user_line,
 )
-from leafgrad.compile.kept import check_kept
+from leafgrad.compile.kept import check_kept, check_made
 from leafgrad.compile.recorder import Owner, Recorder
 from leafgrad.compile.strict import StrictRecorder
 from leafgrad.compile.symbol import Symbol
@@ -198,6 +198,9 @@ def finish(recorder: Recorder, result: Any) -> Traced:
                 aliases[i] = Alias(held.source, view.steps, view.seen == math.inf)
             elif bases[id(view.base)] > 1:  # else nobody can tell it from one that has memory of its own
                 aliases[i] = Alias(place(tensors, view.base), view.steps, view.seen == math.inf)
+    check_made(
+        recorder, [*tensors, *(g for _, before, g in recorder.grads.values() if g is not None and g is not before)]
+    )
     values = [recorder.lift(t).value for t in tensors]
     inputs = dict(recorder.sources)
     raw = next((v for v, s in inputs.items() if isinstance(s, Raw)), None)

@@ -66,6 +66,7 @@ def parts(value: Any, kind: type, memo: dict[int, Any], depth: int) -> Iterator[
         yield from (str(value.dtype), tuple(value.shape), str(value.device), value.requires_grad, value.is_leaf)
         yield Array(value.detach().numpy())
         yield see(value.grad if value.is_leaf or value.retains_grad else None)
+        yield [(name, see(part)) for name, part in vars(value).items()]
     elif issubclass(kind, np.ndarray | np.generic):
         yield Array(value)
     elif issubclass(kind, nn.Module):

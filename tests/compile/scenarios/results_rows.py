@@ -289,3 +289,93 @@ def module_returned(w):
     for o.k in w.turns(1.0, 2.0, 3.0):
         same, _ = w.call(step, points())
         w.see("is it one", same is net)
+
+
+class Labelled(leafgrad.Tensor):
+    """A tensor of a class of the user's."""
+
+
+@row
+def attribute_of_a_result(w):
+    def f(x):
+        y = x * 2
+        y.info = {"calls": 1}
+        return [y, x + 1]
+
+    step = w.compile(f)
+    for i in range(6):
+        w.see("info", w.call(step, points() + i)[0].info)
+
+
+@row
+def attribute_of_an_argument(w):
+    def f(x):
+        x.calls = getattr(x, "calls", 0) + 1
+        return x * x.calls
+
+    step = w.compile(f)
+    for i in range(6):
+        x = points() + i
+        w.call(step, x)
+        w.call(step, x)
+        w.see("calls", x.calls)
+
+
+@row
+def result_of_another_class(w):
+    step = w.compile(lambda x: (x * 2).as_subclass(Labelled))
+    for i in range(6):
+        w.see("class", type(w.call(step, points() + i)).__name__)
+
+
+@row
+def result_with_a_hook(w):
+    p = nn.Parameter(points())
+    seen = []
+
+    def f(x):
+        y = x * p
+        y.register_hook(lambda g: seen.append(g.tolist()))
+        return y
+
+    step = w.compile(f)
+    for i in range(6):
+        w.call(step, points() + i).sum().backward()
+        w.see("seen", list(seen))
+
+
+@row
+def result_that_retains_its_gradient(w):
+    p = nn.Parameter(points())
+
+    def f(x):
+        y = x * p
+        y.retain_grad()
+        return y
+
+    step = w.compile(f)
+    for i in range(6):
+        y = w.call(step, points() + i)
+        (y * y).sum().backward()
+        w.see("gradient", y.grad)
+
+
+@row
+def result_that_is_a_leaf(w):
+    step = w.compile(lambda x: (x * 2).requires_grad_())
+    for i in range(6):
+        y = w.call(step, points() + i)
+        (y * y).sum().backward()
+        w.see("gradient", y.grad)
+
+
+@row
+def result_with_a_gradient_of_its_own(w):
+    def f(x):
+        y = x * 2
+        y.grad = x * 3
+        return y
+
+    step = w.compile(f)
+    for i in range(6):
+        w.see("gradient", w.call(step, points() + i).grad)
