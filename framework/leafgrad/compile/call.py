@@ -11,13 +11,27 @@ from leafgrad import backends, modes
 from leafgrad.batching.pytree import unflatten
 from leafgrad.compile.backward import Backward, Refused, Saved
 from leafgrad.compile.effects import complete
-from leafgrad.compile.graph import Argument, Captured, Effect, Grad, Graph, Live, Number, SetGrad, Source, Value, Write
+from leafgrad.compile.graph import (
+    Argument,
+    Captured,
+    Effect,
+    Grad,
+    Graph,
+    Live,
+    Number,
+    SetGrad,
+    SetRequiresGrad,
+    Source,
+    Value,
+    Write,
+)
 from leafgrad.compile.guards import Guards
 from leafgrad.compile.guide import Guide, same
 from leafgrad.compile.runner import Runner
 from leafgrad.compile.trace import Slot, Traced
 from leafgrad.errors import CompileError
 from leafgrad.ops import dispatch
+from leafgrad.ops.node import Node
 from leafgrad.tensor import inplace, view
 
 Leaves = Sequence[Any]
@@ -59,6 +73,7 @@ class Call:
         inputs = list(self.runner.graph.inputs)
         self.recorded = traced.graph.inputs
         self.effects = plan_effects(traced.graph)
+        self.new_leaves = sum(isinstance(e, SetRequiresGrad) for e, _ in self.effects)
         self.saved = plan_saved(traced, inputs, self.count)
         self.backward: Backward | None = None
         if twin is not None:
@@ -100,15 +115,18 @@ class Call:
             raise Failed from error
         early = {o.source: self.tensor(o.source, leaves) for o in self.outputs if is_early(o)}
         made = [dispatch.alias(a) for a in arrays[: self.count]]
-        node = (
-            None
-            if self.backward is None
-            else self.backward.node(self.save(leaves, inputs, arrays), self.held(leaves, inputs))
-        )
         for effect, _ in self.effects:
             if isinstance(effect, Write):
                 inplace.check_captured(self.tensor(effect.source, leaves), "copy")
-        complete([partial(self.apply, e, None if k is None else arrays[k], leaves) for e, k in self.effects])
+        node: Node | None = None
+
+        def make_node() -> None:
+            nonlocal node
+            if self.backward is not None:
+                node = self.backward.node(self.save(leaves, inputs, arrays), self.held(leaves, inputs))
+
+        steps = [partial(self.apply, e, None if k is None else arrays[k], leaves) for e, k in self.effects]
+        complete([*steps[: self.new_leaves], make_node, *steps[self.new_leaves :]])
         for i, alias in self.aliases.items():
             base = made[alias.base] if isinstance(alias.base, int) else self.tensor(alias.base, leaves)
             made[i] = view.result(base, alias.steps, alias.apart)
@@ -222,13 +240,13 @@ def is_early(output: Any) -> bool:
 
 
 def plan_effects(graph: Graph) -> list[tuple[Effect, int | None]]:
-    """Each effect with the number of its array among what the program returns."""
+    """Each effect with the number of its array among what the program returns; leaves first: nodes come after them."""
     found: list[tuple[Effect, int | None]] = []
     k = len(graph.results)
     for effect in graph.effects:
         found.append((effect, None if effect.value is None else k))
         k += effect.value is not None
-    return found
+    return sorted(found, key=lambda planned: not isinstance(planned[0], SetRequiresGrad))
 
 
 def plan_saved(traced: Traced, inputs: list[Value], count: int) -> list[tuple[Source | None, int]]:

@@ -174,3 +174,17 @@ def one_gradient_of_two_leaves_and_a_result(w):
         result = w.call(step, points())
         p.grad.mul_(o.kind + 2)
         w.see("memory", result, p.grad, q.grad)
+
+
+@row
+def argument_that_requires_grad_from_then_on(w):
+    def f(x, t):
+        x.requires_grad_()
+        t.mul_(2)
+        return (x * t).sum()
+
+    step = w.compile(f)
+    for i in range(6):
+        x = points() + i
+        w.call(step, x, points() * 1).backward()
+        w.see("gradient", x.grad)
