@@ -20,7 +20,7 @@ from leafgrad.autograd.local import Local, close, local
 from leafgrad.batching.boundary import each_sample
 from leafgrad.ops import dispatch, reduce
 from leafgrad.ops.convert import new_full
-from leafgrad.ops.node import GraphNode, Node, Output
+from leafgrad.ops.node import GraphNode, Node, Output, transparent
 from leafgrad.ops.op import Op
 from leafgrad.ops.shape import expand
 from leafgrad.tensor.public import publish
@@ -113,11 +113,6 @@ def tangent(node: GraphNode, flow: Flow, recorded: bool) -> Any:
             if both is not None:
                 return both
     return transposed(node, given, recorded)
-
-
-def transparent(node: GraphNode) -> bool:
-    """Whether a node hands a tensor over to a batch. Its tangent is handed over where it meets one that it lacks."""
-    return isinstance(node, Node) and getattr(node.op, "transparent", False)
 
 
 def diagonals(node: Any, given: Flow) -> Any:

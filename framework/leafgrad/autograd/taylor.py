@@ -19,7 +19,7 @@ from leafgrad.batching.batched import Batch
 from leafgrad.batching.boundary import each_sample, total
 from leafgrad.ops import dispatch, reduce
 from leafgrad.ops.convert import new_full
-from leafgrad.ops.node import SEQ, GraphNode, Leaf, Node, Output
+from leafgrad.ops.node import SEQ, GraphNode, Leaf, Node, Output, transparent
 from leafgrad.ops.op import Op
 from leafgrad.ops.series import added, product
 from leafgrad.ops.shape import expand
@@ -122,7 +122,7 @@ class Expansion:
             return None
         if isinstance(node, Output):
             return lambda k: None if (terms := self.term(node.source, k)) is None else terms[node.index]
-        if isinstance(node, Leaf) or forward.transparent(node):
+        if isinstance(node, Leaf) or transparent(node):
             return lambda k: self.term(given[0], k)
         op = node.op
         if isinstance(op, Op) and not hasattr(node, "ends"):

@@ -8,7 +8,7 @@ from typing import Any
 
 from leafgrad import backends, dtypes, modes
 from leafgrad.ops import messages
-from leafgrad.ops.node import Epoch, Node, Output, SymbolBase, TensorBase, Version
+from leafgrad.ops.node import Epoch, Node, Output, SymbolBase, TensorBase, Version, transparent
 
 TENSOR: type[TensorBase] = TensorBase
 _view: Callable[..., Any]
@@ -176,7 +176,7 @@ def computed(op: Any, x: Any, **params: Any) -> Any:
 
 def connect(saved: Any, edge: Any) -> Any:
     """A saved argument as a Tensor whose history is ``edge``, whatever became of the original since."""
-    if type(edge) is Node and edge.op.transparent:
+    if transparent(edge):
         (edge,) = edge.edges
     return saved if saved._node is edge else alias(saved._data, edge)
 

@@ -232,6 +232,11 @@ class Node(GraphNode):
             self.out = None
 
 
+def transparent(node: GraphNode) -> bool:
+    """Whether a node only hands a tensor over to a batch. What is not an op's node, but a compiled call's, does not."""
+    return isinstance(node, Node) and getattr(node.op, "transparent", False)
+
+
 class Output(GraphNode):
     """One output of an op that has several; passes its gradient on into its slot."""
 
