@@ -220,6 +220,9 @@ class Tracer(Protocol):
     def written(self, tensor: Any) -> None:
         """``tensor``, from inside, was written in place."""
 
+    def alone(self, tensor: Any) -> Any:
+        """The View that a tensor from outside is, if ``tensor`` stands for it without its base; else None."""
+
     def shares(self, op: Any, parent: Any, params: dict[str, Any], out: Any) -> bool:
         """Whether ``out``, which a view op makes of ``parent``, is in its memory."""
 

@@ -27,8 +27,9 @@ from leafgrad.compile.replay import run
 from leafgrad.compile.symbol import Symbol
 from leafgrad.compile.watch import is_ours
 from leafgrad.errors import CompileError, TraceError
-from leafgrad.ops import dispatch
-from leafgrad.ops.node import Node, SymbolBase, Version
+from leafgrad.ops import dispatch, messages
+from leafgrad.ops.node import Leaf, Node, SymbolBase, Version
+from leafgrad.tensor.inplace import rebase
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import follow, is_own_leaf
 
@@ -195,6 +196,8 @@ class LazyRecorder(Recorder):
             tensor = tensor._view.base
         found = self.inner.get(id(tensor))
         if found is not None:
+            if self.shared(found):
+                self.check_history(found)
             done = self.at if self.guide is not None else len(self.fresh)
             self.writes.append((done, found, tensor._data.value))
             if self.shared(found) or (self.wary and is_exposed(found.tensor._data)):
@@ -203,9 +206,20 @@ class LazyRecorder(Recorder):
     def meet(self, found: Outside) -> None:
         """A tensor is about to be read: what was written to its memory through others comes first."""
         group = self.owners.setdefault(id(dispatch.memory_of(found.tensor._data)), [])
-        if any(o.written and o is not found and memory.overlap(o.tensor._data, found.tensor._data) for o in group):
+        others = [o for o in group if o is not found and memory.overlap(o.tensor._data, found.tensor._data)]
+        for o in others:
+            self.check_history(o)
+        if any(o.written for o in others):
             self.flush()
         group.append(found)
+
+    def check_history(self, o: Outside) -> None:
+        """An argument that is a view, and was given a history without its base, must be the only one in its memory."""
+        if self.alone(o.inner) is not None and o.inner._node is not o.node:
+            raise TraceError(
+                f"{messages.describe(o.tensor)}, a view that is an argument, is written by something that requires "
+                "grad, and its memory is reached through another tensor, too; pass its base instead, or clone() it"
+            )
 
     def shared(self, found: Outside) -> bool:
         """Whether the memory of a tensor is read or written through another one, too."""
@@ -219,10 +233,11 @@ class LazyRecorder(Recorder):
         token = modes.FLAGS.set(modes.get() & ~(modes.TRACE | modes.GRAD | modes.BATCH))
         try:
             self.restore_generators()
+            writes = [o for o in self.outside.values() if o.inner._view is None and o.written]
+            before = self.still_held(writes)
             alive = [s for ref in self.symbols if (s := ref()) is not None]
             guide = self.end_part()
             wanted = list(dict.fromkeys([s.value for s in alive if s.value in guide.made]))
-            writes = [o for o in self.outside.values() if o.inner._view is None and o.written]
             try:
                 written = {o.base.value: o.inner._data.value for o in writes if o.base is not None}
                 found = self.known | guide.run(wanted, written, self.arrays, self.executor)
@@ -234,10 +249,26 @@ class LazyRecorder(Recorder):
             except BaseException:  # the handler of a signal raised it: what was to be computed is given up
                 self.given_up = True
                 raise
+            found |= {v: (found[v] if v in found else self.waiting[v][0]).copy() for v in before}
             steps = [partial(self.overwrite, o, o.inner._data.value, found) for o in writes]
             complete([*steps, partial(self.next_part, guide, alive, found)])
         finally:
             modes.FLAGS.reset(token)
+
+    def still_held(self, writes: Sequence[Outside]) -> list[Value]:
+        """The values of memory that is about to be overwritten which somebody needs later, as a write's graph does."""
+        found = []
+        for o in writes:
+            assert o.base is not None
+            value, symbol = o.base.value, weakref.ref(o.base)
+            o.base = None
+            held = symbol()
+            if held is None:
+                held = Symbol(self, value)
+            else:
+                found.append(value)
+            o.base = held
+        return found
 
     def overwrite(self, o: Outside, value: Value, found: dict[Value, Any]) -> None:
         """Put what was computed into the memory of a tensor from outside."""
@@ -344,7 +375,10 @@ class LazyRecorder(Recorder):
             if is_own_leaf(inner) and t._history is not inner._history:
                 t._node = inner._history
         elif inner._node is not o.node:
-            t._node = inner._node
+            if t._view is None or inner._node is None or type(inner._node) is Leaf:
+                t._node = inner._node
+            else:  # its base gets the history
+                rebase(t, dispatch.alias(t._data, inner._node))
         if inner._view is None and inner._writes is not t._writes:
             if t._writes is None:
                 t._writes = inner._writes

@@ -104,6 +104,11 @@ class Recorder(Course):
         self.outside[id(tensor)] = self.inner[id(inner)] = Outside(tensor, inner, source, tensor._node)
         return inner
 
+    def alone(self, tensor: Any) -> Any:
+        """The View that an argument is for which ``tensor`` stands without its base, or None."""
+        found = self.inner.get(id(tensor))
+        return None if found is None or tensor._view is not None else found.tensor._view
+
     def lift(self, tensor: Any) -> Any:
         """The Symbol of a tensor; one from outside becomes an input."""
         inner = self.inside(tensor)

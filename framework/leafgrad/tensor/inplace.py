@@ -120,12 +120,11 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
     """
     x = dispatch.inside(x)
     check_captured(x, name)
-    view = x._view
-    base = x if view is None else view.base
-    own = is_fixed(x._node)
-    if view is not None and view.origin and modes.get() & GRAD and (base._node is not None or x._node is not None):
-        raise ambiguous(view.origin)
-    if modes.get() & GRAD and (own or (is_fixed(base._node) and view.seen != math.inf)):
+    own, views = is_fixed(x._node), views_of(x)
+    for view in views:
+        if view.origin and modes.get() & GRAD and (view.base._node is not None or x._node is not None):
+            raise ambiguous(view.origin)
+    if modes.get() & GRAD and (own or any(is_fixed(v.base._node) and v.seen != math.inf for v in views)):
         which = "a leaf Variable" if own else "a view of a leaf Variable"
         raise RuntimeError(
             f"{which} that requires grad is being used in an in-place operation ({name}_). Write within "
@@ -141,6 +140,13 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
             f"({name}_ of a tensor of size {list(x._data.shape)}, expanded or unfolded). Please clone() the tensor "
             "before performing the operation."
         )
+
+
+def views_of(x: Any) -> list[Any]:
+    """The View that ``x``, from inside, is; and in a trace that of its base, if that stands for a view by itself."""
+    view = x._view
+    alone = modes.TRACER.get().alone(x if view is None else view.base) if modes.get() & TRACE else None
+    return [v for v in (view, alone) if v is not None]
 
 
 def is_fixed(node: Any) -> bool:
@@ -228,14 +234,14 @@ def _does_not_fit(x: Any, new: Any) -> RuntimeError:
 
 def _check_connected(x: Any) -> None:
     """A RuntimeError if the history of what is written into ``x`` would not reach the base of a view."""
-    if x._view is None or (x._view.origin is None and x._view.seen != math.inf):
-        return
-    if x._view.origin is not None:
-        raise ambiguous(x._view.origin)
-    raise RuntimeError(
-        f"{messages.describe(x)}: this view has no history of its base's (by detach or requires_grad_) and is being "
-        "modified in place by something that requires grad; make the view again, or clone() it"
-    )
+    for view in views_of(x):
+        if view.origin is not None:
+            raise ambiguous(view.origin)
+        if view.seen == math.inf:
+            raise RuntimeError(
+                f"{messages.describe(x)}: this view has no history of its base's (by detach or requires_grad_) and is "
+                "being modified in place by something that requires grad; make the view again, or clone() it"
+            )
 
 
 def _write_symbol(x: Any, symbol: Any) -> None:

@@ -188,3 +188,47 @@ def argument_that_requires_grad_from_then_on(w):
         x = points() + i
         w.call(step, x, points() * 1).backward()
         w.see("gradient", x.grad)
+
+
+@row
+def argument_written_with_history(w):
+    p = nn.Parameter(points())
+
+    def f(x):
+        x.mul_(p)
+        x.mul_(3.0)
+        return x * 2
+
+    step = w.compile(f)
+    for i in range(6):
+        x = points() + i
+        y = w.call(step, x)
+        (y.sum() + x.sum()).backward()
+        w.see("gradient", p.grad)
+
+
+@row
+def view_that_is_an_argument_written_with_history(w):
+    p = nn.Parameter(points())
+
+    def f(x):
+        x[0] = p[1] * 2
+        x.mul_(p)
+        return x * x
+
+    step = w.compile(f)
+    for i in range(6):
+        base = (points(6) + i).reshape(2, 3)
+        y = w.call(step, base[1])
+        (y.sum() + base.sum()).backward()
+        w.see("gradient", p.grad)
+
+
+@row
+def view_of_a_leaf_is_not_written(w):
+    def f(x):
+        return x.mul_(2)
+
+    step = w.compile(f)
+    for i in range(6):
+        w.call(step, (points() + i).requires_grad_(i % 2 > 0)[:])
