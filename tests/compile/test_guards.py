@@ -6,8 +6,8 @@ import collections
 import dataclasses
 import enum
 import functools
+import sys
 import threading
-import time
 import types
 
 import numpy as np
@@ -453,7 +453,7 @@ def test_a_number_that_keeps_changing_becomes_an_input():
     assert len(step._guides) <= 2
 
 
-def test_many_guards_take_microseconds():
+def test_guards_look_at_objects_without_functions_between():
     net = nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.Tanh()) for _ in range(12)])
     optimizer = optim.Adam(net.parameters())
     x = leafgrad.ones(2, 4)
@@ -471,14 +471,15 @@ def test_many_guards_take_microseconds():
     leaves, _ = flatten(((x,), {}))
     assert guards.accepts(leaves)
 
-    def seconds():
-        start = time.perf_counter()
-        for _ in range(100):
-            guards.accepts(leaves)
-        return (time.perf_counter() - start) / 100
-
-    per_guard = min(seconds() for _ in range(20)) / len(guards.conditions)
-    assert per_guard < 0.5e-6  # about 0.05 on an idle machine
+    calls = []
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, event, arg: calls.append(event))
+    try:
+        guards.accepts(leaves)
+    finally:
+        sys.setprofile(before)
+    functions = [event for event in calls if event in ("call", "c_call")]
+    assert len(functions) < len(guards.conditions)  # a few hundred, for some 900
 
 
 def test_all_code_that_runs_in_this_thread_is_noted():
