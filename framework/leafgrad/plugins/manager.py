@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import pluggy
@@ -37,6 +38,15 @@ Contribution = dict[str, list[Any]]
 """What one plugin lists, by hook."""
 
 
+class Hooks(pluggy.PluginManager):
+    """Looks for hooks among the names that a module has; what it imports when asked is left alone."""
+
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
+        """The options of a hook's implementation; None of anything else."""
+        later = isinstance(plugin, ModuleType) and name not in vars(plugin)
+        return None if later else super().parse_hookimpl_opts(plugin, name)
+
+
 class Manager:
     """All plugins and what they brought.
 
@@ -45,7 +55,7 @@ class Manager:
 
     def __init__(self, core: str = CORE) -> None:
         self._core_module = core
-        self._pluggy = pluggy.PluginManager(GROUP)
+        self._pluggy = Hooks(GROUP)
         self._pluggy.add_hookspecs(hookspecs)
         self._plugins: dict[tuple[str, str], Plugin] = {}  # by name and distribution
         self._clashes: list[PluginError] = []
