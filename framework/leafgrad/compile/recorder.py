@@ -175,6 +175,12 @@ class Recorder(Course):
             if why is not None:
                 return self.at_once(op, args, params, why)
             self.fit.add(op)
+        with unwatched():
+            event = self.event(op, args, params)
+            return self.answer(event.outputs, event.several)
+
+    def event(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Equation:
+        """The equation of an op: the guide's, or a new one."""
         operands = [self.operand(op, a) for a in args]
         self.admit_numbers(op, operands)
 
@@ -190,9 +196,9 @@ class Recorder(Course):
         event = self.expect(fits)
         if event is None:
             self.lift_numbers(op, operands, params)
-            event = self.record(op, operands, params)
+            return self.record(op, operands, params)
         assert isinstance(event, Equation)
-        return self.answer(event.outputs, event.several)
+        return event
 
     def operand(self, op: Any, a: Any) -> Operand:
         """The value of an argument: what earlier parts computed and arrays that no Symbol stands for become inputs."""
@@ -212,12 +218,11 @@ class Recorder(Course):
         """A new equation; the op itself is run only if nothing else tells what it makes."""
         weak = "elementwise" in op.traits and all(v in self.weak for v in operands if isinstance(v, Value))
         self.remember_generators(params)
-        with unwatched():
-            try:
-                made = shapes.predict(op, operands, params)
-            except shapes.Unknown:
-                result = op.compute(tuple([self.array(v) if isinstance(v, Value) else v for v in operands]), params)
-                made = tuple(self.values_of(result)) if type(result) is tuple else self.values_of((result,))[0]
+        try:
+            made = shapes.predict(op, operands, params)
+        except shapes.Unknown:
+            result = op.compute(tuple([self.array(v) if isinstance(v, Value) else v for v in operands]), params)
+            made = tuple(self.values_of(result)) if type(result) is tuple else self.values_of((result,))[0]
         several = isinstance(made, tuple)
         outputs = made if isinstance(made, tuple) else (made,)
         if weak:

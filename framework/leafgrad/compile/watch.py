@@ -100,18 +100,17 @@ class Watch:
         self.open.append((f"calls {module}.{name}()", Line(caller.f_code.co_filename, caller.f_lineno)))
 
 
-@contextmanager
-def unwatched() -> Iterator[None]:
-    """Within it nothing is noted: ops are run to see what they make."""
-    note = sys.getprofile()
-    if not callable(note):
-        yield
-        return
-    sys.setprofile(None)
-    try:
-        yield
-    finally:
-        sys.setprofile(note)
+class unwatched:
+    """Within it nothing is noted: what runs is this package's, or ops run to see what they make."""
+
+    def __enter__(self) -> None:
+        self.note = note = sys.getprofile()
+        if callable(note):
+            sys.setprofile(None)
+
+    def __exit__(self, *_: object) -> None:
+        if callable(self.note):
+            sys.setprofile(self.note)
 
 
 class Collector:
