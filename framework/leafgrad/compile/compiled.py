@@ -24,7 +24,7 @@ from leafgrad.compile.paths import paths_of
 from leafgrad.compile.trace import recording, trace_call
 from leafgrad.compile.unclosed import Unclosed
 from leafgrad.compile.walk import look
-from leafgrad.compile.watch import Watch, watching
+from leafgrad.compile.watch import COLLECTOR, Watch, watching
 from leafgrad.errors import CompileError, TraceError
 from leafgrad.ops import messages
 from leafgrad.tensor.matrices import trace as matrix_trace
@@ -167,6 +167,7 @@ class Compiled:
         finally:
             self._lock.release()
 
+    @COLLECTOR.paused()  # what is made here stays, and to look through all modules for garbage takes its time
     def _attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Record a call, and close it if guards can stand for its Python."""
         if self._calls:  # the program that came closest tells why
@@ -193,6 +194,7 @@ class Compiled:
         )
         return self._perform(call, leaves, args, kwargs)
 
+    @COLLECTOR.paused()
     def _confirm(self, call: Call, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """The guards hold; before the program is trusted, the Python runs once more and must do the same."""
         paths = paths_of(self.function, args, kwargs)

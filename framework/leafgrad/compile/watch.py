@@ -114,7 +114,7 @@ class unwatched:
 
 
 class Collector:
-    """Keeps Python's garbage collector off while any thread is watched: it is one for all of them."""
+    """Keeps Python's garbage collector off while any thread needs that: it is one for all of them."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -123,29 +123,38 @@ class Collector:
             os.register_at_fork(after_in_child=self.forked)
 
     def forget(self) -> None:
-        self.watched = 0
+        self.users = 0
         self.enabled = False  # whether it was on before
 
     def forked(self) -> None:
         """In a child only the thread that forked goes on; what others kept off is on again."""
-        if self.watched and self.enabled:
+        if self.users and self.enabled:
             gc.enable()
         self.forget()
 
     def off(self) -> None:
-        """A thread begins to be watched."""
+        """A thread needs it off."""
         with self.lock.held:
-            if not self.watched:
+            if not self.users:
                 self.enabled = gc.isenabled()
                 gc.disable()
-            self.watched += 1
+            self.users += 1
 
     def on(self) -> None:
-        """It ends."""
+        """A thread needs that no longer."""
         with self.lock.held:
-            self.watched = max(0, self.watched - 1)
-            if not self.watched and self.enabled:
+            self.users = max(0, self.users - 1)
+            if not self.users and self.enabled:
                 gc.enable()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Within it nothing is collected."""
+        self.off()
+        try:
+            yield
+        finally:
+            self.on()
 
 
 COLLECTOR = Collector()
