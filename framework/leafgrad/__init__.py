@@ -4,6 +4,11 @@ from importlib import import_module as _import_module
 from math import e as e, inf as inf, nan as nan, pi as pi
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+# NumPy before all else: further inside, Python's stack gets and gives back a page of memory at many a call.
+from leafgrad import backends as backends
+
+__version__ = "0.1.0"
+
 from leafgrad import autograd as autograd, random as random
 from leafgrad.autograd.anomaly import (
     is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
@@ -80,8 +85,6 @@ from leafgrad.tensor.storage import *
 from leafgrad.tensor.tensor import Tensor as Tensor
 from leafgrad.tensor.view import *
 from leafgrad.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
-
-__version__ = "0.1.0"
 
 bool, float, int = bool_, float_, int_
 
