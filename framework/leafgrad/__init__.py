@@ -72,16 +72,13 @@ from leafgrad.tensor.matmul import *
 from leafgrad.tensor.methods import DECLARED as _DECLARED
 from leafgrad.tensor.out import take_out as _take_out
 from leafgrad.tensor.pointwise import *
-from leafgrad.tensor.printing import *
 from leafgrad.tensor.protocols import *
 from leafgrad.tensor.public import publish as _publish
 from leafgrad.tensor.random import *
 from leafgrad.tensor.rearranging import *
 from leafgrad.tensor.reductions import *
-from leafgrad.tensor.reshaping import *
 from leafgrad.tensor.shapes import *
 from leafgrad.tensor.size import Size as Size
-from leafgrad.tensor.storage import *
 from leafgrad.tensor.tensor import Tensor as Tensor
 from leafgrad.tensor.view import *
 from leafgrad.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
@@ -118,7 +115,9 @@ if _TYPE_CHECKING:
     from leafgrad.tensor.interop import *
     from leafgrad.tensor.matrices import *
     from leafgrad.tensor.placing import *
+    from leafgrad.tensor.printing import *
     from leafgrad.tensor.sorting import *
+    from leafgrad.tensor.storage import *
     from leafgrad.tensor.window_functions import *
     from leafgrad.utils.serialization import *
 else:

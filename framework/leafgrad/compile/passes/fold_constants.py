@@ -76,7 +76,9 @@ def beside_numbers(r: Rewriter, e: Equation, inputs: list[Operand]) -> Value | N
     if len({v.dtype for v in e.values}) != 1 or not takes(e, inputs):
         return None
     if broadcast(map(shape_of, inputs)) != e.out.shape:
-        return None if "comparison" in e.op.traits else r.emit(expand, r.emit(e.op, *inputs, **e.params), shape=e.out.shape)
+        if "comparison" in e.op.traits:
+            return None
+        return r.emit(expand, r.emit(e.op, *inputs, **e.params), shape=e.out.shape)
     return r.put(Equation(e.op, tuple(inputs), e.params, e.outputs, e.line))[0]
 
 

@@ -77,7 +77,7 @@ def peak_bytes(graph: Graph, order: Sequence[Equation] | None = None) -> int:
         for v in read:
             left[v] -= 1
         freed = {v for v in read if not left[v] and v in made}
-        reuses = freed and "elementwise" in e.op.traits and any([v.shape == e.out.shape for v in freed])
+        reuses = freed and "elementwise" in e.op.traits and any(v.shape == e.out.shape for v in freed)
         live += sum(map(nbytes, new))
         peak = max(peak, live - (nbytes(e.out) if reuses else 0))
         live -= sum(map(nbytes, freed)) + sum([nbytes(v) for v in new if not left.get(v)])
