@@ -142,7 +142,8 @@ class Compiled:
                     if not self._lock.acquire(blocking=False):  # another thread does so
                         return self._perform(call, leaves, args, kwargs)
                     try:
-                        return self._confirm(call, structure, leaves, args, kwargs)
+                        with COLLECTOR.paused():
+                            return self._confirm(call, structure, leaves, args, kwargs)
                     finally:
                         self._lock.release()
                 if call is not calls[0]:
@@ -163,11 +164,11 @@ class Compiled:
         if given_up or not self._lock.acquire(blocking=False):  # another thread watches a call
             return self._run(leaves, args, kwargs)
         try:
-            return self._attempt(flags, structure, leaves, args, kwargs)
+            with COLLECTOR.paused():  # what is made stays, and to look through all modules for garbage takes its time
+                return self._attempt(flags, structure, leaves, args, kwargs)
         finally:
             self._lock.release()
 
-    @COLLECTOR.paused()  # what is made here stays, and to look through all modules for garbage takes its time
     def _attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Record a call, and close it if guards can stand for its Python."""
         if self._calls:  # the program that came closest tells why
@@ -194,7 +195,6 @@ class Compiled:
         )
         return self._perform(call, leaves, args, kwargs)
 
-    @COLLECTOR.paused()
     def _confirm(self, call: Call, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """The guards hold; before the program is trusted, the Python runs once more and must do the same."""
         paths = paths_of(self.function, args, kwargs)

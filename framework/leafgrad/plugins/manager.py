@@ -7,7 +7,6 @@ Environment variables, read when third-party plugins load:
 
 from __future__ import annotations
 
-import difflib
 import os
 import threading
 import time
@@ -228,7 +227,9 @@ class Manager:
         functions = {name for name in dir(plugin) if name.startswith("leafgrad_") and callable(getattr(plugin, name))}
         for name in sorted(callers | functions):
             if name not in HOOKS:
-                guess = difflib.get_close_matches(name, HOOKS, 1, cutoff=0.8)
+                from difflib import get_close_matches
+
+                guess = get_close_matches(name, HOOKS, 1, cutoff=0.8)
                 hint = f"did you mean {guess[0]}?" if guess else f"the hooks are {', '.join(HOOKS)}"
                 raise PluginError(f"{record}: unknown hook {name!r}; {hint}")
             if name not in callers:
