@@ -50,19 +50,16 @@ class Batch:
 class Batched(SymbolOperators, SymbolBase):
     """An array, Symbol or Batched whose first dimension is the batch; shape and ndim are those of one sample."""
 
-    __slots__ = ("__weakref__", "array", "batch")
+    __slots__ = ("__weakref__", "array", "batch", "level")
 
     weak = False
 
     def __init__(self, array: Any, batch: Batch) -> None:
         self.array = array
         self.batch = batch
+        self.level = batch.level
 
     # ---- what one sample is -----------------------------------------------------------------------------------
-
-    @property
-    def level(self) -> int:
-        return self.batch.level
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -145,6 +145,8 @@ class Recorder(Course):
 
     def repeat(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """What ``Op.trace`` needs, if the next event is this very op on these very values; else None."""
+        if self.guide is None:
+            return None
         inner: list[Any] = []
         raw: list[Any] = []
         outside = self.outside

@@ -74,22 +74,18 @@ class Watch:
         return found
 
     def note(self, frame: types.FrameType, event: str, callee: Any) -> None:
-        """What the interpreter tells of each call."""
+        """What the interpreter tells of each call. Most are calls within libraries, which are passed over."""
         if event == "call":
-            new = frame.f_code not in self.codes
-            if new:
-                self.codes[frame.f_code] = frame.f_globals
-            self.called(frame)
+            code, caller = frame.f_code, frame.f_back
+            if code not in self.codes:
+                self.codes[code] = frame.f_globals
+            if caller is not None and self.is_user(caller) and not self.is_user(frame):
+                self.called(frame, caller)
         elif event == "c_call" and self.is_user(frame) and not pure.is_pure(callee):
             self.open.append((f"calls {pure.named(callee)}", Line(frame.f_code.co_filename, frame.f_lineno)))
 
-    def called(self, frame: types.FrameType) -> None:
-        """A function in Python was called; of libraries' functions, those that the user calls are looked up."""
-        if self.is_user(frame):
-            return
-        caller = frame.f_back
-        if caller is None or not self.is_user(caller):
-            return
+    def called(self, frame: types.FrameType, caller: types.FrameType) -> None:
+        """A user's function called a library's in Python, which is looked up."""
         file = frame.f_code.co_filename
         if is_ours(file) and not file.startswith(UNSAFE):
             return
