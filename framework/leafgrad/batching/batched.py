@@ -192,7 +192,8 @@ class Pending(Batched):
     __slots__ = ("call", "shaped", "total")
 
     def __init__(self, call: BatchedCall, batch: Batch, shape: tuple[int, ...], total: Callable[[], Any]) -> None:
-        self.call, self.batch, self.shaped, self.total = call, batch, shape, total
+        self.call, self.shaped, self.total = call, shape, total
+        self.batch, self.level = batch, batch.level
 
     def __getattr__(self, name: str) -> Any:
         if name != "array":
