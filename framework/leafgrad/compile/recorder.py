@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from leafgrad import backends
+from leafgrad import backends, modes
 from leafgrad.backends import Generator
 from leafgrad.backends.place import place
 from leafgrad.compile import outside, shapes
@@ -30,6 +30,7 @@ from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import follow
 
 Owner = Argument | Captured
+NUMBERS = frozenset({bool, int, float, type(None)})
 
 
 class Recorder(Course):
@@ -142,6 +143,16 @@ class Recorder(Course):
         return self.input("live", backend.asarray(float(read()), "float64", 0), Live(read), weak=True)
 
     # ---- ops --------------------------------------------------------------------------------------------------
+
+    def trace(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], flags: int) -> Any:
+        """An op on tensors. It is watched only where it may call a user's code: in vmap, under hooks, of numbers."""
+        if flags & (modes.BATCH | modes.PACK):
+            return op.trace(args, params, flags)
+        for a in args:
+            if type(a) not in NUMBERS and not isinstance(a, TensorBase):
+                return op.trace(args, params, flags)
+        with unwatched():
+            return op.trace(args, params, flags)
 
     def repeat(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """What ``Op.trace`` needs, if the next event is this very op on these very values; else None."""
