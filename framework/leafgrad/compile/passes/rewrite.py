@@ -173,7 +173,8 @@ def identity(equation: Equation) -> Any:
         return None
     inputs = [v if v.__class__ is Value else frozen(v) for v in equation.inputs]
     place = () if equation.values else equation.place
-    return op, (frozenset if op in COMMUTATIVE else tuple)(inputs), frozen(equation.params), place
+    params = frozen(equation.params) if equation.params else None
+    return op, (frozenset if op in COMMUTATIVE else tuple)(inputs), params, place
 
 
 def frozen(value: Any) -> Any:
