@@ -222,7 +222,7 @@ def test_the_entry_point_is_found():
 
 def test_loading_the_plugin_leaves_layers_for_later():
     program = "import leafgrad, sys; leafgrad.plugins.load(); import leafgrad_fft; print('leafgrad.nn' in sys.modules, "
-    program += "all(getattr(leafgrad_fft, name) for name in dir(leafgrad_fft)), 'leafgrad.nn' in sys.modules)"
+    program += "all(hasattr(leafgrad_fft, name) for name in dir(leafgrad_fft)), 'leafgrad.nn' in sys.modules)"
     environment = {**os.environ, "LEAFGRAD_PLUGINS": "fft"}
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
     assert run.stdout.split() == ["False", "True", "True"]
