@@ -39,6 +39,20 @@ def test_what_few_programs_need_is_not_imported():
     assert {name.partition(".")[0] for name in found} <= known  # nor pluggy, nor what plugins or extras need
 
 
+def test_numpy_is_imported_from_as_few_modules_deep_as_can_be():
+    """From further inside, Python 3.11 gets and gives back a page of its stack at hundreds of calls."""
+    program = """
+import sys
+class Finder:
+    def find_spec(name, *_):
+        if name == "numpy":
+            print([module for module in sys.modules if module.startswith("leafgrad")])
+sys.meta_path.insert(0, Finder)
+import leafgrad
+"""
+    assert printed(program) == ["leafgrad", "leafgrad.backends", "leafgrad.backends.communicator"]
+
+
 def test_methods_that_come_later_are_those_of_their_modules():
     program = """
 from leafgrad.tensor.later import MODULES

@@ -4,6 +4,11 @@ from importlib import import_module as _import_module
 from math import e as e, inf as inf, nan as nan, pi as pi
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+# NumPy before all else: further inside, Python's stack gets and gives back a page of memory at many a call.
+from leafgrad import backends as backends
+
+__version__ = "0.1.0"
+
 from leafgrad import autograd as autograd, random as random
 from leafgrad.autograd.anomaly import (
     is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
@@ -67,21 +72,16 @@ from leafgrad.tensor.matmul import *
 from leafgrad.tensor.methods import DECLARED as _DECLARED
 from leafgrad.tensor.out import take_out as _take_out
 from leafgrad.tensor.pointwise import *
-from leafgrad.tensor.printing import *
 from leafgrad.tensor.protocols import *
 from leafgrad.tensor.public import publish as _publish
 from leafgrad.tensor.random import *
 from leafgrad.tensor.rearranging import *
 from leafgrad.tensor.reductions import *
-from leafgrad.tensor.reshaping import *
 from leafgrad.tensor.shapes import *
 from leafgrad.tensor.size import Size as Size
-from leafgrad.tensor.storage import *
 from leafgrad.tensor.tensor import Tensor as Tensor
 from leafgrad.tensor.view import *
 from leafgrad.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
-
-__version__ = "0.1.0"
 
 bool, float, int = bool_, float_, int_
 
@@ -115,7 +115,9 @@ if _TYPE_CHECKING:
     from leafgrad.tensor.interop import *
     from leafgrad.tensor.matrices import *
     from leafgrad.tensor.placing import *
+    from leafgrad.tensor.printing import *
     from leafgrad.tensor.sorting import *
+    from leafgrad.tensor.storage import *
     from leafgrad.tensor.window_functions import *
     from leafgrad.utils.serialization import *
 else:

@@ -12,6 +12,7 @@ import pytest
 
 import leafgrad
 from leafgrad import nn, optim
+from leafgrad.compile import executor
 from leafgrad.compile.watch import Watch, watching
 
 THREADS = 4
@@ -254,3 +255,25 @@ def test_the_collector_stays_off_while_any_thread_is_watched():
     leave.set()
     thread.join()
     assert gc.isenabled()
+
+
+def test_the_collector_rests_while_a_call_becomes_a_program_and_then_goes_on(monkeypatch):
+    asked = []
+
+    def find(name, graph):
+        asked.append(gc.isenabled())
+        return found(name, graph)
+
+    found = executor.find
+    monkeypatch.setattr(executor, "find", find)
+    step = leafgrad.compile(lambda x: x.sin() * x)
+    for _ in range(3):
+        step(leafgrad.ones(3))
+        assert gc.isenabled()
+    assert asked == [False]
+
+    failing = leafgrad.compile(lambda x: x + leafgrad.ones(2))
+    for _ in range(3):
+        with pytest.raises(RuntimeError):
+            failing(leafgrad.ones(3))
+        assert gc.isenabled()

@@ -102,6 +102,19 @@ def test_hooks_may_come_from_an_object(fresh):
     assert made.ops.find("a").name == "a"
 
 
+def test_what_a_module_imports_when_asked_is_left_alone(fresh):
+    module, asked = plugin(ops=[NamedOp("airy")]), []
+
+    def later(name):
+        asked.append(name)
+        raise AttributeError(name)
+
+    module.__dir__ = lambda: [*vars(module), "Layer"]
+    module.__getattr__ = later
+    assert fresh(Entry("lazy", module)).ops.find("airy").name == "airy"
+    assert set(asked) <= {"leafgrad_api_version"}
+
+
 def test_register_by_the_program(fresh):
     made = fresh()
     record = made.register(plugin("mine", ops=[NamedOp("a")]))

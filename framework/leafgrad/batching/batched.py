@@ -50,19 +50,16 @@ class Batch:
 class Batched(SymbolOperators, SymbolBase):
     """An array, Symbol or Batched whose first dimension is the batch; shape and ndim are those of one sample."""
 
-    __slots__ = ("__weakref__", "array", "batch")
+    __slots__ = ("__weakref__", "array", "batch", "level")
 
     weak = False
 
     def __init__(self, array: Any, batch: Batch) -> None:
         self.array = array
         self.batch = batch
+        self.level = batch.level
 
     # ---- what one sample is -----------------------------------------------------------------------------------
-
-    @property
-    def level(self) -> int:
-        return self.batch.level
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -195,7 +192,8 @@ class Pending(Batched):
     __slots__ = ("call", "shaped", "total")
 
     def __init__(self, call: BatchedCall, batch: Batch, shape: tuple[int, ...], total: Callable[[], Any]) -> None:
-        self.call, self.batch, self.shaped, self.total = call, batch, shape, total
+        self.call, self.shaped, self.total = call, shape, total
+        self.batch, self.level = batch, batch.level
 
     def __getattr__(self, name: str) -> Any:
         if name != "array":

@@ -24,7 +24,7 @@ from leafgrad.compile.paths import paths_of
 from leafgrad.compile.trace import recording, trace_call
 from leafgrad.compile.unclosed import Unclosed
 from leafgrad.compile.walk import look
-from leafgrad.compile.watch import Watch, watching
+from leafgrad.compile.watch import COLLECTOR, Watch, watching
 from leafgrad.errors import CompileError, TraceError
 from leafgrad.ops import messages
 from leafgrad.tensor.matrices import trace as matrix_trace
@@ -142,7 +142,8 @@ class Compiled:
                     if not self._lock.acquire(blocking=False):  # another thread does so
                         return self._perform(call, leaves, args, kwargs)
                     try:
-                        return self._confirm(call, structure, leaves, args, kwargs)
+                        with COLLECTOR.paused():
+                            return self._confirm(call, structure, leaves, args, kwargs)
                     finally:
                         self._lock.release()
                 if call is not calls[0]:
@@ -163,7 +164,8 @@ class Compiled:
         if given_up or not self._lock.acquire(blocking=False):  # another thread watches a call
             return self._run(leaves, args, kwargs)
         try:
-            return self._attempt(flags, structure, leaves, args, kwargs)
+            with COLLECTOR.paused():  # what is made stays, and to look through all modules for garbage takes its time
+                return self._attempt(flags, structure, leaves, args, kwargs)
         finally:
             self._lock.release()
 

@@ -8,8 +8,8 @@ import sys
 
 def log(message: str) -> None:
     """Say what was traced and why."""
-    import logging  # takes longer to import than all of compile
-
-    logging.getLogger("leafgrad.compile").info(message)
+    logging = sys.modules.get("logging")  # who listens has imported it
+    if logging is not None:
+        logging.getLogger("leafgrad.compile").info(message)
     if "compile" in os.environ.get("LEAFGRAD_LOG", "").split(","):
         print(f"leafgrad.compile: {message}", file=sys.stderr)

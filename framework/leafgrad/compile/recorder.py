@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from leafgrad import backends
+from leafgrad import backends, modes
 from leafgrad.backends import Generator
 from leafgrad.backends.place import place
 from leafgrad.compile import outside, shapes
@@ -30,6 +30,7 @@ from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import follow
 
 Owner = Argument | Captured
+NUMBERS = frozenset({bool, int, float, type(None)})
 
 
 class Recorder(Course):
@@ -148,8 +149,20 @@ class Recorder(Course):
 
     # ---- ops --------------------------------------------------------------------------------------------------
 
+    def trace(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], flags: int) -> Any:
+        """An op on tensors. It is watched only where it may call a user's code: in vmap, under hooks, of numbers."""
+        if flags & (modes.BATCH | modes.PACK):
+            return op.trace(args, params, flags)
+        for a in args:
+            if type(a) not in NUMBERS and not isinstance(a, TensorBase):
+                return op.trace(args, params, flags)
+        with unwatched():
+            return op.trace(args, params, flags)
+
     def repeat(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """What ``Op.trace`` needs, if the next event is this very op on these very values; else None."""
+        if self.guide is None:
+            return None
         inner: list[Any] = []
         raw: list[Any] = []
         outside = self.outside
@@ -180,6 +193,12 @@ class Recorder(Course):
             if why is not None:
                 return self.at_once(op, args, params, why)
             self.fit.add(op)
+        with unwatched():
+            event = self.event(op, args, params)
+            return self.answer(event.outputs, event.several)
+
+    def event(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Equation:
+        """The equation of an op: the guide's, or a new one."""
         operands = [self.operand(op, a) for a in args]
         self.admit_numbers(op, operands)
 
@@ -195,9 +214,9 @@ class Recorder(Course):
         event = self.expect(fits)
         if event is None:
             self.lift_numbers(op, operands, params)
-            event = self.record(op, operands, params)
+            return self.record(op, operands, params)
         assert isinstance(event, Equation)
-        return self.answer(event.outputs, event.several)
+        return event
 
     def operand(self, op: Any, a: Any) -> Operand:
         """The value of an argument: what earlier parts computed and arrays that no Symbol stands for become inputs."""
@@ -217,12 +236,11 @@ class Recorder(Course):
         """A new equation; the op itself is run only if nothing else tells what it makes."""
         weak = "elementwise" in op.traits and all(v in self.weak for v in operands if isinstance(v, Value))
         self.remember_generators(params)
-        with unwatched():
-            try:
-                made = shapes.predict(op, operands, params)
-            except shapes.Unknown:
-                result = op.compute(tuple([self.array(v) if isinstance(v, Value) else v for v in operands]), params)
-                made = tuple(self.values_of(result)) if type(result) is tuple else self.values_of((result,))[0]
+        try:
+            made = shapes.predict(op, operands, params)
+        except shapes.Unknown:
+            result = op.compute(tuple([self.array(v) if isinstance(v, Value) else v for v in operands]), params)
+            made = tuple(self.values_of(result)) if type(result) is tuple else self.values_of((result,))[0]
         several = isinstance(made, tuple)
         outputs = made if isinstance(made, tuple) else (made,)
         if weak:

@@ -405,10 +405,10 @@ class Walker:
         if own is not None:
             self.own(value, own, path, live, names)
         for base in type(value).__mro__:
+            if not base.__flags__ & HEAP or (isinstance(value, Tensor) and is_ours(file_of(base))):
+                continue
             for name, held in list(vars(base).items()):
-                slot = isinstance(held, types.MemberDescriptorType) and (names is None or name in names)
-                ours = isinstance(value, Tensor) and is_ours(file_of(base))
-                if slot and base.__flags__ & HEAP and not ours:
+                if isinstance(held, types.MemberDescriptorType) and (names is None or name in names):
                     self.visit("attribute", value, name, f"{path}.{name}" if path else name, live)
 
     def own(self, value: Any, own: dict[str, Any], path: str, live: frozenset[str], names: set[str] | None) -> None:

@@ -74,22 +74,18 @@ class Watch:
         return found
 
     def note(self, frame: types.FrameType, event: str, callee: Any) -> None:
-        """What the interpreter tells of each call."""
+        """What the interpreter tells of each call. Most are calls within libraries, which are passed over."""
         if event == "call":
-            new = frame.f_code not in self.codes
-            if new:
-                self.codes[frame.f_code] = frame.f_globals
-            self.called(frame)
+            code, caller = frame.f_code, frame.f_back
+            if code not in self.codes:
+                self.codes[code] = frame.f_globals
+            if caller is not None and self.is_user(caller) and not self.is_user(frame):
+                self.called(frame, caller)
         elif event == "c_call" and self.is_user(frame) and not pure.is_pure(callee):
             self.open.append((f"calls {pure.named(callee)}", Line(frame.f_code.co_filename, frame.f_lineno)))
 
-    def called(self, frame: types.FrameType) -> None:
-        """A function in Python was called; of libraries' functions, those that the user calls are looked up."""
-        if self.is_user(frame):
-            return
-        caller = frame.f_back
-        if caller is None or not self.is_user(caller):
-            return
+    def called(self, frame: types.FrameType, caller: types.FrameType) -> None:
+        """A user's function called a library's in Python, which is looked up."""
         file = frame.f_code.co_filename
         if is_ours(file) and not file.startswith(UNSAFE):
             return
@@ -100,22 +96,21 @@ class Watch:
         self.open.append((f"calls {module}.{name}()", Line(caller.f_code.co_filename, caller.f_lineno)))
 
 
-@contextmanager
-def unwatched() -> Iterator[None]:
-    """Within it nothing is noted: ops are run to see what they make."""
-    note = sys.getprofile()
-    if not callable(note):
-        yield
-        return
-    sys.setprofile(None)
-    try:
-        yield
-    finally:
-        sys.setprofile(note)
+class unwatched:
+    """Within it nothing is noted: what runs is this package's, or ops run to see what they make."""
+
+    def __enter__(self) -> None:
+        self.note = note = sys.getprofile()
+        if callable(note):
+            sys.setprofile(None)
+
+    def __exit__(self, *_: object) -> None:
+        if callable(self.note):
+            sys.setprofile(self.note)
 
 
 class Collector:
-    """Keeps Python's garbage collector off while any thread is watched: it is one for all of them."""
+    """Keeps Python's garbage collector off while any thread needs that: it is one for all of them."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -124,29 +119,38 @@ class Collector:
             os.register_at_fork(after_in_child=self.forked)
 
     def forget(self) -> None:
-        self.watched = 0
+        self.users = 0
         self.enabled = False  # whether it was on before
 
     def forked(self) -> None:
         """In a child only the thread that forked goes on; what others kept off is on again."""
-        if self.watched and self.enabled:
+        if self.users and self.enabled:
             gc.enable()
         self.forget()
 
     def off(self) -> None:
-        """A thread begins to be watched."""
+        """A thread needs it off."""
         with self.lock.held:
-            if not self.watched:
+            if not self.users:
                 self.enabled = gc.isenabled()
                 gc.disable()
-            self.watched += 1
+            self.users += 1
 
     def on(self) -> None:
-        """It ends."""
+        """A thread needs that no longer."""
         with self.lock.held:
-            self.watched = max(0, self.watched - 1)
-            if not self.watched and self.enabled:
+            self.users = max(0, self.users - 1)
+            if not self.users and self.enabled:
                 gc.enable()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Within it nothing is collected."""
+        self.off()
+        try:
+            yield
+        finally:
+            self.on()
 
 
 COLLECTOR = Collector()

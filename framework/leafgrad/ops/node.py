@@ -84,10 +84,7 @@ class SymbolBase:
     __slots__ = ()
 
     weak: bool
-
-    @property
-    def level(self) -> int:
-        return 0
+    level: int = 0
 
     @property
     def place(self) -> tuple[str, int]:

@@ -152,7 +152,7 @@ class Op(Declarations):
         """Run on Tensors: check, promote, compute, record. The complete path; the fast ones shortcut it."""
         flags = get_mode()
         if flags & TRACE:
-            return self.trace(args, params, flags)
+            return TRACER.get().trace(self, args, params, flags)
         plain = promotion.alike(self, args) if flags <= GRAD else None
         if plain is not None:
             return self.record(args, params, plain, self.run(plain[0], plain, params), flags)

@@ -7,12 +7,12 @@ Environment variables, read when third-party plugins load:
 
 from __future__ import annotations
 
-import difflib
 import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import pluggy
@@ -37,6 +37,15 @@ Contribution = dict[str, list[Any]]
 """What one plugin lists, by hook."""
 
 
+class Hooks(pluggy.PluginManager):
+    """Looks for hooks among the names that a module has; what it imports when asked is left alone."""
+
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
+        """The options of a hook's implementation; None of anything else."""
+        later = isinstance(plugin, ModuleType) and name not in vars(plugin)
+        return None if later else super().parse_hookimpl_opts(plugin, name)
+
+
 class Manager:
     """All plugins and what they brought.
 
@@ -45,7 +54,7 @@ class Manager:
 
     def __init__(self, core: str = CORE) -> None:
         self._core_module = core
-        self._pluggy = pluggy.PluginManager(GROUP)
+        self._pluggy = Hooks(GROUP)
         self._pluggy.add_hookspecs(hookspecs)
         self._plugins: dict[tuple[str, str], Plugin] = {}  # by name and distribution
         self._clashes: list[PluginError] = []
@@ -218,7 +227,9 @@ class Manager:
         functions = {name for name in dir(plugin) if name.startswith("leafgrad_") and callable(getattr(plugin, name))}
         for name in sorted(callers | functions):
             if name not in HOOKS:
-                guess = difflib.get_close_matches(name, HOOKS, 1, cutoff=0.8)
+                from difflib import get_close_matches
+
+                guess = get_close_matches(name, HOOKS, 1, cutoff=0.8)
                 hint = f"did you mean {guess[0]}?" if guess else f"the hooks are {', '.join(HOOKS)}"
                 raise PluginError(f"{record}: unknown hook {name!r}; {hint}")
             if name not in callers:

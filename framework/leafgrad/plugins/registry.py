@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Generic, Literal, TypeVar
@@ -56,7 +55,9 @@ def near(name: str, known: Sequence[str]) -> str:
     """The known names in a sentence; where they are many, those that are like ``name``."""
     if len(known) <= FEW:
         return ", ".join(known) or "none"
-    alike = difflib.get_close_matches(name, known, 5) or known[:5]
+    from difflib import get_close_matches  # names are looked up often, and are wrong seldom
+
+    alike = get_close_matches(name, known, 5) or known[:5]
     return f"{', '.join(alike)} and {len(known) - len(alike)} others"
 
 

@@ -52,9 +52,20 @@ MODULES: Final = {
         "apply_ as_strided_scatter conj_physical_ diagonal_scatter index_reduce index_reduce_ ldexp_ logit_ map2_ map_ "
         "narrow_copy put put_ select_scatter slice_scatter",
     ),
+    "leafgrad.tensor.printing": ("set_printoptions", ""),
+    "leafgrad.tensor.reshaping": (
+        "",
+        "as_strided_ resize_ resize_as_ set_ share_memory_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_",
+    ),
     "leafgrad.tensor.sorting": (
         "argsort argwhere bucketize kthvalue msort nonzero searchsorted sort topk",
         "argsort argwhere kthvalue msort nonzero sort topk",
+    ),
+    "leafgrad.tensor.storage": (
+        "TypedStorage UntypedStorage as_strided empty_permuted empty_strided get_device is_signed",
+        "as_strided data_ptr dim_order get_device is_cpu is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_nested "
+        "is_pinned is_quantized is_set_to is_shared is_signed is_sparse is_sparse_csr is_vulkan is_xla is_xpu "
+        "new_empty_strided storage storage_offset untyped_storage",
     ),
     "leafgrad.tensor.window_functions": (
         "bartlett_window blackman_window hamming_window hann_window kaiser_window",

@@ -11,7 +11,6 @@ from leafgrad import modes
 from leafgrad.ops import messages
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.inplace import check
-from leafgrad.tensor.reshaping import resize_
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.writes import copy_
 
@@ -143,5 +142,5 @@ def store(result: Tensor, target: Tensor) -> None:
                 f"not match the required output shape {list(result.shape)}. This behavior is deprecated. You can "
                 "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0)."
             )
-        resize_(target, result.shape)
+        target.resize_(result.shape)
     copy_(target, result)

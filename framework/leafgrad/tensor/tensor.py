@@ -11,7 +11,7 @@ from leafgrad import backends, devices, dtypes, modes
 from leafgrad.ops import dispatch
 from leafgrad.ops.convert import clone, to_device, to_dtype
 from leafgrad.ops.node import GraphNode, Hooks, Leaf, Output, SymbolBase, TensorBase, Version
-from leafgrad.tensor import arguments, printing
+from leafgrad.tensor import arguments
 from leafgrad.tensor.graph import Node, node_for
 from leafgrad.tensor.handle import RemovableHandle
 from leafgrad.tensor.methods import Methods
@@ -365,6 +365,8 @@ class Tensor(Operators, Methods, TensorBase):
     def __repr__(self) -> str:
         if isinstance(self._data, SymbolBase) and self._data.level:
             return repr(self._data)
+        from leafgrad.tensor import printing  # few programs print tensors
+
         if modes.get() & modes.TRACE:
             return printing.text(dispatch.alias(self._array("printing"), dispatch.inside(self)._node))
         return printing.text(self)

@@ -6,9 +6,11 @@ dimension of a tensor, as `torch.view_as_real` makes it.
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from leafgrad.ops.op import Op
 from leafgrad.plugins import hookimpl
-from leafgrad_fft.layers import SpectralConv
 from leafgrad_fft.ops import OPS
 from leafgrad_fft.transforms import (
     fft,
@@ -26,6 +28,21 @@ from leafgrad_fft.transforms import (
     rfftfreq,
     rfftn,
 )
+
+if TYPE_CHECKING:
+    from leafgrad_fft.layers import SpectralConv
+else:
+
+    def __getattr__(name: str) -> object:
+        """The layers, and leafgrad.nn with them, are imported when they are first asked for."""
+        if name == "SpectralConv":
+            globals()[name] = found = import_module("leafgrad_fft.layers").SpectralConv
+            return found
+        raise AttributeError(f"module 'leafgrad_fft' has no attribute {name!r}", name=name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "SpectralConv",

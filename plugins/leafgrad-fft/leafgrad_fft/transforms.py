@@ -7,7 +7,6 @@ from typing import Any
 
 import leafgrad
 from leafgrad import Tensor
-from leafgrad.nn.functional import pad
 from leafgrad_fft.ops import TRANSPOSED, fft_complex, fft_real, fft_real_inverse
 
 Dims = int | Sequence[int] | None
@@ -64,7 +63,7 @@ def _sized(function: str, input: Tensor, dims: tuple[int, ...], sizes: Sequence[
         if n < have:
             input = input.narrow(at, 0, n)
         elif n > have:
-            input = pad(input, (0, 0) * (-at - 1) + (0, n - have))
+            input = leafgrad.nn.functional.pad(input, (0, 0) * (-at - 1) + (0, n - have))
     return input
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 from functools import partial
 
 import numpy as np
@@ -215,3 +218,13 @@ def test_the_entry_point_is_found():
     (found,) = [p for p in plugins.status() if p.name == "fft"]
     assert (found.distribution, found.status) == ("leafgrad-fft", "active")
     assert plugins.op("fft_real") is leafgrad_fft.leafgrad_ops()[1]
+
+
+def test_loading_the_plugin_leaves_layers_for_later():
+    program = "import leafgrad, sys; leafgrad.plugins.load(); import leafgrad_fft; print('leafgrad.nn' in sys.modules, "
+    program += "all(hasattr(leafgrad_fft, name) for name in dir(leafgrad_fft)), 'leafgrad.nn' in sys.modules)"
+    environment = {**os.environ, "LEAFGRAD_PLUGINS": "fft"}
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    assert run.stdout.split() == ["False", "True", "True"]
+    with pytest.raises(AttributeError, match="module 'leafgrad_fft' has no attribute 'Conv'"):
+        _ = leafgrad_fft.Conv

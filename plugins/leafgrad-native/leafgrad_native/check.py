@@ -13,16 +13,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leafgrad.compile.graph import Equation, Given, Graph, Source, Value
-from leafgrad.compile.numpy_executor import NumpyProgram
 from leafgrad.compile.replay import run
 from leafgrad_native import pool, rounding
 from leafgrad_native.cache import Library
 from leafgrad_native.program import CPhase
 
 if TYPE_CHECKING:
+    from leafgrad.compile.numpy_executor import NumpyProgram
     from leafgrad_native.executor import NativeProgram
 
 OUT_OF_RANGE, NOT_IN_C = 1, 2  # what a phase returns when it stops
+
+
+def with_numpy(graph: Graph) -> NumpyProgram:
+    """A program of NumPy, whose executor is imported when one is needed."""
+    from leafgrad.compile.numpy_executor import NumpyProgram
+
+    return NumpyProgram(graph)
 
 
 class Checked:
@@ -56,7 +63,7 @@ class Checked:
             raise IndexError("an index is out of range")
         if code == NOT_IN_C:
             if self.spare is None:
-                self.spare = NumpyProgram(self.part())
+                self.spare = with_numpy(self.part())
             self.run_reference(self.spare)
             return
         if part is not None:
@@ -86,7 +93,7 @@ class Checked:
     def compare(self, graph: Graph, inputs: list[Any]) -> bool:
         """Whether NumPy gives the same; otherwise what it gives is what counts."""
         program = self.program
-        reference = NumpyProgram(graph)
+        reference = with_numpy(graph)
         others: list[dict[Value, Any]] = []
         for value, right in self.expected(reference, inputs).items():
             ours = program.value(value)

@@ -16,10 +16,9 @@ from leafgrad import threads
 from leafgrad.backends.numpy import philox_bernoulli
 from leafgrad.compile.executor import Program
 from leafgrad.compile.graph import Equation, Graph, Value
-from leafgrad.compile.numpy_executor import NumpyProgram
 from leafgrad.compile.replay import run
 from leafgrad_native import arrays, blas, build, pool
-from leafgrad_native.check import Checked
+from leafgrad_native.check import Checked, with_numpy
 from leafgrad_native.compiler import CompilationFailed
 from leafgrad_native.forms import Form, Root
 from leafgrad_native.patterns import pattern
@@ -263,7 +262,7 @@ class NativeExecutor:
             return NativeProgram(graph)
         except CompilationFailed as error:
             notice(f"compiled steps run with NumPy, not as C: {error}")
-            return NumpyProgram(graph)
+            return with_numpy(graph)
 
     def gains(self, graph: Graph) -> bool:
         """Whether C can run nearly all of a graph that is long enough to be worth a compiler's time."""

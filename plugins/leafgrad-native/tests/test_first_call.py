@@ -40,7 +40,7 @@ def test_code_is_compared_with_numpy_once_on_a_machine(monkeypatch):
     shifted = leafgrad.op("elementwise", "float", name="native_shifted", c="x + by")(lambda xp, x, *, by: x + by)
     x = leafgrad.randn(50, dtype=leafgrad.float64)
     made = []
-    monkeypatch.setattr(check, "NumpyProgram", lambda graph: made.append(graph) or NumpyProgram(graph))
+    monkeypatch.setattr(check, "with_numpy", lambda graph: made.append(graph) or NumpyProgram(graph))
     for setting, comparisons in ((None, 1), (None, 1), ("1", 2), ("0", 2)):
         if setting is not None:
             monkeypatch.setenv("LEAFGRAD_NATIVE_CHECK", setting)

@@ -2,27 +2,80 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from leafgrad.plugins import CommandSpec, hookimpl
-from leafgrad_pinn import references
-from leafgrad_pinn.complex import ComplexField
-from leafgrad_pinn.conditions import Boundary, Dirichlet, Initial, Interior, Neumann, Robin, Wrap
-from leafgrad_pinn.domains import Domain, Time
-from leafgrad_pinn.fields import Derivative, Field, Hard, fields
-from leafgrad_pinn.implicit import SignedDistance
-from leafgrad_pinn.layers import Factorised, Fourier, Periodic
-from leafgrad_pinn.networks import MLP, SIREN, ModifiedMLP, PirateNet
-from leafgrad_pinn.observations import At, Data
-from leafgrad_pinn.points import R3, RAD, Fresh
-from leafgrad_pinn.polygons import LShape, Polygon
-from leafgrad_pinn.problem import Problem
-from leafgrad_pinn.references import Reference
-from leafgrad_pinn.shapes import Ball, Box, Disk, Interval, Shape
-from leafgrad_pinn.solution import Solution
-from leafgrad_pinn.stages import LBFGS, SOAP, Adam, GaussNewton, LeastSquares, LevenbergMarquardt, Muon, SSBroyden
-from leafgrad_pinn.stochastic import Stochastic
-from leafgrad_pinn.unknowns import Unknown
-from leafgrad_pinn.values import d
-from leafgrad_pinn.weights import NTK, RBA, Causal, GradNorm, SelfAdaptive
+
+if TYPE_CHECKING:
+    from leafgrad_pinn import references as references
+    from leafgrad_pinn.public import (
+        LBFGS,
+        MLP,
+        NTK,
+        R3,
+        RAD,
+        RBA,
+        SIREN,
+        SOAP,
+        Adam,
+        At,
+        Ball,
+        Boundary,
+        Box,
+        Causal,
+        ComplexField,
+        Data,
+        Derivative,
+        Dirichlet,
+        Disk,
+        Domain,
+        Factorised,
+        Field,
+        Fourier,
+        Fresh,
+        GaussNewton,
+        GradNorm,
+        Hard,
+        Initial,
+        Interior,
+        Interval,
+        LeastSquares,
+        LevenbergMarquardt,
+        LShape,
+        ModifiedMLP,
+        Muon,
+        Neumann,
+        Periodic,
+        PirateNet,
+        Polygon,
+        Problem,
+        Reference,
+        Robin,
+        SelfAdaptive,
+        Shape,
+        SignedDistance,
+        Solution,
+        SSBroyden,
+        Stochastic,
+        Time,
+        Unknown,
+        Wrap,
+        d,
+        fields,
+    )
+else:
+
+    def __getattr__(name: str) -> object:
+        """All names are imported when one is first asked for: a program that only loads plugins needs none."""
+        if name in __all__:
+            globals()[name] = found = getattr(import_module("leafgrad_pinn.public"), name)
+            return found
+        raise AttributeError(f"module 'leafgrad_pinn' has no attribute {name!r}", name=name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "LBFGS",

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import leafgrad
 from leafgrad_pinn.scripts import Options, Script, find
-from leafgrad_pinn.table import Table
 
 FOLDER = Path("examples/pinn")
 TABLE = Path("docs/benchmarks/pinn.md")
@@ -65,6 +64,8 @@ def main(argv: list[str]) -> int:
         return 2
     if args.command == "run":
         return run(scripts[args.name], args)
+    from leafgrad_pinn.table import Table  # and with it the whole package, which a list does without
+
     table = Table(args.out, scripts)
     for name in names:
         print(table.measure(name, args.quick, args.seeds, args.dtype, args.runs))

@@ -13,7 +13,7 @@ import leafgrad
 from leafgrad import Tensor, plugins
 from leafgrad_pinn import layers, networks, shapes
 from leafgrad_pinn.domains import Domain, Time
-from leafgrad_pinn.fields import Derivative, Field, Hard
+from leafgrad_pinn.field import Derivative, Field, Hard
 from leafgrad_pinn.implicit import SignedDistance
 from leafgrad_pinn.polygons import Polygon
 from leafgrad_pinn.sets import Combined

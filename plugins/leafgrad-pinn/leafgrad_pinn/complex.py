@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafgrad import Tensor
-from leafgrad_pinn.fields import Field, Hard, fields
+from leafgrad_pinn.field import Field, Hard, fields
 from leafgrad_pinn.networks import Network
 from leafgrad_pinn.unknowns import Unknown
 

@@ -13,7 +13,7 @@ from leafgrad import Tensor, nn
 from leafgrad_pinn.callables import Named
 from leafgrad_pinn.complex import ComplexField, ComplexValue, parts_of
 from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Scene, Wrap
-from leafgrad_pinn.fields import Ansatz, Field, Surrogate, columns_of
+from leafgrad_pinn.field import Ansatz, Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker, Periodic
 from leafgrad_pinn.planner import MODES, Plan, plan
 from leafgrad_pinn.sampling import Array

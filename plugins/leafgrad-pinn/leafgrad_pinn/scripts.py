@@ -7,9 +7,10 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from leafgrad_pinn.solution import Run, Solution
+if TYPE_CHECKING:
+    from leafgrad_pinn.solution import Run, Solution
 
 
 @dataclass(frozen=True)

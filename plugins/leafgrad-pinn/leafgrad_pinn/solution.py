@@ -13,7 +13,7 @@ import numpy as np
 import leafgrad
 from leafgrad_pinn.codec import decode, encode
 from leafgrad_pinn.domains import Domain, Time
-from leafgrad_pinn.fields import Field, Surrogate, columns_of
+from leafgrad_pinn.field import Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.sampling import Array

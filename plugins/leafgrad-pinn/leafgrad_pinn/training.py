@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from leafgrad.utils import Checkpoints, Interrupts
 from leafgrad_pinn.domains import Domain
-from leafgrad_pinn.fields import Surrogate
+from leafgrad_pinn.field import Surrogate
 from leafgrad_pinn.problem import Problem, System
 from leafgrad_pinn.ranks import Ranks
 from leafgrad_pinn.stages import Stage, Worker

@@ -9,7 +9,6 @@ import base64
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -61,14 +60,21 @@ def array(name: str, values: Array) -> str:
     text = base64.b64encode(np.array(len(body), "<u8").tobytes() + body).decode("ascii")
     components = f' NumberOfComponents="{values.shape[1]}"' if values.ndim == 2 else ""
     kind = TYPES[values.dtype.name]
-    return f'<DataArray type="{kind}" Name={quoteattr(name)}{components} format="binary">{text}</DataArray>\n'
+    return f'<DataArray type="{kind}" Name={quoted(name)}{components} format="binary">{text}</DataArray>\n'
 
 
 def write_list(path: Path, files: Mapping[float, Path]) -> None:
     """Write a .pvd file: a list of files by time."""
-    entries = "".join(f'<DataSet timestep="{t!r}" file={quoteattr(file.name)}/>\n' for t, file in files.items())
+    entries = "".join(f'<DataSet timestep="{t!r}" file={quoted(file.name)}/>\n' for t, file in files.items())
     path.write_text(
         f'<?xml version="1.0"?>\n<VTKFile type="Collection" version="0.1">\n<Collection>\n{entries}</Collection>\n'
         "</VTKFile>\n",
         encoding="ascii",
     )
+
+
+def quoted(text: str) -> str:
+    """The value of an attribute, in quotes."""
+    from xml.sax.saxutils import quoteattr  # which imports all of urllib
+
+    return quoteattr(text)

@@ -15,7 +15,7 @@ from leafgrad import Tensor, nn
 from leafgrad_pinn.complex import both
 from leafgrad_pinn.conditions import Batch, Initial
 from leafgrad_pinn.domains import Domain, Time
-from leafgrad_pinn.fields import Field, Surrogate, columns_of
+from leafgrad_pinn.field import Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.problem import Problem, System
 from leafgrad_pinn.sampling import Array

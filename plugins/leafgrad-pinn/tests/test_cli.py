@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
@@ -71,6 +75,23 @@ def test_the_hook_names_the_command():
     (command,) = leafgrad_pinn.leafgrad_cli()
     assert command.name == "pinn"
     assert plugins.resolve(command.target) is main
+
+
+def test_loading_the_plugin_leaves_the_package_for_later():
+    program = "import leafgrad, sys; leafgrad.plugins.load(); import leafgrad_pinn as pinn; before = set(sys.modules); "
+    program += "found = {name: getattr(pinn, name) for name in pinn.__all__}; now = set(vars(pinn)); "
+    program += "print(*sorted(name for name in before if name.startswith(('leafgrad_pinn', 'leafgrad.nn'))), "
+    program += "found.keys() <= now & set(dir(pinn)), callable(found['fields']), found['Problem'].__name__)"
+    environment = {**os.environ, "LEAFGRAD_PLUGINS": "pinn"}
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    assert run.stdout.split() == ["leafgrad_pinn", "True", "True", "Problem"]
+    with pytest.raises(AttributeError, match="module 'leafgrad_pinn' has no attribute 'Field3'"):
+        _ = leafgrad_pinn.Field3
+
+
+def test_no_module_hides_a_name_of_the_package():
+    modules = {module.name for module in iter_modules(leafgrad_pinn.__path__)}
+    assert modules & set(leafgrad_pinn.__all__) == {"references"}  # which is that module
 
 
 def test_a_table_keeps_rows_of_other_runs_and_says_what_was_not_run(folder, tmp_path, capsys):

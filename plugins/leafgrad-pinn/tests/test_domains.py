@@ -8,7 +8,7 @@ import pytest
 import leafgrad
 from leafgrad_pinn import Ball, Box, Disk, Interval, LShape, Polygon, SignedDistance, Time
 from leafgrad_pinn.domains import as_domain, measure
-from leafgrad_pinn.fields import columns_of
+from leafgrad_pinn.field import columns_of
 from leafgrad_pinn.sampling import SAMPLERS, unit
 
 SQUARE = Box(x=(0, 1), y=(0, 1))

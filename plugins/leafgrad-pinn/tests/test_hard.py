@@ -12,7 +12,7 @@ import leafgrad as lg
 import leafgrad_pinn as pinn
 from leafgrad.autograd import grad
 from leafgrad_pinn.domains import as_domain
-from leafgrad_pinn.fields import columns_of
+from leafgrad_pinn.field import columns_of
 
 SPIRAL = [(0, 0), (5, 0), (5, 5), (1, 5), (1, 2), (3, 2), (3, 3), (2, 3), (2, 4), (4, 4), (4, 1), (0, 1)]
 SQUARE = pinn.Box(x=(-1, 1), y=(-1, 1))

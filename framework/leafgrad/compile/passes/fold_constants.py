@@ -21,7 +21,7 @@ def fold_constants(graph: Graph) -> Graph:
     op of constants is one too; beside other arrays in an elementwise op it is its number, where shape and dtype
     of the result stay.
     """
-    return rewrite(graph, RULES, (elementwise_of_constants, constants_as_numbers))
+    return rewrite(graph, RULES, (elementwise_of_constants,))
 
 
 def created(r: Rewriter, e: Equation) -> Value | None:
@@ -45,9 +45,14 @@ def converted(r: Rewriter, e: Equation) -> Value | None:
 
 
 def elementwise_of_constants(r: Rewriter, e: Equation) -> Value | None:
-    if "elementwise" not in e.op.traits or e.several or "random" in e.op.traits:
+    traits = e.op.traits
+    if "elementwise" not in traits or e.several:
         return None
-    return computed(r, e) if all(r.number(v) is not None for v in e.inputs) else None
+    inputs = [v if (number := r.number(v)) is None else number for v in e.inputs]
+    values = [v for v in inputs if isinstance(v, Value)]
+    if not values:
+        return None if None in inputs or "random" in traits else computed(r, e)
+    return None if len(values) == len(e.values) or "any_dtype" in traits else beside_numbers(r, e, inputs)
 
 
 def computed(r: Rewriter, e: Equation) -> Value | None:
@@ -66,21 +71,14 @@ def computed(r: Rewriter, e: Equation) -> Value | None:
     return None if isinstance(number, complex) else r.full(e.out.shape, number, e.out)
 
 
-def constants_as_numbers(r: Rewriter, e: Equation) -> Value | None:
-    traits = e.op.traits
-    if "elementwise" not in traits or "any_dtype" in traits or e.several:
-        return None
-    inputs: list[Operand] = []
-    for v in e.inputs:
-        number = r.number(v)
-        inputs.append(v if number is None else number)
-    values = [v for v in inputs if isinstance(v, Value)]
-    if not values or len(values) == sum(isinstance(v, Value) for v in e.inputs):
-        return None
+def beside_numbers(r: Rewriter, e: Equation, inputs: list[Operand]) -> Value | None:
+    """The equation with numbers for those of its inputs that are constants."""
     if len({v.dtype for v in e.values}) != 1 or not takes(e, inputs):
         return None
     if broadcast(map(shape_of, inputs)) != e.out.shape:
-        return None if "comparison" in traits else r.emit(expand, r.emit(e.op, *inputs, **e.params), shape=e.out.shape)
+        if "comparison" in e.op.traits:
+            return None
+        return r.emit(expand, r.emit(e.op, *inputs, **e.params), shape=e.out.shape)
     return r.put(Equation(e.op, tuple(inputs), e.params, e.outputs, e.line))[0]
 
 

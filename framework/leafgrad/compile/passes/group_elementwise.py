@@ -95,8 +95,8 @@ def greedy(
     ready = [e for e, n in waiting.items() if not n]
     order: list[Equation] = []
     while ready:
-        at = min(range(len(ready) - 1, -1, -1), key=lambda i: growth(ready[i]))
-        e = ready.pop(at)
+        costs = [growth(e) for e in reversed(ready)]
+        e = ready.pop(-1 - costs.index(min(costs)))
         order.append(e)
         done(e)
         for later in after[e]:

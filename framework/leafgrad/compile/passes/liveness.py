@@ -73,15 +73,14 @@ def peak_bytes(graph: Graph, order: Sequence[Equation] | None = None) -> int:
         for v in e.values:
             left[root[v]] = left.get(root[v], 0) + 1
     for e in graph.equations if order is None else order:
-        size = sum(nbytes(v) for v in e.outputs if root[v] is v)
-        for v in e.values:
-            left[root[v]] -= 1
-        freed = {root[v] for v in e.values if not left[root[v]] and root[v] in made}
-        gone = sum(map(nbytes, freed))
-        reuses = "elementwise" in e.op.traits and any(v.shape == e.out.shape for v in freed)
-        peak = max(peak, live + size - (nbytes(e.out) if reuses else 0))
-        live += size - gone
+        new, read = [v for v in e.outputs if root[v] is v], [root[v] for v in e.values]
+        for v in read:
+            left[v] -= 1
+        freed = {v for v in read if not left[v] and v in made}
+        reuses = freed and "elementwise" in e.op.traits and any(v.shape == e.out.shape for v in freed)
+        live += sum(map(nbytes, new))
+        peak = max(peak, live - (nbytes(e.out) if reuses else 0))
+        live -= sum(map(nbytes, freed)) + sum([nbytes(v) for v in new if not left.get(v)])
         made -= freed
-        made.update(v for v in e.outputs if left.get(v))
-        live -= sum(nbytes(v) for v in e.outputs if root[v] is v and not left.get(v))
+        made.update([v for v in e.outputs if left.get(v)])
     return peak

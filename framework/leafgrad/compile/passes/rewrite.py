@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 from leafgrad.compile.graph import Equation, Graph, Line, Operand, Value
@@ -21,6 +22,7 @@ Rules = Mapping[Op, tuple[Rule, ...]]
 
 DEEPEST = 40  # rules within rules; what is left is done in the next round
 COMMUTATIVE = frozenset({elementwise.add, elementwise.mul})
+ATOMS = frozenset({bool, int, str, type(None)})
 
 
 class Rewriter:
@@ -36,28 +38,36 @@ class Rewriter:
         self.graph = graph
         self.rules = rules or {}
         self.general = general
+        self.chains: dict[Op, tuple[Rule, ...]] = {}  # the rules for an op, and the general ones
         self.equations: list[Equation] = []
         self.same: dict[Value, Value] = {}
         self.makers: dict[Value, Equation] = {}
         self.known: dict[Any, Equation] = {}
         self.line = Line("", 0)
         self.depth = 0  # of rules that emit what other rules rewrite
-        self.readers = graph.uses()
-        self.uses = Counter({v: len(readers) for v, readers in self.readers.items()})
+        self.uses = Counter(v for e in graph.equations for v in e.values)
         self.uses.update(graph.kept)
 
     def run(self) -> Graph:
         """The graph that the rules lead to."""
+        same = self.same
         for equation in self.graph.equations:
-            self.line = equation.line
-            inputs = tuple(self.same.get(v, v) if isinstance(v, Value) else v for v in equation.inputs)
-            changed = any(a is not b for a, b in zip(inputs, equation.inputs, strict=True))
-            new = with_inputs(equation, inputs) if changed else equation
-            for old, value in zip(equation.outputs, self.put(new), strict=True):
-                if value is not old:
-                    self.same[old] = value
-                    self.uses[value] += self.uses[old]
+            self.line, new = equation.line, equation
+            if not same.keys().isdisjoint(equation.values):
+                inputs = tuple([same.get(v, v) if isinstance(v, Value) else v for v in equation.inputs])
+                new = with_inputs(equation, inputs)
+            values = self.put(new)
+            if values is not equation.outputs:
+                for old, value in zip(equation.outputs, values, strict=True):
+                    if value is not old:
+                        same[old] = value
+                        self.uses[value] += self.uses[old]
         return self.graph.with_equations(self.equations, self.same)
+
+    @cached_property
+    def readers(self) -> dict[Value, list[Equation]]:
+        """The equations of the old graph that read each value."""
+        return self.graph.uses()
 
     # ---- for rules ----------------------------------------------------------------------------------------------
 
@@ -122,7 +132,11 @@ class Rewriter:
 
     def simpler(self, equation: Equation) -> tuple[Value, ...] | None:
         """What the first rule that applies gives instead."""
-        for rule in (*self.rules.get(equation.op, ()), *self.general):
+        op = equation.op
+        chain = self.chains.get(op)
+        if chain is None:
+            chain = self.chains[op] = (*self.rules.get(op, ()), *self.general)
+        for rule in chain:
             found = rule(self, equation)
             if found is not None:
                 values = found if isinstance(found, tuple) else (found,)
@@ -157,17 +171,18 @@ def identity(equation: Equation) -> Any:
     op = equation.op
     if op.ordered:
         return None
-    inputs = [id(v) if isinstance(v, Value) else frozen(v) for v in equation.inputs]
-    if op in COMMUTATIVE:
-        inputs.sort(key=str)
-    place = () if any(equation.values) else equation.place
-    return op, tuple(inputs), frozen(equation.params), place
+    inputs = [v if v.__class__ is Value else frozen(v) for v in equation.inputs]
+    place = () if equation.values else equation.place
+    params = frozen(equation.params) if equation.params else None
+    return op, (frozenset if op in COMMUTATIVE else tuple)(inputs), params, place
 
 
 def frozen(value: Any) -> Any:
     """A hashable key of a parameter: equal for equal values of one type, by identity where values cannot tell."""
+    if type(value) in ATOMS:
+        return type(value), value
     if isinstance(value, dict):
-        return dict, tuple((k, frozen(v)) for k, v in sorted(value.items(), key=lambda item: str(item[0])))
+        return dict, tuple([(k, frozen(value[k])) for k in sorted(value, key=str)])
     if isinstance(value, (tuple, list)):
         return type(value), tuple(map(frozen, value))
     if isinstance(value, float):

@@ -1,0 +1,44 @@
+"""The names of this package, which imports them when one is first asked for."""
+
+from leafgrad_pinn.complex import ComplexField as ComplexField
+from leafgrad_pinn.conditions import (
+    Boundary as Boundary,
+    Dirichlet as Dirichlet,
+    Initial as Initial,
+    Interior as Interior,
+    Neumann as Neumann,
+    Robin as Robin,
+    Wrap as Wrap,
+)
+from leafgrad_pinn.domains import Domain as Domain, Time as Time
+from leafgrad_pinn.field import Derivative as Derivative, Field as Field, Hard as Hard, fields as fields
+from leafgrad_pinn.implicit import SignedDistance as SignedDistance
+from leafgrad_pinn.layers import Factorised as Factorised, Fourier as Fourier, Periodic as Periodic
+from leafgrad_pinn.networks import MLP as MLP, SIREN as SIREN, ModifiedMLP as ModifiedMLP, PirateNet as PirateNet
+from leafgrad_pinn.observations import At as At, Data as Data
+from leafgrad_pinn.points import R3 as R3, RAD as RAD, Fresh as Fresh
+from leafgrad_pinn.polygons import LShape as LShape, Polygon as Polygon
+from leafgrad_pinn.problem import Problem as Problem
+from leafgrad_pinn.references import Reference as Reference
+from leafgrad_pinn.shapes import Ball as Ball, Box as Box, Disk as Disk, Interval as Interval, Shape as Shape
+from leafgrad_pinn.solution import Solution as Solution
+from leafgrad_pinn.stages import (
+    LBFGS as LBFGS,
+    SOAP as SOAP,
+    Adam as Adam,
+    GaussNewton as GaussNewton,
+    LeastSquares as LeastSquares,
+    LevenbergMarquardt as LevenbergMarquardt,
+    Muon as Muon,
+    SSBroyden as SSBroyden,
+)
+from leafgrad_pinn.stochastic import Stochastic as Stochastic
+from leafgrad_pinn.unknowns import Unknown as Unknown
+from leafgrad_pinn.values import d as d
+from leafgrad_pinn.weights import (
+    NTK as NTK,
+    RBA as RBA,
+    Causal as Causal,
+    GradNorm as GradNorm,
+    SelfAdaptive as SelfAdaptive,
+)
