@@ -75,6 +75,19 @@ def shared(each: bool, weight: Any, x: Any, compiled: bool) -> Callable[[], Any]
     return lambda: made(weight, x)
 
 
+def residual(weights: list[Any], x: Any) -> Callable[[], Any]:
+    """The gradient of a residual with a second derivative, at points with any dimensions."""
+
+    def run(weights: list[Any], x: Any) -> Any:
+        u = network(weights, x)
+        (slopes,) = grad(u.sum(), x, create_graph=True)
+        (second,) = grad(slopes[..., 0].sum(), x, create_graph=True)
+        return grad((second[..., 0] + u).square().mean(), weights)
+
+    compiled = leafgrad.compile(run)
+    return lambda: compiled(weights, x)
+
+
 def main() -> None:
     start("Derivatives along curves, compiled")
     leafgrad.manual_seed(0)
@@ -87,6 +100,10 @@ def main() -> None:
     ways = {"jet": by_jet, "by hand": by_hand, "vmap(hessian)": by_hessian, "reverse": by_reverse}
     what = f"Laplacian in {DIMENSIONS} dimensions"
     compare(what, {name: step(way, weights, x) for name, way in ways.items()}, runs=7, unit="ms")
+    shapes = {f"{POINTS} x 10": (POINTS, 10), f"{POINTS * 10}": (POINTS * 10,)}
+    points = {name: leafgrad.randn(*lead, DIMENSIONS).requires_grad_() for name, lead in shapes.items()}
+    pair = {name: residual(weights, x) for name, x in points.items()}
+    compare("residual at points of two dimensions, and of one", pair, runs=15, unit="ms")
     weight, x = leafgrad.randn(64, 64).requires_grad_(), leafgrad.randn(2000, 64)
     for compiled in (False, True):
         pair = {name: shared(each, weight, x, compiled) for name, each in (("vmap", True), ("product", False))}

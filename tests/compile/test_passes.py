@@ -86,6 +86,7 @@ def after(step: Any, function: Any, *arrays: Any) -> list[str]:
 A, B, C, D = array(4, 3), array(4, 3) + 2, array(4, 3) * 3, array(4, 3) - 1
 ROW, COLUMN, W, V, SMALL = array(1, 3), array(4, 1), array(3, 5), array(3, 5) * 2, array(3, 1)
 BIG, TALL = array(64, 3), array(64, 1)
+CUBE = array(6, 4, 3)
 
 
 def total(x: Any) -> Any:
@@ -288,6 +289,56 @@ PRODUCTS = {
     "chain": (lambda x, w, c: matmul.matmul(matmul.matmul(x, w), c), (BIG, W, array(5, 2)), ["matmul", "matmul"]),
     "sum of rows": (lambda x, w: reduce.sum(matmul.matmul(x, w), dim=(0,)), (BIG, W), ["sum", "matmul", "reshape"]),
     "sum of outer products": (lambda x, y: reduce.sum(x * y, dim=(0,)), (BIG, TALL), ["permute", "matmul", "reshape"]),
+    "rows of many": (lambda x, w: matmul.matmul(x, w), (CUBE[..., :1], W[:1]), ["mul"]),
+    "equal rows of many": (
+        lambda x, w: matmul.matmul(shape.expand(x, shape=(6, 4, 3)), w), (CUBE[:1], W),
+        ["matmul", "expand"],
+    ),
+    "number to the smaller of many": (lambda x, w: matmul.matmul(2 * x, w), (CUBE, W), ["mul", "matmul"]),
+    "row to the smaller of many": (
+        lambda x, r, w: matmul.matmul(x * r, w), (CUBE, ROW, W),
+        ["permute", "mul", "matmul"],
+    ),
+    "column to the product of many": (
+        lambda x, c, w: matmul.matmul(x * c, w), (CUBE, CUBE[..., :1], W[:, :1]),
+        ["matmul", "mul"],
+    ),
+    "chain of many": (
+        lambda x, w, c: matmul.matmul(matmul.matmul(x, w), c), (CUBE, W, array(5, 2)),
+        ["matmul", "matmul"],
+    ),
+    "sum of rows of many": (
+        lambda x, w: reduce.sum(matmul.matmul(x, w), dim=(0, 1)), (CUBE, W),
+        ["sum", "matmul", "reshape"],
+    ),
+    "contracted matrices": (lambda x, y: matmul.contract(x, y), (BIG, TALL), ["permute", "matmul"]),
+    "contracted along one": (
+        lambda x, y: matmul.contract(x, y), (CUBE[:, :1], CUBE[:, 1:2]),
+        ["reshape", "reshape", "permute", "matmul"],
+    ),
+    "contracted vectors": (lambda x, y: matmul.contract(x, y), (A[0], B[1]), ["reshape", "reshape", "permute", "mul"]),
+    "minus, contracted": (lambda x, y: 1 - matmul.contract(-x, y), (CUBE, CUBE), ["contract", "add"]),
+    "number, contracted": (lambda x, y: matmul.contract(x * 2, y), (CUBE, CUBE), ["contract", "mul"]),
+    "row, contracted": (lambda x, r, y: matmul.contract(x * r, y), (CUBE, ROW, CUBE), ["permute", "contract", "mul"]),
+    "row of the right, contracted": (lambda x, r, y: matmul.contract(y, x * r), (CUBE, ROW, CUBE), ["contract", "mul"]),
+    "spread, contracted": (
+        lambda x, y: matmul.contract(shape.expand(x, shape=(6, 4, 3)), y), (CUBE[:, :1], CUBE),
+        ["sum", "reshape", "reshape", "permute", "matmul"],
+    ),
+    "sum of products with a column": (
+        lambda x, c: reduce.sum(x * c, dim=(0, 1)), (CUBE, CUBE[..., :1]),
+        ["contract", "reshape"],
+    ),
+    "sum of a scaled row": (lambda x, r: reduce.sum(x * r, dim=(0, 1)), (CUBE, ROW), ["sum", "mul", "reshape"]),
+    "sum of a square, scaled": (
+        lambda x, y: reduce.sum(x * (y[:1] * x), dim=(0,)), (CUBE, CUBE),
+        ["slice", "mul", "sum", "mul", "reshape"],
+    ),
+    "sum of what lost a one": (
+        lambda x: reduce.sum(reduce.sum(x, dim=(1,), keepdim=True).reshape(6, 3), dim=(0,)), (CUBE,),
+        ["sum", "reshape"],
+    ),
+    "small factors first": (lambda x, r, c: (x * r) * c, (CUBE, ROW, CUBE[:1, :, :1]), ["mul", "mul"]),
     "sum of scaled columns": (lambda x, r: reduce.sum(x * r, dim=(1,)), (BIG, ROW), ["permute", "matmul", "reshape"]),
 }  # fmt: skip
 
@@ -315,6 +366,10 @@ def columns(x: Any, start: int, stop: int) -> Any:
 def spread(x: Any, start: int, width: int) -> Any:
     at = ((0, x.shape[0], 1), (start, start + x.shape[1], 1))
     return shape.unslice(x, at=at, shape=(x.shape[0], width))
+
+
+def many(x: Any) -> Any:
+    return x.reshape(2, 2, 4)
 
 
 def padded(x: Any, value: float) -> Any:
@@ -663,6 +718,14 @@ BINARY = (
     lambda x, y: matmul.matmul(spread(x[:, :2], 1, 4), y),
     lambda x, y: x * total(y) - y * total(x),
     lambda x, y: x - (y + x) * 2.0,
+    lambda x, y: matmul.contract(many(x), many(y)) * 0.1,
+    lambda x, y: matmul.contract(many(x * y[:1]), many(x[:, :1] * 2.0 - y)) * 0.1,
+    lambda x, y: matmul.contract(shape.expand(many(x)[:1], shape=(2, 2, 4)), many(y)) * 0.2,
+    lambda x, y: matmul.contract(spread(x[:, :2], 1, 4).reshape(2, 2, 4), many(y)) * 0.2,
+    lambda x, y: matmul.matmul(many(x * y[:, :1]), y).reshape(4, 4) * 0.3,
+    lambda x, y: matmul.matmul(many(x) * many(y)[:1, :1], y * x[:, :1]).reshape(4, 4) * 0.3,
+    lambda x, y: x + reduce.sum(many(x) * (many(y)[:1] * many(x)), dim=(0,)).reshape(1, 8)[:, 2:6] * 0.2,
+    lambda x, y: y - reduce.sum(many(x) * y[:1], dim=(0, 1)) * 0.3,
 )
 
 

@@ -141,6 +141,25 @@ ROWS = [
             ((np.ones((3, 4)), np.ones((2, 4)), np.ones(3)), {}, RuntimeError, "expected bias of size"),
         ],
     ),
+    Row(
+        matmul.contract,
+        lambda x, y: np.tensordot(x, y, (range(x.ndim - 1), range(x.ndim - 1))),
+        [
+            ((3, 4), (3, 2)),
+            ((4,), (2,)),
+            ((2, 3, 4), (2, 3, 5)),
+            ((2, 3, 2, 1), (2, 3, 2, 2)),
+            ((1, 3, 4), (1, 3, 4)),
+            ((2, 0, 4), (2, 0, 2)),
+            ((2, 3, 0), (2, 3, 2)),
+        ],
+        errors=[
+            ((np.ones((2, 3)), np.ones((4, 3))), {}, RuntimeError, r"same leading dimensions, got \[2\] and \[4\]"),
+            ((np.ones((2, 3, 4)), np.ones((3, 2, 4))), {}, RuntimeError, r"got \[2, 3\] and \[3, 2\]"),
+            ((np.ones((3, 4)), np.ones((3, 2), "float32")), {}, RuntimeError, "same dtype"),
+            ((np.ones((3, 4)), 2.0), {}, TypeError, "expected a Tensor, got float"),
+        ],
+    ),
     Row(matmul.cross, lambda x, y, dim: np.cross(x, y, axis=dim), [((4, 3), (4, 3)), ((1, 3), (2, 3))], [{"dim": 1}]),
     Row(
         linalg.inv,

@@ -7,9 +7,11 @@ from typing import Any
 
 from leafgrad.compile.axes import Carried
 from leafgrad.compile.graph import Equation, Value
+from leafgrad.compile.passes.rewrite import size
 from leafgrad.compile.schedule import Loop
 from leafgrad.compile.scratch import Scratch
 from leafgrad.compile.writer import Raw, Text, Writer
+from leafgrad.ops.matmul import matmul
 
 FEW = 64  # rows that a chunk has at least
 
@@ -17,8 +19,9 @@ FEW = 64  # rows that a chunk has at least
 class LoopWriter(Writer):
     """A loop over chunks of the batch: a function of some of them, which returns their sums.
 
-    Matrices of a chunk are kept as (features, points): products with small weights are faster that way, and
-    broadcasting a row of weights runs along the points. The source sees them transposed, as the program does.
+    Matrices of a chunk are kept as (features, points), and so is what follows from products with a matrix that all
+    points share, however many dimensions the points have: these products are one, and faster that way, and broadcasting
+    a row of weights runs along the points. The source sees the features last, as the program does.
     """
 
     indent = "            "
@@ -29,6 +32,27 @@ class LoopWriter(Writer):
         self.head: list[str] = []
         self.parts = {(v, axis): f"{self.names[v]}_{axis}" for v, axis in stage.sliced}
         self.transposed: dict[str, str] = {}  # names that have been transposed already
+        for equation in self.equations:
+            if self.by_columns(equation):
+                self.columns.update(equation.outputs)
+
+    def by_columns(self, equation: Equation) -> bool:
+        """Whether the result is kept as columns: as its largest argument is, where it is not a product."""
+        out, axis = equation.out, self.loop.carried[equation].axis
+        if axis is None or axis == out.ndim - 1:
+            return False
+        if out.ndim == 2 or (equation.op is matmul and self.shared(equation, 1)):
+            return True
+        largest = max((v for v in equation.values if v in self.loop.axis), key=lambda v: size(v.shape), default=None)
+        if largest is None or ("view" in equation.op.traits and largest.shape[-1] != out.shape[-1]):
+            return False
+        return largest in self.columns and not equation.op.traits.isdisjoint(("elementwise", "linear"))
+
+    def shared(self, equation: Equation, i: int) -> bool:
+        """Whether the i-th input is one matrix for all rows of the batch."""
+        value = equation.inputs[i]
+        whole = value not in self.loop.axis and (equation, i) not in self.loop.reads
+        return isinstance(value, Value) and value.ndim == 2 and whole
 
     def axis(self, value: Value) -> int | None:
         return self.loop.axis.get(value)
@@ -40,18 +64,19 @@ class LoopWriter(Writer):
         return self.names[value] if axis is None else self.parts[value, axis]
 
     def turned(self, equation: Equation, i: int) -> str:
-        """The source of the i-th input, transposed."""
+        """The source of the i-th input as a matrix of (features, points)."""
         value = equation.inputs[i]
         assert isinstance(value, Value)
         name = self.local(equation, i, value)
+        matrix = f"{name}.T" if value.ndim == 2 else f"{name}.reshape(-1, {value.shape[-1]}).T"
         if value in self.loop.axis:
             if value not in self.allocator.owners or value in self.loop.stored:
-                return self.transposed.get(name, f"{name}.T")
+                return self.transposed.get(name, matrix)
             return self.form(self.allocator.at[value], value, self.axis(value), turned=True)
         if name not in self.transposed:
             self.transposed[name] = f"{name}_T"
             inside = (equation, i) in self.loop.reads
-            (self.lines if inside else self.head).append(f"{self.indent if inside else '    '}{name}_T = {name}.T")
+            (self.lines if inside else self.head).append(f"{self.indent if inside else '    '}{name}_T = {matrix}")
         return self.transposed[name]
 
     def stage(self, scratch: str) -> list[str]:
@@ -84,7 +109,7 @@ class LoopWriter(Writer):
         if found.axis is not None and not equation.several and self.fits_ufunc(equation):
             self.add(self.ufunc(equation, self.target(equation)))
             return
-        if found.axis == 0 and out.ndim > 2 and self.fits_blocks(equation, math.prod(out.shape[1:]) * FEW):
+        if found.axis == 0 and out not in self.columns and self.fits_blocks(equation, math.prod(out.shape[1:]) * FEW):
             self.add(self.in_blocks(equation, self.target(equation)))
             return
         made = self.expression(equation, found)
@@ -140,22 +165,28 @@ class LoopWriter(Writer):
         index = self.allocator.new(out, axis)
         name = self.form(index, out, axis)
         self.add(f"{self.names[out]} = {name}")
-        if out.ndim == 2 and axis == 0:
+        if out in self.columns:
             target = self.form(index, out, axis, turned=True)
             self.add(f"matmul({self.turned(equation, 1)}, {self.turned(equation, 0)}, {target})")
         else:
             self.add(f"matmul({a}, {b}, {name})")
         return True
 
+    def contraction(self, equation: Equation) -> str | None:
+        out = equation.out
+        if out in self.loop.axis:
+            return None
+        return f"matmul({self.turned(equation, 0)}, {self.turned(equation, 1)}.T, {self.buffer(out, None)})"
+
     def total(self, equation: Equation, dims: tuple[int, ...]) -> str | None:
-        """A sum over the batch: of the rows of a matrix by a product with ones, which is several times faster."""
+        """A sum over the batch: of all rows by a product with ones, which is several times faster."""
         (value,), out = equation.values, equation.out
         if out in self.loop.axis or out.dtype == "float16":
             return None
-        axis = self.loop.reads.get((equation, 0), self.axis(value))
-        if value.ndim == 2 and dims == (0,) and axis == 0 and value.dtype == out.dtype:
-            ones = self.one(value.dtype, 0)
-            row = Value((value.shape[1],), out.dtype, out.place)
+        rows = value.ndim > 1 and dims == tuple(range(value.ndim - 1))
+        if rows and (value.ndim == 2 or value in self.columns) and value.dtype == out.dtype:
+            ones = self.one(value.dtype, math.prod(value.shape[:-1]) // self.loop.length, each=True)
+            row = Value((value.shape[-1],), out.dtype, out.place)
             target = self.form(self.allocator.new(row, None), row, None)
             tail = "" if out.ndim == 1 else f".reshape({out.shape!r})"
             return f"matmul({self.turned(equation, 0)}, {ones}, {target}){tail}"

@@ -24,7 +24,7 @@ from leafgrad.compile.parallel import Groups, group_count
 from leafgrad.compile.schedule import Loop, Schedule, schedule
 from leafgrad.compile.scratch import Program
 from leafgrad.compile.writer import stored
-from leafgrad.ops.matmul import matmul
+from leafgrad.ops.matmul import contract, matmul
 from leafgrad.threads import get_num_threads
 
 CACHE_BYTES = 8 << 20  # what the buffers of a chunk should fit into: a core's share of the last-level cache
@@ -168,6 +168,8 @@ def work(loop: Loop) -> int:
         elements = max([math.prod(v.shape) for v in equation.outputs if v in loop.axis], default=loop.length)
         if equation.op is matmul:
             elements = math.prod(equation.out.shape) * equation.values[0].shape[-1] // 8
+        elif equation.op is contract:
+            elements = math.prod(equation.values[0].shape) * equation.out.shape[-1] // 8
         total += elements // loop.length
     return total
 
@@ -175,7 +177,7 @@ def work(loop: Loop) -> int:
 def has_wide_product(loop: Loop) -> bool:
     """Whether some matrix product in a chunk has more than a narrow layer's weights."""
     for equation in loop.equations:
-        if equation.op is matmul:
+        if equation.op in (matmul, contract):
             matrices = [v.shape for v in (*equation.values, equation.out) if loop.length not in v.shape]
             if any(len(shape) == 2 and min(shape) >= WIDE for shape in matrices):
                 return True
@@ -183,10 +185,13 @@ def has_wide_product(loop: Loop) -> bool:
 
 
 def fit(rows: int, length: int) -> int:
-    """``rows`` made a multiple of 16 that cuts the batch into chunks of nearly the same length."""
+    """``rows`` made an odd multiple of 16 that cuts the batch into chunks of nearly the same length.
+
+    Columns that lie a multiple of 4096 bytes apart share their places in the cache: products take three times as long.
+    """
     rows = max(64, min(rows, length))
     count = -(-length // rows)
-    return min(length, -(-length // count // 16) * 16)
+    return min(length, (-(-length // count // 16) | 1) * 16)
 
 
 class NumpyExecutor:

@@ -8,7 +8,7 @@ import math
 import re
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from leafgrad.compile.agreement import agree, agree_all
 from leafgrad.compile.buffers import Buffer
@@ -18,14 +18,31 @@ from leafgrad.ops.define import quiet
 NUMBERS = itertools.count()  # of programs, which their tracebacks name
 MODULE = "leafgrad.compile.program"  # where generated source says it comes from
 BLOCK = 1 << 16  # bytes of one array that `in_blocks` takes at a time
-Form = tuple[int, tuple[int, ...], int | None, bool]  # buffer, shape, batch axis, seen transposed
+
+
+class Form(NamedTuple):
+    """How the source sees a buffer.
+
+    Attributes:
+        buffer: its number.
+        shape: of the array, with 0 for the rows of a chunk.
+        axis: where these rows are.
+        columns: the last dimension comes first in memory.
+        turned: seen as a matrix of (last dimension, all others).
+    """
+
+    buffer: int
+    shape: tuple[int, ...]
+    axis: int | None
+    columns: bool
+    turned: bool
 
 
 class Scratch:
     """The buffers of a stage and the shapes in which the source sees them."""
 
     def __init__(
-        self, length: int, buffers: list[Buffer], forms: dict[Form, str], ones: dict[tuple[str, int], str]
+        self, length: int, buffers: list[Buffer], forms: dict[Form, str], ones: dict[tuple[str, int, bool], str]
     ) -> None:
         self.length = length
         self.buffers = buffers
@@ -46,14 +63,18 @@ class Scratch:
     def arrays(self, xp: Any, memory: list[Any], rows: int) -> tuple[Any, ...]:
         """The arrays that the source unpacks, for a chunk of ``rows`` rows."""
         found = []
-        for index, shape, axis, turned in self.forms:
-            full = tuple(rows if i == axis else d for i, d in enumerate(shape))
-            if axis == 0 and len(shape) == 2:  # features by points: the batch runs along the contiguous axis
-                array = memory[index][: math.prod(full)].reshape(full[::-1]).T
+        for index, shape, axis, columns, turned in self.forms:
+            *lead, n = full = [rows if i == axis else d for i, d in enumerate(shape)] or [1]
+            flat = memory[index][: math.prod(full)]
+            if not columns:
+                array = flat.reshape(full if shape else ())
+                found.append(array.reshape(math.prod(lead), n).T if turned else array)
+            elif turned:
+                found.append(flat.reshape(n, math.prod(lead)))
             else:
-                array = memory[index][: math.prod(full)].reshape(full)
-            found.append(array.T if turned else array)
-        return (*found, *(xp.ones(length or rows, dtype=dtype) for dtype, length in self.ones))
+                found.append(xp.moveaxis(flat.reshape(n, *lead), 0, -1))
+        ones = (xp.ones(n * rows if each else n, dtype=dtype) for dtype, n, each in self.ones)
+        return (*found, *ones)
 
     def groups(self, xp: Any, rows: int, work: int, threads: int) -> Groups:
         """The chunks, (start, stop, arrays), in groups. All groups of one thread share the same memory.

@@ -58,7 +58,8 @@ class Writer:
         self.fresh = text.fresh
         self.lines: list[str] = []
         self.forms: dict[Form, str] = {}
-        self.ones: dict[tuple[str, int], str] = {}
+        self.ones: dict[tuple[str, int, bool], str] = {}
+        self.columns: set[Value] = set()  # values whose last dimension comes first in memory
         self.allocator = Allocator(self.equations, ())
         self.scratch: Scratch
 
@@ -104,6 +105,10 @@ class Writer:
         """A matrix product."""
         return None
 
+    def contraction(self, equation: Equation) -> str | bool | None:
+        """x^T y of the two arguments, where all dimensions but the last are rows."""
+        return None
+
     def total(self, equation: Equation, dims: tuple[int, ...]) -> str | bool | None:
         """The sum of the one input over ``dims``, in the shape of the result."""
         return None
@@ -144,22 +149,23 @@ class Writer:
     def form(self, index: int, value: Value, axis: int | None, turned: bool = False) -> str:
         """The name of a buffer seen in the shape of ``value``."""
         shape = tuple(0 if i == axis else n for i, n in enumerate(value.shape))
-        return self.forms.setdefault((index, shape, axis, turned), f"b{index}_{len(self.forms)}")
+        key = Form(index, shape, axis, value in self.columns, turned)
+        return self.forms.setdefault(key, f"b{index}_{len(self.forms)}")
 
     def into(self, equation: Equation) -> str:
         """Where an elementwise result goes: an input that dies here, or a buffer."""
         out = equation.out
-        form = out.shape, out.dtype, self.axis(out)
+        form = out.shape, out.dtype, self.axis(out), out in self.columns
         for v in equation.values:
-            if (v.shape, v.dtype, self.axis(v)) == form and self.allocator.dying(v, equation):
+            if (v.shape, v.dtype, self.axis(v), v in self.columns) == form and self.allocator.dying(v, equation):
                 index = self.allocator.at[v]
                 self.allocator.fill(out, index)
                 return self.form(index, out, self.axis(out))
         return self.buffer(out, self.axis(out))
 
-    def one(self, dtype: str, length: int) -> str:
-        """The name of a vector of ones; of length 0: as long as the chunk."""
-        return self.ones.setdefault((dtype, length), f"ones_{dtype}_{length or 'rows'}")
+    def one(self, dtype: str, length: int, each: bool = False) -> str:
+        """The name of a vector of so many ones; ``each``: for each row of the chunk."""
+        return self.ones.setdefault((dtype, length, each), f"ones_{dtype}_{length}{'_each' * each}")
 
     def call(self, equation: Equation, params: dict[str, Any], rows: int | None = None) -> str:
         """A call of the op's own forward; results have the batch on axis ``rows``, if not None."""

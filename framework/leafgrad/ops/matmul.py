@@ -22,12 +22,6 @@ def swap(x: Any) -> Any:
     return permute(x, dims=(1, 0) if k == 2 else (*range(k - 2), k - 1, k - 2))
 
 
-def rows(x: Any) -> Any:
-    """x as one matrix of all its last-dimension rows. (..., n) -> (m, n)"""
-    shape = x.shape
-    return x if len(shape) == 2 else reshape(x, shape=(math.prod(shape[:-1]), shape[-1]))
-
-
 @op("bilinear")
 def matmul(xp: Any, x: Any, y: Any) -> Any:
     """Matrix product. (..., n, k), (..., k, m) -> (..., n, m); also of vectors, (k)."""
@@ -76,6 +70,8 @@ def _matrix(g: Any, x: tuple[int, ...], y: tuple[int, ...]) -> Any:
 def _left(g: Any, y: Any, x_shape: tuple[int, ...]) -> Any:
     if len(x_shape) == 2 == len(y.shape):
         return g @ swap(y)
+    if len(x_shape) == 2 < len(y.shape):
+        return contract(swap(g), swap(y))
     if len(x_shape) > 1 and len(y.shape) > 1:
         return matmul(g, swap(y))
     row = reshape(y, shape=(1, *y.shape)) if len(y.shape) == 1 else swap(y)
@@ -85,11 +81,12 @@ def _left(g: Any, y: Any, x_shape: tuple[int, ...]) -> Any:
 def _right(g: Any, x: Any, y_shape: tuple[int, ...]) -> Any:
     if len(x.shape) == 2 == len(y_shape):
         return swap(x) @ g
-    if len(x.shape) > 1 and len(y_shape) > 1:
-        return matmul(swap(rows(x)), rows(g)) if len(y_shape) == 2 else matmul(swap(x), g)
+    if len(y_shape) == 2:
+        return contract(x, g)
+    if len(y_shape) == 1:
+        return reshape(contract(x, reshape(g, shape=(*g.shape, 1))), shape=y_shape)
     column = reshape(x, shape=(*x.shape, 1)) if len(x.shape) == 1 else swap(x)
-    product = matmul(column, _matrix(g, x.shape, y_shape))
-    return product if len(y_shape) > 1 else reshape(product, shape=product.shape[:-1])
+    return matmul(column, _matrix(g, x.shape, y_shape))
 
 
 matmul.vjp(x=_left, y=_right)
@@ -142,6 +139,8 @@ def _contracted(call: Any) -> Any:
     if ndim < 2 or ndim != len(b) or a[:-2] != b[:-2] or a[-1] != b[-2]:
         return None
     x, y = call.args
+    if ndim == 2:
+        return (a[0], b[1]), lambda: contract(swap(x), y)
     return (*a[:-1], b[-1]), lambda: matmul(call.merged(x, ndim - 1), call.merged(y, ndim - 2))
 
 
@@ -168,6 +167,70 @@ def _matrices(call: Any, i: int, ndim: int, row: bool) -> Any:
     return reshape(x, shape=shape)
 
 
+# ---- with all leading dimensions contracted -------------------------------------------------------------------------
+
+
+def rows(x: Any) -> Any:
+    """x as one matrix of all its last-dimension rows. (..., n) -> (m, n)"""
+    shape = x.shape
+    return x if len(shape) == 2 else reshape(x, shape=(math.prod(shape[:-1]), shape[-1]))
+
+
+@op("bilinear")
+def contract(xp: Any, x: Any, y: Any) -> Any:
+    """The sum of the outer products of rows: x^T y, all leading dimensions as one. (..., n), (..., m) -> (n, m)"""
+    if x.shape[:-1] != y.shape[:-1]:
+        raise RuntimeError(f"expected the same leading dimensions, got {list(x.shape[:-1])} and {list(y.shape[:-1])}")
+    return matmul.forward(xp, rows(x).T, rows(y))
+
+
+contract.vjp(x=lambda g, y: matmul(y, swap(g)), y=lambda g, x: matmul(x, g))
+contract.lower("native", lambda c, e: c.contraction())
+contract.lower("numpy", lambda writer, equation: writer.contraction(equation))
+
+
+@contract.shape
+def _contracted_shape(x: Any, y: Any) -> Any:
+    return (x.shape[-1], y.shape[-1]) if x.floating and x.ndim and x.shape[:-1] == y.shape[:-1] else None
+
+
+@contract.chunk
+def _contracted_rows(call: Any) -> Any:
+    (x, y), (i, j) = call.inputs, call.axes
+    if i == x.ndim - 1:
+        return call.on(0, i)
+    if j == y.ndim - 1:
+        return call.on(1, None, j)
+    lead = j if i is None else i
+    return call.summed(lead, lead)
+
+
+@contract.rewrite
+def _contracted_in_steps(graph: Any, equation: Any) -> Any:
+    """x^T y of matrices, where the rows lie along one dimension."""
+    x, y = equation.inputs
+    if sum(n != 1 for n in x.shape[:-1]) > 1:
+        return None
+    a, b = (graph.emit(reshape, v, shape=(math.prod(v.shape[:-1]), v.shape[-1])) for v in (x, y))
+    return graph.emit(matmul, graph.emit(permute, a, dims=(1, 0)), b)
+
+
+@contract.batched
+def _contract_batched(call: Any) -> Any:
+    x, y = [
+        reshape(call.args[i], shape=(*(call.size,) * call.inside[i], math.prod(lead), n))
+        for i, (*lead, n) in enumerate((call.shape(0), call.shape(1)))
+    ]
+    return matmul(swap(x), y)
+
+
+@contract.summed
+def _contracted_samples(call: Any) -> Any:
+    """The samples are one more leading dimension."""
+    shape = (call.shape(0)[-1], call.shape(1)[-1])
+    return (shape, lambda: contract(*call.args)) if all(call.inside) else None
+
+
 @op
 def linear(xp: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     """x weight^T + bias, an affine layer. (..., n), (m, n), (m,) -> (..., m)"""
@@ -187,7 +250,7 @@ def linear(xp: Any, x: Any, weight: Any, bias: Any = None) -> Any:
 
 linear.vjp(
     x=lambda g, weight: g @ weight if len(g.shape) == 2 else matmul(g, weight),
-    weight=lambda g, x: swap(rows(g)) @ rows(x),
+    weight=lambda g, x: swap(g) @ x if len(g.shape) == 2 else contract(g, x),
     bias=lambda g: g,
 )
 
@@ -247,4 +310,5 @@ def _cross_batched(call: Any) -> Any:
     return call.again(call.front(0, ndim), call.front(1, ndim), dim=behind(call.params["dim"]))
 
 
-matmul.label, linear.label = "MmBackward0", "AddmmBackward0"  # as PyTorch names their nodes
+matmul.label = contract.label = "MmBackward0"  # as PyTorch names their nodes
+linear.label = "AddmmBackward0"

@@ -33,11 +33,15 @@ def reduce(w: Writer, reduce: Reduce) -> None:
     if reduce.kind == "+" and x.axis is None and inner and outer and max(inner) < max(outer):
         columns(w, reduce, x, outer, inner)
         return
-    if reduce.total and not inner and len(outer) <= 1:
+    if reduce.total and len(outer) <= 1:
         lanes = [(x.shape[k], x.strides[k]) for k in outer] or [(1, 1)]
         (count, step), to = lanes[0], (targets or [1])[0]
         call = w.products.totals(x.root.dtype, w.chunk, count, int(step or 0), to)
-        w.add(f"{call}({w.row(x, [], [])}, {w.row(out, [], [])}, n);")
+        for k in inner:
+            w.loop(f"i{k}", x.shape[k])
+        lane = w.row(x, [int(x.strides[k] or 0) for k in inner], [f"i{k}" for k in inner])
+        w.add(f"{call}({lane}, {w.row(out, [], [])}, n);")
+        w.close(len(inner))
         return
     cut = w.cut([x.shape[k] for k in outer])
     for a, k in enumerate(outer):

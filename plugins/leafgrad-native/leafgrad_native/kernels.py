@@ -108,7 +108,7 @@ class Reduce(One):
 
 @dataclass
 class Product(One):
-    """A matrix product. With ``total``, the batch is contracted: the product is added to an accumulator."""
+    """A matrix product. With ``total``, sources[0]^T sources[1] is added to an accumulator: all rows are contracted."""
 
     total: bool = False
 
@@ -253,6 +253,8 @@ def work(kernel: Kernel, chunk: int) -> int:
 
     if isinstance(kernel, Convolve):
         return kernel.work * lengths(kernel.sources[0])[0]
+    if isinstance(kernel, Product) and kernel.total:
+        return math.prod(lengths(kernel.sources[0])) * kernel.target.shape[-1]
     if isinstance(kernel, Product):
         return math.prod(lengths(kernel.target)) * lengths(kernel.sources[0])[-1]
     if isinstance(kernel, Slide):  # a round for each tap

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from leafgrad.compile.graph import Equation, Value
 from leafgrad.compile.schedule import Loop
 from leafgrad_native import expressions, forms, joins
-from leafgrad_native.forms import Form, Root
+from leafgrad_native.forms import Form, Root, full
 from leafgrad_native.kernels import Copy, Kernel, Load, Nest, Store, roots
 from leafgrad_native.pattern import Pattern
 from leafgrad_native.patterns import Elementwise, Join
@@ -105,7 +105,7 @@ class Lowering:
             whole = self.whole[value]
             part = self.placed.get(value)
             if part is None or part.axis != axis:
-                part = forms.full(Root(value.shape, value.dtype, axis))
+                part = full(Root(value.shape, value.dtype, axis))
             self.loads[value, axis] = part
             self.first.append(Load(equation, (whole,), part))
         return self.loads[value, axis]
@@ -199,6 +199,12 @@ class Lowering:
             if x != target:
                 self.add(Copy(equation, (x,), target), equation.out)
 
+    def ordered(self, equation: Equation, x: Form) -> Form:
+        """A copy of an input with its elements in order."""
+        copy = full(Root(x.shape, x.root.dtype, x.axis))
+        self.add(Copy(equation, (x,), copy), *equation.outputs)
+        return copy
+
     def accumulator(self, value: Value) -> Form:
         end = self.ends[value]
-        return forms.full(self.sums.setdefault(end, forms.of(end).root))
+        return full(self.sums.setdefault(end, forms.of(end).root))

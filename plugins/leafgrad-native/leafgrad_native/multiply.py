@@ -14,6 +14,9 @@ from leafgrad_native.writer import ENOUGH, Writer
 def product(w: Writer, product: Product) -> None:
     a, b = product.sources
     out = product.target
+    if product.total:
+        w.add(w.products.sums(w.chunk, a, b, out, w.row))
+        return
     if len(a.shape) == 1:
         a = Form(a.root, (1, *a.shape), (0, *a.strides), a.offset)
         out = Form(
@@ -23,9 +26,6 @@ def product(w: Writer, product: Product) -> None:
         b = Form(b.root, (*b.shape, 1), (*b.strides, 0), b.offset)
         out = Form(out.root, (*out.shape, 1), (*out.strides, 0), out.offset)
     kind = a.root.dtype
-    if product.total:
-        w.add(w.products.outer(kind, w.chunk, a, b, out, w.row))
-        return
     lead = out.shape[:-2]
     sa, sb = spread(a, (*lead, *a.shape[-2:])), spread(b, (*lead, *b.shape[-2:]))
     dims = [k for k in range(len(lead)) if lead[k] != 1 and out.strides[k] is not None]

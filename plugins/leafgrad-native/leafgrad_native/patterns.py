@@ -19,8 +19,9 @@ from leafgrad.ops.traits import dims
 from leafgrad_native import expressions, lookups
 from leafgrad_native.expressions import C_TYPES, FLOATS
 from leafgrad_native.forms import Form, Root, Stride, full
-from leafgrad_native.kernels import Copy, Draw, Lines, Normalize, Product, Reduce, Select
+from leafgrad_native.kernels import Copy, Draw, Lines, Normalize, Reduce, Select
 from leafgrad_native.pattern import Pattern, one_float
+from leafgrad_native.product_patterns import contraction, product
 from leafgrad_native.window_patterns import convolution, numbered, windowed
 
 if TYPE_CHECKING:
@@ -116,12 +117,9 @@ class View(Pattern):
     def lower(self, low: Lowering, e: Equation) -> None:
         (x,), (value,) = low.operands(e), e.values
         low.time.update(dict.fromkeys(e.outputs, low.time.get(value, -1) + 0.5))
-        found = self.seen(x, low.axis(e.out))
-        if found is None:
-            ordered = full(Root(x.shape, x.root.dtype, x.axis))  # elements that do not lie in order: in order first
-            low.add(Copy(e, (x,), ordered), *e.outputs)
-            found = self.seen(ordered, low.axis(e.out))
-            assert found is not None
+        axis = low.axis(e.out)
+        found = self.seen(x, axis) or self.seen(low.ordered(e, x), axis)
+        assert found is not None
         low.made.update(zip(e.outputs, found if isinstance(found, list) else [found], strict=True))
 
 
@@ -306,25 +304,7 @@ def along(code: str, dim: int | tuple[int, ...] | None) -> Along:
     return Along(code, dim)
 
 
-# ---- products and look-ups ------------------------------------------------------------------------------------------
-
-
-class MatrixProduct(Pattern):
-    """A matrix product."""
-
-    def fits(self, e: Equation) -> bool:
-        return one_float(e)
-
-    def lower(self, low: Lowering, e: Equation) -> None:
-        a, b = low.operands(e)
-        total = a.axis is not None and a.axis == len(a.shape) - 1 and len(a.shape) > 1
-        target = low.accumulator(e.out) if total else low.new(e.out)
-        low.add(Product(e, (a, b), target, total), e.out)
-
-
-def product() -> MatrixProduct:
-    """The matrix product of the two arguments."""
-    return MatrixProduct()
+# ---- look-ups -------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -381,6 +361,6 @@ def lookup(kind: str, dims: Sequence[int], at: int, along: bool = False) -> Inde
 
 
 __all__ = [
-    "along", "constant", "convolution", "draw", "elementwise", "filled", "join", "lookup", "normalized", "numbered",
-    "pick", "place", "placed", "product", "reduction", "view", "windowed",
+    "along", "constant", "contraction", "convolution", "draw", "elementwise", "filled", "join", "lookup", "normalized",
+    "numbered", "pick", "place", "placed", "product", "reduction", "view", "windowed",
 ]  # fmt: skip

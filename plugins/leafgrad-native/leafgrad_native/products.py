@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from leafgrad_native.blocks import added, blocks, each, lanes, padding, short, tree, turned, vector
+from leafgrad_native.blocks import blocks, each, lanes, short, tree, turned, vector
+from leafgrad_native.contractions import contraction, emptied, whole_vectors
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.forms import Form
 from leafgrad_native.packed import packed, units
 from leafgrad_native.target import registers, vector_bytes
 
 BLAS_FROM = 1 << 28  # multiplications; below, what is here was as fast as OpenBLAS or faster
-# Of the vectors' length, up to which a sum over points is better computed with a side along the vector; measured.
-WASTE = {"float32": 1.35, "float64": 1.1}
-SIDE = 4  # a block of accumulators of a sum over points is SIDE x SIDE, half as wide with few registers
-
 Ends = Callable[[int], tuple[str, str]]  # of so many rounds of a loop, where those of a thread begin and end
 
 
@@ -102,83 +99,15 @@ class Products:
         ]
         return name
 
-    def outer(self, kind: str, chunk: int, a: Form, b: Form, out: Form, row: Callable[..., str]) -> str:
-        """A call that adds the sum over points of ``a[k, p] * b[p, j]`` to ``out[k, j]``."""
-        k, j = out.shape[-2], out.shape[-1]
-        ak, bj = int(a.strides[0] or 0), int(b.strides[1] or 0)
-        sk, sj = (int(s or 0) for s in out.strides[-2:])
-        if padding(j, kind) > padding(k, kind):  # the transposed sum wastes less of its vectors
-            return self.sums_of_products(
-                kind, chunk, j, k, bj, ak, sj, sk, row(b, [], []), row(a, [], []), row(out, [], [])
-            )
-        return self.sums_of_products(
-            kind, chunk, k, j, ak, bj, sk, sj, row(a, [], []), row(b, [], []), row(out, [], [])
-        )
-
-    def sums_of_products(
-        self, kind: str, chunk: int, k: int, j: int, ak: int, bj: int, sk: int, sj: int, x: str, y: str, s: str
-    ) -> str:
-        name = f"gather_{k}x{j}_{short(kind)}_{chunk}_{ak}_{bj}_{sk}_{sj}"
-        if name not in self.functions:
-            wide = padding(j, kind) <= WASTE[kind] and k >= SIDE
-            if wide:
-                self.turn(kind)
-            text = wide_sums if wide else self.outer_text
-            self.functions[name] = text(name, kind, chunk, k, j, ak, bj, sk, sj)
-        return f"if ((code = {name}(call, {x}, {y}, {s}, n))) return code;"
-
-    def outer_text(
-        self, name: str, kind: str, chunk: int, k: int, j: int, ak: int, bj: int, sk: int, sj: int
-    ) -> list[str]:
-        t = C_TYPES[kind]
-        lines = [
-            f"// s[k, j] += sum over n points of x[k, p] y[p, j] for {k} k and {j} j",
-            f"LG_FUNCTION int {name}",
-            f"(lg_call *call, {t} *restrict x, {t} *restrict y, {t} *restrict s, long n) {{",
-            *valid(t, "x", k, ak * chunk),
-            *(line for line in valid(t, "y", j, bj * chunk)[1:]),
-        ]
-        first = 0
-        for height, rows in blocks(k, SIDE):
-            left = 0
-            for width, columns in blocks(j, SIDE if registers() > 16 else SIDE // 2):
-                lines += [
-                    *each("k", first, first + height * rows, height, height * j * chunk, k * j * chunk),
-                    f"    for (long j = {left}; j < {left + width * columns}; j += {width}) {{",
-                    *self.sums(kind, height, width, ak * chunk, bj * chunk, sk, sj),
-                    "    } }",
-                ]
-                left += width * columns
-            first += height * rows
-        return [*lines, "    (void)call;", "    return 0;", "}"]
-
-    def sums(self, kind: str, height: int, width: int, ax: int, by: int, sk: int, sj: int) -> list[str]:
-        """One block of ``height`` x ``width`` accumulators over all points, added to its place."""
-        t, v = C_TYPES[kind], vector(kind)
-        cells = [(r, c) for r in range(height) for c in range(width)]
-        size = lanes(kind)
-        lines = [
-            f"        {v} {', '.join(f'a{r}_{c} = {{0}}' for r, c in cells)};",
-            f"        for (long p = 0; p < m; p += LG_VL({t})) {{",
-            "            " + " ".join(f"const {v} y{c} = *({v} *)(y + (j + {c}) * {by}L + p);" for c in range(width)),
-        ]
-        for r in range(height):
-            adds = " ".join(f"a{r}_{c} += h * y{c};" for c in range(width))
-            lines.append(f"            {{ const {v} h = *({v} *)(x + (k + {r}) * {ax}L + p); {adds} }}")
-        lines.append("        }")
-        for start in range(0, len(cells), size):
-            some = cells[start : start + size]
-            names = [f"a{r}_{c}" for r, c in some] + [f"({v}){{0}}"] * (size - len(some))
-            lines.append(f"        {{ const {v} t = {tree(kind, names)};")
-            if sj == 1 and width == 4 and len(some) == size:
-                lines.append(f"          lg_add_rows_{short(kind)}(s + (k + {some[0][0]}) * {sk}L + j, {sk}L, t); }}")
-                continue
-            lines.append(
-                "          "
-                + " ".join(f"s[(k + {r}) * {sk}L + (j + {c}) * {sj}L] += t[{i}];" for i, (r, c) in enumerate(some))
-                + " }"
-            )
-        return lines
+    def sums(self, chunk: int, a: Form, b: Form, out: Form, row: Callable[..., str]) -> str:
+        """A call that adds the sum of ``a[..., k] * b[..., j]`` over points and leading dimensions to ``out[k, j]``."""
+        found, exchanged = contraction(a, b, out, chunk)
+        if found.name not in self.functions:
+            if found.wide:
+                self.turn(found.kind)
+            self.functions[found.name] = found.text()
+        x, y, s = (row(form, [], []) for form in (*((b, a) if exchanged else (a, b)), out))
+        return f"if ((code = {found.name}(call, {x}, {y}, {s}, n))) return code;"
 
     def totals(self, kind: str, chunk: int, count: int, xs: int, ss: int) -> str:
         """``s[k] += sum over points of x[k, p]`` for ``count`` lanes, as many together as a vector has elements."""
@@ -188,7 +117,8 @@ class Products:
             lines = [
                 f"// s[k] += sum over n points of x[k, p] for {count} k",
                 f"LG_FUNCTION void {name}({t} *restrict x, {t} *restrict s, long n) {{",
-                *valid(t, "x", count, xs * chunk),
+                *whole_vectors(t),
+                *emptied("x", count, xs * chunk),
             ]
             for first in range(0, count, size):
                 some = range(first, min(first + size, count))
@@ -243,69 +173,6 @@ class Products:
             self.functions[name] = packed(name, kind, (m, k, n), (am, ak), (bk, bn), (om, on))
         first, last = ends(units(m, n, kind))
         return f"if ((code = {name}(call, {pa}, {pb}, {po}, {first}, {last}))) return code;"
-
-
-def valid(t: str, x: str, count: int, step: int) -> list[str]:
-    """``m``, the valid points in whole vectors; what lies beyond them becomes zero, and counts nothing in a sum."""
-    return [
-        f"    const long m = (n + LG_VL({t}) - 1) / LG_VL({t}) * LG_VL({t});",
-        f"    for (long k = 0; k < {count}; k++) for (long p = n; p < m; p++) {x}[k * {step}L + p] = 0;",
-    ]
-
-
-def wide_sums(name: str, kind: str, chunk: int, k: int, j: int, ak: int, bj: int, sk: int, sj: int) -> list[str]:
-    """``s[k, j] += sum over points of x[k, p] * y[p, j]``, with y transposed and j along the vector."""
-    t, v, size = C_TYPES[kind], vector(kind), lanes(kind)
-    wide = min(-(-j // size), 4 if registers() > 16 else 2)
-    columns = -(-j // (wide * size)) * wide * size
-    lines = [
-        f"// s[k, j] += sum over n points of x[k, p] y[p, j] for {k} k and {j} j",
-        f"LG_FUNCTION int {name}",
-        f"(lg_call *call, const {t} *restrict x, const {t} *restrict y, {t} *restrict s, long n) {{",
-        f"    {t} turned[{chunk * columns}] __attribute__((aligned(64)));",
-        *turn(kind, chunk, j, bj, columns),
-    ]
-    first = 0
-    for height, count in blocks(k):
-        rows = range(height)
-        lines += [
-            *each("k", first, first + height * count, height, height * columns * chunk, k * columns * chunk),
-            f"    for (long j = 0; j < {columns}; j += {wide * size}) {{",
-            f"        {v} {', '.join(f'a{r}[{wide}] = {{{{0}}}}' for r in rows)};",
-            "        for (long p = 0; p < n; p++) {",
-            "            " + " ".join(f"const {t} w{r} = x[(k + {r}) * {ak * chunk}L + p];" for r in rows),
-            f"            LG_UNROLL for (int q = 0; q < {wide}; q++) {{",
-            f"                const {v} h = *(const {v} *)(turned + p * {columns} + j + q * {size});",
-            "                " + " ".join(f"a{r}[q] += h * w{r};" for r in rows),
-            "            }",
-            "        }",
-            f"        const long left = {j} - j < {wide * size} ? {j} - j : {wide * size};",
-            *(line for r in rows for line in added(kind, f"a{r}", wide, f"s + (k + {r}) * {sk}L + j * {sj}L", sj)),
-            "    } }",
-        ]
-        first += height * count
-    return [*lines, "    (void)call;", "    return 0;", "}"]
-
-
-def turn(kind: str, chunk: int, j: int, bj: int, columns: int) -> list[str]:
-    """``turned[p, :]`` becomes ``y[p, :]`` for n points, and 0 beyond its ``j`` elements."""
-    size, step = lanes(kind), bj * chunk
-    call = f"lg_turn_{short(kind)}(y + j * {step}L + p, {step}L, turned + p * {columns} + j, {columns});"
-    if j < size:
-        return [
-            "    for (long p = 0; p < n; p++)",
-            f"        for (long j = 0; j < {columns}; j++)",
-            f"            turned[p * {columns} + j] = j < {j} ? y[j * {step}L + p] : 0;",
-        ]
-    last = [f"        {{ const long j = {j - size}; {call} }}"] if j % size else []  # over what is there already
-    v, rest = vector(kind), range(j // size * size, columns, size)
-    return [
-        *(f"    for (long p = 0; p < n; p++) *({v} *)(turned + p * {columns} + {at}) = ({v}){{0}};" for at in rest),
-        f"    for (long p = 0; p < n; p += {size}) {{",
-        f"        for (long j = 0; j + {size} <= {j}; j += {size}) {call}",
-        *last,
-        "    }",
-    ]
 
 
 def leading(x: Form) -> tuple[int, int] | None:

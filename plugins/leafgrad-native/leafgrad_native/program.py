@@ -15,7 +15,8 @@ from leafgrad_native.forms import Form, Root
 from leafgrad_native.kernels import LOOK, Copy, Kernel, roots, work
 from leafgrad_native.lowering import Lowering
 from leafgrad_native.parts import divided
-from leafgrad_native.patterns import Constant, MatrixProduct, Random, pattern
+from leafgrad_native.patterns import Constant, Random, pattern
+from leafgrad_native.product_patterns import MatrixProduct
 from leafgrad_native.products import Products
 from leafgrad_native.sums import joined
 from leafgrad_native.writer import Functions, Note, Writer

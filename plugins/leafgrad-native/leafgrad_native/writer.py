@@ -333,8 +333,7 @@ class Writer:
 def lanewise(rows: Form, points: Form, axis: int | None) -> tuple[list[tuple[int, int, int]], int]:
     """The dimensions of a point, each with its length and its strides in both forms, and how far rows lie apart."""
     assert axis is not None
-    strides = zip(rows.shape, rows.strides, points.strides, strict=True)
-    dims = [(n, int(s or 0), int(o or 0)) for k, (n, s, o) in enumerate(strides) if k != axis]
     step = rows.strides[axis]
     assert step is not None
-    return dims, step
+    lengths, strides = collapsed(rows.shape, axis, [rows.strides, points.strides])
+    return list(zip(lengths, *strides, strict=True)), step

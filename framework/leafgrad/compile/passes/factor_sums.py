@@ -12,7 +12,7 @@ from leafgrad.compile.passes.rewrite import Rewriter, rewrite, size
 from leafgrad.compile.passes.rules.arithmetic import number, regroups
 from leafgrad.compile.shapes import broadcast
 from leafgrad.ops.elementwise import add, mul, neg, sub
-from leafgrad.ops.matmul import matmul
+from leafgrad.ops.matmul import contract, matmul
 from leafgrad.ops.op import Op
 
 Shape = tuple[int, ...]
@@ -30,10 +30,10 @@ class Product:
     def shape(self) -> Shape:
         if self.op is mul:
             return broadcast((self.left.shape, self.right.shape))
-        return (*self.left.shape[:-1], self.right.shape[-1])
+        return (*(self.left.shape[-1:] if self.op is contract else self.left.shape[:-1]), self.right.shape[-1])
 
     def cost(self) -> float:
-        work = 1 if self.op is mul else matmul_work(self.left.shape)
+        work = 1 if self.op is mul else product_work(size(self.left.shape) // max(1, size(self.shape[:-1])))
         return size(self.shape) * work + expression_cost(self.left) + expression_cost(self.right)
 
 
@@ -63,9 +63,9 @@ def expression_cost(x: Factor) -> float:
     return 0 if isinstance(x, Value) else x.cost()
 
 
-def matmul_work(left: Shape) -> float:
-    """What an element of a matrix product costs, in passes of an elementwise op."""
-    return 1 + left[-1] / 8
+def product_work(terms: int) -> float:
+    """What an element of a matrix product costs that is a sum of so many, in passes of an elementwise op."""
+    return 1 + terms / 8
 
 
 def factor_sums(graph: Graph) -> Graph:
@@ -145,7 +145,7 @@ class Planner:
     def product(self, v: Value) -> Product | None:
         """The product that makes ``v``, if nothing else reads it."""
         e = self.makers.get(v)
-        if e is None or e.op not in (mul, matmul) or not self.once(v):
+        if e is None or e.op not in (mul, matmul, contract) or not self.once(v):
             return None
         a, b = e.inputs
         if not isinstance(a, Value) or not isinstance(b, Value) or (e.op is matmul and (a.ndim < 2 or b.ndim != 2)):
@@ -225,7 +225,7 @@ def shared(terms: list[tuple[float, Factor]]) -> tuple[list[int], Key] | None:
             found.setdefault((key, other(term, key).shape), []).append(i)
     if not found:
         return None
-    (key, _), chosen = max(found.items(), key=lambda item: (len(item[1]), item[0][0][0] is matmul))
+    (key, _), chosen = max(found.items(), key=lambda item: (len(item[1]), item[0][0][0] is not mul))
     return (chosen, key) if len(chosen) > 1 else None
 
 

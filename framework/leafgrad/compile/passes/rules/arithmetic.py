@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 from leafgrad.compile.graph import Equation, Operand, Value
-from leafgrad.compile.passes.rewrite import Rewriter, Rule
+from leafgrad.compile.passes.rewrite import Rewriter, Rule, size
+from leafgrad.compile.shapes import broadcast
 from leafgrad.ops.convert import clone, to_dtype
 from leafgrad.ops.elementwise import add, div, mul, neg, pow, reciprocal, sqrt, square, sub
 from leafgrad.ops.op import Op
@@ -106,6 +107,21 @@ def mul_rule(r: Rewriter, e: Equation) -> Value | None:
             return r.emit(neg, r.emit(mul, u, b))
         if (found := scaled(r, a)) is not None and r.once(a) and found[0].shape == e.out.shape:
             return r.emit(mul, r.emit(mul, found[0], b), found[1])
+        if (pair := small_factors(r, e, a, b)) is not None:
+            return r.emit(mul, pair[0], r.emit(mul, pair[1], b))
+    return None
+
+
+def small_factors(r: Rewriter, e: Equation, a: Operand, b: Operand) -> tuple[Value, Value] | None:
+    """(u, s) if ``a`` is u * s and s * ``b`` is smaller than u: then a * b is better u * (s * b)."""
+    inner = r.maker(a, mul)
+    if inner is None or not isinstance(b, Value):
+        return None
+    for u, s in (inner.inputs, inner.inputs[::-1]):
+        if not isinstance(u, Value) or not isinstance(s, Value) or u.shape != e.out.shape:
+            continue
+        if size(broadcast((s.shape, b.shape))) < size(u.shape):
+            return u, s
     return None
 
 

@@ -11,7 +11,7 @@ from leafgrad.compile.passes.rewrite import Rewriter, Rule
 from leafgrad.compile.passes.rules.arithmetic import scaled
 from leafgrad.compile.shapes import shape_of
 from leafgrad.ops.elementwise import add, mul, neg, sub
-from leafgrad.ops.matmul import matmul
+from leafgrad.ops.matmul import contract, matmul
 from leafgrad.ops.op import Op
 from leafgrad.ops.reduce import sum as sum_op
 from leafgrad.ops.shape import Index, cat, expand, pad, part, permute, reshape, unslice
@@ -152,10 +152,10 @@ def part_of_elementwise(r: Rewriter, inner: Equation, w: Window) -> Value | None
 def part_of_product(r: Rewriter, inner: Equation, w: Window) -> Value | None:
     """Some rows and columns of a matrix product need those rows and columns of its factors only."""
     a, b = inner.values
-    if not r.once(inner.out) or a.ndim != 2 or b.ndim != 2:
+    if not r.once(inner.out) or a.ndim < 2 or b.ndim != 2:
         return None
-    rows, columns = w
-    return r.emit(matmul, seen(r, a, (rows, (0, a.shape[1]))), seen(r, b, ((0, b.shape[0]), columns)))
+    *rows, columns = w
+    return r.emit(matmul, seen(r, a, (*rows, (0, a.shape[-1]))), seen(r, b, ((0, b.shape[0]), columns)))
 
 
 INSIDE = {
@@ -214,16 +214,28 @@ def sign_of_filled(r: Rewriter, e: Equation) -> Value | None:
 def product_of_filled(r: Rewriter, e: Equation) -> Value | None:
     """Zero columns on the left and zero rows on the right need no product; zero rows of the left stay zero."""
     a, b = e.values
-    if a.ndim != 2 or b.ndim != 2:
+    if a.ndim < 2 or b.ndim != 2:
         return None
     if (found := filled_by(r, a)) is not None:
-        x, (rows, columns) = found
+        x, (*rows, columns) = found
         product = r.emit(matmul, x, seen(r, b, (columns, (0, b.shape[1]))))
-        return filled(r, product, (rows, (0, b.shape[1])), e.out.shape)
+        return filled(r, product, (*rows, (0, b.shape[1])), e.out.shape)
     if (found := filled_by(r, b)) is not None:
-        x, (rows, columns) = found
-        product = r.emit(matmul, seen(r, a, ((0, a.shape[0]), rows)), x)
-        return filled(r, product, ((0, a.shape[0]), columns), e.out.shape)
+        x, (between, columns) = found
+        lead = tuple([(0, n) for n in a.shape[:-1]])
+        return filled(r, r.emit(matmul, seen(r, a, (*lead, between)), x), (*lead, columns), e.out.shape)
+    return None
+
+
+def contraction_of_filled(r: Rewriter, e: Equation) -> Value | None:
+    """Zero rows on either side add nothing; zero columns stay zero."""
+    for i, x in enumerate(e.values):
+        if (found := filled_by(r, x)) is not None:
+            y, (*rows, columns) = found
+            pair, w = [*e.values], [(0, n) for n in e.out.shape]
+            other = pair[1 - i]
+            pair[i], pair[1 - i], w[i] = y, seen(r, other, (*rows, (0, other.shape[-1]))), columns
+            return filled(r, r.emit(contract, *pair), tuple(w), e.out.shape)
     return None
 
 
@@ -298,6 +310,7 @@ RULES: dict[Op, tuple[Rule, ...]] = {
     neg: (sign_of_filled,),
     mul: (sign_of_filled,),
     matmul: (product_of_filled,),
+    contract: (contraction_of_filled,),
     permute: (permuted_filled,),
     sum_op: (total_of_filled,),
     cat: (cat_rule,),

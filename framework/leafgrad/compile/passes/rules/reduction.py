@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from functools import partial, reduce
 
 from leafgrad.compile.graph import Equation, Value
-from leafgrad.compile.passes.rewrite import Rewriter, Rule
+from leafgrad.compile.passes.rewrite import Rewriter, Rule, size
 from leafgrad.compile.passes.rules.layout import sign_outward
 from leafgrad.compile.shapes import shape_of
 from leafgrad.ops.abstract import PRECISE
 from leafgrad.ops.elementwise import mul
-from leafgrad.ops.matmul import matmul
+from leafgrad.ops.matmul import contract, matmul
 from leafgrad.ops.op import Op
 from leafgrad.ops.reduce import sum as sum_op
 from leafgrad.ops.shape import expand, permute, reshape
@@ -75,41 +76,84 @@ def of_permuted(r: Rewriter, e: Equation) -> Value | None:
     return r.emit(reshape, r.emit(permute, total, dims=dims), shape=e.out.shape)
 
 
+def of_reshaped(r: Rewriter, e: Equation) -> Value | None:
+    """A sum of what lost or won dimensions of size 1 is the sum before."""
+    (x,), inner = e.values, r.maker(e.inputs[0], reshape)
+    if inner is None:
+        return None
+    u = inner.values[0]
+    before, after = ([d for d, n in enumerate(v.shape) if n != 1] for v in (u, x))
+    if [u.shape[d] for d in before] != [x.shape[d] for d in after]:
+        return None
+    dim = tuple([b for b, a in zip(before, after, strict=True) if a in e.params["dim"]])
+    if not dim:
+        return None
+    return r.emit(reshape, r.emit(sum_op, u, dim=dim, keepdim=True), shape=e.out.shape)
+
+
+def of_factors(r: Rewriter, e: Equation) -> Value | None:
+    """Factors that are the same along the dimensions of a sum go out of it, where at most two stay inside."""
+    (x,), dim = e.values, e.params["dim"]
+    if not r.once(x) or not e.out.dtype.startswith("float"):
+        return None
+    inside: list[Value] = []
+    outside: list[Value] = []
+    left = [x]
+    while left and len(inside) < 3:
+        v = left.pop()
+        made = r.maker(v, mul) if v.shape == x.shape else None
+        if made is not None and all(isinstance(y, Value) for y in made.inputs):
+            left += made.values
+        elif any(v.shape[d - x.ndim] != 1 for d in dim if d - x.ndim >= -v.ndim):
+            inside.append(v)
+        else:
+            outside.append(v)
+    if not outside or not 0 < len(inside) < 3:
+        return None
+    product = inside[0] if len(inside) == 1 else r.emit(mul, *inside)
+    if product.ndim != x.ndim:
+        return None
+    total = r.emit(mul, r.emit(sum_op, product, dim=dim, keepdim=True), reduce(partial(r.emit, mul), outside))
+    return r.emit(reshape, total, shape=e.out.shape) if size(total.shape) == size(e.out.shape) else None
+
+
 def of_product(r: Rewriter, e: Equation) -> Value | None:
-    """The sum over n of a[n, 1] b[n, k], or over k of a[n, k] b[1, k], is a matrix product: no product to keep."""
+    """The sum over n of a[n, 1] b[n, k], or over k of a[1, k] b[n, k], is a matrix product: no product to keep."""
     product = r.maker(e.inputs[0], mul)
-    if product is None or not r.once(e.inputs[0]) or e.params["dim"] not in ((0,), (1,)) or product.out.ndim != 2:
+    if product is None or not r.once(e.inputs[0]) or product.out.ndim < 2:
         return None
-    a, b = product.inputs
-    if not isinstance(a, Value) or not isinstance(b, Value):
-        return None
-    if b.shape != product.out.shape:
-        a, b = b, a
-    n, k = product.out.shape
-    if b.shape != (n, k):
-        return None
-    if e.params["dim"] == (0,) and a.shape == (n, 1) and n > 1:
-        return r.emit(reshape, r.emit(matmul, r.emit(permute, a, dims=(1, 0)), b), shape=e.out.shape)
-    if e.params["dim"] == (1,) and a.shape == (1, k) and k > 1:
-        return r.emit(reshape, r.emit(matmul, b, r.emit(permute, a, dims=(1, 0))), shape=e.out.shape)
+    shape, dim = product.out.shape, e.params["dim"]
+    for a, b in (product.inputs, product.inputs[::-1]):
+        if not isinstance(a, Value) or not isinstance(b, Value) or b.shape != shape:
+            continue
+        if dim == tuple(range(len(shape) - 1)) and a.shape == (*shape[:-1], 1) and size(a.shape) > 1:
+            return r.emit(reshape, r.emit(contract, a, b), shape=e.out.shape)
+        if dim == (len(shape) - 1,) and a.shape[-1:] == shape[-1:] == (size(a.shape),) and size(a.shape) > 1:
+            column = r.emit(permute, r.emit(reshape, a, shape=(1, *shape[-1:])), dims=(1, 0))
+            return r.emit(reshape, r.emit(matmul, b, column), shape=e.out.shape)
     return None
 
 
 def of_matmul(r: Rewriter, e: Equation) -> Value | None:
     """The sum of the rows of a b is the sum of the rows of a, times b; and so for columns."""
     product = r.maker(e.inputs[0], matmul)
-    if product is None or not r.once(e.inputs[0]) or product.out.ndim != 2 or len(e.params["dim"]) != 1:
+    if product is None or not r.once(e.inputs[0]):
         return None
-    a, b = product.values
-    if a.ndim != 2 or b.ndim != 2:
+    (a, b), dim = product.values, e.params["dim"]
+    if a.ndim < 2 or b.ndim != 2:
         return None
-    if e.params["dim"] == (0,):
-        a = r.emit(sum_op, a, dim=(0,), keepdim=True)
-    else:
+    if a.ndim - 1 not in dim:
+        a = r.emit(sum_op, a, dim=dim, keepdim=True)
+    elif dim == (a.ndim - 1,):
         b = r.emit(sum_op, b, dim=(1,), keepdim=True)
+    else:
+        return None
     return r.emit(reshape, r.emit(matmul, a, b), shape=e.out.shape)
 
 
 RULES: dict[Op, tuple[Rule, ...]] = {
-    sum_op: (of_one, of_nothing, sign_outward, of_broadcast, of_sum, of_permuted, of_product, of_matmul)
-}
+    sum_op: (
+        of_one, of_nothing, sign_outward, of_broadcast, of_sum, of_permuted, of_reshaped, of_factors, of_product,
+        of_matmul,
+    ),
+}  # fmt: skip
