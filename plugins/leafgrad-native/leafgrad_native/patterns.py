@@ -7,6 +7,7 @@ with a C expression (``leafgrad.op(..., c="exp(-x * x)")``) needs no rule.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from leafgrad_native.expressions import C_TYPES, FLOATS
 from leafgrad_native.forms import Form, Root, Stride, full
 from leafgrad_native.kernels import Copy, Draw, Lines, Normalize, Product, Reduce, Select
 from leafgrad_native.pattern import Pattern, one_float
+from leafgrad_native.scan_patterns import scan
 from leafgrad_native.window_patterns import convolution, numbered, windowed
 
 if TYPE_CHECKING:
@@ -317,6 +319,14 @@ class MatrixProduct(Pattern):
 
     def lower(self, low: Lowering, e: Equation) -> None:
         a, b = low.operands(e)
+        if (
+            low.loop is None
+            and len(a.shape) > 2 == len(b.shape)
+            and a.reshape((math.prod(a.shape[:-1]), a.shape[-1]), None) is None
+        ):
+            rows = full(Root(a.shape, a.root.dtype))  # all of them in one product, not in many small ones
+            low.add(Copy(e, (a,), rows))
+            a = rows
         total = a.axis is not None and a.axis == len(a.shape) - 1 and len(a.shape) > 1
         target = low.accumulator(e.out) if total else low.new(e.out)
         low.add(Product(e, (a, b), target, total), e.out)
@@ -382,5 +392,5 @@ def lookup(kind: str, dims: Sequence[int], at: int, along: bool = False) -> Inde
 
 __all__ = [
     "along", "constant", "convolution", "draw", "elementwise", "filled", "join", "lookup", "normalized", "numbered",
-    "pick", "place", "placed", "product", "reduction", "view", "windowed",
+    "pick", "place", "placed", "product", "reduction", "scan", "view", "windowed",
 ]  # fmt: skip
