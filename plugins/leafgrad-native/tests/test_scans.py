@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -84,11 +86,28 @@ def test_layers_of_any_size(kind, options, sizes, dtype):
     check(step, [normal(steps, batch, width, dtype=dtype, grad=True)], 1e-11 if dtype == leafgrad.float64 else 2e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
 def test_both_directions_of_two_layers_with_the_batch_first(kind):
     layer = getattr(nn, kind)(5, 7, 2, bidirectional=True, batch_first=True, dtype=leafgrad.float64)
     step = trained(layer, state(kind, 4, 3, 7, dtype=leafgrad.float64))
     check(step, [normal(3, 6, 5, dtype=leafgrad.float64, grad=True)], 1e-11)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "count"), [(16, 32), (16, 16), (32, 16)])
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_other_processors_vectors(monkeypatch, kind, width, count):
+    modules = [
+        m for name, m in sys.modules.items() if name.startswith("leafgrad_native.") and not name.endswith("target")
+    ]
+    for module in modules:
+        for name, value in (("vector_bytes", width), ("registers", count)):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, lambda value=value: value)
+    layer = getattr(nn, kind)(5, 21, dtype=leafgrad.float64)
+    step = trained(layer, state(kind, 1, 11, 21, dtype=leafgrad.float64))
+    check(step, [normal(4, 11, 5, dtype=leafgrad.float64, grad=True)], 1e-11)
 
 
 def test_only_the_last_cell_is_read():
@@ -109,6 +128,7 @@ def test_nan_and_infinity_stay_in_their_sequence(kind):
     np.testing.assert_allclose(ours, right, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
 def test_the_same_bits_with_any_number_of_threads(kind):
     layer = getattr(nn, kind)(8, 48)
