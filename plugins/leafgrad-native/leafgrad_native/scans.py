@@ -12,7 +12,7 @@ from leafgrad_native import expressions
 from leafgrad_native.blocks import blocks, lanes, vector
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.forms import Form
-from leafgrad_native.kernels import Scan
+from leafgrad_native.kernels import LOOK, Scan
 from leafgrad_native.packed import block
 from leafgrad_native.strides import linear
 from leafgrad_native.writer import SIMD, Writer
@@ -97,8 +97,10 @@ def multiplied(w: Writer, scan: Scan, cut: Sequence[tuple[int, int]]) -> None:
     w.add(f"const {t} *column = {w.names[panels.root]} + panel * {math.prod(panels.shape[1:])}L;")
     unit = row = 0
     for height, count in cut:
-        w.add(f"const long last{unit} = end < {unit + count} ? end : {unit + count};")
-        w.open(f"for (long u = begin > {unit} ? begin : {unit}; u < last{unit}; u++) {{")
+        start, stop = f"(begin > {unit} ? begin : {unit})", f"(end < {unit + count} ? end : {unit + count})"
+        if w.inside[-1] > LOOK:
+            start, stop = w.stretches(start, stop, max(1, LOOK // (height * math.prod(panels.shape[1:]))))
+        w.open(f"for (long u = {start}; u < {stop}; u++) {{")
         w.add(f"const long r = {row} + (u - {unit}) * {height};")
         rows_of(w, scan, height)
         w.close()
