@@ -8,23 +8,23 @@ from scipy import special as sp
 
 from leafgrad.ops import attention, recurrent
 
-T, N, WIDTH, H = 3, 2, 4, 3
+T, N, H = 3, 2, 3
 CLOSE = {"order": 0, "dtypes": ("float64", "float32"), "rtol": 1e-11}
 
 
-def rnn(x, w_ih, w_hh, h, b=None, relu=False):
+def rnn(x, w_hh, h, relu=False):
     hs = []
     for step in x:
-        h = step @ w_ih.T + h @ w_hh.T + (0 if b is None else b)
+        h = step + h @ w_hh.T
         h = np.maximum(h, 0) if relu else np.tanh(h)
         hs.append(h)
     return np.stack(hs)
 
 
-def gru(x, w_ih, w_hh, h, b_ih=None, b_hh=None):
+def gru(x, w_hh, h, b_hh=None):
     found = []
     for step in x:
-        a, d, e = np.split(step @ w_ih.T + (0 if b_ih is None else b_ih), 3, -1)
+        a, d, e = np.split(step, 3, -1)
         p, s, q = np.split(h @ w_hh.T + (0 if b_hh is None else b_hh), 3, -1)
         r, z = sp.expit(a + p), sp.expit(d + s)
         n = np.tanh(e + r * q)
@@ -33,10 +33,10 @@ def gru(x, w_ih, w_hh, h, b_ih=None, b_hh=None):
     return tuple(np.stack(part) for part in zip(*found, strict=True))
 
 
-def lstm(x, w_ih, w_hh, h, c, b=None):
+def lstm(x, w_hh, h, c):
     found = []
     for step in x:
-        i, f, g, o = np.split(step @ w_ih.T + h @ w_hh.T + (0 if b is None else b), 4, -1)
+        i, f, g, o = np.split(step + h @ w_hh.T, 4, -1)
         i, f, g, o = sp.expit(i), sp.expit(f), np.tanh(g), sp.expit(o)
         c = f * c + i * g
         h = o * np.tanh(c)
@@ -44,14 +44,14 @@ def lstm(x, w_ih, w_hh, h, c, b=None):
     return tuple(np.stack(part) for part in zip(*found, strict=True))
 
 
-def layer(gates, states, *shapes, params=({},)):
-    """Input, weights and state of a layer, without and with biases."""
+def layer(gates, states, *bias, params=({},)):
+    """What goes into the gates, weights and state of a layer, without and with a bias."""
 
     def samples(rng, dtype):
-        given = [(T, N, WIDTH), (gates * H, WIDTH), (gates * H, H), *[(N, H)] * states]
+        given = [(T, N, gates * H), (gates * H, H), *[(N, H)] * states]
         return [
             (tuple(uniform(rng, dtype, s, -1, 1) for s in [*given, *extra]), p)
-            for extra in ((), shapes)
+            for extra in dict.fromkeys([(), bias])
             for p in params
         ]
 
@@ -83,9 +83,9 @@ def attended(rng, dtype):
 
 
 ROWS = [
-    Row(recurrent.rnn, rnn, samples=layer(1, 1, (H,), params=({"relu": False}, {"relu": True})), **CLOSE),
-    Row(recurrent.gru, gru, samples=layer(3, 1, (3 * H,), (3 * H,)), **CLOSE),
-    Row(recurrent.lstm, lstm, samples=layer(4, 2, (4 * H,)), **CLOSE),
+    Row(recurrent.rnn, rnn, samples=layer(1, 1, params=({"relu": False}, {"relu": True})), **CLOSE),
+    Row(recurrent.gru, gru, samples=layer(3, 1, (3 * H,)), **CLOSE),
+    Row(recurrent.lstm, lstm, samples=layer(4, 2), **CLOSE),
     Row(attention.attention, attend, samples=attended, **CLOSE),
 ]
 ELSEWHERE = {

@@ -29,26 +29,39 @@ def _sum(b_ih: Tensor | None, b_hh: Tensor | None) -> Tensor | None:
     return b_ih if b_hh is None else b_hh if b_ih is None else b_ih + b_hh
 
 
+def _before(first: Tensor, states: Tensor) -> Tensor:
+    """The state before each step: the first, and all of ``states`` but the last. (N, H), (T, N, H) -> (T, N, H)"""
+    return cat([first[None], states[:-1]])
+
+
 class Scan(Fused):
     """The arguments are x, weight_ih, weight_hh, bias_ih, bias_hh and the state; see ``scan``."""
 
     @staticmethod
-    def gates(params: Any, saved: Any, grads: Any) -> tuple[Any, ...]:
-        """Gradients of the projected inputs, of what is added to them from h, and of the state."""
+    def gates(params: Any, saved: Any, before: Tensor, grads: Any) -> tuple[Any, ...]:
+        """Gradients of the projected inputs, of what is added to them from h, and of the state but for the last's part.
+
+        ``before`` is h before each step.
+        """
         raise NotImplementedError
 
     @classmethod
     def gradients(cls, params: Any, wanted: tuple[bool, ...], saved: Any, grads: Any) -> tuple[Any, ...]:
-        x, w_ih, _, _, _, h = saved[:6]
-        hs = saved[len(wanted)]
-        inward, across, *state = cls.gates(params, saved, grads)
+        x, w_ih, w_hh, _, _, h = saved[:6]
+        before = _before(h, saved[len(wanted)])
+        inward, across, passed, *state = cls.gates(params, saved, before, grads)
         bias = inward.sum((0, 1)) if wanted[3] else None
+        of_h = None
+        if wanted[5]:
+            of_h = across[0] @ w_hh
+            of_h = of_h if passed is None else passed + of_h
         return (
             inward @ w_ih if wanted[0] else None,
             inward.flatten(0, 1).t() @ x.flatten(0, 1),
-            across.flatten(0, 1).t() @ cat([h, hs.flatten(0, 1)[: -len(h)]]),
+            across.flatten(0, 1).t() @ before.flatten(0, 1),
             bias,
             None if not wanted[4] else bias if across is inward and bias is not None else across.sum((0, 1)),
+            of_h,
             *state,
         )
 
@@ -62,13 +75,13 @@ class RNNScan(Scan):
 
     @staticmethod
     def run(relu: bool, x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any, h: Tensor) -> Any:
-        return (ops.rnn(x, w_ih, w_hh, h, _sum(b_ih, b_hh), relu=relu),), ()
+        return (ops.rnn(F.linear(x, w_ih, _sum(b_ih, b_hh)), w_hh, h, relu=relu),), ()
 
     @staticmethod
-    def gates(relu: bool, saved: Any, grads: Any) -> tuple[Any, ...]:
+    def gates(relu: bool, saved: Any, before: Tensor, grads: Any) -> tuple[Any, ...]:
         _, _, w_hh, _, _, _, hs = saved
-        inward, h = ops.rnn_gates(*grads, hs, w_hh, relu=relu)
-        return inward, inward, h
+        inward = ops.rnn_gates(*grads, hs, w_hh, relu=relu)
+        return inward, inward, None
 
 
 class GRUScan(Scan):
@@ -80,13 +93,14 @@ class GRUScan(Scan):
 
     @staticmethod
     def run(params: bool, x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any, h: Tensor) -> Any:
-        hs, *rest = ops.gru(x, w_ih, w_hh, h, b_ih, b_hh)
+        hs, *rest = ops.gru(F.linear(x, w_ih, b_ih), w_hh, h, b_hh)
         return (hs,), tuple(rest)
 
     @staticmethod
-    def gates(params: bool, saved: Any, grads: Any) -> tuple[Any, ...]:
-        _, _, w_hh, _, _, h, hs, *rest = saved
-        return tuple(ops.gru_gates(*grads, hs, *rest, w_hh, h))
+    def gates(params: bool, saved: Any, before: Tensor, grads: Any) -> tuple[Any, ...]:
+        _, _, w_hh, _, _, _, _, *rest = saved
+        across, inward, passed = ops.gru_gates(*grads, before, *rest, w_hh)
+        return inward, across, passed
 
 
 class LSTMScan(Scan):
@@ -98,17 +112,17 @@ class LSTMScan(Scan):
 
     @staticmethod
     def run(params: bool, x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any, h: Tensor, c: Tensor) -> Any:
-        hs, cs, act = ops.lstm(x, w_ih, w_hh, h, c, _sum(b_ih, b_hh))
+        hs, cs, act = ops.lstm(F.linear(x, w_ih, _sum(b_ih, b_hh)), w_hh, h, c)
         return (hs, cs), (act,)
 
     @staticmethod
-    def gates(params: bool, saved: Any, grads: Any) -> tuple[Any, ...]:
+    def gates(params: bool, saved: Any, before: Tensor, grads: Any) -> tuple[Any, ...]:
         _, _, w_hh, _, _, _, c, _, cs, act = saved
         of_h, of_c = grads
         if of_h is None:
             of_h = of_c.new_zeros(of_c.shape)
-        inward, *state = ops.lstm_gates(of_h, cs, act, w_hh, c, of_c)
-        return inward, inward, *state
+        inward, of_first = ops.lstm_gates(of_h, cs, _before(c, cs), act, w_hh, of_c)
+        return inward, inward, None, of_first
 
 
 SCANS: dict[str, type[Scan]] = {"RNN_TANH": RNNScan, "RNN_RELU": RNNScan, "GRU": GRUScan, "LSTM": LSTMScan}

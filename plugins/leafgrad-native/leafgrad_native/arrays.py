@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from leafgrad import backends
+from leafgrad_native import pool
 
 HOST = backends.by_device_type("cpu")
 DATA = object.__basicsize__  # the address of its elements is the first thing in an array object
+FLAGS = DATA + 6 * ctypes.sizeof(ctypes.c_void_p)  # behind how many dimensions, lengths, strides, base and dtype
 LINE = 64
 
 
@@ -76,29 +79,39 @@ class Expected:
 
 def point(table: Any, arrays: list[Any]) -> None:
     """Write the addresses of ``arrays`` into ``table``; those that C cannot walk in order are replaced by copies."""
-    for k, array in enumerate(arrays):
+    k, first = 0, through_objects if trusted() else through_interface
+    while (k := first(table, arrays, k)) < len(arrays):
+        arrays[k] = arrays[k].copy("C")
+
+
+def through_objects(table: Any, arrays: list[Any], first: int) -> int:
+    """The number of the first array that C cannot walk; addresses of those before it, read from array objects."""
+    return pool.point(arrays, table, first, DATA, FLAGS)
+
+
+def through_interface(table: Any, arrays: list[Any], first: int) -> int:
+    """The same through NumPy's public door, which costs a dict for each array."""
+    for k in range(first, len(arrays)):
+        array = arrays[k]
         if array is None:
             continue
         if not array.flags.c_contiguous or not array.flags.aligned:
-            array = arrays[k] = array.copy("C")
-        table[k] = address(array)
+            return k
+        table[k] = array.__array_interface__["data"][0]
+    return len(arrays)
 
 
-def through_object(array: Any) -> int:
-    """The address of the first element, read from the array object itself."""
-    return ctypes.c_void_p.from_address(id(array) + DATA).value or 0
-
-
-def through_interface(array: Any) -> int:
-    """The same through NumPy's public door, which costs a dict."""
-    found: int = array.__array_interface__["data"][0]
-    return found
-
-
-def trusted(samples: Sequence[Any]) -> bool:
+@cache
+def trusted() -> bool:
     """Whether array objects are laid out as CPython's NumPy has them."""
-    return all(through_object(a) == through_interface(a) for a in samples)
-
-
-_SAMPLES = [np.arange(7.0), np.arange(7.0)[3:], np.zeros((2, 3), np.float32), np.array(1.5)]
-address = through_object if trusted(_SAMPLES) else through_interface
+    if np.ndarray.__basicsize__ < FLAGS + ctypes.sizeof(ctypes.c_int):
+        return False
+    odd = np.zeros(17, np.uint8)[1:].view(np.float64)
+    samples = [np.arange(7.0), np.arange(7.0)[3:], None, np.zeros((2, 3), np.float32), np.array(1.5), np.ones((0, 2))]
+    samples += [odd, np.arange(7)[::2], np.ones((2, 3)).T]
+    tables = [(ctypes.c_void_p * len(samples))() for _ in range(2)]
+    for first in range(len(samples)):
+        ends = [read(t, samples, first) for read, t in zip((through_objects, through_interface), tables, strict=True)]
+        if ends[0] != ends[1] or list(tables[0]) != list(tables[1]):
+            return False
+    return True

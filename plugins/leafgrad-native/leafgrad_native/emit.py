@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leafgrad_native import along, draws, lookups, multiply, sliding, windows
+from leafgrad_native import along, draws, lookups, multiply, scans, sliding, windows
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.kernels import (
     LOOK,
@@ -17,6 +17,7 @@ from leafgrad_native.kernels import (
     Normalize,
     Product,
     Reduce,
+    Scan,
     Select,
     Slide,
     Store,
@@ -93,6 +94,8 @@ def body(w: Writer, kernel: Kernel) -> None:
             along.normalize(w, kernel)
         case Lines():
             along.lines(w, kernel)
+        case Scan():
+            scans.write(w, kernel)
         case Select():
             along.select(w, kernel)
         case Slide():

@@ -237,12 +237,61 @@ class Slide(One):
     kind: str
 
 
+@dataclass(frozen=True)
+class Step:
+    """A step of a recurrence, as ``patterns.scan`` explains."""
+
+    code: str
+    results: tuple[str, ...]
+    carried: tuple[str, ...]
+    across: str
+    turned: bool
+    first: str | None
+    reverse: bool
+
+
+@dataclass
+class Scan(One):
+    """A recurrence over dimension 0.
+
+    Attributes:
+        hidden: the size of a part of the last dimension.
+        arrays: the arguments by name, but for the matrix, which ``sources`` has first, as panels of columns.
+        made: the results that have an entry for each step, by name.
+        carried: what a step leaves to the next, by name.
+        product: memory for the matrix times what the step before left.
+    """
+
+    step: Step
+    hidden: int
+    arrays: dict[str, Form]
+    made: dict[str, Form]
+    carried: dict[str, Form]
+    product: Form
+
+    @property
+    def panels(self) -> Form:
+        return self.sources[0]
+
+    @property
+    def known(self) -> dict[str, Form]:
+        """What the statements of a step see as arrays."""
+        every = {**self.arrays, **self.made, "across": self.product}
+        return {name: form for name, form in every.items() if name not in self.carried}
+
+    @property
+    def outputs(self) -> Iterable[Form]:
+        return (*self.made.values(), *self.carried.values(), self.product)
+
+
 @dataclass
 class Draw(One):
     """Random zeros and ones."""
 
 
-Kernel = Convolve | Draw | Nest | Copy | Load | Store | Reduce | Product | Normalize | Lines | Select | Slide | Lookup
+Kernel = (
+    Convolve | Draw | Nest | Copy | Load | Store | Reduce | Product | Normalize | Lines | Scan | Select | Slide | Lookup
+)
 
 
 def work(kernel: Kernel, chunk: int) -> int:
@@ -257,6 +306,8 @@ def work(kernel: Kernel, chunk: int) -> int:
         return math.prod(lengths(kernel.sources[0])) * kernel.target.shape[-1]
     if isinstance(kernel, Product):
         return math.prod(lengths(kernel.target)) * lengths(kernel.sources[0])[-1]
+    if isinstance(kernel, Scan):
+        return kernel.target.shape[0] * math.prod(kernel.product.shape) * kernel.panels.shape[1]
     if isinstance(kernel, Slide):  # a round for each tap
         return math.prod(lengths(kernel.target)) * math.prod(kernel.windows[1])
     seen = [f for f in (*kernel.inputs, *kernel.outputs) if not chunk or f.axis is not None]

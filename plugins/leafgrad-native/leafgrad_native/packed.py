@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from leafgrad_native.blocks import added, blocks, each, lanes, short, vector
 from leafgrad_native.expressions import C_TYPES
-from leafgrad_native.target import registers, vector_bytes
+from leafgrad_native.target import core_cache, registers, vector_bytes
 
-PACKED = 1 << 16  # bytes of a block of the right matrix that is brought into order
+PACKED = 1 << 16  # bytes of a block of the right matrix that is brought into order, where the left one's rows are not
+LARGEST = 1 << 18  # the most that a block has where they are: then a left row is read seldom, and at full speed
 DEEP = 128  # rows that it has at least, if there are so many
 
 
@@ -22,7 +23,8 @@ def packed(
     size = lanes(kind)
     wide, most = block(-(-n // size))
     step = wide * size
-    elements = PACKED // (vector_bytes() // size)
+    room = min(LARGEST, max(PACKED, core_cache() // 4)) if a[1] == 1 else PACKED
+    elements = room // (vector_bytes() // size)
     columns = min(-(-n // step), max(1, elements // min(k, DEEP) // step)) * step
     depth = min(k, elements // columns)
     lines = [

@@ -22,6 +22,7 @@ from leafgrad_native.forms import Form, Root, Stride, full
 from leafgrad_native.kernels import Copy, Draw, Lines, Normalize, Reduce, Select
 from leafgrad_native.pattern import Pattern, one_float
 from leafgrad_native.product_patterns import contraction, product
+from leafgrad_native.scan_patterns import scan
 from leafgrad_native.window_patterns import convolution, numbered, windowed
 
 if TYPE_CHECKING:
@@ -362,5 +363,5 @@ def lookup(kind: str, dims: Sequence[int], at: int, along: bool = False) -> Inde
 
 __all__ = [
     "along", "constant", "contraction", "convolution", "draw", "elementwise", "filled", "join", "lookup", "normalized",
-    "numbered", "pick", "place", "placed", "product", "reduction", "view", "windowed",
+    "numbered", "pick", "place", "placed", "product", "reduction", "scan", "view", "windowed",
 ]  # fmt: skip

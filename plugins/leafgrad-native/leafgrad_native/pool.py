@@ -10,13 +10,13 @@ from typing import Any
 from leafgrad_native.cache import Library, library
 
 Task = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
-PYTHON = "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals"
+PYTHON = "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals", "PyList_GetItem"
 
 
 @cache
 def _library() -> Library:
     text = Path(__file__).with_name("runtime").joinpath("pool.c").read_text(encoding="utf-8")
-    found = library(text, "pool", ["lg_run", "lg_call", "lg_look", "lg_python"])
+    found = library(text, "pool", ["lg_run", "lg_call", "lg_look", "lg_point", "lg_python"])
     found.stay()  # its threads sleep there
     found.lg_python(*(ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p) for name in PYTHON))
     return found
@@ -45,6 +45,23 @@ def call(function: int, context: int) -> int:
     """
     code: int = _call()(function, context)
     return code
+
+
+@cache
+def _point() -> Any:
+    number = ctypes.c_int
+    made = ctypes.PYFUNCTYPE(number, ctypes.py_object, ctypes.c_void_p, number, number, ctypes.c_void_p, number, number)
+    return made(("lg_point", _library()))
+
+
+def point(arrays: list[Any], table: Any, first: int, data: int, flags: int) -> int:
+    """The number of the first array, from ``first`` on, whose elements do not lie in order, or how many there are.
+
+    The addresses of those before it are written into ``table``. ``data`` and ``flags`` say where in an array object its
+    address and its flags are; None is passed over.
+    """
+    found: int = _point()(arrays, table, first, len(arrays), id(None), data, flags)
+    return found
 
 
 def run(task: Any, context: int | None, parts: int, threads: int) -> int:

@@ -22,6 +22,8 @@ class MatrixProduct(Pattern):
 
     def lower(self, low: Lowering, e: Equation) -> None:
         a, b = low.operands(e)
+        if low.loop is None and len(a.shape) > 2 == len(b.shape) and rows(a) is None:
+            a = low.ordered(e, a)  # one product, not many small ones
         if a.axis is not None and a.axis == len(a.shape) - 1 and len(a.shape) > 1:
             low.add(Product(e, (a.permute((1, 0)), b), low.accumulator(e.out), total=True), e.out)
         else:

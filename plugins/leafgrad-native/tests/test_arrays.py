@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 
 import leafgrad
 from leafgrad import nn
+from leafgrad_native import arrays
 from leafgrad_native.compiler import NoCompiler, compiler
 from leafgrad_native.executor import NativeProgram
 
@@ -60,3 +63,31 @@ def test_an_op_whose_shape_depends_on_values_is_an_error():
     graph = leafgrad.trace(lambda x: positive(x) * 2, leafgrad.ones(4))
     with pytest.raises(TypeError, match=r"the op 'native_positive' gave float32 of shape \(2,\) for a, expected"):
         NativeProgram(graph)([np.array([1, -1, 1, -1], np.float32)])
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_addresses_are_those_of_numpy(monkeypatch, trusted):
+    """Copies stand for arrays that C cannot walk in order; None is passed over."""
+    assert arrays.trusted()
+    monkeypatch.setattr(arrays, "trusted", lambda: trusted)
+    given = [
+        np.ones((2, 3)),
+        None,
+        np.ones((2, 3)).T,
+        np.arange(6)[::2],
+        np.ones((0, 4)),
+        np.array(2.0),
+        np.ones(3)[:0],
+    ]
+    given += [np.zeros(17, np.uint8)[1:].view(np.float64)]
+    table, kept = (ctypes.c_void_p * len(given))(), list(given)
+    arrays.point(table, given)
+    for k, (array, before) in enumerate(zip(given, kept, strict=True)):
+        if array is None:
+            assert table[k] is None
+            continue
+        assert table[k] == array.ctypes.data
+        assert array.flags.c_contiguous
+        assert array.flags.aligned
+        assert (array is before) == (k not in (2, 3, 7))
+        np.testing.assert_array_equal(array, before)

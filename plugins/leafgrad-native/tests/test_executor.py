@@ -375,7 +375,7 @@ def compiled(text, name, functions, sides, count=[0]):
     return Library(path + ".so")
 build.compiled = compiled
 sys.path.insert(0, {os.path.dirname(__file__)!r})
-import leafgrad, test_executor, test_joins, test_lookups, test_windows
+import leafgrad, test_executor, test_joins, test_lookups, test_products, test_scans, test_windows
 for dtype in (leafgrad.float32, leafgrad.float64):
     for points in (65, 300):
         step, arguments = test_executor.burgers(dtype, points)
@@ -394,6 +394,9 @@ for rows in test_windows.ROWS:
         test_windows.test_convolutions(shape, rows)
     test_windows.test_pooling("solid", rows)
 test_windows.test_groups_and_strides(2, 3, 2, 130)
+test_scans.test_only_the_last_cell_is_read()
+test_scans.test_an_op_of_an_author()
+test_products.test_matrices_of_any_size(leafgrad.float32, (13, 1, 70))
 print("clean")
 """
     environment = os.environ | {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0"}

@@ -8,6 +8,7 @@ import pytest
 
 import leafgrad
 from leafgrad.nn import functional as F
+from leafgrad.ops.recurrent import rnn
 from leafgrad_native import pool
 from leafgrad_native.compiler import NoCompiler, compiler
 from leafgrad_native.kernels import LOOK
@@ -54,6 +55,11 @@ KINDS = {
     "batch of products": (lambda x, y: x @ y, lambda: (rand(40, 60, 60), rand(40, 60, 60))),
     "wide layer": (lambda x, w: (x.exp() @ w).tanh().sum(1), lambda: (rand(64, 400), rand(400, 900))),
     "weights": (lambda x, y: x.exp().T @ y.tanh(), lambda: (rand(128, 400), rand(128, 300))),
+    "recurrent layer": (lambda *args: rnn(*args, relu=False), lambda: (rand(200, 16, 64), rand(64, 64), rand(16, 64))),
+    "step of a recurrent layer": (
+        lambda *args: rnn(*args, relu=True),
+        lambda: (rand(2, 40, 600), rand(600, 600), rand(40, 600)),
+    ),
     "image": (F.conv2d, lambda: (rand(1, 4, 300, 300), rand(8, 4, 3, 3))),
     "row": (F.conv1d, lambda: (rand(1, 2, N // 10), rand(4, 2, 5))),
     "images": (F.conv2d, lambda: (rand(64, 8, 20, 20), rand(16, 8, 3, 3))),

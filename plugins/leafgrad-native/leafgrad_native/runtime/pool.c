@@ -15,6 +15,7 @@
 #define MOST 255 /* workers */
 #define SPIN 50000 /* ns that a thread waits before it sleeps */
 #define ALONE 5000 /* the first of them without giving way to other threads */
+#define ORDERED 0x101 /* NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED */
 #define LOOK 40000000 /* ns between two looks for signals */
 
 #ifdef _WIN32
@@ -84,15 +85,31 @@ static struct {
     void *(*release)(void); /* PyEval_SaveThread */
     void (*acquire)(void *state); /* PyEval_RestoreThread */
     int (*signals)(void); /* PyErr_CheckSignals */
+    void *(*item)(void *list, intptr_t place); /* PyList_GetItem */
 } python;
 
 static _Thread_local void *state; /* of a thread of Python's, while lg_call runs in it */
 static _Thread_local int64_t due; /* when it looks again */
 
-LG_EXPORT void lg_python(void *(*release)(void), void (*acquire)(void *state), int (*signals)(void)) {
+LG_EXPORT void lg_python(void *(*release)(void), void (*acquire)(void *state), int (*signals)(void),
+                         void *(*item)(void *list, intptr_t place)) {
     python.release = release;
     python.acquire = acquire;
     python.signals = signals;
+    python.item = item;
+}
+
+/* Where the elements of NumPy's arrays lie, those of a list from `first` on, into a table; `none` is passed over. The
+   number of the first array whose elements do not lie in order, or `count`. `data`, `flags`: where in an array object
+   its address and its flags are. */
+LG_EXPORT int lg_point(void *list, void **table, int first, int count, void *none, int data, int flags) {
+    for (int k = first; k < count; k++) {
+        char *array = python.item(list, k);
+        if (array == none) continue;
+        if ((*(int *)(array + flags) & ORDERED) != ORDERED) return k;
+        table[k] = *(void **)(array + data);
+    }
+    return count;
 }
 
 static void lg_leave_python(void) {

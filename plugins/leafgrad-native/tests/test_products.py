@@ -1,0 +1,94 @@
+"""Products of whole matrices, whose right one is brought into order block by block."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import leafgrad
+from leafgrad_native import packed
+from leafgrad_native.compiler import NoCompiler, compiler
+
+try:
+    compiler()
+except NoCompiler:
+    pytest.skip("no C compiler", allow_module_level=True)
+
+
+@pytest.fixture(autouse=True)
+def _number_of_threads():
+    before = leafgrad.get_num_threads()
+    yield
+    leafgrad.set_num_threads(before)
+
+
+def normal(*shape, dtype=leafgrad.float64):
+    return leafgrad.tensor(np.random.default_rng(sum(shape)).normal(size=shape), dtype=dtype)
+
+
+def check(product, arrays, threads=1):
+    """The source of a step that gives products, after a comparison with eager.
+
+    Arrays come in one vector, so that none of them is a batch for a loop.
+    """
+    leafgrad.set_num_threads(threads)
+    shapes, sizes = [a.shape for a in arrays], [a.numel() for a in arrays]
+
+    def step(x):
+        return product(*[part.reshape(shape) for part, shape in zip(x.split(sizes), shapes, strict=True)])
+
+    x = leafgrad.cat([a.reshape(-1) for a in arrays])
+    c = leafgrad.compile(step, executor="native")
+    c(x)
+    for _ in range(2):
+        for ours, right in zip(c(x), step(x), strict=True):
+            ours, right = ours.numpy(), right.numpy()
+            rtol = 1e-12 if right.dtype == np.float64 else 1e-4
+            largest = abs(right).max(initial=0, where=np.isfinite(right))
+            np.testing.assert_allclose(ours, right, rtol=rtol, atol=rtol * largest)
+    assert "in one function" in c.explain()
+    assert not any(word in c.explain() for word in ("NumPy:", "refused", "loop over"))
+    return str(c.source())
+
+
+SIZES = [(1, 300, 7), (13, 1, 70), (37, 530, 130), (130, 41, 300), (8, 1500, 17)]  # rows, inner, columns
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [leafgrad.float64, leafgrad.float32])
+@pytest.mark.parametrize("sizes", SIZES)
+def test_matrices_of_any_size(dtype, sizes):
+    """As they are, transposed, and with every second column."""
+    m, k, n = sizes
+    a, b, at, bt, wide = (normal(*s, dtype=dtype) for s in ((m, k), (k, n), (k, m), (n, k), (k, 2 * n)))
+
+    def step(a, b, at, bt, wide):
+        return a @ b, at.t() @ b, a @ bt.t(), at.t() @ bt.t(), a @ wide[:, ::2], at.t() @ wide[:, 1::2]
+
+    check(step, [a, b, at, bt, wide], threads=2)
+
+
+def test_every_block_of_a_large_matrix(monkeypatch):
+    """Blocks in which a left row that lies in order is read once are larger; here both kinds have several."""
+    monkeypatch.setattr(packed, "PACKED", 1 << 12)
+    monkeypatch.setattr(packed, "LARGEST", 1 << 14)
+    a, b, at = normal(40, 1030), normal(1030, 260), normal(1030, 40)
+    source = check(lambda a, b, at: (a @ b, at.t() @ b), [a, b, at])
+    sizes = sorted(map(int, re.findall(r"double pack\[(\d+)\]", source)))
+    assert len(sizes) == 2
+    assert sizes[0] < sizes[1] <= (1 << 14) // 8 * 2
+
+
+def test_matrices_that_lie_apart_and_share_the_right_one_are_one_product():
+    x, w = normal(9, 4, 6), normal(6, 50)
+    source = check(lambda x, w: (x.transpose(0, 1) @ w, x[:, :, ::2] @ w[:3]), [x, w])
+    assert source.count("for 36 x 6 and 6 x 50") == 1
+    assert source.count("for 36 x 3 and 3 x 50") == 1
+
+
+def test_nan_and_infinity_stay_in_their_rows():
+    x, w = normal(7, 30, 5).numpy().copy(), normal(5, 19)
+    x[2, 3, 1], x[4, 0, 0] = np.nan, np.inf
+    check(lambda x, w: (x.transpose(0, 1) @ w, x[:, 3] @ w), [leafgrad.tensor(x), w])
