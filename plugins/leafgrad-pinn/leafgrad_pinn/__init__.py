@@ -9,7 +9,7 @@ from leafgrad_pinn.conditions import Boundary, Dirichlet, Initial, Interior, Neu
 from leafgrad_pinn.domains import Domain, Time
 from leafgrad_pinn.fields import Derivative, Field, Hard, fields
 from leafgrad_pinn.implicit import SignedDistance
-from leafgrad_pinn.layers import Factorised, Fourier, Periodic
+from leafgrad_pinn.layers import Even, Factorised, Fourier, Periodic
 from leafgrad_pinn.networks import MLP, SIREN, ModifiedMLP, PirateNet
 from leafgrad_pinn.observations import At, Data
 from leafgrad_pinn.points import R3, RAD, Fresh
@@ -45,6 +45,7 @@ __all__ = [
     "Dirichlet",
     "Disk",
     "Domain",
+    "Even",
     "Factorised",
     "Field",
     "Fourier",
