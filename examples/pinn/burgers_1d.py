@@ -26,8 +26,8 @@ def equation(u):
 def solve(run):
     domain = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1)
     start = pinn.Hard(lambda x: -lg.sin(math.pi * x))
-    width, n, steps = (12, 1000, 300) if run.quick else (16, 2000, 600)
+    width, n, steps = (12, 1500, 120) if run.quick else (18, 4000, 400)
     u = pinn.Field("u", domain, net=pinn.MLP(width, 3), initial=start, boundary=pinn.Hard(0))
     problem = pinn.Problem(u, [pinn.Interior(equation, n=n)])
-    stage = pinn.GaussNewton(steps, points=pinn.RAD(every=20))
+    stage = pinn.LevenbergMarquardt(steps, tolerance=0, points=pinn.RAD(every=25))
     return problem.solve(stage, reference=pinn.references.burgers(NU, low=0), **run.options)

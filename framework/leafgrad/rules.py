@@ -66,9 +66,9 @@ def data(found: Any) -> Any:
 
 def fits(name: str) -> bool:
     """Whether a public name is a function for rules."""
-    found = vars(sys.modules["leafgrad"]).get(name)
     if name.startswith("_") or name in UNFIT:
         return False
+    found = getattr(sys.modules["leafgrad"], name, None)  # some names are imported when asked for
     if not inspect.isfunction(found):
         return False
     room, _, subject = inspect.unwrap(found).__module__.rpartition(".")
@@ -86,4 +86,4 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 
 def __dir__() -> list[str]:
-    return sorted(filter(fits, vars(sys.modules["leafgrad"])))
+    return sorted(filter(fits, dir(sys.modules["leafgrad"])))

@@ -12,8 +12,9 @@ TEXT = """\
 The same equations by DeepXDE on PyTorch, with the networks, points and optimizers of its documented examples (float32,
 Adam, then L-BFGS), and by the scripts of leafgrad: processor seconds of training on one thread, with compilation, to
 the least error that DeepXDE reached in its time. Errors are the largest relative L2 errors of a problem's fields, one
-seed. DeepXDE was stopped at a limit, and still improved. The scripts use float64, Gauss-Newton steps or least squares,
-and for Burgers' equation that its solution is odd: the comparison is of what each offers, not of the same training.
+seed. DeepXDE was stopped at a limit, and still improved. The scripts use float64, Gauss-Newton or Levenberg-Marquardt
+steps or least squares, and for Burgers' equation that its solution is odd: the comparison is of what each offers, not
+of the same training.
 
 | problem | error | DeepXDE s | leafgrad s | | least error of leafgrad | after s |
 |---|---|---|---|---|---|---|

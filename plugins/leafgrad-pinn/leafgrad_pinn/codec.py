@@ -24,6 +24,7 @@ RECIPES = {
         Hard,
         layers.Factorised,
         layers.Fourier,
+        layers.Even,
         layers.Periodic,
         networks.MLP,
         networks.ModifiedMLP,

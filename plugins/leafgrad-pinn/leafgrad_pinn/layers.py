@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -99,6 +99,7 @@ class Periodic:
     Whatever the network then is, it and all its derivatives are periodic. Other coordinates stay.
     """
 
+    waves: ClassVar[tuple[Activation, ...]] = (leafgrad.cos, leafgrad.sin)
     harmonics: dict[str, int]
 
     def __init__(self, harmonics: dict[str, int] | None = None, **names: int) -> None:
@@ -106,6 +107,12 @@ class Periodic:
         if not chosen or any(count < 1 for count in chosen.values()):
             raise ValueError(f"Periodic: expected coordinates with at least 1 harmonic each, as x=5, got {chosen}")
         object.__setattr__(self, "harmonics", chosen)
+
+
+class Even(Periodic):
+    """The cosines of `Periodic` alone: the network is periodic, and even about the middle of the interval."""
+
+    waves = (leafgrad.cos,)
 
 
 @dataclass(frozen=True)
@@ -138,20 +145,22 @@ class Inputs(nn.Module):
         self.register_buffer("radii", make.tensor(np.ptp(bounds, axis=1) / 2), persistent=False)
         parts = [] if embed is None else list(embed) if isinstance(embed, Sequence) else [embed]
         self.harmonics: dict[str, int] = {}
+        self.waves: tuple[Activation, ...] = ()
         self.register_buffer("frequencies", None)
         self.size = len(self.names)
         self.origins = self.names  # of which coordinate each feature is, before a Fourier embedding
         for part in parts:
             if isinstance(part, Periodic):
-                self.harmonics = dict(part.harmonics)
+                self.harmonics, self.waves = dict(part.harmonics), part.waves
                 if unknown := set(self.harmonics) - set(self.names):
                     raise ValueError(
                         f"Periodic: expected names among {', '.join(names)}, got {', '.join(sorted(unknown))}"
                     )
-                self.origins = [name for name in self.names for _ in range(2 * self.harmonics.get(name, 0) or 1)]
+                counts = {name: len(self.waves) * harmonics for name, harmonics in self.harmonics.items()}
+                self.origins = [name for name in self.names for _ in range(counts.get(name, 1))]
                 self.size = len(self.origins)
             elif not isinstance(part, Fourier):
-                raise TypeError(f"embed: expected Periodic(...), Fourier(...) or both, got {type(part).__name__}")
+                raise TypeError(f"embed: expected Periodic(...), Even(...) or Fourier(...), got {type(part).__name__}")
         for part in parts:
             if isinstance(part, Fourier):
                 matrix = make.rng.normal(scale=part.scale, size=(self.size, part.features // 2))
@@ -164,7 +173,7 @@ class Inputs(nn.Module):
             scaled = (column - self.middles[index]) / self.radii[index]
             if name in self.harmonics:
                 angles = [math.pi * k * scaled for k in range(1, self.harmonics[name] + 1)]
-                features += [f(angle) for angle in angles for f in (leafgrad.cos, leafgrad.sin)]
+                features += [f(angle) for angle in angles for f in self.waves]
             else:
                 features.append(scaled)
         z = leafgrad.stack(features, -1)

@@ -26,7 +26,7 @@ class Network:
         width: of each hidden layer.
         depth: how many hidden layers, or blocks.
         activation: one of ``leafgrad_pinn.layers.ACTIVATIONS``.
-        embed: ``Periodic(...)``, ``Fourier(...)``, or a tuple of both.
+        embed: ``Periodic(...)`` or ``Even(...)``, ``Fourier(...)``, or a tuple of two.
         factorised: ``Factorised(...)`` for random weight factorisation.
         enrich: a function s of coordinates by name, such as the singular term of a corner: each field is then
             a + s b, where a and b are outputs of the network.

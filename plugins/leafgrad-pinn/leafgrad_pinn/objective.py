@@ -60,12 +60,13 @@ class Objective:
             Objective._rows,
             Objective._product,
             Objective._pulled,
+            Objective._bend,
             Objective._norms,
             Objective._traces,
         )
         self.programs: list[Program] = [self._program(f) for f in functions] if like is None else like.programs
         found = [partial(made, self.held) for made in self.programs]
-        self.gradient, self.terms, self.rows, self.product, self.pulled, self.norms, self.traces = found
+        self.gradient, self.terms, self.rows, self.product, self.pulled, self.bend, self.norms, self.traces = found
 
     def _program(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A method as a program of what is held, and of its arguments."""
@@ -185,6 +186,21 @@ class Objective:
             return leafgrad.stack([(column * row).sum() for column, row in zip(columns, rows, strict=True)]).sum()
 
         (result,) = self.ranks.sum([grad(weighed)(flat)])
+        return result
+
+    def _bend(self, flat: Tensor, direction: Tensor, batches: Any, weights: Any) -> Tensor:
+        """J^T times the second derivative of all weighted residuals along a direction: (p,)."""
+        counts, (batches, weights) = counted(batches), self.ranks.part((batches, weights))
+
+        def column(flat: Tensor) -> Tensor:
+            return leafgrad.cat([part.reshape(-1) for part in self._columns(flat, batches, weights, counts)])
+
+        def change(flat: Tensor) -> Tensor:
+            found: Tensor = jvp(column, (flat,), (direction,))[1]
+            return found
+
+        _, second = jvp(change, (flat,), (direction,))
+        (result,) = self.ranks.sum(vjp(column, flat)[1](second))
         return result
 
     def _norms(self, flat: Tensor, batches: Any, weights: Any) -> Tensor:

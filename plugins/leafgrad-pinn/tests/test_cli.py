@@ -171,7 +171,10 @@ def test_linear_problems_are_solved_in_seconds(name, quick):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["wave", "plate", "kovasznay", "l_shape", "lotka_volterra", "reaction", "poisson_2d"])
+@pytest.mark.parametrize(
+    "name",
+    ["wave", "plate", "kovasznay", "l_shape", "lotka_volterra", "reaction", "poisson_2d", "allen_cahn", "burgers_1d"],
+)
 def test_quick_recipes_reach_their_targets(name):
     script = find(EXAMPLES)[name]
     solution = script.solve(Options(True, {}))

@@ -94,6 +94,21 @@ def test_embeddings():
     assert np.abs(features - np.concatenate([np.cos(angles), np.sin(angles)], 1)).max() < 1e-14
 
 
+@pytest.mark.parametrize("recipe", [pinn.MLP, pinn.SIREN])
+def test_an_even_embedding_is_even_about_the_middle_and_periodic(recipe):
+    net = recipe(4, 2, embed=pinn.Even(x=3)).build(NAMES, BOUNDS, 2, Maker(np.random.default_rng(0), lg.float64, "cpu"))
+    x, t = POINTS.T
+    angle = 2 * np.pi * (x - 1) / 4
+    features = net[0]([lg.tensor(x.copy()), lg.tensor(t.copy())]).numpy()
+    assert np.abs(features - np.stack([np.cos(k * angle) for k in (1, 2, 3)] + [SCALED[:, 1]], 1)).max() < 1e-14
+    here, mirrored, moved = (
+        net([lg.tensor(place.copy()), lg.tensor(t.copy())]).detach().numpy() for place in (x, 2 - x, x + 4)
+    )
+    assert np.ptp(here) > 0.1
+    assert np.abs(here - mirrored).max() < 1e-12
+    assert np.abs(here - moved).max() < 1e-12
+
+
 def test_random_numbers_have_the_spread_that_papers_give():
     make = Maker(np.random.default_rng(0), lg.float64, "cpu")
     net = pinn.MLP(200, 2, embed=pinn.Fourier(400, scale=3.0), factorised=pinn.Factorised(1.0, 0.2)).build(

@@ -10,6 +10,7 @@ import pytest
 
 import leafgrad as lg
 import leafgrad_pinn as pinn
+from leafgrad_pinn.stages.gauss_newton import CURVED
 from leafgrad_pinn.stages.linear import SCALE, Dense, MatrixFree
 from leafgrad_pinn.stages.quasi_newton import broyden
 from leafgrad_pinn.stages.soap import SoapOptimizer
@@ -63,6 +64,9 @@ def test_the_objective_is_consistent():
     signs = [lg.tensor(rng.standard_normal((len(w), k))) for w, k in zip(weights, trainee.equations, strict=True)]
     flat_signs = np.concatenate([s.numpy().ravel() for s in signs])
     assert np.allclose(numbers(objective.pulled(flat, batches, weights, signs)), jacobian.T @ flat_signs)
+    near = [numbers(objective.rows(flat + h * v, batches, weights))[:, -1] for h in (-1e-4, 0, 1e-4)]
+    second = (near[0] - 2 * near[1] + near[2]) / 1e-8
+    assert np.allclose(numbers(objective.bend(flat, v, batches, weights)), jacobian.T @ second, rtol=1e-4, atol=1e-4)
     assert trainee.equations == [2, 1, 1]
     ends = np.cumsum([24, 6, 7])
     parts = np.split(rows, ends[:-1])
@@ -133,6 +137,22 @@ def test_rosenbrock(stage, accuracy):
     assert sol.run.reasons[0]
 
 
+@pytest.mark.parametrize("damping", [0.1, 1e-4])
+def test_a_step_of_levenberg_and_marquardt_bends_as_the_valley(damping):
+    """d + a / 2 on Rosenbrock's function, where r'' = (-20 d_a^2, 0); without a / 2 where it is too long."""
+    a, b = 0.5, 1.0
+    jacobian, residuals = np.array([[-20 * a, 10], [-1, 0]]), np.array([10 * (b - a * a), 1 - a])
+    norms = np.linalg.norm(jacobian, axis=0)
+    D = norms + SCALE * norms.max()
+    matrix = jacobian.T @ jacobian + damping * np.linalg.norm(jacobian / D, 2) ** 2 * np.diag(D**2)
+    d = -np.linalg.solve(matrix, jacobian.T @ residuals)
+    change = -np.linalg.solve(matrix, jacobian.T @ [-20 * d[0] ** 2, 0])
+    trusted = np.linalg.norm(D * change) <= CURVED * np.linalg.norm(D * d)
+    assert trusted == (damping == 0.1)
+    sol = rosenbrock(a, b).solve(pinn.LevenbergMarquardt(1, damping=damping))
+    assert np.allclose([sol.unknowns["a"], sol.unknowns["b"]], [a, b] + d + trusted * change / 2, rtol=1e-10)
+
+
 def test_linear_least_squares_need_one_step():
     """A polynomial's coefficients, fitted to data: damped Gauss-Newton against NumPy's own solution."""
     c, d = pinn.Unknown("c", 0.0), pinn.Unknown("d", 0.0)
@@ -159,6 +179,7 @@ def test_a_damped_step_is_that_of_numpy(damping):
     expected = -np.linalg.lstsq(stacked, np.concatenate([residuals, np.zeros(7)]), rcond=None)[0]
     step = model.step(damping)
     assert np.allclose(step.numpy(), expected, rtol=1e-8)
+    assert np.allclose(model.solve(lg.tensor(jacobian.T @ residuals), damping).numpy(), expected, rtol=1e-6)
     gain = residuals @ residuals - np.square(residuals + jacobian @ expected).sum()
     assert np.isclose(model.gain(step), gain, rtol=1e-8)
 
@@ -241,11 +262,12 @@ def burgers():
 
 
 @pytest.mark.parametrize("make", [wave, burgers])
-@pytest.mark.parametrize("function", ["gradient", "rows"])
+@pytest.mark.parametrize("function", ["gradient", "rows", "bend"])
 def test_what_stages_ask_for_is_a_closed_program(make, function, caplog):
     trainee = make()
+    direction = [lg.ones_like(trainee.flat)] * (function == "bend")
     with caplog.at_level(logging.INFO, "leafgrad.compile"):
-        getattr(trainee.objective, function)(trainee.flat, trainee.batches, trainee.weights)
+        getattr(trainee.objective, function)(trainee.flat, *direction, trainee.batches, trainee.weights)
     messages = [record.getMessage() for record in caplog.records]
     assert [message for message in messages if "traced in" in message] == messages != []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -21,12 +22,17 @@ class Linear(Protocol):
 
     Attributes:
         finite: whether all is.
+        size: the diagonal of D, (p,).
     """
 
     finite: bool
+    size: Tensor
 
     def step(self, damping: float) -> Tensor:
         """d (p,), for mu = damping times the largest singular value of J / D, squared."""
+
+    def solve(self, slope: Tensor, damping: float) -> Tensor:
+        """The same d for another J^T r, (p,)."""
 
     def gain(self, step: Tensor) -> float:
         """|r|^2 - |r + J d|^2."""
@@ -43,14 +49,20 @@ class Dense:
         self.triangle, self.right = triangle[:, :-1], triangle[:, -1]
         size = self.triangle.square().sum(0).sqrt()
         self.size = size + SCALE * size.max().clamp(min=1e-150)
-        self.factors: tuple[Tensor, Tensor, Tensor] | None = None
 
     def step(self, damping: float) -> Tensor:
-        if self.factors is None:
-            u, s, vh = linalg.svd(self.triangle / self.size, full_matrices=False)
-            self.factors = s, vh.mT, u.mT @ self.right
-        s, v, slope = self.factors
-        return -(v @ (s / (s.square() + damping * s[0] * s[0]) * slope)) / self.size
+        s, v, turned = self.factors
+        return -(v @ (s / (s.square() + damping * s[0] * s[0]) * turned)) / self.size
+
+    def solve(self, slope: Tensor, damping: float) -> Tensor:
+        s, v, _ = self.factors
+        return -(v @ ((v.mT @ (slope / self.size)) / (s.square() + damping * s[0] * s[0]))) / self.size
+
+    @cached_property
+    def factors(self) -> tuple[Tensor, Tensor, Tensor]:
+        """J / D = U S V^T: S, V, and U^T r."""
+        u, s, vh = linalg.svd(self.triangle / self.size, full_matrices=False)
+        return s, vh.mT, u.mT @ self.right
 
     def gain(self, step: Tensor) -> float:
         moved = self.triangle @ step
@@ -93,9 +105,12 @@ class MatrixFree:
         return moved / self.size
 
     def step(self, damping: float) -> Tensor:
+        return self.solve(self.slope, damping)
+
+    def solve(self, slope: Tensor, damping: float) -> Tensor:
         mu = damping * self.top
-        x = leafgrad.zeros_like(self.slope)
-        r = -self.slope / self.size
+        x = leafgrad.zeros_like(slope)
+        r = -slope / self.size
         d, square = r, float(r.dot(r))
         enough = ACCURACY**2 * square
         for _ in range(self.iterations):
