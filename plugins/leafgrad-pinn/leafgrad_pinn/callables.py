@@ -59,6 +59,10 @@ class Named:
                     f"{self.what}: expected functions of tensors, as lg.sin(x) with `import leafgrad as lg`, "
                     f"got one of NumPy or math: {error}"
                 ) from error
+            if "got Unknown" in str(error):
+                raise TypeError(
+                    f"{self.what}: expected a tensor, got an Unknown; give functions +name, as lg.exp(+lam): {error}"
+                ) from error
             raise
 
     def numbers(self, values: Mapping[str, Any], like: Tensor) -> Tensor:

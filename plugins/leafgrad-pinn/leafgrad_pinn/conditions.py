@@ -108,7 +108,11 @@ class Interior(Condition):
         self.call = scene.named(self.equation, self.name)
 
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
-        return {"points": domain.interior(self.n, self.sampler, rng)}
+        return self.at(domain.interior(self.n, self.sampler, rng), rng)
+
+    def at(self, points: Array, rng: np.random.Generator) -> Batch:
+        """Points (n, d), with what else the residual needs at them."""
+        return {"points": points}
 
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
         return self.call(values)

@@ -21,7 +21,7 @@ from leafgrad_pinn.values import reverse
 
 Beginning = tuple[Tensor, Tensor | None]  # a field at a window's first moment, and its derivative by time
 
-RESERVED = ("lap", "n", "points", "names", "index", "along")
+RESERVED = ("lap", "n", "points", "names", "root", "path", "along", "space", "laplacian")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, nn
+from leafgrad_pinn.callables import check_number
 from leafgrad_pinn.sampling import Array
 
 Activation = Callable[[Tensor], Tensor]
@@ -104,7 +105,9 @@ class Periodic:
 
     def __init__(self, harmonics: dict[str, int] | None = None, **names: int) -> None:
         chosen = {**(harmonics or {}), **names}
-        if not chosen or any(count < 1 for count in chosen.values()):
+        for name, count in chosen.items():
+            check_number(f"Periodic: {name}", count, 1, whole=True)
+        if not chosen:
             raise ValueError(f"Periodic: expected coordinates with at least 1 harmonic each, as x=5, got {chosen}")
         object.__setattr__(self, "harmonics", chosen)
 
@@ -144,28 +147,28 @@ class Inputs(nn.Module):
         self.register_buffer("middles", make.tensor(bounds.mean(1)), persistent=False)
         self.register_buffer("radii", make.tensor(np.ptp(bounds, axis=1) / 2), persistent=False)
         parts = [] if embed is None else list(embed) if isinstance(embed, Sequence) else [embed]
+        if wrong := [part for part in parts if not isinstance(part, (Periodic, Fourier))]:
+            raise TypeError(f"embed: expected Periodic(...), Even(...) or Fourier(...), got {type(wrong[0]).__name__}")
+        random = [part for part in parts if isinstance(part, Fourier)]
+        if len(random) > 1:
+            raise ValueError(f"embed: expected Fourier(...) once, got {len(random)} of them")
         self.harmonics: dict[str, int] = {}
-        self.waves: tuple[Activation, ...] = ()
-        self.register_buffer("frequencies", None)
-        self.size = len(self.names)
-        self.origins = self.names  # of which coordinate each feature is, before a Fourier embedding
+        self.waves: dict[str, tuple[Activation, ...]] = {}
         for part in parts:
             if isinstance(part, Periodic):
-                self.harmonics, self.waves = dict(part.harmonics), part.waves
-                if unknown := set(self.harmonics) - set(self.names):
-                    raise ValueError(
-                        f"Periodic: expected names among {', '.join(names)}, got {', '.join(sorted(unknown))}"
-                    )
-                counts = {name: len(self.waves) * harmonics for name, harmonics in self.harmonics.items()}
-                self.origins = [name for name in self.names for _ in range(counts.get(name, 1))]
-                self.size = len(self.origins)
-            elif not isinstance(part, Fourier):
-                raise TypeError(f"embed: expected Periodic(...), Even(...) or Fourier(...), got {type(part).__name__}")
-        for part in parts:
-            if isinstance(part, Fourier):
-                matrix = make.rng.normal(scale=part.scale, size=(self.size, part.features // 2))
-                self.frequencies = make.tensor(matrix)
-                self.size = part.features
+                self.harmonics.update(part.harmonics)
+                self.waves.update(dict.fromkeys(part.harmonics, part.waves))
+        if unknown := set(self.harmonics) - set(self.names):
+            raise ValueError(f"Periodic: expected names among {', '.join(names)}, got {', '.join(sorted(unknown))}")
+        self.register_buffer("frequencies", None)
+        counts = {name: len(self.waves[name]) * harmonics for name, harmonics in self.harmonics.items()}
+        # of which coordinate each feature is, before a Fourier embedding
+        self.origins = [name for name in self.names for _ in range(counts.get(name, 1))]
+        self.size = len(self.origins)
+        for part in random:
+            matrix = make.rng.normal(scale=part.scale, size=(self.size, part.features // 2))
+            self.frequencies = make.tensor(matrix)
+            self.size = part.features
 
     def forward(self, columns: Sequence[Tensor]) -> Tensor:
         features = []
@@ -173,7 +176,7 @@ class Inputs(nn.Module):
             scaled = (column - self.middles[index]) / self.radii[index]
             if name in self.harmonics:
                 angles = [math.pi * k * scaled for k in range(1, self.harmonics[name] + 1)]
-                features += [f(angle) for angle in angles for f in self.waves]
+                features += [f(angle) for angle in angles for f in self.waves[name]]
             else:
                 features.append(scaled)
         z = leafgrad.stack(features, -1)

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 from PIL import Image
 
+from leafgrad_pinn.problem import COLUMNS
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.solution import Solution, evaluate, truth_of
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from leafgrad_pinn.solution import Run
 
 POINTS, COARSE = 201, 121  # along each coordinate of two, and of three
-RUNNING = ("window", "stage", "step", "seconds", "loss")  # columns of a history that are no terms
 SMALLEST = 1e-16  # of errors and residuals on logarithmic scales
 Slices = Mapping[str, Sequence[float]]
 
@@ -240,7 +240,7 @@ def history(panel: Axes, run: Run) -> None:
             panel.axvline(offset, color="0.7", linewidth=0.8)
         last = (row["stage"], row["step"])
         steps.append(offset + row["step"])
-    names = dict.fromkeys(name for row in rows for name in row if name not in RUNNING)
+    names = dict.fromkeys(name for row in rows for name in row if name not in COLUMNS)
     for name in names:
         known = [(step, row[name]) for step, row in zip(steps, rows, strict=True) if row.get(name) is not None]
         panel.semilogy(*zip(*known, strict=True), ".-" if name.startswith("error") else "-", label=name, linewidth=1)

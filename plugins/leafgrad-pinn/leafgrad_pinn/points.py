@@ -89,7 +89,9 @@ class RAD(Redraw):
             if isinstance(condition, Interior):
                 n = condition.n if self.n is None else self.n
                 points = trainee.problem.domain.interior(self.pool * n, "uniform", rng)
-                batches[index] = {"points": points[self.choose(sizes(trainee, index, points), n, rng)]}
+                candidates = condition.at(points, rng)
+                chosen = self.choose(sizes(trainee, index, candidates), n, rng)
+                batches[index] = {name: rows[chosen] for name, rows in candidates.items()}
         return batches
 
     def choose(self, size: Array, n: int, rng: np.random.Generator) -> Array:
@@ -116,17 +118,18 @@ class R3(Redraw):
         for index, condition in enumerate(trainee.problem.conditions):
             if isinstance(condition, Interior):
                 points = trainee.batches[index]["points"].cpu().numpy().astype(np.float64)
-                size = sizes(trainee, index, points)
+                size = sizes(trainee, index, condition.at(points, rng))
                 fresh = trainee.problem.domain.interior(len(points), "uniform", rng)
                 kept = size > size.mean()  # nothing, where a nan is
-                batches[index] = {"points": np.where(kept[:, None], points, fresh)}
+                batches[index] = condition.at(np.where(kept[:, None], points, fresh), rng)
         return batches
 
 
-def sizes(trainee: Trainee, index: int, points: Array) -> Array:
-    """The norm of a condition's residuals at points (n, d): (n,)."""
-    found = []
-    for part in np.array_split(points, max(1, len(points) // CHUNK)):
-        (batch,) = on_device([{"points": part}], trainee.dtype, trainee.device)
-        found.append(trainee.residuals(index, batch).square().sum(1).sqrt().cpu().numpy().astype(np.float64))
+def sizes(trainee: Trainee, index: int, batch: Batch) -> Array:
+    """The norm of a condition's residuals at a batch of points: (n,)."""
+    found, n = [], len(batch["points"])
+    for begin in range(0, n, CHUNK):
+        part = {name: rows[begin : begin + CHUNK] for name, rows in batch.items()}
+        (tensors,) = on_device([part], trainee.dtype, trainee.device)
+        found.append(trainee.residuals(index, tensors).square().sum(1).sqrt().cpu().numpy().astype(np.float64))
     return np.concatenate(found)

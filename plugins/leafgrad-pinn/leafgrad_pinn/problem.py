@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from leafgrad_pinn.stages import Stage
 
 LOOKS = 16  # points of each condition that are tried before training
+COLUMNS = ("window", "stage", "step", "seconds", "loss")  # of a history, beside the terms
 Tensors = dict[str, Tensor]
 AnyField = Field | ComplexField
 
@@ -74,7 +76,8 @@ class Problem:
         self.pairs = {
             field.name: (field.real.name, field.imag.name) for field in given if isinstance(field, ComplexField)
         }
-        self.conditions = listed("conditions", conditions, Condition, "Interior(...)")
+        # copies: a condition may be given to several problems, and looks up other fields and edges in each
+        self.conditions = [copy.copy(c) for c in listed("conditions", conditions, Condition, "Interior(...)")]
         self.unknowns = listed("unknowns", unknowns, Unknown, "Unknown(...)")
         if derivatives not in ("auto", *MODES):
             raise ValueError(f"Problem: derivatives: expected auto, {', '.join(MODES)}, got {derivatives!r}")
@@ -90,6 +93,8 @@ class Problem:
         for condition in self.conditions:
             condition.bind(Scene(self.domain, known, [field.name for field in given], tuple(self.pairs)))
         self.names = distinct([condition.name for condition in self.conditions])
+        if taken := [name for name in self.names if name in COLUMNS or name.startswith("error ")]:
+            raise ValueError(f"{taken[0]}: expected a condition's name other than those of the history's columns")
         self._check_periodic()
         self._check_values()
         self._check_residuals(derivatives)
@@ -224,12 +229,22 @@ class Problem:
             residuals, asked = system.residuals(index, few)
             self.plans.append(plan(asked, self.domain.space, derivatives))
             found = residuals.detach().numpy()
+            self._check_alone(name, found, system(index, {key: t[:1] for key, t in few.items()}).detach().numpy())
             if not np.isfinite(found).all():
                 wrong = batch["points"][:LOOKS][~np.isfinite(found).all(1)][0]
                 place = dict(zip(self.domain.names, wrong.tolist(), strict=True))
                 raise ValueError(f"{name}: expected finite residuals at the start, got nan or inf at {place}")
         if unused := [unknown.name for unknown in self.unknowns if not unknown.used]:
             raise ValueError(f"unknowns: {', '.join(unused)}: expected in some condition, found in none")
+
+    def _check_alone(self, name: str, together: Array, alone: Array) -> None:
+        """ValueError if the residual at the first point is another where it is the only one. (n, k), (1, k)"""
+        size = 1 + np.abs(together).max()
+        if len(together) > 1 and np.abs(together[:1] - alone).max() > 1e-6 * size:
+            raise ValueError(
+                f"{name}: expected an equation of the fields at each point alone, got one whose residual at a point "
+                f"depends on the others, as with u.mean(): by {np.abs(together[:1] - alone).max():.2g}"
+            )
 
 
 class System(nn.Module):

@@ -358,6 +358,11 @@ def check_reference(reference: Reference, domain: Domain, names: Sequence[str]) 
             f"reference: expected coordinates {', '.join(domain.names)} and fields among {', '.join(names)}, "
             f"got {', '.join(reference.axes)} and {', '.join(reference.fields)}"
         )
+    if zero := [name for name, values in reference.fields.items() if not np.nan_to_num(values).any()]:
+        raise ValueError(
+            f"reference: {', '.join(zero)}: expected numbers other than zero, which errors are relative to, got none; "
+            "leave the field out"
+        )
     for name, (low, high) in zip(domain.names, domain.bounds, strict=True):
         axis, slack = reference.axes[name], 1e-6 * (high - low)
         if axis.min() < low - slack or axis.max() > high + slack:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,7 @@ def solve(
     if reference is not None:
         check_reference(reference, problem.domain, [field.name for field in problem.fields])
     ranks = meet()
-    numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
-    if not numbers or len(set(numbers)) < len(numbers) or not all(isinstance(seed, int) for seed in numbers):
-        raise ValueError(f"seeds: expected at least one, or different whole numbers, got {seeds!r}")
+    numbers = seeds_of(seeds)
 
     moments = moments_of(problem, windows)
 
@@ -113,3 +112,12 @@ def solve(
     if out is not None and ranks.first:
         solution.save(Path(out) / "solution.safetensors")
     return solution
+
+
+def seeds_of(seeds: int | Sequence[int]) -> list[int]:
+    """Which seeds are meant by how many, or by a list of them; ValueError for neither."""
+    found = list(range(seeds)) if isinstance(seeds, Integral) else list(seeds) if isinstance(seeds, Sequence) else []
+    whole = all(isinstance(seed, Integral) and seed >= 0 for seed in found)
+    if not found or len(set(found)) < len(found) or not whole or isinstance(seeds, bool):
+        raise ValueError(f"seeds: expected at least one, or different whole numbers, got {seeds!r}")
+    return [int(seed) for seed in found]

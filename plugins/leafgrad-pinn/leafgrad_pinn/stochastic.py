@@ -11,7 +11,7 @@ import leafgrad
 from leafgrad import Tensor
 from leafgrad_pinn.callables import Function
 from leafgrad_pinn.conditions import Batch, Interior, Scene
-from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.values import Points, Value, reverse
 
 
@@ -47,11 +47,11 @@ class Stochastic(Interior):
         self.probes = probes
 
     def bind(self, scene: Scene) -> None:
-        self.call = scene.named(self.equation, self.name, "lap")
+        self.call, self.dim = scene.named(self.equation, self.name, "lap"), len(scene.domain.space)
 
-    def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
-        signs = rng.integers(0, 2, (self.n, self.probes, len(domain.space))) * 2.0 - 1
-        return {**super().draw(domain, rng), "signs": signs}
+    def at(self, points: Array, rng: np.random.Generator) -> Batch:
+        signs = rng.integers(0, 2, (len(points), self.probes, self.dim)) * 2.0 - 1
+        return {"points": points, "signs": signs}
 
     def residual(self, values: Mapping[str, Any], points: Points, extra: Mapping[str, Tensor]) -> Any:
         columns = [points.columns[name] for name in points.space]

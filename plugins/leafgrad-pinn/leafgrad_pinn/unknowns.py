@@ -17,6 +17,8 @@ from leafgrad_pinn.callables import check_number
 class Unknown:
     """A number that is solved for, to be used in equations like a number: ``lam = Unknown("lam", 0.5)``.
 
+    Functions of tensors take ``+lam``: ``lg.exp(+lam)``.
+
     Args:
         name: how results call it.
         value: where it starts.
@@ -44,6 +46,12 @@ class Unknown:
             raise RuntimeError(f"Unknown {self.name!r} has a value only in equations; give it to Problem(unknowns=...)")
         self.used = True
         return self.tensor
+
+    def __pos__(self) -> Tensor:
+        return self.current()
+
+    def __abs__(self) -> Tensor:
+        return abs(self.current())
 
     def __neg__(self) -> Tensor:
         result: Tensor = -self.current()
@@ -75,6 +83,9 @@ class Unknown:
 
     def __pow__(self, other: Any) -> Tensor:
         return apply(operator.pow, self, other)
+
+    def __rpow__(self, other: Any) -> Tensor:
+        return apply(operator.pow, other, self)
 
     def __repr__(self) -> str:
         return f"Unknown({self.name!r}, {self.value}, positive={self.positive})"

@@ -149,7 +149,7 @@ class Value(Tensor):
     path: Path
 
     def __getattribute__(self, name: str) -> Any:
-        if name.startswith("_") or name in ("points", "names", "root", "path", "along", "laplacian"):
+        if name.startswith("_") or name in ("points", "names", "root", "path", "along", "space", "laplacian"):
             return super().__getattribute__(name)
         points = self.points
         path = split(name, points.coordinates)
@@ -160,7 +160,7 @@ class Value(Tensor):
         if name == "n":
             if points.normals is None:
                 raise AttributeError("u.n: there are normals only on edges, as in Neumann(0, on='x_min')")
-            parts = [self.along([c]) * normal for c, normal in points.normals.items() if c in self.names]
+            parts = [self.along([c]) * points.normals[c] for c in self.space("n")]
             return sum(parts[1:], start=parts[0])
         try:
             return super().__getattribute__(name)
@@ -180,6 +180,13 @@ class Value(Tensor):
         points.ask(self.root, whole)
         return points.derivative(points.roots[self.root][0], whole)
 
+    def space(self, what: str) -> list[str]:
+        """The coordinates of space that it depends on; AttributeError if there are none."""
+        found = [c for c in self.points.space if c in self.names]
+        if not found:
+            raise AttributeError(f"u.{what}: the field depends on {', '.join(self.names)} alone, not on space")
+        return found
+
     def laplacian(self) -> Value:
         """The sum of second derivatives by the coordinates of space."""
         points, key = self.points, (self.root, (*self.path, *LAP))
@@ -187,8 +194,7 @@ class Value(Tensor):
             points.ask(self.root, LAP)
         if key not in points.derived:
             root = points.roots[self.root][0]
-            space = [c for c in points.space if c in self.names]
-            paths = [sorted_path((*self.path, c, c), points.coordinates) for c in space]
+            paths = [sorted_path((*self.path, c, c), points.coordinates) for c in self.space("lap")]
             parts = [points.derivative(root, path) for path in paths]
             points.derived[key] = points.value(sum(parts[1:], start=parts[0]), self.names)
         return points.derived[key]

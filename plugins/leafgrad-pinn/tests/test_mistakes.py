@@ -29,6 +29,11 @@ def problem(*conditions, unknowns=(), domain=X * T, **hard):
     return pinn.Problem(field(domain, **hard), list(conditions), unknowns)
 
 
+def beside_time(equation, *conditions):
+    """A problem of a field of space and time, and one of time alone."""
+    return pinn.Problem([field(), pinn.Field("a", T, NET)], [inside(equation), *conditions])
+
+
 def data(x, u=None, **options):
     return pinn.Data({"x": x, "t": np.zeros(len(x))}, {"u": np.zeros(len(x)) if u is None else u}, **options)
 
@@ -52,6 +57,14 @@ def data(x, u=None, **options):
         (lambda: problem(inside(lambda u: [u.x, u.t])), "got list"),
         (lambda: problem(inside(lambda u, x: u.t + (x - 5).log())), "expected finite residuals at the start, got nan"),
         (lambda: problem(pinn.Interior(3.0)), "expected a function, as lambda u"),
+        (lambda: problem(inside(lambda u: u.t - u.mean())), "one whose residual at a point depends on the others"),
+        (lambda: problem(inside(name="loss")), "loss: expected a condition's name other than"),
+        (lambda: problem(inside(lambda u: u.t * lg.exp(K)), unknowns=K), r"got an Unknown; give functions \+name"),
+        (lambda: beside_time(lambda u, a: u.t + a.lap), "u.lap: the field depends on t alone, not on space"),
+        (lambda: beside_time(lambda u, a: u.t + a, pinn.Neumann(0, field="a")), "u.n: the field depends on t alone"),
+        (lambda: pinn.Problem(field(net=pinn.MLP(4, 1, embed=(pinn.Fourier(4), pinn.Fourier(6)))), inside()),
+         r"embed: expected Fourier\(...\) once, got 2"),
+        (lambda: pinn.Periodic(x=2.5), "Periodic: x: expected a whole number, got 2.5"),
         (lambda: problem(lambda u: u.xx), r"conditions: expected Interior\(...\), or a list of such, got one with fun"),
         (lambda: pinn.Problem("u", [inside()]), r"fields: expected Field\(...\), or a list of such, got str"),
         (lambda: inside(n=10.5), "Interior: n: expected a whole number, got 10.5"),
@@ -97,7 +110,7 @@ def test_mistakes_are_errors(make, message):
         with pytest.raises((TypeError, ValueError)):
             make()
         return
-    with pytest.raises((TypeError, ValueError), match=message):
+    with pytest.raises((TypeError, ValueError, AttributeError), match=message):
         make()
 
 
@@ -118,6 +131,7 @@ def test_values_that_agree_are_none():
             pinn.references.exact(pinn.Interval("x", 0, 5) * T, u=lambda x, t: x),
             "expected x from 0 to 1, as the domain has it, got 0 to 5",
         ),
+        (pinn.references.exact(X * T, u=lambda x, t: 0), "u: expected numbers other than zero, which errors are rel"),
     ],
 )
 def test_wrong_references(reference, message):
@@ -125,7 +139,7 @@ def test_wrong_references(reference, message):
         problem(inside()).solve(pinn.Adam(1), reference=reference)
 
 
-@pytest.mark.parametrize("seeds", ["3", [1, 1], 0, -1, [0.5]])
+@pytest.mark.parametrize("seeds", ["3", [1, 1], 0, -1, [0.5], [-1], 2.0, True])
 def test_wrong_seeds(seeds):
     with pytest.raises(ValueError, match="seeds: expected at least one, or different whole numbers"):
         problem(inside()).solve(pinn.Adam(1), seeds=seeds)

@@ -73,3 +73,11 @@ def test_the_mean_of_stochastic_laplacians_is_the_laplacian():
 def test_probes_are_at_least_one():
     with pytest.raises(ValueError, match="probes: expected at least 1, got 0"):
         pinn.Stochastic(lambda u, lap: lap(u), probes=0)
+
+
+@pytest.mark.parametrize("points", [pinn.RAD(12, every=1), pinn.R3(every=1), pinn.Fresh(1)])
+def test_stochastic_equations_get_new_points_with_directions(points):
+    square = pinn.Box(x=(0, 1), y=(0, 1))
+    u = pinn.Field("u", square, net=pinn.MLP(4, 1), boundary=pinn.Hard(0))
+    sol = pinn.Problem(u, [pinn.Stochastic(lambda u, lap: lap(u) + 1, n=12)]).solve(pinn.Adam(2, points=points))
+    assert sol.run.reasons == ["all 2 steps are done"]

@@ -208,3 +208,31 @@ def test_a_factorised_network_begins_as_an_ordinary_one_and_trains_its_factors()
 def test_points_of_several_conditions_have_names():
     problem = pinn.Problem(field(), [HEAT, HEAT, pinn.Dirichlet(0, "x_min")])
     assert problem.names == ["interior", "interior 2", "dirichlet x_min"]
+
+
+def test_a_condition_may_be_given_to_several_problems():
+    inside, edges = pinn.Interior(lambda u: u.lap, n=4), pinn.Dirichlet(0, n=8)
+    square = pinn.Problem(pinn.Field("u", pinn.Box(x=(0, 1), y=(0, 1)), NET), [inside, edges])
+    net = pinn.MLP(4, 1, embed=pinn.Periodic(x=2))
+    pinn.Problem(pinn.Field("u", pinn.Box("x", x=(0, 1), y=(0, 1)), net), [inside, edges])
+    points = square.draw(np.random.default_rng(0))[1]["points"]
+    assert {(axis, end) for axis in (0, 1) for end in (0, 1) if (points[:, axis] == end).any()} == {
+        (0, 0), (0, 1), (1, 0), (1, 1),
+    }  # fmt: skip
+
+
+def test_two_periodic_embeddings_are_one():
+    ring = pinn.Box("x y", x=(0, 1), y=(0, 2))
+    u = pinn.Field("u", ring, pinn.MLP(4, 1, embed=(pinn.Periodic(x=2), pinn.Periodic(y=3))))
+    system = pinn.Problem(u, [pinn.Interior(lambda u: u.lap, n=4)]).system()
+    here, there = (system.fields({"x": lg.tensor([x]).double(), "y": lg.tensor([0.3]).double()})["u"] for x in (0, 1))
+    assert abs((here - there).item()) < 1e-14
+
+
+def test_unknowns_are_numbers_in_arithmetic():
+    k = pinn.Unknown("k", 2.0)
+    equation = pinn.Interior(lambda u, x: u * 0 + x**k + 2**k + abs(-k) + lg.exp(+k), n=4, sampler="grid")
+    problem = pinn.Problem(field(pinn.Interval("x", 0, 1)), [equation], [k])
+    (batch,) = problem.draw(np.random.default_rng(0))
+    found = problem.system()(0, {"points": lg.tensor(batch["points"])}).detach().numpy()[:, 0]
+    assert np.abs(found - (batch["points"][:, 0] ** 2 + 4 + 2 + np.exp(2))).max() < 1e-12
