@@ -82,6 +82,7 @@ class Problem:
         if derivatives not in ("auto", *MODES):
             raise ValueError(f"Problem: derivatives: expected auto, {', '.join(MODES)}, got {derivatives!r}")
         self.plans: list[Plan] = []
+        self.marks: list[list[float]] = []  # for each condition numbers that are others for another equation or data
         self.before: tuple[Surrogate, ...] = ()  # for each group what it goes on from, in a later window of time
         if not self.fields or not self.conditions:
             raise ValueError(
@@ -229,6 +230,7 @@ class Problem:
             residuals, asked = system.residuals(index, few)
             self.plans.append(plan(asked, self.domain.space, derivatives))
             found = residuals.detach().numpy()
+            self.marks.append([norm(found), norm(found + 1), *[norm(values) for values in batch.values()]])
             self._check_alone(name, found, system(index, {key: t[:1] for key, t in few.items()}).detach().numpy())
             if not np.isfinite(found).all():
                 wrong = batch["points"][:LOOKS][~np.isfinite(found).all(1)][0]
@@ -320,6 +322,11 @@ class System(nn.Module):
     def solved(self) -> dict[str, float]:
         """The unknowns by name."""
         return {u.name: float(u.number(p.detach())) for u, p in zip(self.unknowns, self.numbers, strict=True)}
+
+
+def norm(values: Array) -> float:
+    """The root of the mean square."""
+    return float(np.sqrt(np.square(values).mean()))
 
 
 def listed(what: str, given: Any, kind: Any, example: str) -> list[Any]:

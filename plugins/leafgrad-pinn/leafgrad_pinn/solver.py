@@ -12,6 +12,7 @@ from typing import Any
 from tqdm import tqdm
 
 import leafgrad
+from leafgrad_pinn.codec import encode
 from leafgrad_pinn.diagnosis import deviations, residuals
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.problem import Problem
@@ -66,6 +67,9 @@ def solve(
     if reference is not None:
         check_reference(reference, problem.domain, [field.name for field in problem.fields])
     ranks = meet()
+    if out is not None:  # what cannot be written is an error now rather than after the training
+        encode(problem.fields)
+        Path(out).mkdir(parents=True, exist_ok=True)
     numbers = seeds_of(seeds)
 
     moments = moments_of(problem, windows)

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tqdm import tqdm
 
 from leafgrad.utils import Checkpoints, Interrupts
@@ -75,6 +76,7 @@ class Training:
             "seed": seed,
             "dtype": str(dtype),
             "windows": repr(self.moments),
+            "marks": problem.marks,
         }
         self.checkpoints = None if folder is None else Checkpoints(folder)
         self.saved: dict[str, Any] | None = None
@@ -223,12 +225,16 @@ class Training:
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         """Take over what ``state_dict`` gave; ValueError if that is of another problem, or of other stages."""
+        where = f"as in the checkpoint in {self.checkpoints.folder if self.checkpoints else ''}"
         for name, value in self.setup.items():
-            if saved["setup"][name] != value:
-                raise ValueError(
-                    f"resume: expected {name} {saved['setup'][name]}, as in the checkpoint in "
-                    f"{self.checkpoints.folder if self.checkpoints else ''}, got {value}"
-                )
+            if name != "marks" and saved["setup"][name] != value:
+                raise ValueError(f"resume: expected {name} {saved['setup'][name]}, {where}, got {value}")
+        marks = self.problem.marks
+        for name, old, new in zip(
+            self.problem.names, saved["setup"].get("marks", [[]] * len(marks)), marks, strict=True
+        ):
+            if len(old) != len(new) or not np.allclose(old, new, rtol=1e-6, atol=1e-12):
+                raise ValueError(f"resume: {name}: expected the same equations, values and data, {where}, got others")
         self.rows, self.reasons, self.seconds = list(saved["rows"]), list(saved["reasons"]), saved["seconds"]
         for number, state in enumerate(saved["trainees"]):
             if number:

@@ -144,6 +144,43 @@ def test_a_stopped_run_goes_on(name, tmp_path, monkeypatch):
     assert np.array_equal(whole(x), resumed(x))
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"equation": lambda u: u.t - 2 * u.xx},
+        {"initial": lambda x: 2 * lg.sin(math.pi * x)},
+        {"value": 1.0},
+        {"a": 2.0},
+        {"measured": 0.5},
+    ],
+)
+def test_other_equations_and_values_are_not_resumed(tmp_path, other):
+    def train(resume, equation=lambda u: u.t - u.xx, initial=lambda x: lg.sin(math.pi * x), value=0, a=1, measured=0.4):
+        domain = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1)
+        u = pinn.Field("u", domain, pinn.MLP(3, 1), initial=pinn.Hard(initial))
+        data = pinn.Data({"x": np.full(40, 0.5), "t": np.full(40, 1.0)}, {"u": np.append(np.zeros(39), measured)})
+        conditions = [pinn.Interior(equation, n=4), pinn.Robin(value, a=a, b=1, n=4), data]
+        return pinn.Problem(u, conditions).solve(pinn.Adam(1), out=tmp_path, resume=resume)
+
+    train(False)
+    assert train(True).run.reasons == ["all 1 steps are done"]
+    with pytest.raises(ValueError, match=r"resume: .*: expected the same equations, values and data"):
+        train(True, **other)
+
+
+def test_what_cannot_be_saved_is_an_error_before_the_training(tmp_path):
+    two = lg.tensor(2.0, dtype=lg.float64)
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(3, 1), boundary=pinn.Hard(lambda x: two * x))
+    problem = pinn.Problem(u, [pinn.Interior(lambda u: u.xx, n=4)])
+    with pytest.raises(ValueError, match="it uses other tensors"):
+        problem.solve(pinn.Adam(1), out=tmp_path / "a")
+    (tmp_path / "file").write_text("x")
+    problem, options = poisson()
+    with pytest.raises(OSError, match="file"):
+        problem.solve(pinn.Adam(1), out=tmp_path / "file" / "a", **options)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 def test_another_setup_is_not_resumed(tmp_path):
     solve(pinn.Adam(5), out=tmp_path)
     with pytest.raises(ValueError, match="resume: expected stages"):
