@@ -196,6 +196,7 @@ class Training:
 
     def _go_back(self, worker: Worker, good: dict[str, Any], what: str) -> None:
         self._put(worker, good)
+        del self.rows[good["rows"] :]  # the history is that of what is kept
         worker.reason = f"{what}: went back to the state after step {worker.done}"
 
     def _put(self, worker: Worker, state: dict[str, Any]) -> None:
@@ -203,7 +204,8 @@ class Training:
         self.trainee.load_state_dict(state["trainee"])
 
     def _state(self, worker: Worker) -> dict[str, Any]:
-        return {"trainee": copied(self.trainee.state_dict()), "worker": copied(worker.state_dict())}
+        states = {"trainee": self.trainee.state_dict(), "worker": worker.state_dict()}
+        return {**copied(states), "rows": len(self.rows)}
 
     def _save(self, number: int, worker: Worker | None) -> None:
         if self.checkpoints is None or not self.ranks.first:

@@ -93,6 +93,17 @@ def test_a_nan_goes_back_and_names_the_term():
     assert "bad is" in sol.run.reasons[0]
     assert "good" not in sol.run.reasons[0]
     assert "went back to the state after step" in sol.run.reasons[0]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_what_is_kept_after_a_nan_has_the_loss_that_is_said(steps):
+    u = pinn.Field("u", LINE, net=pinn.MLP(4, 1))
+    problem = pinn.Problem(u, [pinn.Interior(lambda u: u.x + (u * u).exp(), n=8)])
+    sol = problem.solve(pinn.Adam(1), pinn.Adam(steps, lr=1e3), pinn.LBFGS(2))
+    _, reason = sol.run.reasons
+    assert reason.startswith("interior is ")
+    assert reason.endswith(f" at step {min(steps, 2)}: went back to the state after step 0")
+    assert (sol.run.residuals["interior"]["sizes"] ** 2).mean() == pytest.approx(sol.run.loss)
     assert np.isfinite(sol(np.linspace(0, 1, 5))).all()
 
 

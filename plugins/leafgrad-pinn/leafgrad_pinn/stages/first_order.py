@@ -112,7 +112,7 @@ class Descent(Worker):
     def advance(self) -> list[float]:
         stage, trainee = self.stage, self.trainee
         self.prepare()
-        gradient, terms, squares = trainee.objective.gradient(trainee.flat, trainee.batches, trainee.weights)
+        gradient, terms, squares = self.evaluate()
         for p, part in zip(self.parameters, gradient.split(trainee.objective.sizes), strict=True):
             p.grad = part.reshape(p.shape)
         for optimizer in self.optimizers:
@@ -121,7 +121,17 @@ class Descent(Worker):
         self.done += 1
         self.follow(squares)
         self.finish()
+        if self.reason is not None or (self.calls + 1) % self.look == 0:  # what is kept must have a loss
+            _, terms, _ = self.evaluate()
         return numbers(terms)
+
+    def evaluate(self) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """The gradient, the terms and the squared residuals here."""
+        trainee = self.trainee
+        found: tuple[Tensor, Tensor, list[Tensor]] = trainee.objective.gradient(
+            trainee.flat, trainee.batches, trainee.weights
+        )
+        return found
 
     def state_dict(self) -> dict[str, Any]:
         return {**super().state_dict(), "optimizers": [optimizer.state_dict() for optimizer in self.optimizers]}
