@@ -34,11 +34,13 @@ class Shown:
 
     Attributes:
         axes: for each coordinate its values.
+        time: the name of time, if the domain has it.
         values, truths: for each field its values on the grid, nan outside the domain.
     """
 
     def __init__(self, solution: Solution, axes: dict[str, Array], truths: Mapping[str, Array]) -> None:
         self.axes, self.names = axes, list(axes)
+        self.time = time_of(solution)
         grid = np.meshgrid(*axes.values(), indexing="ij")
         inside = solution.domain.inside(np.stack([column.ravel() for column in grid], 1)).reshape(grid[0].shape)
         found = evaluate(solution.run.modules, solution.domain, grid, check=False)
@@ -49,6 +51,12 @@ class Shown:
         """The axis of a coordinate, and the index and value of its point that is nearest to a place."""
         index = int(np.abs(self.axes[name] - place).argmin())
         return self.names.index(name), index, float(self.axes[name][index])
+
+
+def time_of(solution: Solution) -> str | None:
+    """What time is called; None if there is none."""
+    time = solution.domain.time
+    return None if time is None else time.name
 
 
 def draw(solution: Solution, path: Path, slices: Slices) -> None:
@@ -67,7 +75,7 @@ def draw(solution: Solution, path: Path, slices: Slices) -> None:
         for column, panel in enumerate(panels):
             panel(figure, figure.add_subplot(spec[row, column]))
     if below:
-        residuals(figure, figure.add_subplot(spec[-1, 0]), names, solution.run)
+        residuals(figure, figure.add_subplot(spec[-1, 0]), names, shown.time, solution.run)
         history(figure.add_subplot(spec[-1, 1:]), solution.run)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
@@ -113,9 +121,10 @@ def panels_of(shown: Shown, field: str, slices: Slices) -> list[Any]:
             panels.append(lambda figure, axes: error_curve(axes, shown, field, error))
         return panels
     if len(names) == 2:
-        panels = [lambda figure, axes: colours(figure, axes, shown.axes, value, field)]
+        panels = [lambda figure, axes: colours(figure, axes, shown.axes, shown.time, value, field)]
         if error is not None:
-            panels.append(lambda figure, axes: colours(figure, axes, shown.axes, error, f"|error of {field}|", True))
+            title = f"|error of {field}|"
+            panels.append(lambda figure, axes: colours(figure, axes, shown.axes, shown.time, error, title, True))
         if slices:
             panels.append(lambda figure, axes: cuts(axes, shown, field, slices))
         return panels
@@ -126,11 +135,11 @@ def panels_of(shown: Shown, field: str, slices: Slices) -> list[Any]:
     for place in places:
         axis, index, at = shown.cut(fixed, place)
         part, title = value.take(index, axis), f"{field} at {fixed} = {at:.3g}"
-        panels.append(partial(colours, axes=rest, value=part, title=title, span=span))
+        panels.append(partial(colours, axes=rest, time=shown.time, value=part, title=title, span=span))
     if error is not None:
         axis, index, at = shown.cut(fixed, places[-1])
         last, name = error.take(index, axis), f"|error of {field}| at {fixed} = {at:.3g}"
-        panels.append(lambda figure, axes: colours(figure, axes, rest, last, name, True))
+        panels.append(lambda figure, axes: colours(figure, axes, rest, shown.time, last, name, True))
     return panels
 
 
@@ -161,6 +170,7 @@ def colours(
     figure: Figure,
     panel: Axes,
     axes: dict[str, Array],
+    time: str | None,
     value: Array,
     title: str,
     error: bool = False,
@@ -168,7 +178,7 @@ def colours(
 ) -> None:
     """A field of two coordinates; time is drawn to the right. White is zero where there are both signs."""
     names = list(axes)
-    first, second = names if names[1] != "t" else names[::-1]
+    first, second = names if names[1] != time else names[::-1]
     low, high = range_of(value) if span is None else span
     signs = low < 0 < high
     limit = max(-low, high)
@@ -182,7 +192,7 @@ def colours(
         rasterized=True,
     )
     panel.set(xlabel=first, ylabel=second, title=title)
-    if "t" not in names:
+    if time not in names:
         panel.set_aspect("equal")
     ticks = ScalarFormatter()
     ticks.set_powerlimits((-2, 3))
@@ -207,7 +217,7 @@ def cuts(panel: Axes, shown: Shown, field: str, slices: Slices) -> None:
     panel.legend(fontsize="small")
 
 
-def residuals(figure: Figure, panel: Axes, names: list[str], run: Run) -> None:
+def residuals(figure: Figure, panel: Axes, names: list[str], time: str | None, run: Run) -> None:
     """The sizes of all residuals at the points of the training."""
     panel.set(xlabel=names[0], title="residuals at the training's points")
     sizes = [np.maximum(part["sizes"], SMALLEST) for part in run.residuals.values()]
@@ -218,14 +228,14 @@ def residuals(figure: Figure, panel: Axes, names: list[str], run: Run) -> None:
         panel.legend(fontsize="small")
         return
     where, size = np.concatenate(points), np.concatenate(sizes)
-    across, up = (1, 0) if names[1] == "t" else (0, 1)
+    across, up = (1, 0) if names[1] == time else (0, 1)
     low, high = np.quantile(size, (0.05, 1))
     image = panel.scatter(
         where[:, across], where[:, up], c=size, s=4, cmap="viridis", norm=LogNorm(min(low, high / 10), high),
         rasterized=True,
     )  # fmt: skip
     panel.set(xlabel=names[across], ylabel=names[up])
-    if "t" not in names[:2]:
+    if time not in names[:2]:
         panel.set_aspect("equal")
     figure.colorbar(image, ax=panel)
 
@@ -296,7 +306,7 @@ def frame(
             room = 0.05 * (high - low)
             panel.set(xlabel=next(iter(space)), title=name, ylim=(low - room, high + room))
         else:
-            colours(figure, panel, space, value, name, span=ranges[name])
+            colours(figure, panel, space, None, value, name, span=ranges[name])
     figure.suptitle(title)
     buffer = io.BytesIO()
     canvas.print_png(buffer)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import base64
+import inspect
 import math
 import tracemalloc
 import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 
 import leafgrad as lg
 import leafgrad_pinn as pinn
+from leafgrad_pinn.codec import decode, encode
 from leafgrad_pinn.diagnosis import deviations
+from leafgrad_pinn.plot import Shown, grid_of, panels_of
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.unknowns import Unknowns
 
@@ -201,3 +205,48 @@ def test_many_points_take_no_more_memory_than_their_values():
 @pytest.mark.slow
 def test_ten_million_points():
     assert peak(untrained(LINE * pinn.Time("t", 0, 1)), 100_000) < 2**26
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda: 3,
+        lambda x: 3,
+        lambda x: lg.where(x < 0.4, lg.full_like(x, 0.1), lg.zeros_like(x)),
+        lambda x: lg.maximum(x, lg.tensor(0.5, dtype=lg.float64)),
+        lambda x, t, k=2: lg.exp(-k * t) * lg.sin(math.pi * x).abs() + lg.ones_like(t),
+    ],
+)
+@pytest.mark.parametrize("dtype", [lg.float64, lg.float32])
+def test_functions_are_read_as_they_were_saved(function, dtype):
+    read = decode(encode(function))
+    points = [lg.tensor([-0.3, 0.2, 0.7], dtype=dtype) for _ in inspect.signature(read).parameters]
+    like = lg.zeros(3, dtype=dtype)
+    expected, found = function(*points) + like, read(*points) + like
+    assert found.dtype == dtype
+    assert np.array_equal(found.numpy(), expected.to(dtype).numpy())
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: x - x.mean(), "treats each point alike"),
+        (lambda x: lg.sort(x)[0], "treats each point alike"),
+        (lambda x: x + lg.rand_like(x), "of its parameters alone; it uses uniform"),
+    ],
+)
+def test_functions_that_cannot_be_saved(function, message):
+    with pytest.raises(ValueError, match=message):
+        encode(function)
+
+
+def test_time_is_drawn_to_the_right_whatever_it_is_called():
+    domain = pinn.Interval("t", 0, 1) * pinn.Time("tau", 0, 20)
+    u = pinn.Field("u", domain, pinn.MLP(3, 1), initial=pinn.Hard(0))
+    sol = pinn.Problem(u, [pinn.Interior(lambda u: u.tau - u.tt - 1, n=4)]).solve(pinn.Adam(1))
+    figure = Figure()
+    axes, truths = grid_of(sol)
+    (panel,) = panels_of(Shown(sol, axes, truths), "u", {})
+    panel(figure, figure.add_subplot())
+    assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("tau", "t")
+    assert figure.axes[0].get_aspect() == "auto"
