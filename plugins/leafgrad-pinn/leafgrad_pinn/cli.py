@@ -37,8 +37,15 @@ def parser() -> argparse.ArgumentParser:
 def options(command: argparse.ArgumentParser) -> None:
     """Those of all commands that solve."""
     command.add_argument("--quick", action="store_true", help="less training, at most a minute")
-    command.add_argument("--seeds", type=int, default=1, help="how many seeds (default: 1)")
+    command.add_argument("--seeds", type=count, default=1, help="how many seeds (default: 1)")
     command.add_argument("--dtype", choices=["float32", "float64"], default="float64")
+
+
+def count(text: str) -> int:
+    """How many, of which there must be one."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number, at least 1, got {text!r}")
+    return int(text)
 
 
 def main(argv: list[str]) -> int:

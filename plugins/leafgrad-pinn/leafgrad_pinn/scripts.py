@@ -73,10 +73,12 @@ class Script:
 
 
 def find(folder: Path) -> dict[str, Script]:
-    """All problems of a folder by name."""
+    """All problems of a folder by name; scripts that define no ``solve`` are none."""
     found = {}
     for path in sorted(folder.glob("*.py")):
         given = runpy.run_path(str(path))
+        if "solve" not in given:
+            continue
         title = (given.get("__doc__") or "").strip().partition("\n")[0]
         for name, case in given.get("CASES", {path.stem: {}}).items():
             found[name] = Script(name, title, path, given, case)

@@ -71,6 +71,18 @@ def test_wrong_names(folder, tmp_path, capsys):
     assert main([*folder, "run"]) == 2
 
 
+@pytest.mark.parametrize("seeds", ["0", "-2", "x", "1.5"])
+def test_wrong_seeds(folder, seeds, capsys):
+    assert main([*folder, "run", "bent", "--seeds", seeds]) == 2
+    assert f"expected a whole number, at least 1, got '{seeds}'" in capsys.readouterr().err
+
+
+def test_other_scripts_are_no_problems(folder, tmp_path, capsys):
+    (tmp_path / "helper.py").write_text("x = 1")
+    assert main([*folder, "list"]) == 0
+    assert "helper" not in capsys.readouterr().out
+
+
 def test_the_hook_names_the_command():
     (command,) = leafgrad_pinn.leafgrad_cli()
     assert command.name == "pinn"
