@@ -82,28 +82,28 @@ def plan(asked: Iterable[Request], space: Sequence[str], derivatives: str = "aut
         space: the coordinates that a Laplacian runs over.
         derivatives: ``"auto"``, ``"reverse"``, ``"forward"`` or ``"jet"``.
     """
-    asked = frozenset(asked)
+    asked = sorted(set(asked))  # in one order in every process: that of sets changes, and with it rounding
     costs = {
         "reverse": reverse_cost(asked, space),
         "forward": forward_cost(asked, space),
         "jet": jet_cost(asked, space),
     }
     mode = min(costs, key=lambda m: costs[m]) if derivatives == "auto" else derivatives
-    return Plan(mode, tuple(sorted(asked)), costs)
+    return Plan(mode, tuple(asked), costs)
 
 
 # ---- costs ------------------------------------------------------------------------------------------------------
 
 
-def spelled_out(asked: Iterable[Request], space: Sequence[str]) -> set[Request]:
-    """The requests with a path for each term of a Laplacian."""
-    found: set[Request] = set()
+def spelled_out(asked: Iterable[Request], space: Sequence[str]) -> list[Request]:
+    """The requests with a path for each term of a Laplacian, each once."""
+    found: dict[Request, None] = {}
     for field, path in asked:
-        found |= {(field, (c, c)) for c in space} if path == LAP else {(field, path)}
-    return found
+        found |= dict.fromkeys([(field, (c, c)) for c in space] if path == LAP else [(field, path)])
+    return list(found)
 
 
-def reverse_cost(asked: frozenset[Request], space: Sequence[str]) -> float:
+def reverse_cost(asked: Iterable[Request], space: Sequence[str]) -> float:
     prefixes = {(f, path[:k]) for f, path in spelled_out(asked, space) for k in range(len(path))}
     return 1.0 + sum(2.0 ** len(prefix) for _, prefix in prefixes)
 
@@ -120,17 +120,16 @@ def line(order: int) -> float:
     return SLOWER * order * (order + 1) / 2
 
 
-def forward_cost(asked: frozenset[Request], space: Sequence[str]) -> float:
+def forward_cost(asked: Iterable[Request], space: Sequence[str]) -> float:
     requests = spelled_out(asked, space)
     gradient = 1.0 + len({f for f, _ in requests})
-    return gradient * jet_cost({(f, split(path)[1]) for f, path in requests if len(path) > 1}, space)
+    return gradient * jet_cost([(f, split(path)[1]) for f, path in requests if len(path) > 1], space)
 
 
-def sorted_out(asked: Iterable[Request], space: Sequence[str]) -> tuple[dict[str, int], set[Path], bool]:
+def sorted_out(asked: Iterable[Request], space: Sequence[str]) -> tuple[dict[str, int], list[Path], bool]:
     """The order needed along each coordinate, the mixed derivatives, and whether a Laplacian saves its terms."""
-    asked = set(asked)
-    laplacian = any(path == LAP for _, path in asked)
-    paths = {path for _, path in asked if path != LAP}
+    paths = dict.fromkeys(path for _, path in asked)
+    laplacian = paths.pop(LAP, 0) is None
     orders: dict[str, int] = {}
     for path in paths:
         if len(set(path)) == 1:
@@ -142,7 +141,7 @@ def sorted_out(asked: Iterable[Request], space: Sequence[str]) -> tuple[dict[str
         )
     if laplacian:  # which has the first derivatives along its way
         orders = {c: k for c, k in orders.items() if k > 1 or c not in space}
-    return orders, {path for path in paths if len(set(path)) > 1}, laplacian
+    return orders, [path for path in paths if len(set(path)) > 1], laplacian
 
 
 def split(path: Path) -> tuple[str, Path]:
@@ -158,7 +157,6 @@ def split(path: Path) -> tuple[str, Path]:
 
 def expanded(fields: Fields, points: Points, asked: Iterable[Request]) -> tuple[dict[Any, Tensor], dict[Any, Tensor]]:
     """Fields, and what is asked of them, as jets along coordinates."""
-    asked = set(asked)
     orders, mixed, laplacian = sorted_out(asked, points.space)
     values: dict[Any, Tensor] = {}
     known: dict[Any, Tensor] = {}
@@ -236,7 +234,7 @@ def over_reverse(
             found |= {(f, c): t for c, t in by.items()}
         return found
 
-    rest = {((f, split(path)[0]), split(path)[1]) for f, path in requests if len(path) > 1}
+    rest = [((f, split(path)[0]), split(path)[1]) for f, path in requests if len(path) > 1]
     first, higher = expanded(gradients, points, rest)
     known: dict[Any, Tensor] = {(f, (c,)): t for (f, c), t in first.items()}
     known |= {(f, sorted_path((c, *path), points.coordinates)): t for ((f, c), path), t in higher.items()}

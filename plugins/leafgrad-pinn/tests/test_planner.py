@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from leafgrad import compile as compiled
 from leafgrad.autograd import grad
 from leafgrad.func import jacrev, vmap
 from leafgrad_pinn import d
-from leafgrad_pinn.planner import plan
+from leafgrad_pinn.planner import plan, sorted_out, spelled_out
+from leafgrad_pinn.values import LAP
 
 MODES = ("reverse", "forward", "jet")
 
@@ -133,3 +135,16 @@ def test_it_says_what_it_picked():
 def test_an_unknown_way_is_an_error():
     with pytest.raises(ValueError, match="derivatives: expected auto, reverse, forward, jet, got 'jets'"):
         moving("jets")
+
+
+@pytest.mark.parametrize("mode", ["jet", "forward"])
+def test_derivatives_are_made_in_one_order_whatever_was_asked_first(mode):
+    asked = [("u", LAP), ("u", ("x", "y")), ("v", ("x", "x", "x")), ("v", ("t",)), ("v", ("x", "t")), ("u", ("x",))]
+    orders = set()
+    for some in permutations(asked, 6):
+        chosen, calls = plan(some, ("x", "y"), mode), []
+        for requests in (chosen.asked, spelled_out(chosen.asked, ("x", "y"))):
+            orders_of, mixed, _ = sorted_out(requests, ("x", "y"))
+            calls += [*requests, *orders_of, *mixed]
+        orders.add(tuple(calls))
+    assert len(orders) == 1

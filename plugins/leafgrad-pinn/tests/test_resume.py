@@ -87,3 +87,25 @@ def test_killed_runs_go_on_to_the_same_bits(name, tmp_path):
     x, t = np.linspace(0, 1, 9)[:, None], np.linspace(0, 1, 7)
     values = [pinn.Solution.load(tmp_path / n / "solution.safetensors")(x, t) for n in ("whole", "killed")]
     assert np.array_equal(*values)
+
+
+ORDER = """
+import math, sys
+import leafgrad as lg, leafgrad_pinn as pinn
+ring = pinn.Interval("x", -1, 1, periodic=True) * pinn.Time("t", 0, 0.4)
+start = (pinn.Hard(lambda x: lg.cos(math.pi * x)), pinn.Hard(0))
+psi = pinn.ComplexField("psi", ring, pinn.MLP(5, 1, embed=pinn.Periodic(x=2)), initial=start)
+equation = pinn.Interior(lambda psi: 1j * psi.t + psi.xx / math.pi**2, n=24)
+problem = pinn.Problem(psi, [equation], derivatives=sys.argv[1])
+print(problem.solve(pinn.GaussNewton(4, tolerance=0)).run.loss.hex())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("derivatives", ["auto", "jet", "forward"])
+def test_processes_whose_strings_hash_differently_round_alike(derivatives):
+    found = set()
+    for number in ("0", "1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": number}
+        found.add(subprocess.check_output([sys.executable, "-c", ORDER, derivatives], env=environment, text=True))
+    assert len(found) == 1, found
