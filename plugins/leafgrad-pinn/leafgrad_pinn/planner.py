@@ -146,8 +146,7 @@ def sorted_out(asked: Iterable[Request], space: Sequence[str]) -> tuple[dict[str
 
 def split(path: Path) -> tuple[str, Path]:
     """A path as one coordinate and the rest, along as few coordinates as can be."""
-    counts = Counter(path)
-    first = min(path, key=lambda c: counts[c])
+    first = min(path, key=path.count)
     at = path.index(first)
     return first, path[:at] + path[at + 1 :]
 
@@ -215,8 +214,8 @@ def nested(fields: Fields, columns: Columns, path: Path) -> tuple[dict[Any, Tens
         return outer
 
     function = fields
-    for coordinate, order in sorted(Counter(path).items(), key=lambda item: -item[1]):
-        function = derivative(function, coordinate, order)
+    for coordinate in sorted(dict.fromkeys(path), key=path.count, reverse=True):
+        function = derivative(function, coordinate, path.count(coordinate))
     return fields(columns), function(columns)
 
 

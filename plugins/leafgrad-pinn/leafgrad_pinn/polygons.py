@@ -45,6 +45,10 @@ class Polygon(Shape):
         self.turn = math.copysign(1.0, float(cross(self.starts, ends).sum()))
         self.bounds = np.stack([self.vertices.min(0), self.vertices.max(0)], 1)
         self.scale = float(np.ptp(self.bounds, axis=1).max()) / 2
+        lengths = np.linalg.norm(self.steps, axis=1, keepdims=True)
+        directions = self.turn * self.steps / (lengths * self.scale)
+        self.lines = np.concatenate([self.starts, directions], 1).tolist()  # numbers, which compiled steps can take
+        self.middles = np.concatenate([self.starts + self.steps / 2, lengths / 2], 1).tolist()
         self.edges = {}
         for k, side in enumerate(self.sides):
             self.edges.setdefault(side, []).append(self._side(k))
@@ -93,14 +97,14 @@ class Polygon(Shape):
 
     def _line(self, k: int, columns: Mapping[str, Tensor]) -> Tensor:
         """The distance to a side's line in units of the scale, positive inside."""
-        (x, y), (dx, dy) = self.starts[k], self.steps[k] * self.turn / (np.linalg.norm(self.steps[k]) * self.scale)
-        line: Tensor = (columns[self.names[1]] - float(y)) * float(dx) - (columns[self.names[0]] - float(x)) * float(dy)
+        x, y, dx, dy = self.lines[k]
+        line: Tensor = (columns[self.names[1]] - y) * dx - (columns[self.names[0]] - x) * dy
         return line
 
     def _segment(self, k: int, columns: Mapping[str, Tensor]) -> Tensor:
         """Zero on a side alone, as the squared distance near it."""
-        (x, y), half = self.starts[k] + self.steps[k] / 2, float(np.linalg.norm(self.steps[k])) / 2
-        square = (columns[self.names[0]] - float(x)) ** 2 + (columns[self.names[1]] - float(y)) ** 2
+        x, y, half = self.middles[k]
+        square = (columns[self.names[0]] - x) ** 2 + (columns[self.names[1]] - y) ** 2
         return trimmed(self._line(k, columns), (half**2 - square) / (2 * half * self.scale))
 
     def __repr__(self) -> str:

@@ -36,3 +36,14 @@ def test_steps_are_closed_programs(name, caplog):
         trainee.objective.gradient(trainee.flat, trainee.batches, trainee.weights)
     assert any("traced in" in line for line in caplog.messages)
     assert not [line for line in caplog.messages if "open, since" in line]
+
+
+@pytest.mark.parametrize("derivatives", ["reverse", "forward", "jet"])
+def test_steps_of_mixed_derivatives_and_of_polygons_are_closed(derivatives, caplog):
+    u = pinn.Field("u", pinn.LShape(), net=pinn.MLP(3, 1), boundary=pinn.Hard(0, on="edge0 edge1"))
+    problem = pinn.Problem(u, [pinn.Interior(lambda u: u.xy + u.xxy, n=6)], derivatives=derivatives)
+    trainee = Trainee(problem, 0, lg.float64, "cpu")
+    with caplog.at_level(logging.INFO, "leafgrad.compile"):
+        trainee.objective.terms(trainee.flat, trainee.batches, trainee.weights)
+    assert any("traced in" in line for line in caplog.messages)
+    assert not [line for line in caplog.messages if "open, since" in line]
