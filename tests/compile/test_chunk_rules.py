@@ -82,6 +82,8 @@ CASES = [
     (shape.part, [(4, N, 5)], {"at": (2, None, (0, N, 1))}),
     (shape.part, [(4, N, N)], {"at": (None, 2)}),
     (shape.unslice, [(N, 2)], {"at": ((0, N, 1), (1, 3, 1)), "shape": (N, 5)}),
+    (shape.unslice, [(N, 2)], {"at": ((0, N, 1), (1, 3, 1)), "shape": (N + 1, 5)}),
+    (shape.unslice, [(N,)], {"at": ((0, N, 1),), "shape": (N + 1,)}),
     (shape.unslice, [(N, 5)], {"at": (2,), "shape": (4, N, 5)}),
     (shape.unslice, [(N, 5)], {"at": ((1, N + 1, 1),), "shape": (N + 4, 5)}),
     (shape.unslice, [(1, N)], {"at": (None,), "shape": (N,)}),

@@ -279,7 +279,8 @@ def _unpart_rows(call: Any) -> Any:
         if source == axis and entry is None:
             return None
         if source == axis and isinstance(entry, tuple):
-            return call.on(target, axis, resized=True) if entry == (0, call.length, 1) else None
+            whole = entry == (0, call.length, 1) and call.params["shape"][target] == call.length
+            return call.on(target, axis, resized=True) if whole else None
         source += entry is None or isinstance(entry, tuple)
         target += entry is not None
     return call.on(target + axis - source, axis, resized=True)
