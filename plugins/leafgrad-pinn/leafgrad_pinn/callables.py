@@ -59,6 +59,11 @@ class Named:
                     f"{self.what}: expected functions of tensors, as lg.sin(x) with `import leafgrad as lg`, "
                     f"got one of NumPy or math: {error}"
                 ) from error
+            if "got complex" in str(error) or "ComplexValue" in str(error):
+                raise TypeError(
+                    f"{self.what}: complex numbers multiply complex fields alone, so write 1j * (x * psi) for 1j * x * "
+                    f"psi; functions are of real numbers, as psi.real and psi.imag: {error}"
+                ) from error
             if "got Unknown" in str(error):
                 raise TypeError(
                     f"{self.what}: expected a tensor, got an Unknown; give functions +name, as lg.exp(+lam): {error}"

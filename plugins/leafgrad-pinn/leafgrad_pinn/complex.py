@@ -10,6 +10,7 @@ from leafgrad import Tensor
 from leafgrad_pinn.field import Field, Hard, fields
 from leafgrad_pinn.networks import Network
 from leafgrad_pinn.unknowns import Unknown
+from leafgrad_pinn.values import Value, derivative
 
 
 class ComplexField:
@@ -74,6 +75,11 @@ class ComplexValue:
     def __getattr__(self, name: str) -> ComplexValue:
         if name.startswith("_"):
             raise AttributeError(name)
+        if not (isinstance(self.real, Value) and isinstance(self.imag, Value)):
+            raise AttributeError(
+                f"{name}: expected a complex field, got an expression of some: differentiate first, as psi.x.conj, "
+                "or by d(psi * psi, x)"
+            )
         return ComplexValue(getattr(self.real, name), getattr(self.imag, name))
 
     def along(self, path: Sequence[str]) -> ComplexValue:
@@ -94,6 +100,9 @@ class ComplexValue:
     def __abs__(self) -> Tensor:
         modulus: Tensor = self.abs2.sqrt()
         return modulus
+
+    def __pos__(self) -> ComplexValue:
+        return self
 
     def __neg__(self) -> ComplexValue:
         return ComplexValue(-self.real, -self.imag)
@@ -134,6 +143,18 @@ class ComplexValue:
         for _ in range(exponent - 1):
             result = result * self
         return result
+
+
+def d(value: Any, *coordinates: Tensor) -> Any:
+    """The derivative of an expression by one coordinate after the other: ``d(u * u.x, x)``. (n,) -> (n,)
+
+    Args:
+        value: an expression of fields and coordinates in an equation, complex ones too.
+        coordinates: parameters of the equation, as the x of ``lambda u, x: d(u * u, x)``.
+    """
+    if isinstance(value, ComplexValue):
+        return ComplexValue(*[part if none(part) else derivative(part, *coordinates) for part in both(value)])
+    return derivative(value, *coordinates)
 
 
 def both(value: Any) -> tuple[Any, Any]:

@@ -20,13 +20,8 @@ def reverse(value: Tensor, columns: Sequence[Tensor]) -> Sequence[Tensor]:
     return grad(value.sum(), list(columns), create_graph=True, materialize_grads=True)
 
 
-def d(value: Tensor, *coordinates: Tensor) -> Tensor:
-    """The derivative of an expression by one coordinate after the other: ``d(u * u.x, x)``. (n,) -> (n,)
-
-    Args:
-        value: an expression of fields and coordinates in an equation.
-        coordinates: parameters of the equation, as the x of ``lambda u, x: d(u * u, x)``.
-    """
+def derivative(value: Tensor, *coordinates: Tensor) -> Tensor:
+    """The derivative of an expression by one coordinate after the other. (n,) -> (n,)"""
     for coordinate in coordinates:
         (value,) = reverse(value, [coordinate])
     return value

@@ -117,3 +117,29 @@ def test_an_unknown_times_a_complex_field():
         for f in (lambda psi: 1j * psi.t + k * psi.xx, lambda psi: psi.xx * k + psi.t * 1j)
     )
     assert lg.equal(one, two)
+
+
+def test_derivatives_of_complex_expressions():
+    psi = pinn.ComplexField("psi", RING, NET)
+    one, two = (
+        pinn.Problem(psi, [pinn.Interior(f, n=8)]).system()(0, {"points": lg.tensor(np.full((3, 2), 0.5))})
+        for f in (
+            lambda psi, x: pinn.d(psi * psi.conj + 1j * psi, x),
+            lambda psi: 2 * (psi.x * psi.conj).real + 1j * psi.x,
+        )
+    )
+    assert np.abs((one - two).detach().numpy()).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("equation", "message"),
+    [
+        (lambda psi: psi.conj.x, "x: expected a complex field, got an expression of some: differentiate first"),
+        (lambda psi, x: 1j * x * psi, r"so write 1j \* \(x \* psi\)"),
+        (lambda psi: lg.exp(psi), "functions are of real numbers, as psi.real and psi.imag"),
+    ],
+)
+def test_what_complex_fields_cannot_do_is_said(equation, message):
+    psi = pinn.ComplexField("psi", RING, NET)
+    with pytest.raises((TypeError, AttributeError), match=message):
+        pinn.Problem(psi, [pinn.Interior(equation, n=8)])
