@@ -202,11 +202,12 @@ class Ansatz:
         """ValueError if initial and boundary values contradict each other where they meet."""
         rng = np.random.default_rng(0)
         points = self.domain.interior(8, "uniform", rng)
-        if self.side is None:
-            self.lift(columns_of(self.domain, points), leafgrad.zeros(len(points), dtype=leafgrad.float64))
-            self._check_periodic(points)
-            return
+        lift = self.lift(columns_of(self.domain, points), leafgrad.zeros(len(points), dtype=leafgrad.float64))
+        if lift is not None:
+            self._check_finite(lift, points)
         self._check_periodic(points)
+        if self.side is None:
+            return
         points, normals = self.domain.boundary(64, self.edges, "uniform", rng)
         columns = columns_of(self.domain, points)
         apart, side = self._apart(columns), self.side.numbers(columns, columns[self.domain.names[0]])
@@ -221,12 +222,20 @@ class Ansatz:
             apart = leafgrad.maximum(apart.abs(), slope.abs())
         gap = apart.detach().abs().numpy()
         scale = 1 + float(side.abs().max().item())
+        self._check_finite(apart, points)
         if gap.max() > 1e-6 * scale:
             first = dict(zip(self.domain.names, points[gap.argmax()].tolist(), strict=True))
             raise ValueError(
                 f"Field {self.field.name!r}: conflicting corner values: initial and boundary differ by {gap.max():.2g} "
                 f"where they meet, at {first}; change one, or take a soft condition for it"
             )
+
+    def _check_finite(self, values: Tensor, points: Array) -> None:
+        """ValueError if exact values (n,) at points (n, d) are not all numbers."""
+        wrong = ~values.detach().isfinite().numpy()
+        if wrong.any():
+            place = dict(zip(self.domain.names, points[wrong][0].tolist(), strict=True))
+            raise ValueError(f"Field {self.field.name!r}: expected finite exact values, got nan or inf, as at {place}")
 
     def _apart(self, columns: Mapping[str, Tensor]) -> Tensor:
         """The field minus the boundary's value, without a network."""

@@ -231,11 +231,11 @@ class Problem:
             self.plans.append(plan(asked, self.domain.space, derivatives))
             found = residuals.detach().numpy()
             self.marks.append([norm(found), norm(found + 1), *[norm(values) for values in batch.values()]])
-            self._check_alone(name, found, system(index, {key: t[:1] for key, t in few.items()}).detach().numpy())
             if not np.isfinite(found).all():
                 wrong = batch["points"][:LOOKS][~np.isfinite(found).all(1)][0]
                 place = dict(zip(self.domain.names, wrong.tolist(), strict=True))
                 raise ValueError(f"{name}: expected finite residuals at the start, got nan or inf at {place}")
+            self._check_alone(name, found, system(index, {key: t[:1] for key, t in few.items()}).detach().numpy())
         if unused := [unknown.name for unknown in self.unknowns if not unknown.used]:
             raise ValueError(f"unknowns: {', '.join(unused)}: expected in some condition, found in none")
 

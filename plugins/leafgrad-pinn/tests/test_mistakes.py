@@ -58,6 +58,8 @@ def data(x, u=None, **options):
         (lambda: problem(inside(lambda u, x: u.t + (x - 5).log())), "expected finite residuals at the start, got nan"),
         (lambda: problem(pinn.Interior(3.0)), "expected a function, as lambda u"),
         (lambda: problem(inside(lambda u: u.t - u.mean())), "one whose residual at a point depends on the others"),
+        (lambda: field(initial=pinn.Hard(lambda x: (x - 0.9).sqrt())), "expected finite exact values, got nan or inf"),
+        (lambda: field(X, boundary=pinn.Hard(lambda x: x.log())), "expected finite exact values, got nan or inf"),
         (lambda: problem(inside(name="loss")), "loss: expected a condition's name other than"),
         (lambda: problem(inside(lambda u: u.t * lg.exp(K)), unknowns=K), r"got an Unknown; give functions \+name"),
         (lambda: beside_time(lambda u, a: u.t + a.lap), "u.lap: the field depends on t alone, not on space"),

@@ -109,3 +109,9 @@ def test_processes_whose_strings_hash_differently_round_alike(derivatives):
         environment = {**os.environ, "PYTHONHASHSEED": number}
         found.add(subprocess.check_output([sys.executable, "-c", ORDER, derivatives], env=environment, text=True))
     assert len(found) == 1, found
+
+
+def test_signed_distances_are_the_same_in_each_process():
+    one, two = (pinn.SignedDistance(lambda x, y: x**2 + y**2 - 1, x=(-2, 2), y=(-2, 2)) for _ in range(2))
+    assert one.function is not two.function
+    assert repr(one) == repr(two)
