@@ -137,7 +137,7 @@ def test_rad_prefers_large_residuals():
 
 def test_r3_keeps_what_is_above_the_mean(trainee):
     old = trainee.batches[0]["points"].numpy().copy()
-    size = sizes(trainee, 0, old)
+    size = sizes(trainee, 0, {"points": old})
     pinn.R3().renew(trainee, 0, 0)
     new = trainee.batches[0]["points"].numpy()
     same = (old == new).all(1)
