@@ -1,6 +1,6 @@
 """The names of this package, which imports them when one is first asked for."""
 
-from leafgrad_pinn.complex import ComplexField as ComplexField
+from leafgrad_pinn.complex import ComplexField as ComplexField, d as d
 from leafgrad_pinn.conditions import (
     Boundary as Boundary,
     Dirichlet as Dirichlet,
@@ -34,7 +34,6 @@ from leafgrad_pinn.stages import (
 )
 from leafgrad_pinn.stochastic import Stochastic as Stochastic
 from leafgrad_pinn.unknowns import Unknown as Unknown
-from leafgrad_pinn.values import d as d
 from leafgrad_pinn.weights import (
     NTK as NTK,
     RBA as RBA,

@@ -120,3 +120,13 @@ def test_random_numbers_have_the_spread_that_papers_give():
     assert abs(scale.std() - 0.2) < 0.03
     assert abs((weight * np.exp(scale)).std() / np.sqrt(2 / 400) - 1) < 0.02
     assert abs(net[0].frequencies.numpy().std() / 3 - 1) < 0.1
+
+
+def test_embeddings_of_different_coordinates_keep_their_waves():
+    recipe = pinn.MLP(4, 1, embed=(pinn.Even(x=2), pinn.Periodic(t=3)))
+    net = recipe.build(NAMES, BOUNDS, 1, Maker(np.random.default_rng(0), lg.float64, "cpu"))
+    assert net[0].origins == ["x"] * 2 + ["t"] * 6
+    one, mirrored = (
+        net([lg.tensor([1 + s], dtype=lg.float64), lg.tensor([0.3], dtype=lg.float64)]) for s in (0.75, -0.75)
+    )
+    assert abs((one - mirrored).item()) < 1e-14
