@@ -35,13 +35,14 @@ def solve(run, noise):
     truth = pinn.references.burgers(NU)
     data = measured(truth, 2000, noise)
     l1, l2 = pinn.Unknown("l1", 0.0), pinn.Unknown("l2", 0.0025, positive=True)
-    width, steps = (12, 250) if run.quick else (16, 800)
+    width, steps = (12, 100) if run.quick else (16, 250)
     u = pinn.Field("u", pinn.Interval("x", -1, 1) * pinn.Time("t", 0, 1), net=pinn.MLP(width, 3))
 
     def equation(u):
         residual = u.t + l1 * (u * u.x) - l2 * u.xx
         return residual / (1 + 0.1 * lg.abs(u.x).detach())  # as in burgers_1d
 
-    return pinn.Problem(u, [data, pinn.At(data, equation)], [l1, l2]).solve(
-        pinn.GaussNewton(steps), reference=truth, **run.options
+    conditions = [data, pinn.Interior(equation, n=1500 if run.quick else 4000)]
+    return pinn.Problem(u, conditions, [l1, l2]).solve(
+        pinn.LevenbergMarquardt(steps, tolerance=0, points=pinn.RAD(every=20)), reference=truth, **run.options
     )
