@@ -40,8 +40,13 @@ class Table:
 
     def __init__(self, path: Path, scripts: Mapping[str, Script]) -> None:
         self.path, self.figures, self.scripts = path, path.with_suffix(".json"), scripts
+        self.rows = self.read()
+
+    def read(self) -> dict[str, Any]:
+        """The figures as they are kept, by problem and kind."""
         text = self.figures.read_text(encoding="utf-8") if self.figures.exists() else "{}"
-        self.rows: dict[str, Any] = json.loads(text)
+        rows: dict[str, Any] = json.loads(text)
+        return rows
 
     def measure(self, name: str, quick: bool, seeds: int, dtype: str, runs: Path | None = None) -> str:
         """Solve a problem, write the figures; returns its row.
@@ -57,7 +62,7 @@ class Table:
         with spent:
             solution = script.solve(Options(quick, options))
         reference = solution.reference
-        self.rows[f"{name} {kind}"] = {
+        row = {
             "errors": [script.error(run) for run in solution.runs],
             "processor seconds": spent.processor / seeds,
             "elapsed seconds": spent.elapsed / seeds,
@@ -67,13 +72,13 @@ class Table:
             "command": f"leafgrad pinn table {name}{' --quick' * quick} --seeds {seeds} --dtype {dtype}",
             "machine": machine(),
         }
+        self.rows = self.read() | {f"{name} {kind}": row}  # others may have written theirs meanwhile
         self.write()
         return self.row(name, kind)
 
     def write(self) -> None:
         """Both files."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.figures.write_text(json.dumps(self.rows, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        write(self.figures, json.dumps(self.rows, indent=1, sort_keys=True) + "\n")
         text = HEAD
         for kind in KINDS:
             text += f"## {'With `--quick`' if kind == 'quick' else 'In full'}\n\n"
@@ -86,7 +91,7 @@ class Table:
         machines = list(dict.fromkeys(row["machine"] for row in self.rows.values()))
         text += "Machine: " + "; ".join(machines) + ". Commands:\n\n"
         text += "\n".join(f"    {row['command']}" for row in self.rows.values()) + "\n"
-        self.path.write_text(text, encoding="utf-8")
+        write(self.path, text)
 
     def row(self, name: str, kind: str) -> str:
         """A problem's row."""

@@ -15,6 +15,7 @@ import leafgrad_pinn
 from leafgrad import plugins
 from leafgrad_pinn.cli import main
 from leafgrad_pinn.scripts import Options, find
+from leafgrad_pinn.table import Table
 
 SCRIPT = '''"""A line that is bent.
 
@@ -130,6 +131,14 @@ def test_a_table_keeps_rows_of_other_runs_and_says_what_was_not_run(folder, tmp_
     quick = json.loads(out.with_suffix(".json").read_text())["bent quick"]
     assert len(quick["errors"]) == 2
     assert main([*command, "round"]) == 2
+
+
+def test_tables_that_are_measured_at_once_keep_each_others_rows(folder, tmp_path):
+    (tmp_path / "bent.py").write_text(SCRIPT + 'CASES = {"bent": {}, "straight": {}}\n')
+    first, second = (Table(tmp_path / "pinn.md", find(tmp_path)) for _ in range(2))
+    first.measure("bent", quick=True, seeds=1, dtype="float64")
+    second.measure("straight", quick=True, seeds=1, dtype="float64")
+    assert set(json.loads((tmp_path / "pinn.json").read_text())) == {"bent quick", "straight quick"}
 
 
 def test_a_table_goes_on_with_runs_that_were_stopped_and_adds_their_times(folder, tmp_path, capsys):
