@@ -234,12 +234,11 @@ class LazyRecorder(Recorder):
         try:
             self.restore_generators()
             writes = [o for o in self.outside.values() if o.inner._view is None and o.written]
-            before = self.still_held(writes)
             alive = [s for ref in self.symbols if (s := ref()) is not None]
             guide = self.end_part()
             wanted = list(dict.fromkeys([s.value for s in alive if s.value in guide.made]))
             try:
-                written = {o.base.value: o.inner._data.value for o in writes if o.base is not None}
+                written = {o.base: o.inner._data.value for o in writes if o.base is not None}
                 found = self.known | guide.run(wanted, written, self.arrays, self.executor)
             except CompileError:
                 raise
@@ -249,26 +248,12 @@ class LazyRecorder(Recorder):
             except BaseException:  # the handler of a signal raised it: what was to be computed is given up
                 self.given_up = True
                 raise
+            before = {s.value for s in alive} & written.keys()  # somebody needs what is about to be overwritten
             found |= {v: (found[v] if v in found else self.waiting[v][0]).copy() for v in before}
             steps = [partial(self.overwrite, o, o.inner._data.value, found) for o in writes]
             complete([*steps, partial(self.next_part, guide, alive, found)])
         finally:
             modes.FLAGS.reset(token)
-
-    def still_held(self, writes: Sequence[Outside]) -> list[Value]:
-        """The values of memory that is about to be overwritten which somebody needs later, as a write's graph does."""
-        found = []
-        for o in writes:
-            assert o.base is not None
-            value, symbol = o.base.value, weakref.ref(o.base)
-            o.base = None
-            held = symbol()
-            if held is None:
-                held = Symbol(self, value)
-            else:
-                found.append(value)
-            o.base = held
-        return found
 
     def overwrite(self, o: Outside, value: Value, found: dict[Value, Any]) -> None:
         """Put what was computed into the memory of a tensor from outside."""
@@ -316,9 +301,10 @@ class LazyRecorder(Recorder):
                 if self.wary and is_exposed(o.tensor._data):  # to be read anew at each use
                     o.inner._data, o.base = o.tensor._data, None
                     continue
-                o.inner._data = o.base = Symbol(self, like(o.inner._data.value))
-                self.waiting[o.base.value] = o.tensor._data, False
-                added.append(o.base)
+                o.inner._data = symbol = Symbol(self, like(o.inner._data.value))
+                o.base = symbol.value
+                self.waiting[o.base] = o.tensor._data, False
+                added.append(symbol)
         for s in alive:
             if s.value in found:
                 value = like(s.value)

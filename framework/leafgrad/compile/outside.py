@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from leafgrad.compile.graph import Source
-from leafgrad.compile.symbol import Symbol
+from leafgrad.compile.graph import Source, Value
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import Version
 from leafgrad.tensor import view
@@ -23,7 +22,7 @@ class Outside:
         inner: what stands for it: the same shape, dtype, leaf and history, with a Symbol as its data.
         source: how programs find it.
         node: the node that it had.
-        base: the Symbol of what is in its memory; None until something computes with it.
+        base: the value of what is in its memory; None until something computes with it.
         counted: how many writes of ``inner`` its version has counted.
         snapshot: a copy of the array that the program reads, where others may write the memory meanwhile.
     """
@@ -32,14 +31,14 @@ class Outside:
     inner: Tensor
     source: Source
     node: Any
-    base: Symbol | None = None
+    base: Value | None = None
     counted: int = 0
     snapshot: Any = None
 
     @property
     def written(self) -> bool:
         """Whether the memory of the tensor is to be overwritten."""
-        return self.base is not None and self.inner._data is not self.base
+        return self.base is not None and self.inner._data.value is not self.base
 
     def changed(self) -> bool:
         """Whether others have written the memory since it was copied."""

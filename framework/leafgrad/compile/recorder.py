@@ -127,7 +127,7 @@ class Recorder(Course):
         if self.wary and is_exposed(array):
             found.snapshot = array = array.copy()  # somebody may write it before the program reads it
         inner._data = symbol = self.input("tensor", array, found.source)
-        found.base = symbol
+        found.base = symbol.value
         return symbol
 
     def lift_view(self, inner: Tensor) -> Any:
