@@ -1,5 +1,6 @@
 """The names of this package, which imports them when one is first asked for."""
 
+from leafgrad_pinn import references as references
 from leafgrad_pinn.complex import ComplexField as ComplexField, d as d
 from leafgrad_pinn.conditions import (
     Boundary as Boundary,

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 
@@ -100,6 +101,13 @@ def test_loading_the_plugin_leaves_the_package_for_later():
     assert run.stdout.split() == ["leafgrad_pinn", "True", "True", "Problem"]
     with pytest.raises(AttributeError, match="module 'leafgrad_pinn' has no attribute 'Field3'"):
         _ = leafgrad_pinn.Field3
+
+
+def test_each_name_may_be_the_first_that_is_asked_for():
+    assert set(leafgrad_pinn.__all__) <= vars(import_module("leafgrad_pinn.public")).keys()
+    program = "import leafgrad_pinn as pinn; print(pinn.references.burgers.__name__)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["burgers"]
 
 
 def test_no_module_hides_a_name_of_the_package():
