@@ -17,11 +17,7 @@ except NoCompiler:
     pytest.skip("no C compiler", allow_module_level=True)
 
 
-@pytest.fixture(autouse=True)
-def _number_of_threads():
-    before = leafgrad.get_num_threads()
-    yield
-    leafgrad.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("threads")
 
 
 def normal(*shape, dtype=leafgrad.float64):

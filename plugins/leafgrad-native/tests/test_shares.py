@@ -19,11 +19,7 @@ except NoCompiler:
 THREADS = (1, 2, 3, 5)
 
 
-@pytest.fixture(autouse=True)
-def _number_of_threads():
-    before = leafgrad.get_num_threads()
-    yield
-    leafgrad.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("threads")
 
 
 def normal(*shape):
