@@ -211,6 +211,8 @@ def test_older_names_of_functions(either):
     with pytest.warns(FutureWarning, match="`nn.init.constant` is now deprecated in favor of `nn.init.constant_`."):
         assert init.constant(w, 2.0) is w
     assert w.tolist() == [[2.0] * 3] * 2
+    assert init._calculate_fan_in_and_fan_out(either.ones(2, 3, 5)) == (15, 10)
+    assert init._calculate_correct_fan(either.ones(2, 3, 5), "fan_out") == 10
     for name in "dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse uniform xavier_normal".split():
         assert callable(getattr(init, name))
 
@@ -285,19 +287,39 @@ def test_profiles(torch):
         pass
 
 
+class Clock:
+    """Seconds that pass only where the timed statement says so, and once in a pause of the machine."""
+
+    now = 0.0
+    pauses = 0
+
+    def __call__(self):
+        return self.now
+
+    def work(self, seconds=1e-6):
+        self.now += seconds
+        if not self.pauses:
+            self.now += 0.5
+            self.pauses = 1
+
+
 def test_timers(torch):
     from torch.utils.benchmark import Timer
 
-    timer = Timer("x + 1", globals={"x": 1}, label="sum", sub_label="small", description="ints")
+    clock = Clock()
+    timer = Timer("work()", globals={"work": clock.work}, timer=clock, label="sum", sub_label="small", description="ints")
+    many = timer.blocked_autorange(min_run_time=0.02)
+    assert many.number_per_run == 1000  # although the first run took half a second
+    assert many.median == pytest.approx(1e-6)
+    assert many.iqr == pytest.approx(0)
+    assert 0.02 <= sum(many.raw_times) < 0.0211
     once = timer.timeit(30)
     assert (once.number_per_run, len(once.times), once.title) == (30, 1, "sum: small")
-    assert once.mean == once.median == once.times[0] > 0
+    assert once.mean == once.median == once.times[0] == pytest.approx(1e-6)
     assert once.iqr == 0
-    many = timer.blocked_autorange(min_run_time=0.02)
-    assert sum(many.raw_times) >= 0.02
-    assert many.median * many.number_per_run > 0.0001
     assert "30 runs" in repr(once)
     assert "Median" in repr(many)
+    assert Timer("x + 1", globals={"x": 1}).timeit(30).mean > 0
 
 
 # ---- trees ----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The older names of initializations, without the underscore."""
+"""The older names of initializations, without the underscore, and what layers of scripts reset themselves with."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 
 from leafgrad.nn import init
 from leafgrad.ops.messages import warn
+from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
-    "constant", "dirac", "eye", "kaiming_normal", "kaiming_uniform", "normal", "orthogonal", "sparse", "uniform",
-    "xavier_normal", "xavier_uniform",
+    "_calculate_correct_fan", "_calculate_fan_in_and_fan_out", "constant", "dirac", "eye",
+    "kaiming_normal", "kaiming_uniform", "normal", "orthogonal", "sparse", "uniform", "xavier_normal", "xavier_uniform",
 ]  # fmt: skip
 
 
@@ -30,3 +31,10 @@ constant, dirac, eye, normal = older("constant"), older("dirac"), older("eye"), 
 orthogonal, sparse, uniform = older("orthogonal"), older("sparse"), older("uniform")
 kaiming_normal, kaiming_uniform = older("kaiming_normal"), older("kaiming_uniform")
 xavier_normal, xavier_uniform = older("xavier_normal"), older("xavier_uniform")
+
+_calculate_fan_in_and_fan_out = init.fans
+
+
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+    """The number that "fan_in" or "fan_out" names."""
+    return init.fan(tensor, mode)

@@ -122,7 +122,7 @@ class Timer:
     def blocked_autorange(self, callback: Any = None, min_run_time: float = 0.2) -> Measurement:
         """Runs of so many executions that a run is much longer than reading the clock, for ``min_run_time`` seconds."""
         number = 1
-        while self._timer.timeit(number) < min(0.001, min_run_time / 20):
+        while min(self._timer.repeat(3, number)) < min(0.001, min_run_time / 20):  # of three: one may be interrupted
             number *= 10
         times: list[float] = []
         while not times or sum(times) < min_run_time:
