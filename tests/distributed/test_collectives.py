@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import leafgrad as lg
 import leafgrad.distributed as dist
-from leafgrad.distributed import ops
+from leafgrad.distributed import launcher, ops
 from leafgrad.testing import check_op
 
 VALUES = """
@@ -25,6 +30,11 @@ VALUES = """
     for dtype in (lg.float16, lg.float64, lg.int8, lg.uint8, lg.int16, lg.int32, lg.int64):
         assert reduced(dist.ReduceOp.SUM, x.to(dtype)).equal((size * lg.arange(4.0) + total).to(dtype)), dtype
     assert reduced(dist.ReduceOp.MAX, lg.tensor([rank == 1, False])).tolist() == [True, False]
+    for dtype in (lg.float16, lg.bfloat16, lg.float32):
+        one = lg.tensor([float("nan") if rank == i else float(rank) for i in range(size)] + [1.0], dtype=dtype)
+        for op in (dist.ReduceOp.MIN, dist.ReduceOp.MAX):
+            assert reduced(op, one).isnan().tolist() == [True] * size + [False], (dtype, op)
+    assert reduced(dist.ReduceOp.AVG, lg.tensor([6e4], dtype=lg.float16)).item() == lg.tensor(6e4).half().item()
     turned = lg.arange(6.0).reshape(2, 3).T + rank
     assert reduced(dist.ReduceOp.MIN, turned).equal(lg.arange(6.0).reshape(2, 3).T)
     assert reduced(dist.ReduceOp.SUM, lg.zeros(0, 3)).shape == (0, 3)
@@ -106,13 +116,18 @@ def test_order_in_compiled_functions(ranks):
         ("dist.all_reduce(lg.zeros(2, dtype=[lg.float32, lg.int32][rank]))", "int32 (2,)"),
         ("dist.all_reduce(lg.zeros(2)) if rank else dist.barrier()", "rank 0: barrier(); rank 1: all_reduce"),
         ("dist.broadcast(lg.zeros(2), src=rank)", "broadcast(from rank 1, float32 (2,))"),
+        (
+            "w = lg.ones((), requires_grad=True)\n"
+            "    for _ in range(2): (dist.functional.all_reduce(w.detach() if rank else w) + w).backward()",
+            "rank 0: all_reduce(gradient, sum of float32 ()); rank 1: all_reduce(sum of float32 ())",
+        ),
         ("dist.barrier() if rank else None", "rank 0: the end of the program; rank 1: barrier()"),
         ("sys.exit(3) if rank else dist.barrier()", "rank 0: barrier(); rank 1: the end of the program"),
         ("raise KeyError('oh') if rank else dist.barrier()", "leafgrad: rank 1 of 2: ends by KeyError; all ranks are"),
     ],
 )
 def test_ranks_that_disagree_all_end(ranks, code, told):
-    process = ranks(f"if True:\n    {code}" if code.startswith("dist") else code_of(code), status=1)
+    process = ranks(code_of(code) if code.startswith(("sys", "raise")) else f"if True:\n    {code}", status=1)
     assert told in process.stderr
 
 
@@ -127,6 +142,58 @@ def test_a_rank_that_is_killed_ends_all_and_is_named(ranks):
     process = ranks("import os; os.kill(os.getpid(), 9) if rank else dist.barrier()", status=9)
     assert "rank 1 of 2" in process.stderr
     assert "all ranks are stopped" in process.stderr
+
+
+@pytest.mark.parametrize("code", ["os._exit(0) if rank else dist.barrier()", "os._exit(0)"])
+def test_a_rank_that_does_not_leave_is_no_success(ranks, code):
+    process = ranks(f"import os; {code}", status=1)
+    assert "ended or were stopped before their program was through" in process.stderr
+
+
+@pytest.mark.parametrize(("code", "status"), [("raise KeyError('early')", 1), ("sys.exit(7)", 7)])
+def test_a_rank_that_ends_before_it_met_the_others_ends_all(code, status, mpi, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, sys\nimport leafgrad.distributed as dist\n"
+        f"if int(os.environ.get('PMI_RANK', os.environ.get('OMPI_COMM_WORLD_RANK', 0))) == 1:\n    {code}\n"
+        "dist.init_process_group()\n"
+    )
+    command = [sys.executable, "-m", "leafgrad", "run", "--ranks", "2", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == status
+    assert "a rank ended without the others; all ranks are stopped" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_to_the_launcher_alone_reach_the_ranks(number, mpi, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, time\nimport leafgrad.distributed as dist\ndist.init_process_group()\n"
+        "print(f'{os.getpid()}\\n', end='', flush=True)\ntime.sleep(100)\n"
+    )
+    command = [sys.executable, "-m", "leafgrad", "run", "--ranks", "2", str(script)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stdout is not None
+        pids = [int(process.stdout.readline()) for _ in range(2)]
+        process.send_signal(number)
+        process.stdout.read()
+        assert process.wait(30) != 0
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+@pytest.mark.parametrize("said", [0, 6], ids=["nothing", "aborted"])
+@pytest.mark.parametrize(
+    ("code", "status"), [("if dist.get_rank(): dist.barrier()", 1), ("raise KeyboardInterrupt", 130)]
+)
+def test_a_rank_that_ends_all_gives_the_status_whatever_mpiexec_says(code, status, said, mpi, tmp_path, monkeypatch):
+    script, forgetful = tmp_path / "script.py", tmp_path / "mpiexec"
+    script.write_text(f"import leafgrad.distributed as dist\ndist.init_process_group()\n{code}\n")
+    forgetful.write_text(f'#!/bin/sh\n{launcher.mpiexec()} "$@"\nexit {said}\n')
+    forgetful.chmod(0o755)
+    monkeypatch.setattr(launcher, "mpiexec", lambda: str(forgetful))
+    assert launcher.run([sys.executable, str(script)], 2) == status
 
 
 @pytest.fixture
@@ -146,8 +213,18 @@ def test_a_process_alone_is_a_group(alone):
         dist.init_process_group()
     with pytest.raises(ValueError, match="src: expected a rank from 0 to 0, got 1"):
         dist.broadcast(x, 1)
+    with pytest.raises(TypeError, match="argument 'src' must be int, not float"):
+        dist.broadcast(x, 0.0)
     with pytest.raises(ValueError, match="expected SUM for integers"):
         dist.all_reduce(lg.tensor([1]), dist.ReduceOp.AVG)
+    with pytest.raises(ValueError, match=r"op: expected ReduceOp.SUM, .*, got 'SUM'"):
+        dist.all_reduce(x.detach(), "SUM")
+    for collective in (dist.all_reduce, dist.broadcast, dist.shard, dist.functional.all_gather):
+        with pytest.raises(TypeError, match="argument 'tensor' must be Tensor, not ndarray"):
+            collective(np.ones(2))
+    for to in (lg.empty(1, 2), lg.empty(2, dtype=lg.int64)):
+        with pytest.raises(ValueError, match=r"tensor_list\[0\]: expected leafgrad.float32 \(2,\), as tensor, got"):
+            dist.all_gather([to], x)
 
 
 def test_wrong_groups():

@@ -20,7 +20,8 @@ CODE = """
             optimizer.step()
             if step == stop and rank == 1:
                 os.kill(os.getpid(), signal.SIGTERM)
-    print(lg.cat([p.detach().reshape(-1) for p in net.parameters()]).sum().item().hex(), flush=True)
+    bits = lg.cat([p.detach().reshape(-1) for p in net.parameters()]).sum().item().hex()
+    print(bits + "\\n", end="", flush=True)  # in one write, or lines of two ranks mix
 """
 
 
@@ -38,3 +39,16 @@ def test_an_interrupt_of_one_rank(ranks, tmp_path):
 
     told = ranks(CODE.replace("sys.argv", "['', '-1', 'resume']"), 1, status=1).stderr
     assert "resume: expected 2 ranks, as in the checkpoint in run, got 1" in told
+
+
+def test_ranks_that_find_different_steps(ranks):
+    code = """
+    from leafgrad.utils import Training
+    net = nn.Linear(2, 1)
+    for folder, count in (("a", 4), ("b", 6)):
+        with Training(folder, every=100, net=net) as training:
+            for _ in training.steps(count):
+                pass
+    Training("b" if rank else "a", every=100, resume=True, net=net)
+    """
+    assert "rank 1: Training(resume=True), from step 6" in ranks(code, status=1).stderr

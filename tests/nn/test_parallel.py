@@ -125,9 +125,83 @@ def test_buffers_are_those_of_the_first_rank(ranks):
     assert ranks(SETTING + code).stdout.count("right") == 2
 
 
+def test_copies_and_parameters_that_come_later(ranks):
+    code = """
+    import copy, pickle
+    def unfrozen(net):
+        net[0].weight.requires_grad_(False)
+        wrapped = DistributedDataParallel(net)
+        wrapped(dist.shard(X)).mean()
+        net[0].weight.requires_grad_()
+        return wrapped
+    def frozen(net):
+        wrapped = DistributedDataParallel(net)
+        net[0].weight.requires_grad_(False)
+        return wrapped
+    def replaced(net):
+        wrapped = DistributedDataParallel(net)
+        net[2] = nn.Linear(6, 1).to(lg.float64)
+        return wrapped
+    cases = [
+        lambda net: copy.deepcopy(DistributedDataParallel(net)),
+        lambda net: pickle.loads(pickle.dumps(DistributedDataParallel(net))),
+        unfrozen, frozen, replaced,
+    ]
+    for make in cases:
+        for run in (lambda f: f, lg.compile):
+            lg.manual_seed(rank)
+            wrapped = make(layers())
+            backward = run(lambda x: wrapped(x).sin().mean().backward())
+            for _ in range(3):
+                wrapped.zero_grad()
+                backward(dist.shard(X))
+            others = {k: lg.ones_like(p) for k, p in wrapped.named_parameters()}
+            loss = wrapped(dist.shard(X)).sin().mean()
+            lg.func.functional_call(wrapped, others, (X,))
+            wrapped.zero_grad()
+            loss.backward()
+            alone = copy.deepcopy(wrapped.module)
+            assert equal_everywhere(flat(alone)), make
+            alone.zero_grad()
+            alone(X).sin().mean().backward()
+            for p, q in zip(wrapped.parameters(), alone.parameters()):
+                assert p.grad is q.grad is None or lg.allclose(p.grad, q.grad, rtol=1e-12), make
+    print("right", flush=True)
+    """
+    assert ranks(SETTING + code).stdout.count("right") == 2
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_gradients_of_mean_gradients(ranks, executor):
+    code = """
+    import warnings
+    warnings.simplefilter("ignore", UserWarning)
+    def backward(net, x):
+        net.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward(create_graph=True)
+        penalty = sum((p.grad ** 2).sum() for p in net.parameters())
+        net.zero_grad()
+        penalty.backward()
+    alone = layers()
+    wrapped = DistributedDataParallel(alone)
+    for run in (lambda f: f, lg.compile):
+        again = run(lambda x: backward(wrapped, x))
+        for _ in range(4):
+            again(dist.shard(X))
+        means = [p.grad.detach().clone() for p in wrapped.parameters()]
+        backward(alone, X)
+        assert all(lg.allclose(p.grad, m, rtol=1e-9) for p, m in zip(alone.parameters(), means))
+    print("right", flush=True)
+    """
+    assert ranks(SETTING + code, LEAFGRAD_EXECUTOR=executor).stdout.count("right") == 2
+
+
 def test_models_that_differ(ranks):
-    code = "DistributedDataParallel(nn.Linear(2, 1 + rank))"
-    assert "expected all ranks to come to the same collective" in ranks(code, status=1).stderr
+    told = ranks("DistributedDataParallel(nn.Linear(2 + rank, 3 - rank, bias=False))", status=1).stderr
+    assert "rank 1: DistributedDataParallel(weight: float32 (2, 3) trained)" in told
+    code = "DistributedDataParallel(lg.compile(nn.Linear(2, 1)))"
+    assert "module: expected a Module, got a CompiledObject" in ranks(code, status=1).stderr
     code = "DistributedDataParallel(nn.ReLU())"
     assert "module: expected parameters that require a gradient, got none" in ranks(code, status=1).stderr
 

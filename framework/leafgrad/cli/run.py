@@ -43,7 +43,24 @@ def main(argv: list[str]) -> int:
         install_as_torch()
         main.__spec__ = ModuleSpec("leafgrad.cli.again", None)
         os.environ[SCRIPT] = path
-    return execute(source, main)
+    status = 1
+    try:
+        status = execute(source, main)
+    except SystemExit as exit:
+        status = exit.code if isinstance(exit.code, int) else int(exit.code is not None)
+        raise
+    finally:
+        if status:
+            end_others(status)
+    return status
+
+
+def end_others(status: int) -> None:
+    """Where this is one of several ranks and no group of theirs sees to it, end the others, too."""
+    from leafgrad.distributed import is_initialized, launcher
+
+    if not is_initialized():
+        launcher.end_all(status)
 
 
 def launch(options: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from leafgrad.distributed import ops
 from leafgrad.distributed.group import world
 from leafgrad.distributed.reduce_op import ReduceOp
+from leafgrad.tensor import arguments
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["all_gather", "all_reduce", "broadcast"]
@@ -20,9 +21,9 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM) -> Tensor:
 
     Raises:
         RuntimeError: the processes came to different collectives, or with different shapes or dtypes.
-        ValueError: there is no process group.
+        ValueError: there is no process group. TypeError: ``tensor`` is none.
     """
-    world()
+    check(tensor, "tensor", "all_reduce")
     op = ReduceOp(op)
     if op is ReduceOp.AVG and not tensor.dtype.is_floating_point:
         raise ValueError(f"all_reduce: op: expected SUM for integers, which have no mean, got AVG of {tensor.dtype}")
@@ -36,18 +37,26 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM) -> Tensor:
 
 def broadcast(tensor: Tensor, src: int = 0) -> Tensor:
     """The tensor of process ``src``. (...) -> (...). Raises: as `all_reduce`; ValueError: no process has this rank."""
+    check(tensor, "tensor", "broadcast")
     found: Tensor = ops.from_rank(tensor, src=checked_rank(src))
     return found
 
 
 def all_gather(tensor: Tensor) -> Tensor:
     """The tensors of all processes, stacked. (...) -> (processes, ...). Raises: as `all_reduce`."""
-    world()
+    check(tensor, "tensor", "all_gather")
     found: Tensor = ops.all_stacked(tensor)
     return found
 
 
+def check(tensor: Tensor, name: str, function: str) -> None:
+    """A TypeError if it is no tensor, and a ValueError if there is no process group."""
+    world()
+    arguments.expect_tensor(tensor, name, function)
+
+
 def checked_rank(src: int) -> int:
+    src = arguments.integer(src, "src", "broadcast")
     if not 0 <= src < world().size:
         raise ValueError(f"src: expected a rank from 0 to {world().size - 1}, got {src}")
     return src

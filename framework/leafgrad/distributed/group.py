@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from leafgrad import backends
-from leafgrad.distributed.launcher import PIDS
+from leafgrad.distributed.launcher import FOLDER, STATUS
 
 # What the launchers of MPICH, Open MPI and Slurm tell each process: the number of processes.
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
@@ -97,7 +97,7 @@ def init_process_group(backend: str | None = None, *, world_size: int = -1, rank
     WORLD.append(group)
     if group.size > 1:
         sys.excepthook = ending_all(sys.excepthook)
-        if folder := os.environ.get(PIDS):
+        if folder := os.environ.get(FOLDER):
             Path(folder, str(group.rank)).write_text(str(os.getpid()))
         atexit.register(leave)
 
@@ -137,8 +137,9 @@ def leave() -> None:
         try:
             group.agree(END)
         except RuntimeError as error:
-            report(group, str(error))
-            group.peers.Abort(1)
+            stop_all(group, str(error), 1)
+        if folder := os.environ.get(FOLDER):
+            Path(folder, str(group.rank)).unlink(missing_ok=True)
 
 
 def ending_all(hook: Any) -> Any:
@@ -147,14 +148,17 @@ def ending_all(hook: Any) -> Any:
     def end(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
         hook(kind, error, traceback)
         if WORLD:
-            report(WORLD[0], f"ends by {kind.__name__}")
-            WORLD[0].peers.Abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
+            stop_all(WORLD[0], f"ends by {kind.__name__}", 130 if issubclass(kind, KeyboardInterrupt) else 1)
 
     return end
 
 
-def report(group: Group, what: str) -> None:
+def stop_all(group: Group, what: str, status: int) -> None:
+    """End all processes, and say whose doing that is."""
     print(f"leafgrad: rank {group.rank} of {group.size}: {what}; all ranks are stopped", file=sys.stderr, flush=True)
+    if folder := os.environ.get(FOLDER):
+        Path(folder, f"{STATUS}{status}").touch()
+    group.peers.Abort(status)
 
 
 def get_rank() -> int:

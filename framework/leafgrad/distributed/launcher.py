@@ -5,15 +5,22 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-PIDS = "LEAFGRAD_RANKS"  # the folder in which each rank leaves a file with its process number
+FOLDER = "LEAFGRAD_RANKS"  # in which each rank has a file with its process number, until it leaves the others
+LAUNCHER = "launcher"  # the file there with the number of the process that started all
+STATUS = "status "  # begins the name of the file that a rank leaves there before it ends all
 KILLED = re.compile(r"PID (?P<pid>\d+) RUNNING AT|EXIT STRING: (?P<how>.*)")  # of MPICH; Open MPI names the rank
+SIGNALS = tuple([getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)])
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "LEAFGRAD_NUM_THREADS")
 
 
@@ -28,15 +35,68 @@ def run(command: Sequence[str], ranks: int) -> int:
     if find_spec("mpi4py") is None:
         raise ImportError('needs mpi4py: pip install "leafgrad[mpi]"')
     with TemporaryDirectory(prefix="leafgrad-ranks-") as folder:
-        process = subprocess.Popen(
-            [mpiexec(), "-n", str(ranks), *command], env={**shares(ranks), **os.environ, PIDS: folder},
+        Path(folder, LAUNCHER).write_text(str(os.getpid()))
+        with subprocess.Popen(
+            [mpiexec(), "-n", str(ranks), *command], env={**shares(ranks), **os.environ, FOLDER: folder},
             stdout=subprocess.PIPE,
-        )  # fmt: skip
-        said = pass_on(process)
-        status = process.wait()
+        ) as process, relayed(process) as came:  # fmt: skip
+            said = pass_on(process)
+            process.wait()
+        status = asked(Path(folder)) or process.returncode
+        if came and status == process.returncode != 0:
+            return 128 + came[-1]
         if said.get("how"):
             print(f"leafgrad run: {named(said, Path(folder), ranks)}; all ranks are stopped", file=sys.stderr)
+        elif status == 0 and (there := sorted(path.name for path in Path(folder).glob("[0-9]*"))):
+            print(f"leafgrad run: ranks {', '.join(there)} of {ranks} ended or were stopped before their program was "
+                  "through: before os._exit() call destroy_process_group()", file=sys.stderr)  # fmt: skip
+            status = 1
     return status
+
+
+@contextmanager
+def relayed(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
+    """Signals that ask this process to end ask mpiexec, which tells the ranks; Ctrl-C in a terminal reaches all.
+
+    Gives the signals that came.
+    """
+    came: list[int] = []
+
+    def relay(number: int, _: Any) -> None:
+        came.append(number)
+        if number != signal.SIGINT or not in_terminal():
+            process.terminate()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    taken = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
+    for number in taken:
+        signal.signal(number, relay)
+    try:
+        yield came
+    finally:
+        for number, handler in taken.items():
+            signal.signal(number, handler)
+
+
+def in_terminal() -> bool:
+    """Whether this process and those that it started are in the foreground of a terminal."""
+    try:
+        with open("/dev/tty") as terminal:
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
+        return False
+
+
+def end_all(status: int) -> None:
+    """Ask the launcher, if there is one, to end all: a rank that has not met the others cannot do so itself."""
+    if folder := os.environ.get(FOLDER):
+        print("leafgrad: a rank ended without the others; all ranks are stopped", file=sys.stderr, flush=True)
+        Path(folder, f"{STATUS}{status}").touch()
+        with suppress(OSError):  # it has ended already
+            os.kill(int(Path(folder, LAUNCHER).read_text()), signal.SIGTERM)
 
 
 def mpiexec() -> str:
@@ -66,9 +126,18 @@ def pass_on(process: subprocess.Popen[bytes]) -> dict[str, str]:
     return said
 
 
+def asked(folder: Path) -> int:
+    """The exit status with which a rank ended all; 0 if none did.
+
+    What mpiexec says then is of the processes as they were ended: with MPICH 4 now and then 0, or a signal from a
+    thread of its transport.
+    """
+    return max((int(path.name.removeprefix(STATUS)) for path in folder.glob(f"{STATUS}*")), default=0)
+
+
 def named(said: dict[str, str], folder: Path, ranks: int) -> str:
     """Which rank was killed, and how, in words."""
-    pids = {path.read_text(): path.name for path in folder.iterdir()}
+    pids = {path.read_text(): path.name for path in folder.glob("[0-9]*")}
     pid = said.get("pid", "")
     who = f"rank {pids[pid]} of {ranks}" if pid in pids else "a rank"
     return f"{who}, process {pid}: {said['how'].strip()}"

@@ -19,20 +19,35 @@ def before(call: str, x: Any, *, about: str = "") -> None:
 
 
 @op("linear", "collective")
-def all_sum(xp: Any, x: Any, *, mean: bool = False) -> Any:
-    """The sum over all processes, or their mean. (...) -> (...)"""
-    before("all_reduce", x, about="mean of " if mean else "sum of ")
+def all_sum(xp: Any, x: Any, *, mean: bool = False, order: int = 0) -> Any:
+    """The sum over all processes, or their mean. (...) -> (...)
+
+    ``order`` counts the derivatives: a process that goes backward is not to meet one that went on without.
+    """
+    before("all_reduce", x, about="gradient, " * order + ("mean of " if mean else "sum of "))
     if world().size == 1:
         return x.copy()
-    total = world().communicator(x).all_reduce(x, "sum")
-    return total / world().size if mean else total
+    combined = world().communicator(x).all_reduce
+    if not mean:
+        return combined(x, "sum")
+    wide = x.astype("float32") if x.dtype.itemsize == 2 else x  # a sum may overflow where the mean does not
+    return (combined(wide, "sum") / world().size).astype(x.dtype)
 
 
 @op("collective")
 def all_combine(xp: Any, x: Any, *, how: str) -> Any:
-    """The product, minimum or maximum over all processes: ``how`` is "prod", "min" or "max". (...) -> (...)"""
+    """The product, minimum or maximum over all processes: ``how`` is "prod", "min" or "max". (...) -> (...)
+
+    A nan of one process is in the result, as within one process; MPI and NCCL leave open what they make of it.
+    """
     before("all_reduce", x, about=f"{how} of ")
-    return x.copy() if world().size == 1 else world().communicator(x).all_reduce(x, how)
+    if world().size == 1:
+        return x.copy()
+    combined = world().communicator(x).all_reduce
+    found = combined(x, how)
+    if how != "prod" and x.dtype.kind not in "biu":
+        found[combined(xp.isnan(x).astype("uint8"), "max") > 0] = float("nan")
+    return found
 
 
 @op("linear", "collective")
@@ -62,15 +77,15 @@ def _stacked_shape(x: Any) -> Any:
 
 
 def _from_rank_rule(g: Any, *, src: int) -> Any:
-    total = all_sum(g)
+    total = all_sum(g, order=1)
     return total if world().rank == src else total * 0
 
 
 def _stacked_rule(g: Any) -> Any:
-    return part(all_sum(g), at=(world().rank,))
+    return part(all_sum(g, order=1), at=(world().rank,))
 
 
-all_sum.vjp(x=lambda g, *, mean: all_sum(g, mean=mean))
+all_sum.vjp(x=lambda g, *, mean, order: all_sum(g, mean=mean, order=order + 1))
 from_rank.vjp(x=_from_rank_rule)
 all_stacked.vjp(x=_stacked_rule)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Never
 
 
 class ReduceOp(Enum):
@@ -13,3 +14,7 @@ class ReduceOp(Enum):
     PRODUCT = "prod"
     MIN = "min"
     MAX = "max"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Never:
+        raise ValueError(f"op: expected {', '.join(map(str, cls))}, got {value!r}")
