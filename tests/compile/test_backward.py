@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import leafgrad
+from leafgrad.autograd.graph import get_gradient_edge
 
 
 @pytest.mark.parametrize("executor", ["numpy", "replay"])
@@ -48,3 +49,157 @@ def test_a_leaf_that_is_gone_at_the_end_of_the_pass():
 
     for scale in range(1, 6):
         assert step(leafgrad.ones(3) * scale).tolist() == [2.0 * scale**2] * 3
+
+
+SINGLE, SEVERAL = (lambda x: (x * 2).sin()), (lambda x: (x.sin(), x.argmax(), x.exp() * 2))
+DERIVATIVES = {
+    "jvp": lambda f, x: leafgrad.func.jvp(lambda x: tensors(f(x)), (x,), (x,)),
+    "jvp of autograd": lambda f, x: leafgrad.autograd.functional.jvp(lambda x: tensors(f(x)), x, x),
+    "jacfwd": lambda f, x: leafgrad.func.jacfwd(lambda x: tensors(f(x)))(x),
+    "forward over forward": lambda f, x: leafgrad.func.jacfwd(leafgrad.func.jacfwd(lambda x: tensors(f(x))[0]))(x),
+    "reverse over forward": lambda f, x: leafgrad.func.jacrev(leafgrad.func.jacfwd(lambda x: tensors(f(x))[0]))(x),
+    "forward over reverse": lambda f, x: leafgrad.func.hessian(lambda x: tensors(f(x))[0].sum())(x),
+    "jet": lambda f, x: leafgrad.func.jet(
+        lambda x: tensors(f(x)), (x,), ([leafgrad.ones(2), leafgrad.zeros(2), leafgrad.zeros(2)],)
+    ),
+}
+
+
+def tensors(result):
+    """Those that have a gradient."""
+    return (result[0], result[2]) if isinstance(result, tuple) else (result,)
+
+
+def leaves(results):
+    return [results] if isinstance(results, leafgrad.Tensor) else [t for r in results for t in leaves(r)]
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+@pytest.mark.parametrize("function", [SINGLE, SEVERAL])
+def test_forward_mode_goes_through_a_compiled_call(name, function):
+    compiled = leafgrad.compile(function)
+    for k in (1.0, 2.0, 3.0):
+        x = leafgrad.tensor([k, -0.5])
+        expected, found = (leaves(DERIVATIVES[name](f, x)) for f in (function, compiled))
+        assert len(found) == len(expected)
+        for ours, theirs in zip(found, expected, strict=True):
+            np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("function", [SINGLE, SEVERAL])
+def test_an_edge_of_a_compiled_call_takes_gradients(function):
+    compiled = leafgrad.compile(function)
+    for _ in range(4):
+        *_, y = tensors(compiled(leafgrad.ones(3, requires_grad=True)))
+        edge, total = get_gradient_edge(y), (y * leafgrad.arange(3.0)).sum()
+        assert leafgrad.autograd.grad(total, edge, retain_graph=True)[0].tolist() == [0, 1, 2]
+        del y, total
+        assert edge.recorded().shape == (3,)
+
+
+# ---- histories that the ops of a call do not tell -----------------------------------------------------------------
+
+
+def under_no_grad(a, b):
+    with leafgrad.no_grad():
+        t = a * 2
+    return (t * t * b).sum() * a.sum()
+
+
+def detached(a, b):
+    return (a.detach() * b * b).sum() + (a * b).sum()
+
+
+def detached_view(a, b):
+    return (a.detach()[0] * b * b).sum() * a.sum()
+
+
+def detached_in_vmap(a, b):
+    return leafgrad.vmap(lambda x, y: x.detach() * y * y)(a, b).sum() * a.sum()
+
+
+def new_leaf(a, b):
+    return (leafgrad.nn.Parameter(a.detach()) * b * b).sum() * a.sum()
+
+
+def written_without_history(a, b):
+    b = b * 1
+    with leafgrad.no_grad():
+        b[0] = a[1]
+    return (b * b).sum()
+
+
+def copied_without_history(a, b):
+    b = b * 1
+    with leafgrad.no_grad():
+        b.copy_(a)
+    return (b * b).sum() + a.sum() * b.sum()
+
+
+def copied_through_detach(a, b):
+    b = b * 1
+    b.detach().copy_(a.detach())
+    return (b * b).sum() + a.sum() * b.sum()
+
+
+def copied_into_a_constant(a, b):
+    c = leafgrad.zeros(2)
+    c.copy_(a.detach())
+    return (c * b * b).sum() + a.sum() * b.sum()
+
+
+def gradient_without_graph(a, b):
+    (g,) = leafgrad.autograd.grad((a**3).sum(), a)
+    return (g * b * b).sum() * a.sum()
+
+
+def other_ops_than_detached(a, b):
+    return (leafgrad.where(a.detach() > b.detach(), a, b) ** 3).sum()
+
+
+def detached_for_a_buffer(a, b):
+    mean, var = leafgrad.zeros(1), leafgrad.ones(1)
+    return (leafgrad.nn.functional.batch_norm((a * b)[:, None], mean, var, training=True) ** 3).sum()
+
+
+def gradient_with_graph(a, b):
+    return leafgrad.func.grad(lambda y: (y**3 * a).sum())(b).sum()
+
+
+STOPPED = [
+    under_no_grad, detached, detached_view, detached_in_vmap, new_leaf, written_without_history,
+    copied_without_history, copied_through_detach, copied_into_a_constant, gradient_without_graph,
+]  # fmt: skip
+REPEATED = [other_ops_than_detached, detached_for_a_buffer, gradient_with_graph]
+
+
+def twice(function):
+    """The gradient of the gradient by b, by both arguments, None where there is none."""
+    a = leafgrad.tensor([1.0, 2.0], requires_grad=True)
+    b = leafgrad.tensor([3.0, 5.0], requires_grad=True)
+    (g,) = leafgrad.autograd.grad(function(a, b), b, create_graph=True)
+    found = leafgrad.autograd.grad(g.sum(), [a, b], allow_unused=True)
+    return [g.tolist(), *(None if h is None else h.tolist() for h in found)]
+
+
+@pytest.mark.parametrize("function", STOPPED, ids=lambda f: f.__name__)
+def test_derivatives_of_derivatives_through_stopped_gradients_are_refused(function):
+    compiled = leafgrad.compile(function)
+    inside = leafgrad.compile(lambda a, b: leafgrad.autograd.grad(function(a, b), b, create_graph=True)[0])
+    for call in range(4):
+        if not call:  # nothing is compiled yet
+            twice(compiled)
+            continue
+        with pytest.raises(leafgrad.errors.TraceError, match=r"compiled function that (stops|writes)"):
+            twice(compiled)
+        a, b = leafgrad.tensor([1.0, 2.0], requires_grad=True), leafgrad.tensor([3.0, 5.0], requires_grad=True)
+        found = leafgrad.autograd.grad(inside(a, b).sum(), [a, b], allow_unused=True)
+        assert [None if h is None else h.tolist() for h in found] == twice(function)[1:]
+
+
+@pytest.mark.parametrize("function", REPEATED, ids=lambda f: f.__name__)
+def test_derivatives_of_derivatives_where_what_is_stopped_plays_no_part(function):
+    compiled = leafgrad.compile(function)
+    for _ in range(3):
+        for found, expected in zip(twice(compiled), twice(function), strict=True):
+            assert found == pytest.approx(expected, rel=1e-5)

@@ -270,3 +270,17 @@ def test_an_error_of_an_op_while_a_program_runs_is_the_ops_own():
     assert HERE in "".join(info.value.__notes__)
     assert "open" not in f.explain()
     assert f(good).tolist() == [[1, 0], [0, 1]]
+
+
+def test_a_write_into_an_input_of_a_vmapped_function():
+    total = leafgrad.zeros(2, 3)
+
+    @leafgrad.compile
+    def add(x):
+        return leafgrad.vmap(lambda row, x: row.add_(x))(total, x)
+
+    add(leafgrad.ones(2, 3))
+    with pytest.raises(TraceError, match="a write into an input of the vmapped function cannot be traced") as info:
+        add(leafgrad.ones(2, 3))
+    assert HERE in str(info.value)
+    assert total.tolist() == [[1.0] * 3] * 2

@@ -103,7 +103,11 @@ def test_a_preferred_executor_that_gains_runs_the_program(prefer):
     ("name", "target", "reason"),
     [
         ("absent", "", "ModuleNotFoundError: No module named 'no_module_of_this_name'"),
-        ("missing", "Missing", "AttributeError: module 'test_executors' has no attribute 'Missing'"),
+        (
+            "missing",
+            "Missing",
+            "PluginError: target 'test_executors:Missing': module 'test_executors' has no attribute 'Missing'",
+        ),
         ("unmade", "Unmade", "OSError: no compiler"),
         ("wrong", "Wrong", "ZeroDivisionError: no gains today"),
         ("unable", "Unable", "executor 'unable' failed on .*ValueError: no code today"),

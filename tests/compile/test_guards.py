@@ -509,9 +509,9 @@ def test_all_code_that_runs_in_this_thread_is_noted():
             run()
         doubled(1)
         codes = watch.codes
-        assert {"run", "numbers", "doubled", "value", "<lambda>"} <= {code.co_name for code in codes}
-        assert "elsewhere" not in {code.co_name for code in codes}
-        assert all(codes[code] is globals() for code in codes if code.co_filename == __file__)
+        assert {"run", "numbers", "doubled", "value", "<lambda>"} <= {code.co_name for code, _ in codes}
+        assert "elsewhere" not in {code.co_name for code, _ in codes}
+        assert all(scope is globals() for code, scope in codes if code.co_filename == __file__)
 
 
 def test_a_function_of_numpys_that_is_named_but_not_called_opens_nothing():
@@ -585,3 +585,46 @@ def test_a_context_variable_among_what_is_reached_opens_nothing():
     holder = types.SimpleNamespace(function=leafgrad.tanh, k=2.0)
     x = leafgrad.ones(3)
     assert not warm(lambda x: holder.function(x) * holder.k, x)._reason
+
+
+def test_functions_of_equal_code_in_two_modules_read_globals_of_their_own():
+    source = compile("def times(x):\n    return x * scale\n", "<twins>", "exec")
+    modules = []
+    for scale in (2.0, 3.0):
+        modules.append({"__name__": "twin", "scale": scale})
+        exec(source, modules[-1])
+    times = [module["times"] for module in modules]
+
+    @leafgrad.compile
+    def step(x):
+        return times[0](x) + times[1](x)
+
+    x = leafgrad.ones(2)
+    for _ in range(4):
+        assert step(x).tolist() == [5.0, 5.0]
+    for module in modules:
+        module["scale"] = 10.0
+        for _ in range(3):
+            assert step(x).tolist() == step.function(x).tolist()
+
+
+def test_a_class_of_a_module_that_is_not_registered_is_the_users():
+    module = types.ModuleType("loaded_from_a_path")
+    exec(
+        "class Scale:\n    factor = 2.0\n    def __call__(self, x):\n        return x * self.factor * top", vars(module)
+    )
+    module.top = 1.0
+    scale = module.Scale()
+
+    @leafgrad.compile
+    def step(x):
+        return scale(x) + module.top
+
+    x = leafgrad.ones(2)
+    for _ in range(4):
+        assert step(x).tolist() == [3.0, 3.0]
+    module.Scale.factor = 5.0
+    assert step(x).tolist() == [6.0, 6.0]
+    module.top = 2.0
+    assert step(x).tolist() == [12.0, 12.0]
+    assert "open, since" not in step.explain()

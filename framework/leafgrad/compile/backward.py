@@ -29,7 +29,6 @@ def new_node(op: Any, saved: Sequence[Saved]) -> Node:
     node.seq = next(SEQ)
     node.hooks = node.out = node.version = node.shapes = None
     node.saved = tuple(saved)
-    node.ends = {}
     return node
 
 
@@ -70,7 +69,9 @@ class Backward:
         self.saved = traced.saved
         sources = {id(source): value for value, source in traced.graph.inputs.items()}
         self.targets = [sources.get(id(source)) for source in traced.targets]
+        self.unlike = traced.unlike
         self.values: list[Value] = [traced.graph.results[i] for i in traced.differentiable]
+        self.shapes = [v.shape for v in self.values]
         self.gradients = list(self.graph.inputs)[len(self.saved) :]
         self.build = build
         self.lock = Lock()
@@ -82,7 +83,7 @@ class Backward:
         node.params = {"inputs": inputs}
         if len(self.values) > 1:
             gaps: Any = (None,) * len(self.values)
-            node.shape = gaps
+            node.shape, node.ends = gaps, {}
         else:
             node.shape = self.values[0].shape
         return node
@@ -123,9 +124,16 @@ class Backward:
 
     def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
         """The same with Tensors, for derivatives of derivatives: the call is repeated op by op with recording on."""
-        gradients = list(g) if type(g) is tuple else [g]
         if node.saved is FREED:
             raise messages.freed()
+        if self.unlike is not None:
+            raise TraceError(
+                f"create_graph=True through the result of a compiled function that {self.unlike}: the call is repeated "
+                "op by op, which would bring these gradients back. Differentiate inside the compiled function"
+            )
+        return self.repeated(node, list(g) if type(g) is tuple else [g], needed)
+
+    def repeated(self, node: Node, gradients: list[Any], needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
         inputs: dict[Value, Saved] = node.params["inputs"]
         check(node, list(inputs.values()))
         random = next((e for e in self.forward.equations if "random" in e.op.traits), None)
@@ -152,9 +160,9 @@ class Backward:
         self, node: Node, gradients: list[Any], needed: set[GraphNode] | None
     ) -> list[tuple[GraphNode, Any]]:
         """In a call that is being recorded: the backward pass becomes a part of it."""
-        tensors = tuple([None if one is None else dispatch.alias(one) for one in gradients])
+        tensors = [None if one is None else dispatch.alias(one) for one in gradients]
         lift = modes.TRACER.get().lift
-        return [(edge, lift(t)) for edge, t in self.pull_recorded(node, tensors, needed)]
+        return [(edge, lift(t)) for edge, t in self.repeated(node, tensors, needed)]
 
 
 def check(node: Node, saved: Sequence[Saved]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -26,7 +27,7 @@ from leafgrad.compile.graph import (
     Write,
 )
 from leafgrad.compile.guards import Guards
-from leafgrad.compile.guide import Guide, same
+from leafgrad.compile.guide import Guide, same, same_program
 from leafgrad.compile.runner import Runner
 from leafgrad.compile.trace import Slot, Traced
 from leafgrad.errors import CompileError
@@ -48,7 +49,8 @@ class Call:
         guards: when it may be run.
         guide: what was recorded.
         runner: what runs it.
-        backward: how its results are differentiated; None if none requires grad.
+        gradients: the program of the gradients of its results; None if none requires grad.
+        backward: how its results are differentiated by it.
         hits: how often it was run.
         trusted: whether a second run of the Python has confirmed it.
     """
@@ -75,8 +77,9 @@ class Call:
         self.effects = plan_effects(traced.graph)
         self.new_leaves = sum(isinstance(e, SetRequiresGrad) for e, _ in self.effects)
         self.saved = plan_saved(traced, inputs, self.count)
+        self.gradients = traced.backward
         self.backward: Backward | None = None
-        if twin is not None:
+        if twin is not None and same_program(twin.gradients, self.gradients):
             self.backward = twin.backward
         elif traced.differentiable:
             self.backward = Backward(traced, lambda graph: Runner(graph, name))
@@ -85,7 +88,7 @@ class Call:
         self.arguments = [self.tensors[s.index] for s in sources if isinstance(s, Argument)]
         self.captured = [s.tensor for s in sources if isinstance(s, Captured)]
         self.grads = [s.of for s in sources if isinstance(s, Grad)]
-        self.lives = [s.read for s in sources if isinstance(s, Live)]
+        self.lives = [LiveArray(s.read) for s in sources if isinstance(s, Live)]
         number = backends.by_device_type("cpu").asarray
         self.numbers = [
             number(s.value, v.dtype, 0) for v, s in zip(inputs, sources, strict=True) if isinstance(s, Number)
@@ -98,6 +101,7 @@ class Call:
         return (
             self.guide is other.guide
             and self.signature == other.signature
+            and same_program(self.gradients, other.gradients)
             and self.structure == other.structure
             and len(self.outputs) == len(other.outputs)
             and all(map(same_output, self.outputs, other.outputs))
@@ -115,9 +119,10 @@ class Call:
             raise Failed from error
         early = {o.source: self.tensor(o.source, leaves) for o in self.outputs if is_early(o)}
         made = [dispatch.alias(a) for a in arrays[: self.count]]
-        for effect, _ in self.effects:
-            if isinstance(effect, Write):
-                inplace.check_captured(self.tensor(effect.source, leaves), "copy")
+        if modes.DERIVATIVES.get():
+            for effect, _ in self.effects:
+                if isinstance(effect, Write):
+                    inplace.check_captured(self.tensor(effect.source, leaves), "copy")
         node: Node | None = None
 
         def make_node() -> None:
@@ -153,9 +158,7 @@ class Call:
         found = [leaves[i]._data for i in self.arguments]
         found += [t._data for t in self.captured]
         found += [self.owner(of, leaves)._leaf.grad._data for of in self.grads]
-        if self.lives:
-            number = backends.by_device_type("cpu").asarray
-            found += [number(float(read()), "float64", 0) for read in self.lives]
+        found += [live() for live in self.lives]
         found += self.numbers
         return found if self.order is None else [found[i] for i in self.order]
 
@@ -198,6 +201,26 @@ class Call:
             target.requires_grad_()
 
 
+class LiveArray:
+    """A Python number that is read anew at each call, as an array; a new one only if it is another number.
+
+    Args:
+        read: gives the number.
+    """
+
+    def __init__(self, read: Callable[[], float]) -> None:
+        self.read = read
+        self.last: tuple[float, Any] = (math.nan, None)  # in one piece, since threads may call at once
+
+    def __call__(self) -> Any:
+        number = float(self.read())
+        last, array = self.last
+        if number != last or not number:  # -0.0 equals 0.0
+            array = backends.by_device_type("cpu").asarray(number, "float64", 0)
+            self.last = number, array
+        return array
+
+
 def same_output(a: Any, b: Any) -> bool:
     """Whether two results are the same number, string or place of a tensor."""
     if isinstance(a, Slot) and isinstance(b, Slot):
@@ -232,7 +255,7 @@ def signature(traced: Traced) -> tuple[Any, ...]:
     at = {id(source): value for value, source in graph.inputs.items()}
     effects = [(type(e), e.value) for e in graph.effects]
     differentiated = traced.differentiable, [at.get(id(source)) for source in traced.targets]
-    return graph.results, traced.count, effects, set(graph.inputs), traced.saved, differentiated
+    return graph.results, traced.count, effects, set(graph.inputs), traced.saved, differentiated, traced.unlike
 
 
 def is_early(output: Any) -> bool:

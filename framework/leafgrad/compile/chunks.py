@@ -89,7 +89,7 @@ class LoopWriter(Writer):
         self.write_all()
         self.scratch = Scratch(self.loop.length, self.allocator.buffers, self.forms, self.ones)
         unpacked = f"({self.scratch.unpacked})" if self.scratch.unpacked else "_"
-        sums = "".join(f"{self.names[v]}, " for v in self.loop.summed)
+        sums = "".join(f"{self.names[v]}, " for v in self.loop.summed).rstrip()
         part = f"part{scratch.removeprefix('scratch')}"
         return [
             *self.head,
@@ -98,7 +98,7 @@ class LoopWriter(Writer):
             f"        for lo, hi, {unpacked} in chunks:",
             *self.lines,
             f"        return {sums or '()'}",
-            f"    {sums and f'{sums}= '}in_groups({part}, {scratch})",
+            f"    {sums and f'{sums} = '}in_groups({part}, {scratch})",
         ]
 
     def write(self, equation: Equation) -> None:

@@ -47,7 +47,7 @@ def containers(tree: Any) -> list[Any]:
 
 def line_that_stores(codes: Codes, key: Any) -> str:
     """Where executed code of the user assigns a name, an attribute or an item; else where that code is."""
-    users = [code for code, scope in codes.items() if not is_library(source_of(code, scope))]
+    users = [code for code, scope in codes if not is_library(source_of(code, scope))]
     for code in users:
         for i in dis.get_instructions(code):
             stores = i.opname.startswith(("STORE_", "DELETE_")) and i.opname != "STORE_FAST"
@@ -78,7 +78,7 @@ class Attempt:
         self.leaves, self.structure, self.paths = leaves, structure, paths
         self.roots = roots(function, leaves, paths)
         self.watch = Watch()
-        self.before = look(self.roots, {} if watch is None else watch.codes)
+        self.before = look(self.roots, Codes() if watch is None else watch.codes)
         self.held = self.before.snapshot()
         self.flags = modes.get()
         self.wary = bool(self.before.open)

@@ -240,6 +240,7 @@ class Compiled:
     def _run(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """An open call: its Python runs, and programs compute."""
         recorder = self._recorder(leaves, self._guides, self._wary)
+        recorder.closes = False
         try:
             with recording(recorder):
                 result = self.function(*args, **kwargs)

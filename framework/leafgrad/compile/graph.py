@@ -20,7 +20,7 @@ from leafgrad.ops.op import Op
 Place = tuple[str, int]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Value:
     """An array that the program reads or makes. ``dtype`` is a name; ``place`` a device type and index."""
 
@@ -56,7 +56,7 @@ def user_line() -> Line:
     return Line(frame.f_code.co_filename, frame.f_lineno)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Equation:
     """``outputs = op(*inputs, **params)``, and the line of the user's source that asked for it.
 
@@ -73,7 +73,7 @@ class Equation:
     values: tuple[Value, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", tuple([v for v in self.inputs if isinstance(v, Value)]))
+        self.values = tuple([v for v in self.inputs if isinstance(v, Value)])
 
     @property
     def name(self) -> str:
@@ -87,6 +87,12 @@ class Equation:
     @property
     def place(self) -> Place:
         return self.outputs[0].place
+
+    @property
+    def must_run(self) -> bool:
+        """Whether it runs even where nothing reads what it makes: a draw advances the generator, other processes wait
+        for a collective, and elements that the op refuses are an error, unless all are known to be ``inside``."""
+        return self.op.ordered or ("raises" in self.op.traits and not self.params.get("inside"))
 
 
 # ---- where inputs come from -------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ class Guide:
         self.copies = copies
         self.steps = [step_of(e, weak) for e in self.events] + [END]
         self.made = {v for e in self.events if isinstance(e, Equation) for v in e.outputs}
-        self.ordered = any(e.op.ordered for e in self.events if isinstance(e, Equation))
+        self.must_run = any(e.must_run for e in self.events if isinstance(e, Equation))
         self.next: list[Guide] = []
         self.seen = 0
         self.calls: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -104,7 +104,7 @@ class Guide:
         Args:
             written: inputs that stand for memory which is to be overwritten, with the values that come there.
         """
-        if not wanted and not self.ordered:
+        if not wanted and not self.must_run:
             return {}
         with self.lock.held:
             self.seen += 1
@@ -130,6 +130,22 @@ class Guide:
         )
         others = [v for v in results if v not in {e.value for e in effects}]
         return Graph(inputs, tuple(e for e in self.events if isinstance(e, Equation)), tuple(others), effects)
+
+
+def same_program(a: Graph | None, b: Graph | None) -> bool:
+    """Whether two graphs make the same of their inputs, to the numbers in them. Their values may be others."""
+    if a is None or b is None:
+        return a is b
+    if (len(a.inputs), len(a), len(a.results)) != (len(b.inputs), len(b), len(b.results)):
+        return False
+    at: dict[Any, Any] = dict(zip(a.inputs, b.inputs, strict=True))
+    for e, f in zip(a.equations, b.equations, strict=True):
+        if e.op is not f.op or len(e.inputs) != len(f.inputs) or not same(e.params, f.params) or e.place != f.place:
+            return False
+        if not all(at[v] is w if isinstance(v, Value) else same(v, w) for v, w in zip(e.inputs, f.inputs, strict=True)):
+            return False
+        at.update(zip(e.outputs, f.outputs, strict=True))
+    return all(at[v] is w for v, w in zip(a.results, b.results, strict=True))
 
 
 def same(a: Any, b: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from leafgrad import backends
 from leafgrad.ops.dispatch import memory_of
+from leafgrad.tensor.inplace import overlaps
 
 
 def overlap(a: Any, b: Any) -> bool:
@@ -18,11 +19,11 @@ def overlap(a: Any, b: Any) -> bool:
 
 
 def separate(arrays: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
-    """``arrays``, with copies of those that share memory with an input or an earlier one."""
+    """``arrays``, with copies of those that share memory with an input, an earlier one, or among their elements."""
     taken = {id(memory_of(a)) for a in inputs}
     found = []
     for a in arrays:
-        if id(memory_of(a)) in taken:
+        if id(memory_of(a)) in taken or overlaps(a):
             a = a.copy()
         taken.add(id(memory_of(a)))
         found.append(a)

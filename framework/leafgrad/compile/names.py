@@ -43,6 +43,13 @@ def words(code: types.CodeType) -> frozenset[str]:
     return frozenset((*code.co_names, *filter(str.isidentifier, strings)))
 
 
+@functools.cache
+def words_of(kind: type) -> frozenset[str]:
+    """The names in all code of a class and its bases."""
+    held = [getattr(f, "__func__", getattr(f, "fget", f)) for base in kind.__mro__ for f in vars(base).values()]
+    return frozenset().union(*(words(f.__code__) for f in held if isinstance(f, types.FunctionType)))
+
+
 def read_live(code: types.CodeType, scope: dict[str, Any]) -> frozenset[str]:
     """The strings in a code object that only name an option, which ``option(group, "rho")`` reads at each call."""
     option = getattr(sys.modules.get("leafgrad.optim.optimizer"), "option", None)
@@ -92,7 +99,7 @@ class Names:
         self.everything = everything
         self.file_of = file_of
         self.known: dict[type, set[str] | None] = {}
-        for code, scope in codes.items():
+        for code, scope in codes:
             self.add(code, scope)
 
     def add(self, code: types.CodeType, scope: dict[str, Any]) -> None:
@@ -120,9 +127,9 @@ class Names:
         such a class, by the user's code and by that of the base classes.
         """
         if kind not in self.known:
-            foreign = not is_library(self.file_of(kind))
-            found = self.users | (set() if foreign else self.ours)
+            file = self.file_of(kind)
+            found = self.users | (self.ours if is_library(file) else set())
             for base in kind.__mro__:
                 found |= self.by_file.get(self.file_of(base), set())
-            self.known[kind] = None if self.everything or (self.any_name and foreign) else found
+            self.known[kind] = None if self.everything or (self.any_name and not is_ours(file)) else found
         return self.known[kind]

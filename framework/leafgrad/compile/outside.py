@@ -68,7 +68,7 @@ def view_in(tensor: Tensor, base: Tensor) -> Tensor:
     """What stands for a view, whose base ``base`` stands for."""
     inner: Tensor = view.stand_in(tensor, base)
     inner._leaf = tensor._leaf
-    if tensor._view.seen == math.inf:
+    if tensor._view.detached:
         inner._history, inner._view.seen = tensor._history, math.inf
     else:  # made anew from the base's, at the next look
         inner._history, inner._view.seen = tensor._node, -1

@@ -109,22 +109,27 @@ def in_groups(part: Part, found: Groups) -> Sums:
     One loop at a time is spread over threads: those of other threads' calls, and of calls within, run on their own.
     """
     threads, groups = found
-    if threads < 2 or not CREW.busy.acquire(blocking=False):
-        return added([part(group) for group in groups])
-    try:
-        with blas_on_one_thread():
-            shares = [Share(part, groups[k::threads]) for k in range(threads)]
-            for k, share in enumerate(shares[1:]):
-                CREW.member(k).put(share)
-            shares[0]()
-            for share in shares[1:]:
-                share.wait()
-    finally:
-        CREW.busy.release()
+    with BLAS:
+        if threads < 2 or not CREW.busy.acquire(blocking=False):
+            return added([part(group) for group in groups])
+        try:
+            return added(spread(part, groups, threads))
+        finally:
+            CREW.busy.release()
+
+
+def spread(part: Part, groups: Sequence[Sequence[Chunk]], threads: int) -> list[Sums]:
+    """The sums of each group, computed on so many threads."""
+    shares = [Share(part, groups[k::threads]) for k in range(threads)]
+    for k, share in enumerate(shares[1:]):
+        CREW.member(k).put(share)
+    shares[0]()
+    for share in shares[1:]:
+        share.wait()
     for share in shares:
         if share.error is not None:
             raise share.error
-    return added([shares[i % threads].sums[i // threads] for i in range(len(groups))])
+    return [shares[i % threads].sums[i // threads] for i in range(len(groups))]
 
 
 def added(found: list[Sums]) -> Sums:
@@ -135,24 +140,41 @@ def added(found: list[Sums]) -> Sums:
     return found[0]
 
 
-class blas_on_one_thread:
-    """While a loop runs on several threads, the products in it do not."""
+class OneThread:
+    """While some loop runs, no BLAS has threads: products of a chunk are too small for them, and they spin.
 
-    libraries: Sequence[Any] | None = None
+    The first loop of several at once sets that, and the last one takes it back.
+    """
+
+    def __init__(self) -> None:
+        self.libraries: Sequence[Any] | None = None
+        self.before: list[tuple[Any, int]] = []
+        self.inside = 0
+        self.lock = Lock()
 
     def __enter__(self) -> None:
-        if blas_on_one_thread.libraries is None:
-            from threadpoolctl import ThreadpoolController
-
-            found = ThreadpoolController().select(user_api="blas")
-            blas_on_one_thread.libraries = found.lib_controllers
-        self.before = [library.get_num_threads() for library in self.libraries or ()]
-        self.set([1] * len(self.before))
+        with self.lock.held:
+            if not self.inside:
+                counts = [(library, library.get_num_threads()) for library in self.found()]
+                self.before = [(library, count) for library, count in counts if count != 1]
+                for library, _ in self.before:
+                    library.set_num_threads(1)
+            self.inside += 1
 
     def __exit__(self, *error: object) -> None:
-        self.set(self.before)
+        with self.lock.held:
+            self.inside -= 1
+            if not self.inside:
+                for library, count in self.before:
+                    library.set_num_threads(count)
 
-    def set(self, counts: Sequence[int]) -> None:
-        for library, count, before in zip(self.libraries or (), counts, self.before, strict=True):
-            if before != 1:
-                library.set_num_threads(count)
+    def found(self) -> Sequence[Any]:
+        """The libraries of this process, looked for once."""
+        if self.libraries is None:
+            from threadpoolctl import ThreadpoolController
+
+            self.libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+        return self.libraries
+
+
+BLAS = OneThread()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Any
 
 from leafgrad import dtypes, modes
 from leafgrad.autograd import engine
+from leafgrad.autograd.function import Function
 from leafgrad.batching.pytree import flatten
 from leafgrad.compile import memory
 from leafgrad.compile.graph import (
@@ -37,7 +37,7 @@ from leafgrad.compile.symbol import Symbol
 from leafgrad.compile.unclosed import Unclosed
 from leafgrad.errors import MissingGradientError, TraceError
 from leafgrad.ops import messages
-from leafgrad.ops.node import Leaf
+from leafgrad.ops.node import Leaf, Output
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import is_own_leaf
 
@@ -63,6 +63,7 @@ class Traced:
         touched: sources whose ``.grad`` was looked at, with whether it was None.
         views: captured views.
         aliases: which results are in the memory of others.
+        unlike: why the call cannot be repeated op by op for derivatives of derivatives; None if it can.
     """
 
     graph: Graph
@@ -78,6 +79,7 @@ class Traced:
     refused: dict[int, Exception] = field(default_factory=dict)
     leaves: list[Owner] = field(default_factory=list)
     aliases: dict[int, Alias] = field(default_factory=dict)
+    unlike: str | None = None
 
     @property
     def captured(self) -> list[Tensor]:
@@ -195,9 +197,11 @@ def finish(recorder: Recorder, result: Any) -> Traced:
         if (view := t._view) is not None:
             held = recorder.inner.get(id(view.base))
             if held is not None:
-                aliases[i] = Alias(held.source, view.steps, view.seen == math.inf)
+                aliases[i] = Alias(held.source, view.steps, view.detached)
             elif bases[id(view.base)] > 1:  # else nobody can tell it from one that has memory of its own
-                aliases[i] = Alias(place(tensors, view.base), view.steps, view.seen == math.inf)
+                if not isinstance(view.base._data, Symbol):
+                    raise Unclosed("it returns several tensors in one memory, which was made within vmap")
+                aliases[i] = Alias(place(tensors, view.base), view.steps, view.detached)
     check_made(
         recorder, [*tensors, *(g for _, before, g in recorder.grads.values() if g is not None and g is not before)]
     )
@@ -354,6 +358,40 @@ def trace_backward(recorder: Recorder, traced: Traced, outputs: list[Tensor], fo
     traced.saved = saved
     traced.targets = [source for source, _ in targets]
     traced.graph = Graph(graph.inputs, graph.equations, results, graph.effects)
+    traced.unlike = unlike(recorder, traced, [t._node for t in outputs])
+
+
+def unlike(recorder: Recorder, traced: Traced, nodes: list[Any]) -> str | None:
+    """Why the call, repeated op by op, would have another history than it has; None if it has the same."""
+    seen, waiting = set(nodes), list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if type(node) is Leaf:
+            continue
+        if node.hooks is not None:
+            return "runs hooks on tensors that it makes"
+        if type(node) is not Output and isinstance(node.op, type) and issubclass(node.op, Function):
+            return f"uses {node.op.__name__}, a Function"
+        new = {node.source} if type(node) is Output else {e for e in node.edges if e is not None}
+        waiting += new - seen
+        seen |= new
+    known = {id(source): value for value, source in traced.graph.inputs.items()}
+    repeated = {known[id(s)] for s in traced.targets if id(s) in known}  # what would have a history
+    saved = set(traced.saved)
+    wrong = repeated & recorder.others  # what would have another than it has
+    if wrong & saved:
+        return "writes into tensors without recording it"
+    for e in traced.graph.equations:
+        if repeated.isdisjoint(e.values) or not e.op.differentiable:
+            continue
+        repeated.update(e.outputs)
+        without, history = recorder.without.get(e.outputs[0], (set(), False))
+        stopped = not repeated.isdisjoint(without)
+        if stopped or not wrong.isdisjoint(e.values) or not recorder.others.isdisjoint(e.outputs):
+            wrong.update(e.outputs)
+            if not saved.isdisjoint(e.outputs) or (stopped and history and repeated & saved.intersection(e.values)):
+                return f"stops gradients, by detach() or no_grad(), at {e.line}"
+    return None
 
 
 __all__ = ["Alias", "Line", "Slot", "Traced", "Unclosed", "finish", "recording", "trace_call"]

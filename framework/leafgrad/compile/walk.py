@@ -13,39 +13,35 @@ import numbers
 import os
 import sys
 import types
-from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections import defaultdict, deque
 from collections.abc import Iterable
-from contextvars import ContextVar
-from datetime import date, time, timedelta
 from fractions import Fraction
 from typing import Any
 
-from leafgrad import devices, dtypes
-from leafgrad.backends import Generator, by_device_type
+from leafgrad.backends import by_device_type
 from leafgrad.compile import pure
 from leafgrad.compile.environment import GONE, SCALARS, Class, Contents, Environment, Keys, Place, now
-from leafgrad.compile.names import Names, global_names, imported_names
+from leafgrad.compile.known import (
+    CODE,
+    COMPARED,
+    DESCRIPTORS,
+    DICTS,
+    FIELDS,
+    HEAP,
+    IMMUTABLE,
+    LISTS,
+    NAMESPACES,
+    OF_NUMPY,
+    OPAQUE,
+    TABLES,
+    file_of,
+    function_in,
+    is_plain,
+)
+from leafgrad.compile.names import Names, global_names, imported_names, words_of
 from leafgrad.compile.watch import Codes, is_library, is_ours, is_python, source_of
 from leafgrad.ops.op import Op
 from leafgrad.tensor.tensor import Tensor
-
-OPAQUE = (Generator, dtypes.dtype, devices.device, ContextVar)  # known by identity; what is inside cannot matter
-IMMUTABLE = (range, slice, date, time, timedelta, types.EllipsisType, types.NotImplementedType)
-DICTS = (dict, OrderedDict, defaultdict)
-LISTS = (list, deque)
-COMPARED = 2**20  # bytes of an array that each call may compare
-FIELD = type(vars(namedtuple("Pair", "a"))["a"])
-CODE = (
-    types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodWrapperType, types.MethodDescriptorType,
-    types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, types.CodeType,
-    types.GenericAlias, types.UnionType, FIELD,
-)  # fmt: skip
-# These compute of their arguments alone; the second calls a function in Python first, which is seen.
-OF_NUMPY = ("ufunc", "_ArrayFunctionDispatcher")
-DESCRIPTORS = (property, staticmethod, classmethod, functools.cached_property)
-TABLES = frozenset({"_parameters", "_buffers", "_modules"})  # left out of paths: "net.0.weight"
-HEAP = 1 << 9  # the flag of classes that are made at run time
-IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType)
 
 
 def look(roots: Iterable[tuple[Any, str]], codes: Codes, everything: bool = False) -> Environment:
@@ -56,34 +52,13 @@ def look(roots: Iterable[tuple[Any, str]], codes: Codes, everything: bool = Fals
     walker = Walker(codes, everything)
     for value, path in roots:
         walker.push(value, path, frozenset())
-    for code, scope in codes.items():
+    for code, scope in codes:
         if not is_library(source_of(code, scope)):
             walker.globals(code, scope)
     walker.run()
     walker.check_routes()
     walker.found.names = frozenset(walker.names.users)
     return walker.found
-
-
-def file_of(kind: type | types.ModuleType) -> str:
-    """The source file of a module or a class; without one it is Python's own or typed in by the user."""
-    name = kind.__name__ if isinstance(kind, types.ModuleType) else kind.__module__
-    return getattr(sys.modules.get(name), "__file__", None) or ("<stdin>" if name == "__main__" else "<frozen >")
-
-
-def is_plain(kind: type) -> bool:
-    """Whether a class was made by a class statement, so that its objects are their attributes."""
-    if not kind.__flags__ & HEAP:
-        return False
-    held = vars(kind)
-    return not any(isinstance(v, IN_C) for v in held.values()) and not isinstance(held.get("__new__"), CODE)
-
-
-def function_in(held: Any) -> Any:
-    """The function inside a method, a property or their like."""
-    for name in ("__func__", "fget", "func"):
-        held = getattr(held, name, None) or held
-    return held
 
 
 class Walker:
@@ -95,7 +70,7 @@ class Walker:
         self.found = Environment()
         self.seen: dict[int, Any] = self.found.seen
         self.read: set[tuple[int, str, Any]] = set()
-        self.reached: set[types.CodeType] = set()
+        self.reached = Codes()
         self.queue: deque[tuple[Any, str, frozenset[str]]] = deque()
 
     def push(self, value: Any, path: str, live: frozenset[str]) -> None:
@@ -239,10 +214,13 @@ class Walker:
 
     def function(self, value: types.FunctionType, path: str, live: frozenset[str]) -> None:
         code = value.__code__
-        if code not in self.codes:
-            return
-        self.reached.add(code)
         ours = is_library(source_of(code, value.__globals__))
+        if not ours:
+            self.own(value, vars(value), path, live, self.names.of(types.FunctionType))
+            self.fields(value, path, live)
+        if value not in self.codes:
+            return
+        self.reached.add(code, value.__globals__)
         if not ours:
             self.place("attribute", value, "__code__", f"{path}.__code__", code)
         for name, cell in zip(code.co_freevars, value.__closure__ or (), strict=True):
@@ -254,8 +232,17 @@ class Walker:
                 self.visit("attribute", value, name, f"{path}.{name}", live)
             elif getattr(value, name):
                 self.push(getattr(value, name), f"{path}.{name}", live)
-        if not ours:
-            self.own(value, vars(value), path, live, self.names.of(types.FunctionType))
+
+    def fields(self, value: Any, path: str, live: frozenset[str]) -> None:
+        """What every function or class has, such as ``__defaults__``, where the user's code names it."""
+        for name in sorted(self.names.users & FIELDS[type if isinstance(value, type) else types.FunctionType]):
+            if name in NAMESPACES:
+                self.open(f"{path}.{name}", "holds all names of a module")
+            elif name == "__closure__":
+                for free, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
+                    self.visit("cell", cell, None, free, live)
+            else:
+                self.visit("attribute", value, name, f"{path}.{name}", live)
 
     def globals(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         wanted = global_names(code)
@@ -323,6 +310,7 @@ class Walker:
                 self.open(path, f"is a class that is not known, {value.__module__}.{value.__qualname__}")
             return
         self.place("attribute", value, "__mro__", f"{path}.__mro__", value.__mro__)
+        self.fields(value, path, live)
         meta = type(value)
         if meta is abc.ABCMeta:
             self.place(
@@ -337,11 +325,12 @@ class Walker:
                 continue
             for name, found in list(held.items()):
                 function = function_in(found)
+                named = (names is None or name in names) and not name.startswith("__")
                 if isinstance(function, types.FunctionType):
-                    if function.__code__ in self.codes:
+                    if named or function in self.codes:
                         self.visit("item", held, name, f"{base.__name__}.{name}", live)
                         self.push(function, f"{base.__name__}.{name}", live)
-                elif (names is None or name in names) and not name.startswith("__"):
+                elif named:
                     self.class_attribute(base, name, found, live)
             self.absent(held, base.__name__, self.names.users)
 
@@ -354,9 +343,9 @@ class Walker:
 
     def check_routes(self) -> None:
         """Executed code of the user must have been found by the walk, or be defined in code that was."""
-        nested = {c for code in self.codes for c in code.co_consts if isinstance(c, types.CodeType)}
-        for code, scope in self.codes.items():
-            if code in self.reached or code in nested or is_library(source_of(code, scope)):
+        nested = {id(c) for code, _ in self.codes for c in code.co_consts}
+        for code, scope in self.codes:
+            if self.reached.has(code, scope) or id(code) in nested or is_library(source_of(code, scope)):
                 continue
             where = f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
             self.open(f"{code.co_name} at {where}", "is called by a way that is not known")
@@ -380,8 +369,8 @@ class Walker:
         for base in kind.__mro__:
             for name, method in list(vars(base).items()):
                 function = function_in(method)
-                if isinstance(function, types.FunctionType) and function.__code__ in self.codes:
-                    self.reached.add(function.__code__)
+                if isinstance(function, types.FunctionType) and function in self.codes:
+                    self.reached.add(function.__code__, function.__globals__)
                     if own is not None and name not in own and not name.startswith("__"):
                         hidden.append(name)
         if hidden:  # none is put in front of the class's
@@ -412,6 +401,9 @@ class Walker:
                     self.visit("attribute", value, name, f"{path}.{name}" if path else name, live)
 
     def own(self, value: Any, own: dict[str, Any], path: str, live: frozenset[str], names: set[str] | None) -> None:
+        if names is not None and self.names.any_name:  # of an object of this package what its classes do not know
+            kind: type = type(value)
+            names = names | (own.keys() - words_of(kind))
         for name in list(own):
             if name == "live_state" or name.startswith("_compiled_") or (names is not None and name not in names):
                 continue
@@ -419,6 +411,8 @@ class Walker:
                 where = f"{path}.{name}" if path else name
                 self.visit("item", own, name, where, live)
                 self.called_from_c(own[name], where)
+        if names is None:  # which there are may be asked, too
+            self.place("keys", own, None, f"the attributes of {path}", Keys.of(own))
         self.absent(own, path, self.names.users if names is None else names)
 
     def absent(self, held: Any, path: str, names: set[str]) -> None:

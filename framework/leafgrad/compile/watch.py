@@ -17,8 +17,6 @@ from leafgrad.compile.graph import Line
 from leafgrad.compile.locks import Lock
 from leafgrad.ops import messages
 
-Codes = dict[types.CodeType, dict[str, Any]]  # executed code, with its globals
-
 STDLIB = os.path.dirname(os.__file__) + os.sep
 NAMEDTUPLE = STDLIB + "collections"
 OURS = messages.PACKAGE + os.sep
@@ -53,6 +51,26 @@ def source_of(code: types.CodeType, scope: dict[str, Any]) -> str:
     return str(scope.get("__file__") or file) if file.startswith("<") and not is_ours(file) else file
 
 
+class Codes:
+    """Code, each with the globals that it ran in, by identity: functions of two modules may have equal code."""
+
+    def __init__(self) -> None:
+        self.held: dict[tuple[int, int], tuple[types.CodeType, dict[str, Any]]] = {}
+
+    def add(self, code: types.CodeType, scope: dict[str, Any]) -> None:
+        self.held[id(code), id(scope)] = code, scope
+
+    def has(self, code: types.CodeType, scope: dict[str, Any]) -> bool:
+        return (id(code), id(scope)) in self.held
+
+    def __contains__(self, function: types.FunctionType) -> bool:
+        """Whether the code of a function is here."""
+        return self.has(function.__code__, function.__globals__)
+
+    def __iter__(self) -> Iterator[tuple[types.CodeType, dict[str, Any]]]:
+        return iter(self.held.values())
+
+
 class Watch:
     """What the code of a user did while a call was watched.
 
@@ -62,23 +80,23 @@ class Watch:
     """
 
     def __init__(self) -> None:
-        self.codes: Codes = {}
+        self.codes = Codes()
         self.open: list[tuple[str, Line]] = []
-        self.users: dict[types.CodeType, bool] = {}
+        self.users: dict[tuple[int, int], bool] = {}
 
     def is_user(self, frame: types.FrameType) -> bool:
         """Whether a frame runs code of the user, not of a library."""
-        found = self.users.get(frame.f_code)
+        code, scope = frame.f_code, frame.f_globals
+        found = self.users.get((id(code), id(scope)))  # no other gets these ids: they are held, or on the stack
         if found is None:
-            found = self.users[frame.f_code] = not is_library(source_of(frame.f_code, frame.f_globals))
+            found = self.users[id(code), id(scope)] = not is_library(source_of(code, scope))
         return found
 
     def note(self, frame: types.FrameType, event: str, callee: Any) -> None:
         """What the interpreter tells of each call. Most are calls within libraries, which are passed over."""
         if event == "call":
-            code, caller = frame.f_code, frame.f_back
-            if code not in self.codes:
-                self.codes[code] = frame.f_globals
+            self.codes.add(frame.f_code, frame.f_globals)
+            caller = frame.f_back
             if caller is not None and self.is_user(caller) and not self.is_user(frame):
                 self.called(frame, caller)
         elif event == "c_call" and self.is_user(frame) and not pure.is_pure(callee):

@@ -33,6 +33,7 @@ from compile.scenarios.describe import NUMBER, Description, describe, difference
 
 import leafgrad
 from leafgrad import dtypes, modes
+from leafgrad.batching.pytree import flatten
 from leafgrad.errors import CompileError, TraceError
 
 SCHEDULES = {
@@ -96,8 +97,8 @@ class Note:
 class World:
     """Where one run of a script happens: eagerly, or with its steps compiled by ``executor``."""
 
-    def __init__(self, executor: str | None, schedule: str, frozen: bool = False) -> None:
-        self.executor, self.schedule, self.frozen = executor, schedule, frozen
+    def __init__(self, executor: str | None, schedule: str, frozen: bool = False, derivatives: bool = False) -> None:
+        self.executor, self.schedule, self.frozen, self.derivatives = executor, schedule, frozen, derivatives
         self.notes: list[Note] = []
         self.turned = False
         self.patch = pytest.MonkeyPatch()
@@ -135,6 +136,7 @@ class World:
         """
         self._calls += 1
         result: Any = None
+        given = leaves_of((args, kwargs)) if self.derivatives else []
         try:
             result = step(*args, **kwargs)
             seen: Any = "hidden" if hide else result
@@ -142,6 +144,8 @@ class World:
             self._refused(error)
             seen = ("raised", type(error).__name__)
         self._note(f"call {self._calls}", seen, (args, kwargs), self._results[-KEPT:])
+        if given and not hide:
+            self.attempt("derivatives", lambda: derivatives(result, given))
         if keep and not hide:
             self._results.append(result)
         return result
@@ -197,6 +201,21 @@ class World:
         self.notes.append(Note(what, shown, world))
 
 
+def leaves_of(arguments: Any) -> list[Any]:
+    """The tensors of real numbers among arguments, which require grad from now on."""
+    found, _ = flatten(arguments)
+    leaves = [t for t in found if isinstance(t, leafgrad.Tensor) and t.is_leaf and t.is_floating_point()]
+    return [t.requires_grad_() for t in leaves]
+
+
+def derivatives(result: Any, given: list[Any]) -> Any:
+    """Those of a step's result, if it has any."""
+    made = [t for t in flatten(result)[0] if isinstance(t, leafgrad.Tensor) and t.requires_grad]
+    if not made:
+        return None
+    return leafgrad.autograd.grad(sum(t.sin().sum() for t in made), given, retain_graph=True, allow_unused=True)
+
+
 @contextlib.contextmanager
 def isolated() -> Iterator[None]:
     """Seeds, modes, default dtype and warnings as at the start of each run, and as before after it."""
@@ -213,9 +232,11 @@ def isolated() -> Iterator[None]:
         dtypes.set_default_dtype(dtype)
 
 
-def run(row: Row, executor: str | None, schedule: str, frozen: bool = False) -> tuple[World, str | None]:
+def run(
+    row: Row, executor: str | None, schedule: str, frozen: bool = False, derivatives: bool = False
+) -> tuple[World, str | None]:
     """One run of the script: the world with its notes, and the refusal that ended it, if one did."""
-    world, refusal = World(executor, schedule, frozen), None
+    world, refusal = World(executor, schedule, frozen, derivatives), None
     with isolated():
         try:
             row.script(world)
@@ -228,23 +249,27 @@ def run(row: Row, executor: str | None, schedule: str, frozen: bool = False) -> 
 
 
 @functools.lru_cache(maxsize=len(SCHEDULES))
-def eager(row: Row, schedule: str) -> World:
+def eager(row: Row, schedule: str, derivatives: bool) -> World:
     """The eager run that others are compared with."""
-    return run(row, None, schedule)[0]
+    return run(row, None, schedule, derivatives=derivatives)[0]
 
 
 def check(
-    row: Row, executor: str | None, schedules: tuple[str, ...] = tuple(SCHEDULES), fair: bool = True
+    row: Row,
+    executor: str | None,
+    schedules: tuple[str, ...] = tuple(SCHEDULES),
+    fair: bool = True,
+    derivatives: bool = False,
 ) -> list[str]:
     """Assert that the compiled world looks as the eager one after every call. Returns the refusals.
 
     ``executor`` None compares eager with eager: what fails then is the row's fault. With ``fair`` it must also be
-    one whose state matters.
+    one whose state matters. With ``derivatives`` arguments require grad, and results are differentiated by them.
     """
     refusals = []
     for schedule in schedules:
-        expected = eager(row, schedule)
-        got, refusal = run(row, executor, schedule)
+        expected = eager(row, schedule, derivatives)
+        got, refusal = run(row, executor, schedule, derivatives=derivatives)
         for ours, theirs in zip(got.notes, expected.notes, strict=False):
             where = f"{row.name}, changed {schedule}: {theirs.what}"
             assert ours.what == theirs.what, f"{where}: the script went another way: {ours.what}"

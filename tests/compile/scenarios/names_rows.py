@@ -319,3 +319,68 @@ def parameter_registered_later(w):
             net.register_parameter("gain", nn.Parameter(leafgrad.tensor(2.0)))
         if i == 4:
             del net.gain
+
+
+@row
+def count_of_attributes(w):
+    class Thing:
+        pass
+
+    plain, loose = Thing(), types.SimpleNamespace(first=1.0)
+    step = w.compile(lambda x: x * len(vars(plain)) + len(loose.__dict__))
+    for k in w.turns(None, 2.0, 3.0):
+        put(vars(plain), "gain", k)
+        put(vars(loose), "gain", k)
+        w.call(step, points())
+
+
+@row
+def order_of_attributes(w):
+    o = types.SimpleNamespace(first=1.0, second=2.0)
+    step = w.compile(lambda x: x * next(iter(vars(o).values())))
+    for name in w.turns("first", "second", "first"):
+        setattr(o, name, vars(o).pop(name))
+        w.call(step, points())
+
+
+@row
+def attribute_of_a_layer_by_a_computed_name(w):
+    layer, names = nn.Linear(3, 3), ["ga", "in"]
+    step = w.compile(lambda x: x * getattr(layer, "".join(names)))
+    for layer.gain in w.turns(1.0, 2.0, 3.0):
+        w.call(step, points())
+
+
+@row
+def what_a_function_is_made_of(w):
+    def helper(k=1.0):
+        return k
+
+    def with_cell():
+        return k
+
+    k = 1.0
+    step = w.compile(
+        lambda x: (
+            x * helper.__defaults__[0]
+            + with_cell.__closure__[0].cell_contents
+            + len(helper.__doc__ or "")
+            + len(helper.__name__)
+        )
+    )
+    for turn in w.turns(1, 2, 3):
+        helper.__defaults__, helper.__doc__, helper.__name__ = (float(turn),), "x" * turn, "helper" * turn
+        with_cell.__closure__[0].cell_contents = turn / 2
+        w.call(step, points())
+
+
+@row
+def what_a_class_is_made_of(w):
+    class Thing:
+        def gain(self, k=1.0):
+            return k
+
+    step = w.compile(lambda x: x * Thing.gain.__defaults__[0] + len(Thing.__name__) + len(Thing.__doc__ or ""))
+    for turn in w.turns(1, 2, 3):
+        Thing.gain.__defaults__, Thing.__name__, Thing.__doc__ = (float(turn),), "Thing" * turn, "x" * turn
+        w.call(step, points())

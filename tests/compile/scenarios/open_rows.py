@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import types
 
+import numpy as np
 from compile.scenarios.harness import points, row
 from compile.scenarios.steps import batch, network
 
@@ -284,3 +285,25 @@ def value_read_and_then_an_exception(w):
     step = w.compile(step)
     for o.limit in w.turns(1e9, 1.0, 9.0):
         w.call(step, points())
+
+
+@row
+def gradient_of_a_sum_set_to_zero(w):
+    p, numbers = nn.Parameter(points()), np.array([1.0, 2.0])
+    optimizer = leafgrad.optim.SGD([p], lr=0.1)
+
+    def step(x):
+        k = float(numbers.max())
+        p.sum().backward()
+        optimizer.zero_grad(set_to_none=False)
+        return x * k
+
+    step = w.compile(step)
+    for i in range(8):
+        numbers[0] = i
+        w.call(step, points())
+        if i % 4 == 3:
+            optimizer.zero_grad()
+        else:
+            with leafgrad.no_grad():
+                p.grad.add_(points())

@@ -78,6 +78,20 @@ def results_that_share_memory(w):
 
 
 @row
+def view_of_what_vmap_made(w):
+    def step(x):
+        each = leafgrad.func.vmap(lambda r: (r * 2).sin())(x)
+        return each, each[0], each.reshape(-1)
+
+    step = w.compile(step)
+    for i in range(6):
+        whole, first, flat = w.call(step, points(6).reshape(2, 3) + i)
+        with leafgrad.no_grad():
+            first.mul_(10)
+        w.see("the others", whole, flat)
+
+
+@row
 def results_that_do_not_share_memory(w):
     def step(x):
         y = x * 2

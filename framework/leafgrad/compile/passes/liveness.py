@@ -1,4 +1,4 @@
-"""How long values are needed, and what may be computed in the memory of what."""
+"""How much memory values take, and how long."""
 
 from __future__ import annotations
 
@@ -20,36 +20,6 @@ def roots(graph: Graph) -> dict[Value, Value]:
     return found
 
 
-def last_uses(graph: Graph) -> dict[Value, Equation]:
-    """The last equation that reads each value or a view of it; kept values and those never read have none."""
-    root = roots(graph)
-    kept = {root[v] for v in graph.kept}
-    last: dict[Value, Equation] = {}
-    for e in graph.equations:
-        for v in e.values:
-            last[root[v]] = e
-    return {v: last[r] for v, r in root.items() if r in last and r not in kept}
-
-
-def in_place(graph: Graph) -> dict[Equation, Value]:
-    """For each elementwise equation that can overwrite an input with its result, that input.
-
-    The input has the shape, dtype and device of the result, is read here for the last time, and is no input of
-    the program nor a view of one.
-    """
-    root, last = roots(graph), last_uses(graph)
-    found = {}
-    for e in graph.equations:
-        if "elementwise" not in e.op.traits or e.several:
-            continue
-        for v in e.values:
-            same = (v.shape, v.dtype, v.place) == (e.out.shape, e.out.dtype, e.place)
-            if same and root[v] is v and v not in graph.inputs and last.get(v) is e:
-                found[e] = v
-                break
-    return found
-
-
 def nbytes(value: Value) -> int:
     return math.prod(value.shape) * itemsize(value.dtype)
 
@@ -60,27 +30,52 @@ def itemsize(dtype: str) -> int:
     return int(digits) // 8 if digits else 1
 
 
-def peak_bytes(graph: Graph, order: Sequence[Equation] | None = None) -> int:
-    """The most memory that values made by the program take at once, if its equations run in ``order``.
+class Memory:
+    """What the equations of a graph make and read of memory, views counted as that of which they are views.
 
-    Elementwise results go into the memory of an input that dies, where `in_place` allows it.
+    Attributes:
+        made: the memory that each equation makes, with its size in bytes.
+        read: the memory that each equation reads, with its size in bytes.
+        read_by: the equations that read each memory.
+        held: the memory that the program is given or keeps.
+        readers: how many equations read each memory; one more where it is held.
     """
-    root = roots(graph)
-    live = peak = 0
-    made: set[Value] = set()
-    left: dict[Value, int] = {root[v]: 1 for v in graph.kept}
-    for e in graph.equations:
-        for v in e.values:
-            left[root[v]] = left.get(root[v], 0) + 1
-    for e in graph.equations if order is None else order:
-        new, read = [v for v in e.outputs if root[v] is v], [root[v] for v in e.values]
-        for v in read:
-            left[v] -= 1
-        freed = {v for v in read if not left[v] and v in made}
-        reuses = freed and "elementwise" in e.op.traits and any(v.shape == e.out.shape for v in freed)
-        live += sum(map(nbytes, new))
-        peak = max(peak, live - (nbytes(e.out) if reuses else 0))
-        live -= sum(map(nbytes, freed)) + sum([nbytes(v) for v in new if not left.get(v)])
-        made -= freed
-        made.update([v for v in e.outputs if left.get(v)])
-    return peak
+
+    def __init__(self, graph: Graph) -> None:
+        root = roots(graph)
+        size = {v: nbytes(v) for v, r in root.items() if r is v}
+        self.made = {e: {v: size[v] for v in e.outputs if v in size} for e in graph.equations}
+        self.read = {e: {r: size[r] for r in map(root.__getitem__, e.values)} for e in graph.equations}
+        self.held = {*graph.inputs, *(root[v] for v in graph.kept)}
+        self.read_by: dict[Value, list[Equation]] = {v: [] for v in size}
+        for e, read in self.read.items():
+            for v in read:
+                self.read_by[v].append(e)
+        self.readers = {v: len(found) + (v in self.held) for v, found in self.read_by.items()}
+
+    def peak(self, order: Sequence[Equation]) -> int:
+        """The most bytes that values made by the program take at once, if its equations run in ``order``.
+
+        Elementwise results go into the memory of an input that dies.
+        """
+        left = self.readers.copy()
+        live = peak = 0
+        alive: set[Value] = set()
+        for e in order:
+            made, freed = self.made[e], dict[Value, int]()
+            for v, size in self.read[e].items():
+                left[v] -= 1
+                if not left[v] and v in alive:
+                    freed[v] = size
+            live += sum(made.values())
+            if live > peak:
+                reuses = "elementwise" in e.op.traits and any(v.shape == e.out.shape for v in freed)
+                peak = max(peak, live - (nbytes(e.out) if reuses else 0))
+            live -= sum(freed.values())
+            alive.difference_update(freed)
+            for v, size in made.items():
+                if left[v]:
+                    alive.add(v)
+                else:
+                    live -= size
+        return peak

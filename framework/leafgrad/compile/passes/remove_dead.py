@@ -6,14 +6,11 @@ from leafgrad.compile.graph import Equation, Graph
 
 
 def remove_dead(graph: Graph) -> Graph:
-    """The graph without equations that neither a result nor an effect needs.
-
-    Ordered ops stay: a draw advances the generator, and other processes wait for a collective.
-    """
+    """The graph without equations that neither a result nor an effect needs, and that do nothing else."""
     needed = graph.kept
     live: list[Equation] = []
     for equation in reversed(graph.equations):
-        if equation.op.ordered or not needed.isdisjoint(equation.outputs):
+        if equation.must_run or not needed.isdisjoint(equation.outputs):
             live.append(equation)
             needed.update(equation.values)
     live.reverse()

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from leafgrad.compile.graph import Equation, Graph, Line, Operand, Value
@@ -41,11 +42,11 @@ class Rewriter:
         self.chains: dict[Op, tuple[Rule, ...]] = {}  # the rules for an op, and the general ones
         self.equations: list[Equation] = []
         self.same: dict[Value, Value] = {}
-        self.makers: dict[Value, Equation] = {}
+        self.makers: dict[Operand, Equation] = {}
         self.known: dict[Any, Equation] = {}
         self.line = Line("", 0)
         self.depth = 0  # of rules that emit what other rules rewrite
-        self.uses = Counter(v for e in graph.equations for v in e.values)
+        self.uses = Counter(chain.from_iterable([e.values for e in graph.equations]))
         self.uses.update(graph.kept)
 
     def run(self) -> Graph:
@@ -96,7 +97,7 @@ class Rewriter:
 
     def maker(self, operand: Operand, *ops: Op) -> Equation | None:
         """The equation that makes ``operand``, if it is of one of ``ops``."""
-        equation = self.makers.get(operand) if isinstance(operand, Value) else None
+        equation = self.makers.get(operand)
         return equation if equation is not None and equation.op in ops else None
 
     def number(self, operand: Operand) -> bool | int | float | None:

@@ -1,0 +1,60 @@
+"""The types of values that the walk knows, and what their objects are made of."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from contextvars import ContextVar
+from datetime import date, time, timedelta
+from typing import Any
+
+from leafgrad import devices, dtypes
+from leafgrad.backends import Generator
+
+OPAQUE = (Generator, dtypes.dtype, devices.device, ContextVar)  # known by identity; what is inside cannot matter
+IMMUTABLE = (range, slice, date, time, timedelta, types.EllipsisType, types.NotImplementedType)
+DICTS = (dict, OrderedDict, defaultdict)
+LISTS = (list, deque)
+COMPARED = 2**20  # bytes of an array that each call may compare
+FIELD = type(vars(namedtuple("Pair", "a"))["a"])
+CODE = (
+    types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodWrapperType, types.MethodDescriptorType,
+    types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, types.CodeType,
+    types.GenericAlias, types.UnionType, FIELD,
+)  # fmt: skip
+SLOTS = (types.GetSetDescriptorType, types.MemberDescriptorType)
+# These compute of their arguments alone; the second calls a function in Python first, which is seen.
+OF_NUMPY = ("ufunc", "_ArrayFunctionDispatcher")
+FIELDS = {  # of functions and of classes; the dict of either is looked at by itself
+    kind: frozenset(name for name, held in vars(kind).items() if isinstance(held, SLOTS)) - {"__dict__"}
+    for kind in (types.FunctionType, type)
+}
+NAMESPACES = frozenset({"__globals__", "__builtins__"})
+DESCRIPTORS = (property, staticmethod, classmethod, functools.cached_property)
+TABLES = frozenset({"_parameters", "_buffers", "_modules"})  # left out of paths: "net.0.weight"
+HEAP = 1 << 9  # the flag of classes that are made at run time
+IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType)
+
+
+def file_of(kind: type | types.ModuleType) -> str:
+    """The source file of a module or a class; without one it is Python's own if that says so, else the user's."""
+    module = kind if isinstance(kind, types.ModuleType) else sys.modules.get(kind.__module__)
+    origin = getattr(getattr(module, "__spec__", None), "origin", None)
+    return getattr(module, "__file__", None) or ("<frozen >" if origin in ("built-in", "frozen") else "<stdin>")
+
+
+def is_plain(kind: type) -> bool:
+    """Whether a class was made by a class statement, so that its objects are their attributes."""
+    if not kind.__flags__ & HEAP:
+        return False
+    held = vars(kind)
+    return not any(isinstance(v, IN_C) for v in held.values()) and not isinstance(held.get("__new__"), CODE)
+
+
+def function_in(held: Any) -> Any:
+    """The function inside a method, a property or their like."""
+    for name in ("__func__", "fget", "func"):
+        held = getattr(held, name, None) or held
+    return held
