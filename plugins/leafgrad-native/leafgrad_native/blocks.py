@@ -51,6 +51,25 @@ def each(variable: str, first: int | str, end: int | str, by: int, inside: int, 
     return [*cut, f"        for (long {variable} = {start}; {variable} < {stop}; {variable} += {by}) {{"]
 
 
+def accumulated(kind: str, weights: Sequence[str], vectors: int | str, row: str, load: str = "") -> list[str]:
+    """A round of a block of products: a vector of ``a0``, ``a1``, ... is added one of a row, times the row's weight.
+
+    Args:
+        weights: the expression of each.
+        vectors: how many a row of the block has.
+        row: where the row that is multiplied begins.
+        load: the type as which it is read; a vector by default.
+    """
+    t, v = C_TYPES[kind], vector(kind)
+    return [
+        " ".join(f"const {t} w{r} = {weight};" for r, weight in enumerate(weights)),
+        f"LG_UNROLL for (int q = 0; q < {vectors}; q++) {{",
+        f"    const {v} h = *(const {load or v} *)({row} + q * {lanes(kind)});",
+        "    " + " ".join(f"a{r}[q] += h * w{r};" for r in range(len(weights))),
+        "}",
+    ]
+
+
 def added(kind: str, vectors: str, count: int, place: str, step: int, sign: str = "+=") -> list[str]:
     """The first ``left`` elements of ``count`` vectors, added to or put in a row whose elements lie ``step`` apart."""
     t, size = C_TYPES[kind], lanes(kind)

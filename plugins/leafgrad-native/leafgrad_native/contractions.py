@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from leafgrad_native.blocks import added, blocks, each, lanes, padding, short, tree, vector
+from leafgrad_native.blocks import accumulated, added, blocks, each, lanes, padding, short, tree, vector
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.forms import Form
 from leafgrad_native.strides import collapsed
@@ -147,12 +147,12 @@ class Contraction:
                 f"    for (long j = 0; j < {columns}; j += {wide * size}) {{",
                 f"        {v} {', '.join(f'a{r}[{wide}] = {{{{0}}}}' for r in rows)};",
                 "        for (long p = 0; p < n; p++) {",
-                "            "
-                + " ".join(f"const {t} w{r} = xq[(k + {r}) * {self.xk * self.chunk}L + p];" for r in rows),
-                f"            LG_UNROLL for (int q = 0; q < {wide}; q++) {{",
-                f"                const {v} h = *(const {v} *)(turned + p * {columns} + j + q * {size});",
-                "                " + " ".join(f"a{r}[q] += h * w{r};" for r in rows),
-                "            }",
+                *accumulated(
+                    self.kind,
+                    [f"xq[(k + {r}) * {self.xk * self.chunk}L + p]" for r in rows],
+                    wide,
+                    f"turned + p * {columns} + j",
+                ),
                 "        }",
                 f"        const long left = {self.j} - j < {wide * size} ? {self.j} - j : {wide * size};",
                 *(

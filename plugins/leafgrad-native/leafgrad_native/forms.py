@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from leafgrad.compile.graph import Value
 
@@ -49,14 +50,14 @@ class Form:
         """The batch axis."""
         return self.strides.index(None) if None in self.strides else None
 
-    @property
+    @cached_property
     def contiguous(self) -> bool:
         """Whether the elements (of a point) lie in order, without gaps."""
         return all(
             n == 1 or s == c for n, s, c in zip(self.shape, self.strides, row_major(self.shape, self.axis), strict=True)
         )
 
-    @property
+    @cached_property
     def whole(self) -> bool:
         """Whether this is all of the root's memory, in order."""
         return self.offset == 0 and self.contiguous and math.prod(self.shape) == math.prod(self.root.shape)

@@ -14,7 +14,7 @@ from leafgrad_native.forms import Form, Root, Shape
 LOOK = 1 << 18  # operations, a few milliseconds at most, between two looks for signals
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Nest:
     """Elementwise equations over one shape, computed together in one loop over its elements.
 
@@ -49,7 +49,7 @@ class Nest:
         return [f for v, f in self.writes.items() if v in self.needed]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class One:
     """A kernel that makes one array. ``equation`` is None for the copy of a result."""
 
@@ -76,24 +76,22 @@ class One:
         return (self.target,)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Copy(One):
     """``target = source``, if there is one. With ``fill``, all of the target's root is that number before."""
 
     fill: bool | int | float | None = None
 
 
-@dataclass
 class Load(One):
     """The rows of a chunk, out of a whole array."""
 
 
-@dataclass
 class Store(One):
     """The rows of a chunk, into a whole array."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Reduce(One):
     """``"+"``, ``"*"``, ``"max"`` or ``"min"`` of the source over ``dims``, or the mean of a sum.
 
@@ -106,14 +104,14 @@ class Reduce(One):
     mean: bool
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Product(One):
     """A matrix product. With ``total``, sources[0]^T sources[1] is added to an accumulator: all rows are contracted."""
 
     total: bool = False
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Normalize(One):
     """``"softmax"``, ``"log_softmax"`` or ``"logsumexp"`` over ``dims``."""
 
@@ -121,7 +119,7 @@ class Normalize(One):
     kind: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Lines(One):
     """C statements for each line along ``dim``."""
 
@@ -129,7 +127,7 @@ class Lines(One):
     dim: int
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Select(One):
     """One class of many along ``dim``, read or written, except where the target is ``ignore``."""
 
@@ -138,7 +136,7 @@ class Select(One):
     reads: bool
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Index:
     """An index array: it says where along one dimension of a table, which has ``size`` elements there, ``step`` apart.
 
@@ -150,7 +148,7 @@ class Index:
     step: int
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Lookup(One):
     """Elements of ``table`` that index arrays name, read into ``line`` or written from it.
 
@@ -194,7 +192,7 @@ class Line(NamedTuple):
         return self.start + min(hops, 0), self.start + reach + max(hops, 0)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Convolve(One):
     """A convolution, its transpose, or its sum over windows; see ``windows.py``.
 
@@ -224,7 +222,7 @@ class Convolve(One):
         return (self.target, *self.scratch)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Slide(One):
     """Windows over the last dimensions.
 
@@ -250,7 +248,7 @@ class Step:
     reverse: bool
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Scan(One):
     """A recurrence over dimension 0.
 
@@ -284,7 +282,6 @@ class Scan(One):
         return (*self.made.values(), *self.carried.values(), self.product)
 
 
-@dataclass
 class Draw(One):
     """Random zeros and ones."""
 

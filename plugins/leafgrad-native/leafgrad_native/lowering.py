@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from leafgrad.compile.graph import Equation, Value
@@ -13,6 +14,7 @@ from leafgrad_native.pattern import Pattern
 from leafgrad_native.patterns import Elementwise, Join
 
 LARGEST_NEST = 48  # equations in one loop; beyond it, compilers spend their time on registers
+LONGEST = 12  # equations that wait for one which reads them
 
 
 class Lowering:
@@ -52,6 +54,7 @@ class Lowering:
 
     def run(self, equations: Sequence[Equation], kept: set[Value]) -> None:
         """Lower ``equations``; those of their results that are ``kept`` are read by others."""
+        equations = self.singles_first(equations)
         self.light = self.cheap(equations, kept)
         self.placed = self.places(equations, kept)
         for equation in equations:
@@ -66,6 +69,17 @@ class Lowering:
             if isinstance(kernel, Nest):
                 kernel.needed = {v for v, f in kernel.writes.items() if f.root in read}
         self.kernels = [*self.first, *self.kernels]
+
+    def singles_first(self, equations: Sequence[Equation]) -> list[Equation]:
+        """Single elements that need no array of this stage come before all else: between two loops they part them."""
+        if self.loop is not None:
+            return list(equations)
+        made = {v for e in equations for v in e.outputs}
+        first: dict[Value, Equation] = {}
+        for e in equations:
+            if self.joins(e) and single(e.out) and all(v in first or (v not in made and single(v)) for v in e.values):
+                first[e.out] = e
+        return [*first.values(), *(e for e in equations if e.outputs[0] not in first)]
 
     def places(self, equations: Sequence[Equation], kept: set[Value]) -> dict[Value, Form]:
         """Where parts of joins lie that are made, or loaded, here for no one else to keep."""
@@ -153,25 +167,38 @@ class Lowering:
         nest.bodies[equation] = body
 
     def cheap(self, equations: Sequence[Equation], kept: set[Value]) -> dict[Value, tuple[Equation, expressions.Body]]:
-        """Values that only loops over their own shape read, and that follow from one array by little arithmetic."""
-        readers: dict[Value, list[Equation]] = {}
+        """Values that only loops over their own shape read, and that follow from one array and single elements.
+
+        Either one equation reads them, or they are so little arithmetic that each loop computes them again.
+        """
+        readers: dict[Value, set[Equation]] = {}
         for e in equations:
             for v in e.values:
-                readers.setdefault(v, []).append(e)
+                readers.setdefault(v, set()).add(e)
         stored = kept | set(self.loop.stored if self.loop is not None else ())
         found: dict[Value, tuple[Equation, expressions.Body]] = {}
+        length: dict[Value, int] = {}  # of the chain of such values that ends here
+        again: set[Value] = set()
         for e in equations:
             out, pattern = e.outputs[0], self.patterns[e]
             arrays = {v for v in e.values if v.shape == out.shape}
             if (
-                isinstance(pattern, Elementwise)
-                and pattern.body.light
-                and out not in stored
-                and len(arrays) == 1
-                and len(list(e.values)) - sum(v in arrays for v in e.values) == 0
-                and all(self.joins(r) and r.out.shape == out.shape for r in readers.get(out, ()))
+                not isinstance(pattern, Elementwise)
+                or not self.joins(e)
+                or out in stored
+                or len(arrays) != 1
+                or not all(v in arrays or single(v) for v in e.values)
+                or not all(self.joins(r) and r.out.shape == out.shape for r in readers.get(out, ()))
             ):
-                found[out] = e, pattern.body
+                continue
+            (source,) = arrays
+            length[out] = length.get(source, 0) + 1
+            if pattern.body.light and (source not in found or source in again):
+                again.add(out)
+            elif len(readers.get(out, ())) != 1 or length[out] > LONGEST:
+                length[out] = 0
+                continue
+            found[out] = e, pattern.body
         return found
 
     def joins(self, equation: Equation) -> bool:
@@ -208,3 +235,8 @@ class Lowering:
     def accumulator(self, value: Value) -> Form:
         end = self.ends[value]
         return full(self.sums.setdefault(end, forms.of(end).root))
+
+
+def single(value: Value) -> bool:
+    """Whether it has one element."""
+    return math.prod(value.shape) == 1

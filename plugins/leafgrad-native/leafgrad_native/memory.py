@@ -11,7 +11,7 @@ from leafgrad_native.kernels import Kernel, Nest, roots
 ALIGN = 64
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Step:
     """What runs at one time: what it reads, what it writes, and which inputs its results may take the place of."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leafgrad_native.blocks import added, blocks, each, lanes, short, vector
+from leafgrad_native.blocks import accumulated, added, blocks, each, lanes, short, vector
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.target import core_cache, registers, vector_bytes
 
@@ -50,12 +50,9 @@ def packed(
             f"            {v} {', '.join(f'a{r}[{wide}] = {{{{0}}}}' for r in rows)};",
             f"            const {t} *panel = pack + j * {depth};",
             "            for (long k = 0; k < nk; k++) {",
-            "                "
-            + " ".join(f"const {t} w{r} = a[(i + {r}) * {a[0]}L + (k0 + k) * {a[1]}L];" for r in rows),
-            f"                LG_UNROLL for (int q = 0; q < {wide}; q++) {{",
-            f"                    const {v} h = *(const {v} *)(panel + k * {step} + q * {size});",
-            "                    " + " ".join(f"a{r}[q] += h * w{r};" for r in rows),
-            "                }",
+            *accumulated(
+                kind, [f"a[(i + {r}) * {a[0]}L + (k0 + k) * {a[1]}L]" for r in rows], wide, f"panel + k * {step}"
+            ),
             "            }",
             f"            const long left = nj - j < {step} ? nj - j : {step};",
         ]

@@ -81,7 +81,7 @@ def goes_beyond(e: Equation) -> bool:
 # ---- elements -------------------------------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Elementwise(Pattern):
     """One element from the same element of each array."""
 
@@ -108,7 +108,7 @@ def elementwise(text: str, kind: str | None = None, arrays: bool = True) -> Elem
 # ---- layout ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class View(Pattern):
     """The same elements, seen otherwise: no code, where strides can say it, else after a copy."""
 
@@ -133,7 +133,7 @@ def view(seen: Seen) -> View:
     return View(seen)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Placed(Pattern):
     """An array in a part of a larger one that holds a number elsewhere."""
 
@@ -155,7 +155,7 @@ def placed(at: Sequence[Any], number: float = 0) -> Placed:
     return Placed(at, number)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Join(Pattern):
     """Arrays one after the other; those that are made here are made in their place."""
 
@@ -176,7 +176,7 @@ def join(dim: int | None = None) -> Join:
 # ---- arrays out of nothing ------------------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Filled(Pattern):
     """One number everywhere."""
 
@@ -226,7 +226,7 @@ def draw() -> Random:
 # ---- along dimensions -----------------------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Reduction(Pattern):
     """Sums, products or extremes over dimensions."""
 
@@ -255,7 +255,7 @@ def reduction(kind: str, dim: int | tuple[int, ...] | None, mean: bool = False) 
     return Reduction(kind, dim, mean)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Softmax(Pattern):
     """Softmax and its kin."""
 
@@ -274,7 +274,7 @@ def normalized(kind: str, dim: int | tuple[int, ...] | None) -> Softmax:
     return Softmax(kind, dim)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Along(Pattern):
     """Code for one line along a dimension."""
 
@@ -308,7 +308,7 @@ def along(code: str, dim: int | tuple[int, ...] | None) -> Along:
 # ---- look-ups -------------------------------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class OneOfMany(Pattern):
     """One class of many, read or written."""
 
@@ -333,7 +333,7 @@ def place(dim: int, ignore: int) -> OneOfMany:
     return OneOfMany(dim, ignore, reads=False)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Indexed(Pattern):
     """Elements read and written by index arrays."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from leafgrad_native.blocks import blocks, each, lanes, short, tree, turned, vector
+from leafgrad_native.blocks import accumulated, blocks, each, lanes, short, tree, turned, vector
 from leafgrad_native.contractions import contraction, emptied, whole_vectors
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.forms import Form
@@ -67,11 +67,9 @@ class Products:
             "            LG_UNROLL for (int q = 0; q < LG_PB; q++) {"
             + " ".join(f"a{r}[q] = ({v}){{0}};" for r in rows) + " }",
             f"            for (long k = 0; k < {k}; k++) {{",
-            "                " + " ".join(f"const {t} w{r} = w[k * {wk}L + (j + {r}) * {wj}L];" for r in rows),
-            "                LG_UNROLL for (int q = 0; q < LG_PB; q++) {",
-            f"                    const {v} h = *(const {v} *)(x + k * {xk * chunk}L + p + q * LG_VL({t}));",
-            "                    " + " ".join(f"a{r}[q] += h * w{r};" for r in rows),
-            "                }",
+            *accumulated(
+                kind, [f"w[k * {wk}L + (j + {r}) * {wj}L]" for r in rows], "LG_PB", f"x + k * {xk * chunk}L + p"
+            ),
             "            }",
             "            LG_UNROLL for (int q = 0; q < LG_PB; q++) {",
             "                "

@@ -27,7 +27,7 @@ MOST_PARTS = 64  # stretches of the batch with sums of their own; threads take t
 SUMS_BYTES = 4 << 20  # what the accumulators of all parts may take
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Segment:
     """The kernels of one stage: a loop over chunks, or whole arrays."""
 
@@ -46,7 +46,7 @@ class Segment:
         return self.lowering.kernels
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class CPhase:
     """Segments that run as one C function."""
 
@@ -59,7 +59,7 @@ class CPhase:
         return [e for s in self.segments for e in s.equations]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class OpPhase:
     """One equation that runs as its op's own forward."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from leafgrad_native.lowering import Lowering
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Recurrence(Pattern):
     """Steps along dimension 0, each from the one before."""
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from leafgrad_native import expressions
-from leafgrad_native.blocks import blocks, lanes, vector
+from leafgrad_native.blocks import accumulated, blocks, lanes, vector
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.forms import Form
 from leafgrad_native.kernels import LOOK, Scan
@@ -115,11 +115,9 @@ def rows_of(w: Writer, scan: Scan, height: int) -> None:
     vectors, rows, out = wide // size, range(height), w.names[scan.product.root]
     w.add(f"{v} {', '.join(f'a{r}[{vectors}] = {{{{0}}}}' for r in rows)};")
     w.open(f"for (long k = 0; k < {inner}; k++) {{")
-    w.add(" ".join(f"const {t} w{r} = from[(r + {r}) * by + k * next];" for r in rows))
-    w.open(f"LG_UNROLL for (int q = 0; q < {vectors}; q++) {{")
-    w.add(f"const {v} h = *(const {v} *)(column + k * {wide} + q * {size});")
-    w.add(" ".join(f"a{r}[q] += h * w{r};" for r in rows))
-    w.close(2)
+    for line in accumulated(kind, [f"from[(r + {r}) * by + k * next]" for r in rows], vectors, f"column + k * {wide}"):
+        w.add(line)
+    w.close()
     w.add(f"{t} *to = {out} + r * {columns}L + panel * {wide};")
     for r in rows:
         w.add(f"LG_UNROLL for (int q = 0; q < {vectors}; q++) *({v} *)(to + {r * columns} + q * {size}) = a{r}[q];")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from leafgrad_native.lowering import Lowering
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Convolution(Pattern):
     """A convolution, or one of its two derivatives."""
 
@@ -47,7 +47,7 @@ def convolution(kind: str, windows: Sequence[Sequence[int]], groups: int) -> Con
     return Convolution(kind, windows, groups)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Sliding(Pattern):
     """What windows over the last dimensions hold."""
 
@@ -71,7 +71,7 @@ def windowed(kind: str, windows: Sequence[Sequence[int]]) -> Sliding:
     return Sliding(kind, windows)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Numbered(Pattern):
     """Elements of the last dimensions by their numbers there."""
 

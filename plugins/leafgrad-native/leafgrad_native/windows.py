@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from leafgrad_native.blocks import ROWS, blocks, lanes, loose, tree, vector
+from leafgrad_native.blocks import ROWS, accumulated, blocks, lanes, loose, tree, vector
 from leafgrad_native.contractions import SIDE
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.forms import Form
@@ -124,7 +124,7 @@ def sweep(w: Writer, kernel: Convolve, found: Layout, lines: Sequence[Line], f: 
     """All outputs of a sweep, into their places or, of whole arrays, first into memory in which runs are whole."""
     x, weight = kernel.sources[:2]
     kind, groups, out = x.root.dtype, kernel.groups, kernel.target
-    v, u, size = vector(kind), loose(kind), lanes(kind)
+    u, size = loose(kind), lanes(kind)
     inputs, outputs = x.shape[1] // groups, out.shape[1] // groups
     swapped = kernel.kind == "spread"
     wo, wc = (weight.strides[1], weight.strides[0]) if swapped else (weight.strides[0], weight.strides[1])
@@ -150,11 +150,9 @@ def sweep(w: Writer, kernel: Convolve, found: Layout, lines: Sequence[Line], f: 
             w.add(f"const {t} *from = {f} + (g * {inputs} + c) * {found.frame.channel}L + {base} + at[k] + p;")
             place = linear(weight.offset, [group, int(wc or 0), 1], ["g", "c", "of[k]"])
             w.add(f"const {t} *by = {w.names[weight.root]} + {place} + o * ({int(wo or 0)}L);")
-            w.add(" ".join(f"const {t} w{r} = by[{r * int(wo or 0)}];" for r in rows))
-            w.open(f"LG_UNROLL for (int q = 0; q < {wide}; q++) {{")
-            w.add(f"const {v} h = *(const {u} *)(from + q * {size});")
-            w.add(" ".join(f"a{r}[q] += h * w{r};" for r in rows))
-            w.close(3)
+            for line in accumulated(kind, [f"by[{r * int(wo or 0)}]" for r in rows], wide, "from", u):
+                w.add(line)
+            w.close(2)
             for r in rows:
                 to = target(w, kernel, found, lines, [f"(g * {outputs} + o + {r})", *names])
                 w.add(f"LG_UNROLL for (int q = 0; q < {wide}; q++) *({u} *)({to} + q * {size}) = a{r}[q];")

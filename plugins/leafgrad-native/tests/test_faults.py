@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import signal
@@ -61,7 +62,7 @@ def threads(request):
 
 
 class Step:
-    """A compiled step that writes, how long it takes, and what it wrote at the first call."""
+    """A compiled step that writes, how long its threads compute, and what it wrote at the first call."""
 
     def __init__(self, function, points):
         self.x = leafgrad.linspace(-1, 1, points * 4, dtype=leafgrad.float64).reshape(points, 4)
@@ -76,11 +77,12 @@ class Step:
         self.step = step
         for _ in range(3):
             total.zero_()
-            start = time.perf_counter()
+            start = time.process_time()
             self.result = step(self.x)
-            self.seconds = time.perf_counter() - start
+            self.seconds = time.process_time() - start
         self.written = total.item()
         total.zero_()
+        gc.collect()  # Python loses a Ctrl-C that comes while it finalizes what earlier tests left
 
     def check(self):
         """A call that nothing disturbs is as it was."""
@@ -118,17 +120,16 @@ def interrupted(handle):
 @pytest.mark.parametrize("function", [many_points, whole_array, transposed])
 def test_ctrl_c(function, threads, interrupted, count, tried):
     step = Step(function, 200_000 * threads)
-    assert step.seconds > 0.25
-    late = []
+    assert step.seconds > 0.25 * threads
+    spent = []  # computing before and after the signal; a busy machine delays the clock
     for n in range(count):
-        delay = 0.001 + 0.1 * n / count
-        due = time.perf_counter() + delay
+        start = time.process_time()
         with pytest.raises(KeyboardInterrupt):
-            interrupted(lambda: step.step(step.x), delay)
-        late.append(time.perf_counter() - due)
+            interrupted(lambda: step.step(step.x), 0.001 + 0.1 * n / count)
+        spent.append(time.process_time() - start)
         assert step.total.item() == 0
     step.check()
-    assert max(late) < min(0.3, step.seconds), late
+    assert max(spent) < min(0.3 * threads, step.seconds), spent
     tried("Ctrl-C in a long call of C", count, "raised within 0.3 s, and nothing is written")
 
 
@@ -136,7 +137,7 @@ def test_a_handler_that_raises_nothing(threads, handle):
     """The call goes on, and knows nothing of it."""
     step = Step(many_points, 200_000 * threads)
     came = []
-    handle(0.01, lambda *_: came.append(time.process_time()), again=0.01)  # a busy machine delays the clock
+    handle(0.01, lambda *_: came.append(time.process_time()), again=0.01)
     step.check()
     signal.setitimer(signal.ITIMER_REAL, 0)
     apart = [b - a for a, b in itertools.pairwise(came)]
@@ -162,10 +163,10 @@ def test_other_threads_go_on(interrupted):
     step, results, done = Step(whole_array, 800_000), [], threading.Event()
     thread = threading.Thread(target=lambda: (results.append(step.step(step.x)), done.set()))
     thread.start()
-    due = time.perf_counter() + 0.05
+    start = time.process_time()
     with pytest.raises(KeyboardInterrupt):
         interrupted(done.wait, 0.05)
-    assert time.perf_counter() - due < 0.3
+    assert time.process_time() - start < 0.3 * leafgrad.get_num_threads()
     assert not results
     done.wait()
     assert leafgrad.equal(results[0], step.result)
