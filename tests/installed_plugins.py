@@ -40,7 +40,7 @@ def returning(entries):
 
 class Distribution:
     def __init__(self, name, version):
-        self.name, self.version = name, version
+        self.metadata = {"Name": name, "Version": version}
 
 
 class Entry:

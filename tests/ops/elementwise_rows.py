@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from op_table import Row, uniform
 from scipy import special as sp
@@ -14,6 +16,7 @@ from leafgrad.ops import (
     exponential,
     gamma,
     inverse_erf,
+    refuse,
     rounding,
     select,
     special,
@@ -25,7 +28,12 @@ INSIDE = (-0.9, 0.9)
 MISMATCH = (np.ones(3), np.ones(4)), {}, RuntimeError, r"size of tensor a \(3\) must match .* tensor b \(4\)"
 TEXT = (np.ones(3), "a"), {}, TypeError, "expected a Tensor or a number, got str"
 ARRAY_FREE = (2.0,), {}, TypeError, "expected at least one Tensor"
+WHOLE = ("int64", "int32", "int8")
 FLOAT_BITS = (np.ones(2), np.ones(2)), {}, NotImplementedError, "expected integers or bools, got floats"
+
+
+def nothing_bad(rng, dtype):
+    return [((np.zeros(shape, dtype),), {"error": ValueError, "message": "one is bad"}) for shape in ((), (2, 3), (0,))]
 
 
 def zeros_and_ones(rng, dtype):
@@ -55,6 +63,18 @@ def powers(rng, dtype):
     return [*fixed, ((2, x), {}), ((x, uniform(rng, dtype, (3,))), {})]
 
 
+def whole_powers(rng, dtype):
+    x, y = np.repeat(np.arange(-3, 4), 7).astype(dtype), np.tile(np.arange(-3, 4), 7).astype(dtype)
+    return [((x, y), {}), ((2, y), {}), ((-1, y), {})]
+
+
+def whole_power(x, y):
+    """Negative powers are rounded towards zero, and are 0 for 0."""
+    numbers = np.broadcast_arrays(x, y)
+    powers = [math.trunc(float(a) ** b) if a or b >= 0 else 0 for a, b in zip(*map(np.ravel, numbers), strict=True)]
+    return np.array(powers, y.dtype)
+
+
 def blends(rng, dtype):
     x, y, w = (uniform(rng, dtype, s) for s in ((3, 4), (4,), (3, 1)))
     return [((x, y, w), {}), ((x, y, 0.3), {}), ((x, y, 0.7), {})]
@@ -68,6 +88,7 @@ ARITHMETIC = [
     Row(ew.neg, np.negative, errors=[ARRAY_FREE]),
     Row(ew.reciprocal, np.reciprocal, domain=POSITIVE),
     Row(ew.pow, np.power, samples=powers, errors=[((np.array([2]), -1), {}, RuntimeError, "negative integer powers")]),
+    Row(ew.pow, whole_power, samples=whole_powers, order=0, dtypes=WHOLE, name="pow of integers"),
     Row(ew.square, np.square),
     Row(ew.lerp, lambda x, y, w: x + w * (y - x), samples=blends, integers=False),
     Row(ew.sqrt, np.sqrt, domain=POSITIVE),
@@ -217,7 +238,6 @@ def signed(rng, dtype):
 
 
 BITS = ("bool", "int64", "uint8")
-WHOLE = ("int64", "int32", "int8")
 FLOAT_DIVISORS = (np.ones(2), np.ones(2)), {}, NotImplementedError, "expected integers, got floats or bools"
 MIXED = ("float64", "float32", "float16", "int64", "bool")
 
@@ -236,6 +256,8 @@ COMPARE = [
     Row(compare.isnan, np.isnan, samples=infinite, order=0),
     Row(compare.isinf, np.isinf, samples=infinite, order=0),
     Row(compare.isfinite, np.isfinite, samples=infinite, order=0),
+    Row(refuse.refuse, lambda bad, error, message: bad, samples=nothing_bad, order=0, dtypes=["bool"], integers=False,
+        errors=[((np.array([False, True]),), {"error": OSError, "message": "this"}, OSError, "^this$")]),
     Row(compare.signbit, np.signbit, samples=infinite, order=0),
     Row(compare.isclose, np.isclose, samples=near, order=0, integers=False),
     Row(compare.bitwise_and, np.bitwise_and, samples=integral, order=0, dtypes=BITS, errors=[FLOAT_BITS]),

@@ -123,6 +123,13 @@ def test_register_by_the_program(fresh):
     assert str(record) == "plugin 'mine' (no distribution)"
 
 
+def test_resolve_says_what_a_target_lacks():
+    with pytest.raises(
+        PluginError, match="target 'collections:Missing': module 'collections' has no attribute 'Missing'"
+    ):
+        resolve("collections:Missing")
+
+
 def test_resolve_imports_what_a_target_names():
     assert resolve("collections:OrderedDict.fromkeys".split(".")[0]).__name__ == "OrderedDict"
 
@@ -145,6 +152,12 @@ def test_unknown_names_list_the_known_ones(fresh):
 # ---- broken plugins ----
 
 
+def nameless():
+    made = NamedOp("b")
+    del made.name
+    return made
+
+
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
@@ -154,8 +167,17 @@ def test_unknown_names_list_the_known_ones(fresh):
         (plugin(ops={"b": 1}), r"expected leafgrad_ops to return a list, got dict"),
         (plugin(ops=["b"]), r"expected leafgrad_ops to list Op objects, got 'b'"),
         (plugin(ops=[NamedOp]), r"expected leafgrad_ops to list Op objects"),
-        (plugin(ops=[NamedOp("not a name")]), r"invalid name, 'not a name'"),
-        (plugin(ops=[NamedOp(3)]), r"invalid name, 3"),
+        (plugin(ops=[NamedOp("not a name")]), r"name: expected an identifier, got 'not a name'"),
+        (plugin(ops=[NamedOp(3)]), r"name: expected an identifier, got 3"),
+        (plugin(ops=[nameless(), NamedOp("b")]), r"leafgrad_ops lists .*: name: expected an identifier, got None"),
+        (
+            plugin(backends=[BackendSpec("b", "npu", None)]),
+            r"leafgrad_backends lists .*: target: expected text, got None",
+        ),
+        (plugin(backends=[BackendSpec("b", 3, "m:A")]), r"device_type: expected text, got 3"),
+        (plugin(executors=[ExecutorSpec("b", "m.A")]), r"target: expected 'module:attribute', got 'm.A'"),
+        (plugin(executors=[ExecutorSpec("b", "m:A", "yes")]), r"preferred: expected True or False, got 'yes'"),
+        (plugin(commands=[CommandSpec("b", "", "m:main")]), r"leafgrad_cli lists .*: help: expected text, got ''"),
         (plugin(backends=[NamedOp("b")]), r"expected leafgrad_backends to list BackendSpec objects"),
         (plugin(), r"implements no hook; expected at least one of leafgrad_ops"),
         (plugin(leafgrad_ops=hookimpl(lambda surplus: [])), r"failed to register: PluginValidationError"),
@@ -171,6 +193,46 @@ def test_a_broken_plugin_is_named_and_left_out(fresh, broken, message):
     assert by_name(made)["bad"].status == "failed"
     assert by_name(made)["bad"].hooks == {}
     assert by_name(made)["bad"].error == str(caught[0].message)
+
+
+class Declared(NamedOp):
+    """An op with a kernel for one backend and a rule for one executor."""
+
+    def __init__(self, name, backend, executor):
+        super().__init__(name)
+        self.kernels, self.lowering = {backend: None, "bfloat16": None}, {executor: None}
+
+
+@pytest.mark.parametrize(
+    ("backend", "executor", "message"),
+    [
+        ("nunpy", "native", "op 'b' has a kernel for backend 'nunpy', which is not installed; did you mean 'numpy'"),
+        (
+            "numpy",
+            "nativ",
+            "op 'b' has a lower rule for executor 'nativ', which is not installed; did you mean 'native'",
+        ),
+    ],
+)
+def test_a_rule_for_a_misspelt_name(fresh, backend, executor, message):
+    native = Entry("native", plugin(executors=[ExecutorSpec("native", "m:A")]))
+    made = fresh(Entry("bad", plugin(ops=[Declared("b", backend, executor), NamedOp("c")])), native)
+    with pytest.warns(PluginWarning, match=rf"plugin 'bad' \(leafgrad-bad 1.0\): {message}") as caught:
+        made.load()
+    assert len(caught) == 1
+    assert names(made.ops) == ["tanh", "b", "c"]
+    assert by_name(made)["bad"].error == str(caught[0].message)
+    with pytest.raises(PluginError, match=message.removeprefix("op 'b' ")):
+        made.register(plugin("mine", ops=[Declared("d", backend, executor)]))
+    with pytest.raises(UnknownNameError):
+        made.ops.find("d")
+
+
+def test_a_rule_for_what_may_be_installed_elsewhere(fresh):
+    made = fresh(Entry("fine", plugin(ops=[Declared("b", "jax", "native")])))
+    made.load()
+    assert by_name(made)["fine"].error == ""
+    made.register(plugin("mine", ops=[Declared("c", "jax", "nativ")], executors=[ExecutorSpec("nativ", "m:A")]))
 
 
 def test_registration_is_whole_or_not_at_all(fresh):

@@ -348,6 +348,26 @@ def test_a_wrong_shape_rule():
         check(wrong_shape, ONE, checks=["forward", "shapes"])
 
 
+def test_rules_for_misspelt_names():
+    @op("elementwise")
+    def twice(xp, x):
+        return 2 * x
+
+    twice.lower("numpi", lambda writer, equation: None)
+    with pytest.raises(ConformanceError, match=r"names: twice has a lower rule .* 'numpi', .*did you mean 'numpy'\?"):
+        check(twice, checks="names")
+
+    @op("elementwise")
+    def thrice(xp, x):
+        return 3 * x
+
+    thrice.kernel("jax")(thrice.forward)
+    (result,) = check(thrice, checks="names").results
+    assert (result.outcome, result.reason) == (
+        "skipped", "thrice has a kernel for backend 'jax', which is not installed: nothing tries the rule",
+    )  # fmt: skip
+
+
 def test_what_cannot_be_pickled():
     @op("elementwise")
     def local(xp, x):

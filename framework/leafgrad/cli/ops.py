@@ -29,7 +29,7 @@ this table, with the ops of the plugins that are installed; `print(op)` says whe
 - **devices**: *all* run the forward on their array library; those named have a kernel of their own.
 - **vmap**: by a *rule*, or else *by sample*, in a loop.
 - **compile**: in *chunks* of the batch, or on *whole* arrays; with *no shape rule* on whole arrays, too, after a run
-  that tells the shape of the result.
+  that tells the shape of the result; *rewritten*: as other ops, which the compiler puts in its place.
 - **C**: whether C is generated for it, by an expression of its own or by the executors that are named.
 """
 
@@ -116,10 +116,19 @@ def coverage(op: Any, plugin: str) -> Coverage:
         dtypes=dtypes(op.traits),
         kernels=tuple(sorted(op.kernels)),
         vmap="rule" if op.batching is not None else "by sample",
-        compile="chunks" if op.chunking is not None else "whole" if op.shaping is not None else "no shape rule",
+        compile=compiled(op),
         c=op.c,
         executors=tuple(sorted(op.lowering)),
     )
+
+
+def compiled(op: Any) -> str:
+    """How programs run an op."""
+    if op.chunking is not None:
+        return "chunks"
+    if op.rewriting:
+        return "rewritten"
+    return "whole" if op.shaping is not None else "no shape rule"
 
 
 def dtypes(traits: frozenset[str]) -> str:

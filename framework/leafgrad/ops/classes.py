@@ -43,7 +43,7 @@ def _checked(xp: Any, shape: tuple[int, ...], target: Any, dim: int, ignore: int
     return kept, key
 
 
-@op("any_dtype")
+@op("any_dtype", "raises")
 def pick(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
     """x at the class that ``target`` (int64) names along ``dim``, 0 where it is ``ignore``. (n, c, ...) -> (n, ...)"""
     kept, key = _checked(xp, x.shape, target, dim, ignore)
@@ -102,7 +102,7 @@ place.batched(_one_class_batched)
 # ---- the mean cross-entropy, whole --------------------------------------------------------------------------------
 
 
-@op("any_dtype")
+@op("any_dtype", "raises")
 def cross_entropy(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
     """Mean of -log(softmax(x)) at the target classes that are not ``ignore``; nan if all are. (n, c, ...) -> ()
 

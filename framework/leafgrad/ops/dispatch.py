@@ -94,14 +94,9 @@ def created(op: Any, place: tuple[str, int], params: dict[str, Any]) -> Any:
             raise messages.failed(op, (), params, error) from error
 
 
-def alias(data: Any, node: Any = None) -> Any:
-    """A new Tensor around a raw array or Symbol."""
-    return make(TENSOR, data, node)
-
-
-def make(kind: type, data: Any, node: Any = None) -> Any:
-    """A new tensor of a class around a raw array or Symbol."""
-    out: Any = object.__new__(kind)
+def alias(data: Any, node: Any = None, kind: type | None = None) -> Any:
+    """A new Tensor, or a tensor of another class, around a raw array or Symbol."""
+    out: Any = object.__new__(kind or TENSOR)
     out._data = data
     out._leaf = out._writes = out._view = None
     out._epoch = Epoch.now

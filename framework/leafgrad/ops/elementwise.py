@@ -97,7 +97,15 @@ def pow(xp: Any, x: Any, y: Any) -> Any:
             return 1 / x
     if all(getattr(a, "dtype", type(a)) in ("bool", bool) for a in (x, y)):
         return x >= y
+    if hasattr(y, "dtype") and y.dtype.kind == "i":
+        return _whole(xp, x, y)
     return x**y
+
+
+def _whole(xp: Any, x: Any, y: Any) -> Any:
+    """x to the power y of integers: negative powers are rounded towards zero, and are 0 for 0, as in PyTorch."""
+    below = y < 0
+    return x ** xp.where(below, y & 1, y) * ~(below & (x != 1) & (x != -1))
 
 
 def _pow_x(g: Any, x: Any, y: Any) -> Any:

@@ -107,15 +107,6 @@ def binary_entropy(xp: Any, x: Any, y: Any) -> Any:
     return (y - 1) * xp.maximum(xp.log1p(-x), -100) - y * xp.maximum(xp.log(x), -100)
 
 
-@binary_entropy.kernel("numpy")
-def _probabilities(xp: Any, x: Any, y: Any) -> Any:
-    """As above, of probabilities alone. On another device, looking at them would mean waiting for it."""
-    for name, p in (("input", x), ("target", y)):
-        if hasattr(p, "dtype") and not ((p >= 0) & (p <= 1)).all():
-            raise ValueError(f"all elements of {name} should be between 0 and 1; apply sigmoid to logits")
-    return binary_entropy.forward(xp, x, y)
-
-
 binary_entropy.vjp(
     x=lambda g, x, y: g * ((x - y) / maximum(x * (1 - x), 1e-12)),
     y=lambda g, x: g * (log1p(-x) - log(x)),
@@ -137,4 +128,5 @@ def xlogy(xp: Any, x: Any, y: Any) -> Any:
     return xp.where((x == 0) & ~xp.isnan(y), 0, x * xp.log(y))
 
 
-xlogy.vjp(x=lambda g, x, y: where((x == 0) & (y <= 0), 0, g * log(y)), y=lambda g, x, y: g * x / y)
+# A gradient of 0, as of an element that a mask takes away, stays 0 where the logarithm is infinite or nan.
+xlogy.vjp(x=lambda g, x, y: where((x == 0) & (y <= 0), 0, xlogy(g, y)), y=lambda g, x, y: g * x / y)

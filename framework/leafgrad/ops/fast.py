@@ -13,7 +13,7 @@ import numbers
 from collections.abc import Callable
 from typing import Any, Self
 
-from leafgrad import backends, modes
+from leafgrad import backends, dtypes, modes
 from leafgrad.modes import BATCH, GRAD, TRACE, TRACER
 from leafgrad.ops import dispatch
 from leafgrad.ops.declarations import Forward
@@ -113,7 +113,8 @@ class BinaryOp(Op):
         """The function as a Python operator, which leaves what it does not know to that one's ``reflected``."""
 
         def apply(args: tuple[Any, Any], params: Any) -> Any:
-            return NotImplemented if defers(args[1], reflected) else self.apply(args, params)
+            left = defers(args[1], reflected) or (reflected == "__rmul__" and repeats(*args))
+            return NotImplemented if left else self.apply(args, params)
 
         return binary(self, apply)
 
@@ -129,6 +130,16 @@ class BinaryOp(Op):
         needs = ((True, False), (False, True), (True, True))
         self.pair_plans[:] = [(*(keep or (False, False)), out, shapes) for keep, out, shapes in map(self.plan, needs)]
         return self
+
+
+def repeats(count: Any, other: Any) -> bool:
+    """Whether Python takes the product for a sequence several times: ``[0] * n``, where n is an integer."""
+    return (
+        isinstance(other, (str, bytes, list, tuple))
+        and isinstance(count, TensorBase)
+        and count._data.size == 1
+        and not dtypes.of(count._data).is_floating_point
+    )
 
 
 def defers(other: Any, reflected: str) -> bool:

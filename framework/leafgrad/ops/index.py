@@ -97,7 +97,7 @@ def _flat_index(xp: Any, shape: Shape, key: tuple[Any, ...]) -> Any:
 # ---- one array per dimension --------------------------------------------------------------------------------------
 
 
-@op("linear", "any_dtype")
+@op("linear", "any_dtype", "raises")
 def index(xp: Any, x: Any, *at: Any, dims: tuple[int, ...], inside: bool = False) -> Any:
     """The elements of x at integer arrays ``at``, one for each of ``dims`` (ascending), which broadcast together.
 
@@ -112,7 +112,7 @@ def index(xp: Any, x: Any, *at: Any, dims: tuple[int, ...], inside: bool = False
 index.kernel("bfloat16")(index.forward)  # elements are only moved
 
 
-@op("linear", "any_dtype", transpose_of=index)
+@op("linear", "any_dtype", "raises", transpose_of=index)
 def index_sum(xp: Any, x: Any, *at: Any, shape: Shape, dims: tuple[int, ...], inside: bool = False) -> Any:
     """Zeros of ``shape`` with x added where ``index`` would read; the transpose of index."""
     return _add_at(xp, shape, _spelled_out(xp, shape, at, dims, inside), x)
@@ -151,7 +151,7 @@ index.vjp(x=lambda g, x_shape, at, *, dims: index_sum(g, *at, shape=x_shape, dim
 index_sum.vjp(x=lambda g, at, *, dims: index(g, *at, dims=dims, inside=True))
 
 
-@op("any_dtype")
+@op("any_dtype", "raises")
 def index_put(xp: Any, x: Any, v: Any, *at: Any, dims: tuple[int, ...], inside: bool = False) -> Any:
     """x with v (an array that broadcasts, or a number) written where ``index`` would read."""
     out = x.copy()
@@ -224,7 +224,7 @@ def _index_put_batched(call: Any) -> Any:
 # ---- along one dimension ------------------------------------------------------------------------------------------
 
 
-@op("any_dtype")
+@op("any_dtype", "raises")
 def gather(xp: Any, x: Any, at: Any, *, dim: int, inside: bool = False) -> Any:
     """out[i, j, k] = x[i, at[i, j, k], k] for dim = 1, and alike. ``at`` may be smaller than x. -> at.shape"""
     with _bounds():
@@ -234,7 +234,7 @@ def gather(xp: Any, x: Any, at: Any, *, dim: int, inside: bool = False) -> Any:
 gather.kernel("bfloat16")(gather.forward)
 
 
-@op("any_dtype", transpose_of=gather)
+@op("any_dtype", "raises", transpose_of=gather)
 def gather_sum(xp: Any, x: Any, at: Any, *, shape: Shape, dim: int, inside: bool = False) -> Any:
     """Zeros of ``shape`` with x added where ``gather`` would read; the transpose of gather."""
     with _bounds():
@@ -260,7 +260,7 @@ gather.vjp(x=lambda g, x_shape, at, *, dim: gather_sum(g, at, shape=x_shape, dim
 gather_sum.vjp(x=lambda g, at, *, dim: gather(g, at, dim=dim, inside=True))
 
 
-@op("any_dtype")
+@op("any_dtype", "raises")
 def scatter(xp: Any, x: Any, at: Any, v: Any, *, dim: int, inside: bool = False) -> Any:
     """x with v (of at's shape, or a number) written where ``gather`` would read."""
     out = x.copy()
@@ -278,7 +278,7 @@ scatter.vjp(
 )
 
 
-@op("any_dtype")
+@op("any_dtype", "raises")
 def scatter_best(xp: Any, x: Any, at: Any, v: Any, *, dim: int, largest: bool) -> Any:
     """The largest (smallest) of x and all of v that goes to the same index; equal ones share the gradient.
 
@@ -316,7 +316,7 @@ def _extreme(c: Any, e: Any) -> Any:
     return c.lookup("max" if e.params["largest"] else "min", (e.params["dim"],), at=1, along=True)
 
 
-@op("any_dtype")
+@op("any_dtype", "raises")
 def scatter_product(xp: Any, x: Any, at: Any, v: Any, *, dim: int) -> Any:
     """x times the product of all of v that goes to the same index.
 

@@ -57,7 +57,7 @@ def nonzero(x: Any) -> Any:
 # ---- inverses and systems -----------------------------------------------------------------------------------------
 
 
-@op
+@op("raises")
 def inv(xp: Any, x: Any) -> Any:
     """Inverse. (..., n, n) -> (..., n, n)"""
     return checked(xp.linalg.inv, SINGULAR, x)
@@ -66,7 +66,7 @@ def inv(xp: Any, x: Any) -> Any:
 inv.vjp(x=lambda g, out: -(swap(out) @ g @ swap(out)))
 
 
-@op
+@op("raises")
 def solve(xp: Any, x: Any, y: Any) -> Any:
     """x^-1 y. (..., n, n), (..., n, k) -> (..., n, k); both have the same batch."""
     return checked(xp.linalg.solve, SINGULAR, x, y)
@@ -78,7 +78,7 @@ solve.vjp(
 )  # fmt: skip
 
 
-@op
+@op("raises")
 def pinv(xp: Any, x: Any, *, atol: float, rtol: float) -> Any:
     """Moore-Penrose inverse. (..., m, n) -> (..., n, m)
 
@@ -111,7 +111,7 @@ def det(xp: Any, x: Any) -> Any:
     return xp.linalg.det(x)
 
 
-@op
+@op("raises")
 def cofactor(xp: Any, x: Any) -> Any:
     """Matrix of cofactors, det(x) x^-T, of singular matrices too. (..., n, n) -> (..., n, n)
 
@@ -147,7 +147,7 @@ slogdet.vjp(x=lambda g, x: column(column(g[1])) * swap(inv(x)))
 # ---- factorisations -----------------------------------------------------------------------------------------------
 
 
-@op
+@op("raises")
 def cholesky(xp: Any, x: Any) -> Any:
     """Lower triangular factor, x = out out^T, from the lower triangle of x. (..., n, n) -> (..., n, n)"""
     return checked(xp.linalg.cholesky, "the input is not positive-definite", x)
@@ -195,7 +195,7 @@ def _skew_quotient(m: Any, e: Any) -> Any:
     return lower + swap(lower)
 
 
-@op
+@op("raises")
 def eigh(xp: Any, x: Any, *, lower: bool = True) -> Any:
     """Eigenvalues, ascending, and eigenvectors in columns, of a symmetric matrix, from one of its triangles.
 
@@ -214,7 +214,7 @@ def _eigh(g: Any, out: Any) -> Any:
 eigh.vjp(x=_eigh)
 
 
-@op
+@op("raises")
 def svd(xp: Any, x: Any, *, full: bool = False) -> Any:
     """Singular values, descending, and singular vectors: x = u diag(s) vh.
 

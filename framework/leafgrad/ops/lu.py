@@ -38,7 +38,7 @@ def lu(xp: Any, x: Any) -> Any:
     return a.reshape(x.shape), pivots.reshape(*batch, k)
 
 
-@op("nondifferentiable", "any_dtype")
+@op("nondifferentiable", "any_dtype", "raises")
 def exchanges(xp: Any, pivots: Any, x: Any) -> Any:
     """The permutation matrix P of rows that were exchanged one after the other, in the dtype of ``x``.
 

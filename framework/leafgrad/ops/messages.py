@@ -65,11 +65,16 @@ def position(op: Any, i: int) -> str:
 
 
 def call(op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> str:
-    """``mul(x: float32 (3,), y: float32 (4,), dim=0)``."""
+    """``mul(x: float32 (3,), y: float32 (4,), dim=0)``, without defaults and the stream of random numbers."""
     names = op.signature.arguments
     parts = [f"{names[op.signature.slot(i)]}{position(op, i)}: {describe(a)}" for i, a in enumerate(args) if names]
-    parts += [f"{k}={describe(v)}" for k, v in params.items()]
+    stream, defaults = "generator" if "random" in op.traits else "", op.signature.parameters
+    parts += [f"{k}={describe(v)}" for k, v in params.items() if k != stream and v is not defaults.get(k)]
     return f"{op.name}({', '.join(parts)})"
+
+
+class RefusedError(Exception):
+    """What a forward raises to have its first argument, an exception, raised as it is."""
 
 
 def failed(op: Any, args: tuple[Any, ...], params: dict[str, Any], error: Exception) -> Exception:
@@ -82,6 +87,9 @@ def failed(op: Any, args: tuple[Any, ...], params: dict[str, Any], error: Except
     unknown = set(params) - set(op.signature.parameters)
     if unknown:
         return TypeError(f"{op.name}: unexpected parameter {sorted(unknown)[0]!r}; expected {op.name}({op.signature})")
+    if isinstance(error, RefusedError):
+        refused: Exception = error.args[0]
+        return refused
     if isinstance(error, MemoryError):  # NumPy's own class of them wants a shape
         return MemoryError(f"{call(op, args, params)}: {error}")
     if isinstance(error, (IndexError, LinAlgError, NotImplementedError)):

@@ -80,7 +80,7 @@ def _on_host(op: Op) -> Op:
 
 
 @_on_host
-@op("elementwise")
+@op("elementwise", "raises")
 def floor_divide(xp: Any, x: Any, y: Any) -> Any:
     """The quotient rounded down. It has no gradient. (...), (...) -> (...)"""
     _check(x, y)
@@ -88,7 +88,7 @@ def floor_divide(xp: Any, x: Any, y: Any) -> Any:
 
 
 @_on_host
-@op("elementwise")
+@op("elementwise", "raises")
 def div_floor(xp: Any, x: Any, y: Any) -> Any:
     """The quotient rounded down, with zero gradient. (...), (...) -> (...)"""
     _check(x, y)
@@ -99,7 +99,7 @@ div_floor.vjp(x=zero, y=zero)
 
 
 @_on_host
-@op("elementwise")
+@op("elementwise", "raises")
 def div_trunc(xp: Any, x: Any, y: Any) -> Any:
     """The quotient rounded towards zero, with zero gradient. (...), (...) -> (...)"""
     _check(x, y)
@@ -112,7 +112,7 @@ div_trunc.vjp(x=zero, y=zero)
 
 
 @_on_host
-@op("elementwise")
+@op("elementwise", "raises")
 def remainder(xp: Any, x: Any, y: Any) -> Any:
     """x - y floor(x / y): has the sign of y, as Python's ``%``. (...), (...) -> (...)"""
     _check(x, y)
@@ -123,7 +123,7 @@ remainder.vjp(x=lambda g: g, y=lambda g, x, y: -g * div_floor(x, y))
 
 
 @_on_host
-@op("elementwise")
+@op("elementwise", "raises")
 def fmod(xp: Any, x: Any, y: Any) -> Any:
     """x - y trunc(x / y): has the sign of x, as C's ``fmod``. (...), (...) -> (...)"""
     _check(x, y)

@@ -349,3 +349,34 @@ def _cat_rows(call: Any) -> Any:
 
 cat.lower("numpy", lambda writer, equation: writer.joined(equation))
 cat.batched(shifted(dim=behind))
+
+
+@op("linear", "promote")
+def stack(xp: Any, *xs: Any, dim: int) -> Any:
+    """Arrays of one shape along a new dimension, which is ``dim`` of the result."""
+    shape = xs[0].shape
+    if dim == len(shape) or any(x.shape != shape for x in xs):  # which xp refuses
+        return xp.stack(xs, axis=dim)
+    return xp.concatenate(xs, axis=dim).reshape((*shape[:dim], len(xs), *shape[dim:]))
+
+
+def _stack_rule(g: Any, xs_shape: tuple[Shape, ...], index: int, *, dim: int) -> Any:
+    return part(g, at=(*((0, n, 1) for n in xs_shape[index][:dim]), index))
+
+
+stack.vjp(xs=_stack_rule)
+stack.batched(shifted(dim=behind))
+
+
+@stack.shape
+def _stack_shape(*xs: Any, dim: int) -> Any:
+    first = xs[0].shape
+    return None if any(x.shape != first for x in xs) else (*first[:dim], len(xs), *first[dim:])
+
+
+@stack.rewrite
+def _stack_of_parts(graph: Any, equation: Any) -> Any:
+    """Parts that are one thick, joined: what executors make in its place."""
+    dim, shape = equation.params["dim"], equation.inputs[0].shape
+    parts = [graph.emit(reshape, x, shape=(*shape[:dim], 1, *shape[dim:])) for x in equation.inputs]
+    return graph.emit(cat, *parts, dim=dim)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from leafgrad.ops.define import op
-from leafgrad.ops.exponential import exp, log, log1p, xlogy
+from leafgrad.ops.exponential import exp, log, xlogy
 from leafgrad.ops.select import where
 
 # Rational approximations of erf on [-1, 1] and of erfc(x) exp(x**2) on [1, 6], with relative errors below 1e-15:
@@ -160,7 +160,7 @@ def xlog1py(xp: Any, x: Any, y: Any) -> Any:
 
 
 xlog1py.vjp(
-    x=lambda g, x, y: where((x == 0) & (y <= -1), 0, g * log1p(y)),
+    x=lambda g, x, y: where((x == 0) & (y <= -1), 0, xlog1py(g, y)),
     y=lambda g, x, y: g * x / (y + 1),
 )  # fmt: skip
 

@@ -19,6 +19,7 @@ TRAITS: Final = {
     "view": "the result shares memory with the first argument wherever the array library lets it",
     "random": "draws from the device's generator; runs once per call, in order",
     "collective": "every process of a group calls it; runs once per call, in order",
+    "raises": "an error for some elements of its arguments, so runs whether or not anything reads its result",
     "nondifferentiable": "the result never requires grad",
     "comparison": "elementwise, with a boolean result",
     "float": "integer arguments become the default floating dtype first",

@@ -23,7 +23,8 @@ from leafgrad.plugins.failures import report, strict
 from leafgrad.plugins.hookspecs import API_VERSION
 from leafgrad.plugins.registry import Plugin, PluginClashError, Registry
 from leafgrad.plugins.selection import VARIABLE, selection
-from leafgrad.plugins.specs import BackendSpec, CommandSpec, ExecutorSpec, Op
+from leafgrad.plugins.specs import BackendSpec, CommandSpec, ExecutorSpec, Op, flaw
+from leafgrad.plugins.strangers import strangers
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -88,7 +89,7 @@ class Manager:
             self._load_core()
             self._busy = True
             try:
-                failures = [*self._load_entry_points(), *self._clashes]
+                failures = [*self._load_entry_points(), *self._clashes, *self._misspelt()]
             finally:
                 self._busy = False
             self._loaded = not (failures and strict())
@@ -183,6 +184,8 @@ class Manager:
             self._check(contribution, record)
             if not installed:
                 self._refuse_clashes(contribution, record)
+                for mistake in self._mistakes(contribution, record):
+                    raise mistake
         except Exception as error:
             if self._pluggy.get_plugin(record.name) is plugin:
                 self._pluggy.unregister(plugin)
@@ -194,6 +197,28 @@ class Manager:
         record.hooks = {hook: tuple(entry.name for entry in entries) for hook, entries in contribution.items()}
         record.load_time = time.perf_counter() - start
         self._plugins[record.name, record.distribution] = record
+
+    def _misspelt(self) -> list[PluginError]:
+        """What is wrong with the names that ops of installed plugins have rules for, now that all names are known."""
+        failures = []
+        for record in self._plugins.values():
+            if record.installed and record.status == "active":
+                listed = [op for op in self.ops if self.ops.owners(op.name) == (record,)]
+                found = list(self._mistakes({"leafgrad_ops": listed}, record))
+                failures += found
+                record.error = "; ".join(filter(None, (record.error, *map(str, found))))
+        return failures
+
+    def _mistakes(self, contribution: Contribution, record: Plugin) -> Iterator[PluginError]:
+        """An error for each backend or executor that an op has a rule for, where the name is like a known one."""
+        backends, executors = (
+            {spec.name for spec in (*registry, *contribution.get(hook, ()))}
+            for registry, hook in ((self.backends, "leafgrad_backends"), (self.executors, "leafgrad_executors"))
+        )
+        for op in contribution.get("leafgrad_ops", ()):
+            for stranger in strangers(op, backends, executors):
+                if stranger.near:
+                    yield PluginError(f"{record}: op {op.name!r} has {stranger}")
 
     def _claims(self, contribution: Contribution) -> Iterator[tuple[Registry[Any], str, Any]]:
         """Each registry that an entry goes into, and the name it takes there."""
@@ -249,11 +274,12 @@ class Manager:
         """PluginError for entries of the wrong kind, PluginClashError for a name that is listed twice."""
         for hook, entries in contribution.items():
             kind, _ = self._registries[hook]
-            for entry in entries:
+            for entry in {type(entry): entry for entry in entries}.values():  # to ask a protocol takes long
                 if not isinstance(entry, kind) or isinstance(entry, type):
                     raise PluginError(f"{record}: expected {hook} to list {kind.__name__} objects, got {entry!r}")
-                if not isinstance(entry.name, str) or (kind is Op and not entry.name.isidentifier()):
-                    raise PluginError(f"{record}: {hook} lists an invalid name, {entry.name!r}")
+            for entry in entries:
+                if wrong := flaw(entry):
+                    raise PluginError(f"{record}: {hook} lists {entry!r}: {wrong}")
         seen = set()
         for registry, name, _ in self._claims(contribution):
             if (registry.kind, name) in seen:
@@ -268,4 +294,7 @@ def _installed() -> Iterable[EntryPoint]:
 
 
 def _distribution(entry: EntryPoint) -> tuple[str, str]:
-    return (entry.dist.name, entry.dist.version) if entry.dist else ("unknown distribution", "")
+    if entry.dist is None:
+        return "unknown distribution", ""
+    metadata = entry.dist.metadata  # read and parsed each time that it is asked for
+    return metadata["Name"], metadata["Version"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from leafgrad.errors import PluginError
+
 
 @runtime_checkable
 class Op(Protocol):
@@ -57,6 +59,26 @@ class CommandSpec(NamedTuple):
 
 
 def resolve(target: str) -> Any:
-    """Import what "module:attribute" names."""
-    module, _, attribute = target.partition(":")
-    return getattr(import_module(module), attribute)
+    """Import what "module:attribute" names; a PluginError if the module has no such attribute."""
+    name, _, attribute = target.partition(":")
+    module = import_module(name)
+    try:
+        return getattr(module, attribute)
+    except AttributeError as error:
+        raise PluginError(f"target {target!r}: module {name!r} has no attribute {attribute!r}") from error
+
+
+def flaw(entry: Any) -> str:
+    """What is wrong with the fields of something that a plugin lists; empty if nothing is."""
+    if not isinstance(entry, BackendSpec | ExecutorSpec | CommandSpec):
+        name = getattr(entry, "name", None)
+        return "" if isinstance(name, str) and name.isidentifier() else f"name: expected an identifier, got {name!r}"
+    for field, value in zip(entry._fields, entry, strict=True):
+        if field == "preferred" and not isinstance(value, bool):
+            return f"preferred: expected True or False, got {value!r}"
+        if field != "preferred" and not (isinstance(value, str) and value):
+            return f"{field}: expected text, got {value!r}"
+    module, _, attribute = entry.target.partition(":")
+    if not (module and attribute.isidentifier()):
+        return f"target: expected 'module:attribute', got {entry.target!r}"
+    return ""

@@ -6,10 +6,12 @@ before the pair, so that a batch in front changes nothing.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from leafgrad import op
-from leafgrad.func import BatchedCall
+
+if TYPE_CHECKING:
+    from leafgrad.func import BatchedCall
 
 TRANSPOSED: Final = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 """The scaling of the transpose, which runs in the other direction: each scales in the same direction as before."""

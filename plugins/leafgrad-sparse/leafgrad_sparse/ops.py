@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from leafgrad import op
 from leafgrad.compile.axes import ChunkCall
-from leafgrad.func import BatchedCall
+
+if TYPE_CHECKING:
+    from leafgrad.func import BatchedCall
 
 Shape = tuple[int, int]
 

@@ -39,6 +39,7 @@ CHECKS: Final[dict[str, Check]] = {
     "compile": programs.compiled,
     "chunks": programs.chunks,
     "stand-in": elsewhere.stand_in,
+    "names": elsewhere.names,
     "pickle": elsewhere.pickled,
     "elementwise": traits.elementwise,
     "linear": traits.linear,
@@ -55,7 +56,15 @@ CHECKS: Final[dict[str, Check]] = {
 CLAIMED: Final = {name: name for name in TRAITS if name in CHECKS} | {"dims": "reduction"}
 """Checks that run where the op claims a trait."""
 
-BY_VALUE: Final = frozenset(CHECKS) - {"forward", "inputs", "aliases", "backward", "pickle", "nondifferentiable"}
+BY_VALUE: Final = frozenset(CHECKS) - {
+    "forward",
+    "inputs",
+    "aliases",
+    "backward",
+    "names",
+    "pickle",
+    "nondifferentiable",
+}
 """Checks that compare one call with another, which those of a random op are not."""
 
 FLOATS: Final = ("float64", "float32", "float16")

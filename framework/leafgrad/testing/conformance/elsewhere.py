@@ -1,4 +1,4 @@
-"""On the strict stand-in device, and in a pickle."""
+"""On the strict stand-in device, with the backends and executors that there are, and in a pickle."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from leafgrad import plugins
 from leafgrad.autograd import grad
 from leafgrad.ops.op import Op
+from leafgrad.plugins.strangers import strangers
 from leafgrad.testing import fake
-from leafgrad.testing.conformance.report import Skip
+from leafgrad.testing.conformance.report import Fault, Skip
 from leafgrad.testing.conformance.subject import Sample, Subject, host, tensor
 
 REMEDY = "use functions of xp alone, those that NumPy and CuPy both have"
@@ -44,6 +46,16 @@ def run(subject: Subject, sample: Sample, device: str) -> tuple[list[Any], list[
     seeds = [tensor(rng.uniform(0.5, 1.5, r.shape).astype(r.dtype.name), device) for r in found]
     pulled = grad(found, [given[i] for i in places], seeds, create_graph=True, materialize_grads=True)
     return [host(r.detach()) for r in results], [host(g.detach()) for g in pulled]
+
+
+def names(subject: Subject) -> None:
+    """Backends that the op has kernels for, and executors that it has rules for, are there."""
+    plugins.load()
+    known = [spec.name for spec in plugins.backends()], [spec.name for spec in plugins.executors()]
+    for stranger in strangers(subject.op, *known):
+        if stranger.near:
+            raise Fault(f"{subject.name} has {stranger}")
+        raise Skip(f"{subject.name} has {stranger}: nothing tries the rule")
 
 
 def pickled(subject: Subject) -> None:
