@@ -24,7 +24,7 @@ def start(x):
 
 def solve(run):
     domain = pinn.Interval("x", 0, 2 * math.pi, periodic=True) * pinn.Time("t", 0, 0.1)
-    width, n, steps, windows = (16, 1000, 50, 5) if run.quick else (18, 1500, 90, 6)
+    width, n, steps, windows = (16, 1000, 25, 5) if run.quick else (18, 1500, 90, 6)
     u = pinn.Field("u", domain, net=pinn.MLP(width, 3, embed=pinn.Periodic(x=4)))
     equation = pinn.Interior(lambda u: u.t + A * u * u.x + B * u.xx + C * u.xxxx, n=n)
     initial = pinn.Initial(start, n=128, sampler="grid", weight=1000)

@@ -20,7 +20,7 @@ SLICES = {"t": [0.4, 0.8, 1.2]}
 
 def solve(run):
     domain = pinn.Interval("x", -5, 5, periodic=True) * pinn.Time("t", 0, math.pi / 2)
-    width, n, steps, windows = (16, 800, 40, 6) if run.quick else (20, 1500, 100, 10)
+    width, n, steps, windows = (16, 800, 20, 6) if run.quick else (20, 1500, 100, 10)
     psi = pinn.ComplexField("h", domain, net=pinn.MLP(width, 3, embed=pinn.Even(x=3)))
     equation = pinn.Interior(lambda h: 1j * h.t + h.xx / 2 + h.abs2 * h, n=n)
     start = pinn.Initial(lambda x: 2 / lg.cosh(x), n=128, sampler="grid", weight=100)

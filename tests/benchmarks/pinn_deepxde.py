@@ -174,7 +174,7 @@ def of_leafgrad(name: str, quick: bool) -> dict[str, Any]:
     """Run the script in examples/pinn."""
     from leafgrad_pinn.scripts import Options, find
 
-    script = find(SCRIPTS)[name]
+    script = find(SCRIPTS)[0][name]
     with mock.patch("time.perf_counter", time.process_time):  # which `Run.history` counts
         solution = script.solve(Options(quick, {"seeds": 1}))
     (run,) = solution.runs

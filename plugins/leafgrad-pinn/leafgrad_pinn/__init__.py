@@ -8,63 +8,7 @@ from typing import TYPE_CHECKING
 from leafgrad.plugins import CommandSpec, hookimpl
 
 if TYPE_CHECKING:
-    from leafgrad_pinn import references as references
-    from leafgrad_pinn.public import (
-        LBFGS,
-        MLP,
-        NTK,
-        R3,
-        RAD,
-        RBA,
-        SIREN,
-        SOAP,
-        Adam,
-        At,
-        Ball,
-        Boundary,
-        Box,
-        Causal,
-        ComplexField,
-        Data,
-        Derivative,
-        Dirichlet,
-        Disk,
-        Domain,
-        Even,
-        Factorised,
-        Field,
-        Fourier,
-        Fresh,
-        GaussNewton,
-        GradNorm,
-        Hard,
-        Initial,
-        Interior,
-        Interval,
-        LeastSquares,
-        LevenbergMarquardt,
-        LShape,
-        ModifiedMLP,
-        Muon,
-        Neumann,
-        Periodic,
-        PirateNet,
-        Polygon,
-        Problem,
-        Reference,
-        Robin,
-        SelfAdaptive,
-        Shape,
-        SignedDistance,
-        Solution,
-        SSBroyden,
-        Stochastic,
-        Time,
-        Unknown,
-        Wrap,
-        d,
-        fields,
-    )
+    from leafgrad_pinn.public import *
 else:
 
     def __getattr__(name: str) -> object:
@@ -78,63 +22,13 @@ else:
         return sorted({*globals(), *__all__})
 
 
-__all__ = [
-    "LBFGS",
-    "MLP",
-    "NTK",
-    "R3",
-    "RAD",
-    "RBA",
-    "SIREN",
-    "SOAP",
-    "Adam",
-    "At",
-    "Ball",
-    "Boundary",
-    "Box",
-    "Causal",
-    "ComplexField",
-    "Data",
-    "Derivative",
-    "Dirichlet",
-    "Disk",
-    "Domain",
-    "Even",
-    "Factorised",
-    "Field",
-    "Fourier",
-    "Fresh",
-    "GaussNewton",
-    "GradNorm",
-    "Hard",
-    "Initial",
-    "Interior",
-    "Interval",
-    "LShape",
-    "LeastSquares",
-    "LevenbergMarquardt",
-    "ModifiedMLP",
-    "Muon",
-    "Neumann",
-    "Periodic",
-    "PirateNet",
-    "Polygon",
-    "Problem",
-    "Reference",
-    "Robin",
-    "SSBroyden",
-    "SelfAdaptive",
-    "Shape",
-    "SignedDistance",
-    "Solution",
-    "Stochastic",
-    "Time",
-    "Unknown",
-    "Wrap",
-    "d",
-    "fields",
-    "references",
-]
+# The names, so that none need be imported to be listed; public has where each is.
+__all__ = """
+    LBFGS MLP NTK R3 RAD RBA SIREN SOAP Adam At Ball Boundary Box Causal ComplexField Data Derivative Dirichlet
+    Disk Domain Even Factorised Field Fourier Fresh GaussNewton GradNorm Hard Initial Interior Interval LShape
+    LeastSquares LevenbergMarquardt ModifiedMLP Muon Neumann Periodic PirateNet Polygon Problem Reference Robin
+    SSBroyden SelfAdaptive Shape SignedDistance Solution Stochastic Time Unknown Wrap d fields references
+""".split()
 
 leafgrad_api_version = 1
 

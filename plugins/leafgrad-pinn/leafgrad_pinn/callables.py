@@ -53,8 +53,9 @@ class Named:
             return self.function
         try:
             return self.function(*[values[name] for name in self.parameters])
-        except (TypeError, RuntimeError) as error:
-            if "ufunc" in str(error) or "converted to Scalar" in str(error):
+        except (TypeError, ValueError, RuntimeError) as error:
+            told = ("ufunc", "converted to Scalar", "converted to Python scalars")
+            if any(part in str(error) for part in told):
                 raise TypeError(
                     f"{self.what}: expected functions of tensors, as lg.sin(x) with `import leafgrad as lg`, "
                     f"got one of NumPy or math: {error}"

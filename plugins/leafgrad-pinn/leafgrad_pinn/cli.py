@@ -54,20 +54,25 @@ def main(argv: list[str]) -> int:
         args = parser().parse_args(argv)
     except SystemExit as exit:  # argparse has said why
         return int(exit.code or 0)
-    scripts = find(args.folder)
+    scripts, failed = find(args.folder)
+    for file, error in failed.items():
+        print(f"leafgrad pinn: {args.folder / file} raises {type(error).__name__}: {error}", file=sys.stderr)
     if not scripts:
-        print(f"leafgrad pinn: no scripts in {args.folder}; name their folder with --folder", file=sys.stderr)
+        print(f"leafgrad pinn: no problems in {args.folder}; name their folder with --folder", file=sys.stderr)
         return 2
     if args.command == "list":
         width = max(map(len, scripts))
         for name, script in scripts.items():
             print(f"{name:{width}}  {script.title}")
-        return 0
+        return 1 if failed else 0
     names = [args.name] if args.command == "run" else args.names or list(scripts)
     if unknown := [name for name in names if name not in scripts]:
         print(
             f"leafgrad pinn {args.command}: expected one of {', '.join(scripts)}, got {unknown[0]!r}", file=sys.stderr
         )
+        return 2
+    if wrong := unwritable(args):
+        print(f"leafgrad pinn {args.command}: {wrong}", file=sys.stderr)
         return 2
     if args.command == "run":
         return run(scripts[args.name], args)
@@ -76,7 +81,22 @@ def main(argv: list[str]) -> int:
     table = Table(args.out, scripts)
     for name in names:
         print(table.measure(name, args.quick, args.seeds, args.dtype, args.runs))
-    return 0
+    return 1 if failed and not args.names else 0  # all were asked for
+
+
+def unwritable(args: argparse.Namespace) -> str:
+    """What is wrong with the folders that a command writes to, now rather than after the training; "" if nothing is."""
+    single = args.command == "run"
+    for option, folder in (
+        ("--out", args.out if single else args.out.parent),
+        ("--runs", None if single else args.runs),
+    ):
+        try:
+            if folder is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            return f"{option}: {folder} cannot be made a folder: {error.strerror}; name another"
+    return ""
 
 
 def run(script: Script, args: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import runpy
 import statistics
 from collections.abc import Mapping
@@ -62,6 +63,12 @@ class Script:
             return max(abs(run.unknowns[name] / value - 1) for name, value in truth.items())
         return max(error["l2"] for error in run.errors.values())
 
+    def deviation(self, solution: Solution) -> float | None:
+        """The largest relative standard error of the unknowns, the median over seeds; None if J^T J gives none."""
+        truth = self.given.get("TRUTH", {})
+        errors = [solution.unknowns.deviations[name] / abs(value) for name, value in truth.items()]
+        return max(errors) if errors and all(map(math.isfinite, errors)) else None
+
     def report(self, solution: Solution) -> list[str]:
         """What was found, in words, a line each."""
         lines = [] if solution.reference is None else [str(solution.errors)]
@@ -72,14 +79,21 @@ class Script:
         return lines + [f"seed {run.seed}: {'; '.join(run.reasons)}" for run in solution.runs]
 
 
-def find(folder: Path) -> dict[str, Script]:
-    """All problems of a folder by name; scripts that define no ``solve`` are none."""
-    found = {}
+def find(folder: Path) -> tuple[dict[str, Script], dict[str, Exception]]:
+    """All problems of a folder by name, and what the scripts that fail raised, by file name.
+
+    Scripts that define no ``solve`` are none.
+    """
+    found, failed = {}, {}
     for path in sorted(folder.glob("*.py")):
-        given = runpy.run_path(str(path))
+        try:
+            given = runpy.run_path(str(path))
+        except Exception as error:
+            failed[path.name] = error
+            continue
         if "solve" not in given:
             continue
         title = (given.get("__doc__") or "").strip().partition("\n")[0]
         for name, case in given.get("CASES", {path.stem: {}}).items():
             found[name] = Script(name, title, path, given, case)
-    return found
+    return found, failed

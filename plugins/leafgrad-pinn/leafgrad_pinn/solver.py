@@ -58,10 +58,7 @@ def solve(
         ValueError: a reference of other fields; ``resume`` without ``out``, or of another problem; windows of a problem
             without time, with unknowns, or without the initial values that its derivatives by time need.
     """
-    if not stages:
-        raise ValueError("solve: expected at least one stage, such as LBFGS(1000), got none")
-    if wrong := [stage for stage in stages if not isinstance(stage, Stage)]:
-        raise TypeError(f"solve: expected stages, such as LBFGS(1000), got {type(wrong[0]).__name__}")
+    check_stages(stages)
     if resume and out is None:
         raise ValueError("resume: expected a folder, out=..., got none")
     if reference is not None:
@@ -70,9 +67,7 @@ def solve(
     if out is not None:  # what cannot be written is an error now rather than after the training
         encode(problem.fields)
         Path(out).mkdir(parents=True, exist_ok=True)
-    numbers = seeds_of(seeds)
-
-    moments = moments_of(problem, windows)
+    numbers, moments = seeds_of(seeds), moments_of(problem, windows)
 
     def errors(modules: Modules, domain: Domain) -> dict[str, float]:
         return {name: e["l2"] for name, e in score(modules, problem.domain, reference, domain.time).items()}
@@ -87,15 +82,7 @@ def solve(
         except Exception as error:
             error.add_note(f"in seed {seed}")
             raise
-        return training, {
-            "errors": score(training.modules, problem.domain, reference),
-            "unknowns": training.trainee.system.solved(),
-            "deviations": deviations(training.trainee),
-            "residuals": residuals(training.trainees),
-            "reasons": training.reasons,
-            "seconds": training.seconds,
-            "history": training.rows,
-        }
+        return training, details_of(training, problem, reference)
 
     def elsewhere(seed: int, place: int) -> tuple[dict[str, Any], dict[str, Any]]:
         training, details = trained(seed, place)
@@ -116,6 +103,27 @@ def solve(
     if out is not None and ranks.first:
         solution.save(Path(out) / "solution.safetensors")
     return solution
+
+
+def details_of(training: Training, problem: Problem, reference: Reference | None) -> dict[str, Any]:
+    """What a run keeps of a training beside its networks."""
+    return {
+        "errors": score(training.modules, problem.domain, reference),
+        "unknowns": training.trainee.system.solved(),
+        "deviations": deviations(training.trainee),
+        "residuals": residuals(training.trainees),
+        "reasons": training.reasons,
+        "seconds": training.seconds,
+        "history": training.rows,
+    }
+
+
+def check_stages(stages: Sequence[Stage]) -> None:
+    """A ValueError if there is none, a TypeError if one is none."""
+    if not stages:
+        raise ValueError("solve: expected at least one stage, such as LBFGS(1000), got none")
+    if wrong := [stage for stage in stages if not isinstance(stage, Stage)]:
+        raise TypeError(f"solve: expected stages, such as LBFGS(1000), got {type(wrong[0]).__name__}")
 
 
 def seeds_of(seeds: int | Sequence[int]) -> list[int]:

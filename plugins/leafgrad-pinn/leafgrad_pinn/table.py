@@ -24,8 +24,10 @@ HEAD = """\
 
 Written by `leafgrad pinn table` from the figures beside it; rows that were not run say so. Errors are relative: in L2,
 the largest of a problem's fields, or, where numbers are solved for, the largest of their errors. An error within three
-times that of the reference is at the reference's floor: it says no more than that. Times are of the processor, all
-threads together, for one seed, with compilation and the reference; that of the classical solver is elapsed time.
+times that of the reference is at the reference's floor: it says no more than that. Where numbers are solved for, the
+column has their standard error by J^T J instead, below which noise in the data lets no method get except by chance.
+Times are of the processor, all threads together, for one seed, with compilation and the reference; that of the
+classical solver is elapsed time.
 
 """
 
@@ -67,6 +69,7 @@ class Table:
             "processor seconds": spent.processor / seeds,
             "elapsed seconds": spent.elapsed / seeds,
             "floor": None if reference is None or "TRUTH" in script.given else max(reference.floor.values()),
+            "standard error": script.deviation(solution),
             "classical": None if reference is None else reference.name,
             "classical seconds": None if reference is None else reference.seconds,
             "command": f"leafgrad pinn table {name}{' --quick' * quick} --seeds {seeds} --dtype {dtype}",
@@ -105,7 +108,8 @@ class Table:
         shown = f"{error:.1e}" + (", missed" if target is not None and error > target else "")
         shown += ", at the reference's floor" if floor is not None and error <= 3 * floor else ""
         spread = "one seed" if len(errors) == 1 else f"{min(errors):.1e} to {max(errors):.1e}, {len(errors)} seeds"
-        known = "" if floor is None else f"{floor:.0e}"
+        doubt = figures.get("standard error") if floor is None else floor
+        known = "" if doubt is None else f"{doubt:.0e}"
         classical = f"{figures['classical']}: {figures['classical seconds']:.2g} s" if figures["classical"] else ""
         return f"| {name} | {shown} | {spread} | {aim} | {figures['processor seconds']:.0f} | {known} | {classical} |"
 

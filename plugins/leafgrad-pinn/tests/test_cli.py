@@ -73,6 +73,16 @@ def test_wrong_names(folder, tmp_path, capsys):
     assert main([*folder, "run"]) == 2
 
 
+@pytest.mark.parametrize("command", [["run", "bent", "--out"], ["table", "--out"], ["table", "--runs"]])
+def test_a_folder_that_cannot_be_made(folder, tmp_path, command, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    assert main([*folder, *command, str(tmp_path / "file" / "in" / "it")]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"leafgrad pinn {command[0]}: {command[-1]}: ")
+    assert "cannot be made a folder: Not a directory; name another" in error
+
+
 @pytest.mark.parametrize("seeds", ["0", "-2", "x", "1.5"])
 def test_wrong_seeds(folder, seeds, capsys):
     assert main([*folder, "run", "bent", "--seeds", seeds]) == 2
@@ -83,6 +93,18 @@ def test_other_scripts_are_no_problems(folder, tmp_path, capsys):
     (tmp_path / "helper.py").write_text("x = 1")
     assert main([*folder, "list"]) == 0
     assert "helper" not in capsys.readouterr().out
+
+
+def test_a_script_that_fails_does_not_stand_in_the_way(folder, tmp_path, capsys):
+    (tmp_path / "a_draft.py").write_text("solve = undefined")
+    assert main([*folder, "list"]) == 1
+    out, error = capsys.readouterr()
+    assert "bent" in out
+    assert "a_draft.py raises NameError: name 'undefined' is not defined" in error
+    assert main([*folder, "run", "bent", "--quick", "--out", str(tmp_path / "out")]) == 0
+    assert main([*folder, "run", "a_draft"]) == 2
+    assert main([*folder, "table", "--quick", "--out", str(tmp_path / "pinn.md")]) == 1
+    assert "| bent |" in (tmp_path / "pinn.md").read_text()
 
 
 def test_the_hook_names_the_command():
@@ -104,7 +126,8 @@ def test_loading_the_plugin_leaves_the_package_for_later():
 
 
 def test_each_name_may_be_the_first_that_is_asked_for():
-    assert set(leafgrad_pinn.__all__) <= vars(import_module("leafgrad_pinn.public")).keys()
+    public = vars(import_module("leafgrad_pinn.public"))
+    assert sorted(leafgrad_pinn.__all__) == sorted(name for name in public if not name.startswith("__"))
     program = "import leafgrad_pinn as pinn; print(pinn.references.burgers.__name__)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["burgers"]
@@ -143,7 +166,7 @@ def test_a_table_keeps_rows_of_other_runs_and_says_what_was_not_run(folder, tmp_
 
 def test_tables_that_are_measured_at_once_keep_each_others_rows(folder, tmp_path):
     (tmp_path / "bent.py").write_text(SCRIPT + 'CASES = {"bent": {}, "straight": {}}\n')
-    first, second = (Table(tmp_path / "pinn.md", find(tmp_path)) for _ in range(2))
+    first, second = (Table(tmp_path / "pinn.md", find(tmp_path)[0]) for _ in range(2))
     first.measure("bent", quick=True, seeds=1, dtype="float64")
     second.measure("straight", quick=True, seeds=1, dtype="float64")
     assert set(json.loads((tmp_path / "pinn.json").read_text())) == {"bent quick", "straight quick"}
@@ -183,8 +206,22 @@ def test_a_script_says_how_far_unknowns_are_off(tmp_path, capsys):
     assert (tmp_path / "out" / "rate.png").exists()
 
 
+def test_a_table_shows_the_standard_error_of_numbers(tmp_path):
+    noisy = INVERSE.replace("np.exp(-2 * t)}", "np.exp(-2 * t) + 0.01 * np.cos(40 * t)}")
+    (tmp_path / "few.py").write_text(noisy)  # points, fewer than parameters
+    (tmp_path / "rate.py").write_text(noisy.replace("n=30", "n=90"))
+    out = tmp_path / "pinn.md"
+    assert main(["--folder", str(tmp_path), "table", "rate", "few", "--out", str(out)]) == 0
+    rows = json.loads(out.with_suffix(".json").read_text())
+    assert rows["few full"]["standard error"] is None
+    error = rows["rate full"]["standard error"]
+    assert 1e-4 < error < 1e-1
+    assert f"| {error:.0e} |" in out.read_text()
+
+
 def test_all_examples_are_found_and_have_targets():
-    scripts = find(EXAMPLES)
+    scripts, failed = find(EXAMPLES)
+    assert not failed
     assert len(scripts) == 20
     for script in scripts.values():
         assert script.target(quick=False) is not None, script.name
@@ -194,7 +231,7 @@ def test_all_examples_are_found_and_have_targets():
 
 @pytest.mark.parametrize(("name", "quick"), [("euler_beam", 1e-9), ("convection", 1e-3)])
 def test_linear_problems_are_solved_in_seconds(name, quick):
-    script = find(EXAMPLES)[name]
+    script = find(EXAMPLES)[0][name]
     solution = script.solve(Options(True, {}))
     assert script.error(solution.run) < quick
 
@@ -205,7 +242,7 @@ def test_linear_problems_are_solved_in_seconds(name, quick):
     ["wave", "plate", "kovasznay", "l_shape", "lotka_volterra", "reaction", "poisson_2d", "allen_cahn", "burgers_1d"],
 )
 def test_quick_recipes_reach_their_targets(name):
-    script = find(EXAMPLES)[name]
+    script = find(EXAMPLES)[0][name]
     solution = script.solve(Options(True, {}))
     assert script.error(solution.run) < script.target(quick=True)
 
@@ -217,5 +254,5 @@ def test_other_recipes_begin(name, monkeypatch):
     for stage, steps in short.items():
         kind = getattr(leafgrad_pinn, stage)
         monkeypatch.setattr(leafgrad_pinn, stage, lambda _, kind=kind, steps=steps, **given: kind(steps, **given))
-    script = find(EXAMPLES)[name]
+    script = find(EXAMPLES)[0][name]
     assert 0 < script.error(script.solve(Options(True, {})).run) < 100

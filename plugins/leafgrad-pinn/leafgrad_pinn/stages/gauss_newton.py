@@ -27,7 +27,8 @@ class GaussNewton(Stage):
 
     For squared residuals this is the energy natural gradient (Mueller and Zeinhofer 2023, arXiv 2302.13163) with mu in
     the place of its cut-off of singular values; D has the norms of J's columns, small ones raised. Each step tries
-    smaller mu first, and takes the one that lowers the loss most. For float64.
+    smaller mu first, and takes the one that lowers the loss most. For float64. What an equation detaches is missing in
+    J, but changes with a step: such steps end far from a minimum.
 
     Args:
         steps: how many.
@@ -135,7 +136,10 @@ class Linearising(Worker):
             return numbers(before * float("nan"))
         found = self.improve(here, model, float(before.sum()))
         if found is None:
-            self.reason = f"no damping lowers the loss: rounding, or a minimum, after {self.done} steps"
+            self.reason = (
+                f"no damping lowers the loss: rounding, a minimum, or a part of an equation that is detached, "
+                f"after {self.done} steps"
+            )
             return numbers(before)
         there, after, squares = found
         self.objective.put(there)
