@@ -109,10 +109,10 @@ def check(value: object, argument: str = "dtype") -> dtype:
     """``value`` if it is a dtype, else a TypeError that says what to write instead."""
     if isinstance(value, dtype):
         return value
-    known = {float: float32, int: int64, bool: bool_}
+    known = {float: float64, int: int64, bool: bool_}  # as Python's floats are, whatever the default dtype
     for python, ours in known.items():
         if value is python:
-            return get_default_dtype() if ours is float32 else ours
+            return ours
     raise TypeError(f"{argument}: expected a leafgrad dtype such as leafgrad.float32, got {value!r}")
 
 

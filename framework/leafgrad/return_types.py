@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _shown(self: Any) -> str:
-    fields = ",\n".join(f"{name}={value}" for name, value in zip(self._fields, self, strict=True))
+    fields = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
     return f"{dtypes.namespace}.return_types.{type(self).__name__}(\n{fields})"
 
 

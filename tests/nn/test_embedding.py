@@ -119,5 +119,7 @@ def test_errors(call, error, text):
 
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
 def test_the_first_bag_starts_at_the_first_index(mode):
+    with pytest.raises(ValueError, match="mode 'max' does not scale gradients by frequency"):
+        F.embedding_bag(lg.tensor([[1]]), lg.ones(2, 2), mode="max", scale_grad_by_freq=True)
     with pytest.raises(ValueError, match=r"offsets\[0\] has to be 0"):
         F.embedding_bag(lg.tensor([1, 2, 0]), lg.ones(3, 2), lg.tensor([1, 2]), mode=mode)

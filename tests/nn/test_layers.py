@@ -45,6 +45,14 @@ def test_bilinear(device):
     assert close(layer(a, b), expected, 1e-5)
 
 
+def test_linear_to_one_number(device):
+    x, w = lg.arange(6.0, device=device).reshape(2, 3), lg.tensor([1.0, 0, 2], device=device, requires_grad=True)
+    assert F.linear(x, w).tolist() == [4, 13]
+    y = F.linear(x[1], w, lg.tensor(0.5, device=device))
+    y.backward()
+    assert (y.item(), w.grad.tolist()) == (13.5, [3, 4, 5])
+
+
 def test_flatten_unflatten_identity():
     x = lg.randn(2, 3, 4)
     assert nn.Flatten()(x).shape == (2, 12)
@@ -137,7 +145,7 @@ def test_batch_norm_options_and_errors():
         nn.BatchNorm1d(2)(lg.ones(1, 2))
     with pytest.raises(RuntimeError, match="expected 2 channels in dimension 1, got 3"):
         nn.BatchNorm1d(2)(lg.ones(4, 3))
-    with pytest.raises(RuntimeError, match="expected running_mean and running_var"):
+    with pytest.raises(RuntimeError, match="running_mean must be defined in evaluation mode"):
         F.batch_norm(lg.ones(4, 3), None, None)
 
 
@@ -234,6 +242,7 @@ def test_activation_errors():
         F.gelu(lg.arange(3))
     with pytest.raises(RuntimeError, match="prelu: weight: expected 1 element or 3"):
         F.prelu(lg.ones(2, 3), lg.ones(2))
+    assert F.prelu(lg.tensor(-2.0), lg.tensor([0.5])).shape == ()
     assert F.prelu(-lg.ones(2, 3), lg.arange(3).float()).tolist() == [[0, -1, -2]] * 2
 
 
@@ -267,7 +276,7 @@ def test_shape_parameters_of_losses():
     assert F.smooth_l1_loss(x, t, beta=2, reduction="none").tolist() == [0, 2]
     assert F.smooth_l1_loss(x, t, beta=0, reduction="none").tolist() == [0, 3]
     assert F.huber_loss(x, t, delta=2, reduction="none").tolist() == [0, 4]
-    with pytest.raises(ValueError, match="delta: expected a number > 0"):
+    with pytest.raises(RuntimeError, match="delta: expected a number > 0"):
         F.huber_loss(x, t, delta=0)
     with pytest.raises(ValueError, match="beta: expected a number >= 0"):
         F.smooth_l1_loss(x, t, beta=-1)
@@ -361,6 +370,8 @@ def test_cross_entropy_errors():
         F.cross_entropy(logits, lg.ones(2))
     with pytest.raises(RuntimeError, match="for all 3 classes or no classes"):
         F.cross_entropy(logits, lg.tensor([0, 1]), weight=lg.ones(2))
+    with pytest.raises(RuntimeError, match="ignore_index is for targets that are classes"):
+        F.cross_entropy(lg.ones(2, 3), lg.ones(2, 3), ignore_index=1)
     with pytest.raises(RuntimeError, match="label_smoothing must be between"):
         F.cross_entropy(logits, lg.tensor([0, 1]), label_smoothing=2)
     with pytest.raises(RuntimeError, match="Expected floating point type for target with class probabilities"):

@@ -166,6 +166,18 @@ def test_gradients_of_both_orders(name):
     assert gradgradcheck(lambda *a: loss(*a, "sum"), tensors)
 
 
+@pytest.mark.parametrize("loss", [F.mse_loss, F.l1_loss, F.smooth_l1_loss])
+def test_a_target_without_dimensions_promotes_as_others_do(loss):
+    x, one = lg.zeros(3), lg.tensor(1.0, dtype=lg.float64)
+    with pytest.warns(UserWarning, match="Using a target size"):
+        assert loss(x, one).dtype is loss(one, x).dtype is lg.float64
+
+
+def test_the_batchmean_of_one_number_and_many_is_a_sum():
+    x, t = lg.tensor(-1.0), lg.tensor([0.25, 0.75])
+    assert F.kl_div(x, t, reduction="batchmean").item() == F.kl_div(x, t, reduction="sum").item()
+
+
 def test_weights_of_elements():
     x, t, w = (lg.tensor(a) for a in (X, Y, COUNTS))
     for loss, power in ((F.mse_loss, 2), (F.l1_loss, 1)):

@@ -199,7 +199,8 @@ def test_copies_of_parameters():
     q = copy.deepcopy(p)
     assert type(q) is nn.Parameter
     assert q.requires_grad
-    assert q.grad.tolist() == [1, 1]
+    assert q.grad is None
+    assert p.grad.tolist() == [1, 1]
     with lg.no_grad():
         q.zero_()
     assert p.tolist() == [1, 1]
@@ -592,3 +593,11 @@ def test_repr_is_a_tree():
         "  (b): Sequential()\n"
         ")"
     )
+
+
+def test_a_compiled_module_is_no_part_of_another_one():
+    outer = nn.Module()
+    with pytest.raises(TypeError, match="cannot assign a compiled Linear as 'net': its parameters would be missing"):
+        outer.net = lg.compile(nn.Linear(2, 2))
+    outer.step = lg.compile(lambda x: x)
+    assert "step" in vars(outer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections import Counter
 
 import numpy as np
@@ -189,7 +190,26 @@ def test_integers_are_refused(function):
         function(lg.arange(32).reshape(2, 4, 4))
 
 
+@pytest.mark.parametrize("norm", [F.batch_norm, F.instance_norm])
+@pytest.mark.parametrize("given", ["running_mean", "running_var"])
+def test_one_running_statistic_of_two(norm, given):
+    x, statistics = lg.randn(2, 3, 4), {"running_mean": None, "running_var": None, given: lg.ones(3)}
+    training = {"training": True} if norm is F.batch_norm else {}
+    with pytest.raises(ValueError, match=f"both be None or neither be None, got {given} alone"):
+        norm(x, **statistics, **training)
+    with pytest.raises(RuntimeError, match="defined"):
+        norm(x, **statistics, **({} if training else {"use_input_stats": False}))
+
+
+@pytest.mark.parametrize(("eps", "training"), [(-1e-5, False), (-1e-5, True), (0.0, True), (math.nan, False)])
+def test_eps_of_batch_norm(eps, training):
+    with pytest.raises(ValueError, match="eps must be"):
+        F.batch_norm(lg.randn(4, 3), lg.zeros(3), lg.ones(3), training=training, eps=eps)
+
+
 def test_errors_of_construction_and_functions():
+    with pytest.raises(RuntimeError, match="size: expected a number greater than zero, got 0"):
+        F.local_response_norm(lg.ones(1, 3, 4), 0)
     with pytest.raises(ValueError, match="must be divisible by num_groups"):
         nn.GroupNorm(3, 4)
     with pytest.warns(UserWarning, match="does not match num_features"):

@@ -29,6 +29,13 @@ def test_as_numpy_pads(mode, pad, batch, device):
         assert gradcheck(lambda x: F.pad(x, pad, mode), x.clone().requires_grad_(), fast_mode=True)
 
 
+@pytest.mark.parametrize("mode", NUMPY)
+def test_margins_of_an_empty_batch(mode):
+    assert F.pad(lg.ones(0, 2, 3), (1, 2), mode).shape == (0, 2, 6)
+    assert F.pad(lg.ones(2, 0), (2, 1), value=5).tolist() == [[5, 5, 5]] * 2
+    assert F.pad(lg.ones(0, 4), (-1, 1)).shape == (0, 4)
+
+
 def test_negative_margins_cut_off():
     x = lg.arange(6.0).reshape(1, 6)
     assert F.pad(x, (-1, -2)).tolist() == [[1, 2, 3]]

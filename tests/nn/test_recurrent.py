@@ -236,7 +236,9 @@ def test_packing_and_padding(device):
     assert lengths.tolist() == [1, 4, 2]
     assert [s.tolist() for s in sequences.unpack_sequence(packed)] == [[0], [1, 4, 7, 10], [2, 5]]
     again = sequences.PackedSequence(packed.data, packed.batch_sizes, packed.sorted_indices)
-    assert sequences.pad_packed_sequence(again, batch_first=True)[0].tolist()[2] == [2, 5, 0, 0]
+    rows, _ = sequences.pad_packed_sequence(again, batch_first=True)
+    assert rows.tolist()[2] == [2, 5, 0, 0]
+    assert rows.is_contiguous()  # so that view(-1, ...) takes it
     assert packed.to(lg.float64).data.dtype is lg.float64
     assert packed.to(device) is packed
 

@@ -45,7 +45,23 @@ def test_outside_of_an_image():
     for padding, expected in (("zeros", [0, 2, 0]), ("border", [1, 2, 4]), ("reflection", [2, 2, 2])):
         got = F.grid_sample(x, grid, padding_mode=padding, align_corners=True)
         assert got.reshape(-1).tolist()[:3] == expected
-    assert F.grid_sample(x, grid, align_corners=True).reshape(-1).tolist()[3] == 0
+        assert math.isnan(got.reshape(-1).tolist()[3])
+        nearest = F.grid_sample(x, grid, "nearest", padding, align_corners=True).reshape(-1).tolist()
+        assert nearest[:3] == expected
+        assert math.isnan(nearest[3])
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("dtype", [lg.float16, lg.float32])
+def test_the_dtype_of_an_image_stays_and_reaches_all_of_it(mode, dtype):
+    x = lg.arange(90.0).expand(1, 1, 90, 90).to(dtype).requires_grad_()  # more elements than float16 can count
+    grid = lg.tensor([[[[-1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]]], dtype=dtype, requires_grad=True)
+    y = F.grid_sample(x, grid, mode, "border", align_corners=True)
+    assert y.dtype is dtype
+    assert y.tolist() == [[[[0, 44 if mode == "nearest" else 44.5, 89]]]]
+    y.sum().backward()
+    assert x.grad.dtype is grid.grad.dtype is dtype
+    assert (grid.grad == 0).all() if mode == "nearest" else grid.grad[0, 0, 1, 0] != 0
 
 
 PLACES = RNG.uniform(-1.7, 1.7, (2, 5, 4, 2))

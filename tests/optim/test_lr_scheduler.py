@@ -41,6 +41,15 @@ MAKERS = {
         [0.5, 0.75, 1, 1, 0.5, 0.25, 0.125, 0.0625]),
     "chained": (lambda o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 2), s.ExponentialLR(o, 0.5)]),
         [0.1, 0.05, 0.25, 0.125, 0.0625, 0.03125, 0.015625, 0.0078125]),
+    "chained within chained": (lambda o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 2),
+        s.ChainedScheduler([s.ExponentialLR(o, 0.5)])]),
+        [0.1, 0.05, 0.25, 0.125, 0.0625, 0.03125, 0.015625, 0.0078125]),
+    "chained, then another": (lambda o: s.SequentialLR(o, [s.ChainedScheduler([s.ConstantLR(o, 0.1, 2),
+        s.ExponentialLR(o, 0.5)]), s.StepLR(o, 2)], [3]), [0.1, 0.05, 0.25, 1, 1, 0.1, 0.1, 0.01]),
+    "one, then chained": (lambda o: s.SequentialLR(o, [s.StepLR(o, 1), s.ChainedScheduler([s.ConstantLR(o, 0.1, 2),
+        s.ExponentialLR(o, 0.5)])], [3]), [1, 0.1, 0.01, 0.1, 0.05, 0.25, 0.125, 0.0625]),
+    "one, then a sequence": (lambda o: s.SequentialLR(o, [s.StepLR(o, 1), s.SequentialLR(o, [s.ExponentialLR(o, 0.5),
+        s.StepLR(o, 2)], [2])], [3]), [1, 0.1, 0.01, 1, 0.5, 1, 1, 0.1]),
 }  # fmt: skip
 
 
@@ -161,7 +170,7 @@ def test_errors_say_what_was_expected(make, error, message):
 def test_a_plateau_schedule_is_a_schedule():
     plateau = s.ReduceLROnPlateau(sgd(), patience=0)
     assert isinstance(plateau, s.LRScheduler)
-    with pytest.raises(TypeError, match="metrics"):
+    with pytest.raises(TypeError, match=r"step\(\) .*metrics"):
         plateau.step()
     for metric in (1.0, 2.0):
         plateau.step(metric)

@@ -557,6 +557,9 @@ CASES = [
         "out-of-place",
     ),
     (lambda t: vector(t).item(), RuntimeError, "3 elements cannot be converted to Scalar"),
+    (lambda t: float(vector(t)), ValueError, "only one element tensors can be converted to Python scalars"),
+    (lambda t: int(t.ones(0)), ValueError, "only one element tensors can be converted to Python scalars"),
+    (lambda t: complex(vector(t)), ValueError, "only one element tensors can be converted to Python scalars"),
     (lambda t: bool(vector(t)), RuntimeError, "ambiguous", ".any() or .all()"),
     (lambda t: vector(t).to("gpu"), RuntimeError, "gpu"),
 ]

@@ -84,7 +84,7 @@ def test_tensor_copies_and_warns_of_tensors(device):
     t = leafgrad.tensor(array, device=device)
     array[0] = 5
     assert t.tolist() == [1, 1]
-    with pytest.warns(UserWarning, match="detach"):
+    with pytest.warns(UserWarning, match=r"detach.*requires_grad_\(True\)"):
         u = leafgrad.tensor(t, dtype=leafgrad.float64)
     assert (u.device, u.dtype) == (device, leafgrad.float64)
     u[0] = 7
@@ -129,6 +129,7 @@ def test_as_tensor_copies_only_where_it_must(device):
 def test_filled_tensors(device):
     assert leafgrad.zeros(2, 3, device=device).tolist() == np.zeros((2, 3)).tolist()
     assert leafgrad.zeros((2,), dtype=int, device=device).dtype is leafgrad.int64
+    assert leafgrad.zeros(2, dtype=float, device=device).to(float).dtype is leafgrad.float64
     assert leafgrad.ones([2], dtype=leafgrad.bool, device=device).tolist() == [True, True]
     assert leafgrad.empty(0, 3, device=device).shape == (0, 3)
     assert leafgrad.zeros((), device=device).item() == 0
@@ -167,6 +168,11 @@ def test_like_and_new_keep_dtype_and_device(device):
         (lambda: leafgrad.full(2, 1), TypeError, "tuple of ints"),
         (lambda: leafgrad.full((2,), "a"), TypeError, "expected a number"),
         (lambda: leafgrad.eye(-1), RuntimeError, "greater or equal to 0"),
+        (lambda: leafgrad.full((2,), 300, dtype=leafgrad.uint8), RuntimeError, "full: fill_value: .* without overflow"),
+        (lambda: leafgrad.full((2,), 1e9, dtype=leafgrad.int8), RuntimeError, "without overflow, got 1000000000.0"),
+        (lambda: leafgrad.full((2,), float("nan"), dtype=leafgrad.int64), RuntimeError, "without overflow, got nan"),
+        (lambda: leafgrad.ones(2, dtype=leafgrad.int8).new_full((2,), -129), RuntimeError, "without overflow"),
+        (lambda: leafgrad.full_like(leafgrad.ones(2).byte(), 256), RuntimeError, "without overflow"),
         (lambda: leafgrad.arange(0, 5, 0), RuntimeError, "nonzero"),
         (lambda: leafgrad.arange(5, 1), RuntimeError, "inconsistent with step sign"),
         (lambda: leafgrad.arange(float("inf")), RuntimeError, "finite"),

@@ -45,6 +45,8 @@ CASES = {
     "isreal": (leafgrad.isreal, np.isreal, [ODD]),
     "cov": (leafgrad.cov, np.cov, [A]),
     "cov, of a variable": (leafgrad.cov, np.cov, [X]),
+    "cov, of a row": (leafgrad.cov, np.cov, [A[:1]]),
+    "corrcoef, of a row": (leafgrad.corrcoef, np.corrcoef, [A[:1]]),
     "cov, uncorrected": (lambda a: a.cov(correction=0), lambda a: np.cov(a, ddof=0), [A]),
     "corrcoef": (leafgrad.corrcoef, np.corrcoef, [A]),
 }

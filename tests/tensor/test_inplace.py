@@ -138,6 +138,7 @@ def test_an_overwritten_tensor_forgets(t):
     b.copy_(c)
     b.backward(inputs=[c])
     assert c.grad.tolist() == [1.0]
+    assert b.copy_(3).tolist() == [3.0]
     d = a * 1
     d.zero_()
     assert d.requires_grad

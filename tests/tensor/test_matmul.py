@@ -113,6 +113,11 @@ def test_integers_multiply_exactly(device):
     assert leafgrad.matmul(a, a).tolist() == [[2**80 % 2**64 + 3, 0], [0, 2**80 % 2**64 + 3]]
     assert leafgrad.einsum("ij,kj->ik", a, a).dtype is leafgrad.int64
     assert leafgrad.trace(a.to(leafgrad.int32)).dtype is leafgrad.int64
+    small = leafgrad.full((2, 3), 100, dtype=leafgrad.uint8, device=device)
+    total = leafgrad.einsum("ij->i", small)
+    assert (total.tolist(), total.dtype) == ([300, 300], leafgrad.int64)
+    product = leafgrad.tensordot(small, small[:1], 1)
+    assert (product.tolist(), product.dtype) == ([[300 * 100 % 256] * 3] * 2, leafgrad.uint8)
 
 
 def test_einsum_takes_lists_and_integer_labels():

@@ -39,6 +39,13 @@ REFLECTED = {
 }  # fmt: skip
 
 
+def test_sequences_repeat_as_often_as_an_integer_says(device):
+    n = leafgrad.tensor(2, device=device)
+    assert ([0] * n, n * (1,), "ab" * n.reshape(1)) == ([0, 0], (1, 1), "abab")
+    with pytest.raises(TypeError, match=r"mul\(\): y: expected a Tensor or a number, got list"):
+        [0] * n.float()
+
+
 @pytest.mark.parametrize("symbol", REFLECTED)
 def test_an_operand_of_another_class_answers_by_its_reflected_operator(symbol):
     """In a trace, a vmap and inference mode as well; a function, or a class without one, gives the error."""
@@ -257,6 +264,14 @@ def test_functions_with_parameters(device):
     assert leafgrad.rad2deg(leafgrad.tensor(math.pi, device=device)).item() == pytest.approx(180)
     assert leafgrad.xlogy(leafgrad.zeros(2, device=device), x).tolist() == [0, 0]
     assert leafgrad.xlogy(x, 1).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(("function", "pole"), [(leafgrad.xlogy, 0.0), (leafgrad.special.xlog1py, -1.0)])
+def test_a_masked_element_whose_logarithm_is_infinite_has_no_gradient(function, pole):
+    x = leafgrad.tensor([2.0, 3.0, 4.0], requires_grad=True)
+    y = leafgrad.tensor([pole + 1, pole, pole - 1])
+    function(x, y)[:1].sum().backward()
+    assert x.grad.tolist() == [0, 0, 0]
 
 
 def test_comparing_whole_tensors(device):

@@ -133,3 +133,9 @@ def test_printing_does_not_bring_a_large_tensor_to_the_host(monkeypatch):
     monkeypatch.setattr(printing, "corners", lambda a, n: sizes.append(original(a, n).size) or original(a, n))
     repr(leafgrad.zeros(1000, 1000))
     assert sizes == [36]
+
+
+def test_a_number_in_an_f_string():
+    loss = leafgrad.tensor(1.5, requires_grad=True)
+    assert f"{loss * 2} {loss} {loss:.2f} {leafgrad.tensor(True)}" == "3.0 1.5 1.50 True"
+    assert f"{loss!s} {leafgrad.ones(1)}" == "tensor(1.5000, requires_grad=True) tensor([1.])"

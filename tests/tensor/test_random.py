@@ -171,12 +171,26 @@ def test_gradients_pass_bernoulli_as_zero():
     [
         (lambda: leafgrad.rand(2, dtype=leafgrad.int64), NotImplementedError, "floating point"),
         (lambda: leafgrad.randint(3, 3, (2,)), RuntimeError, "low"),
+        (
+            lambda: leafgrad.randint(0, 1000, (3,), dtype=leafgrad.int8),
+            RuntimeError,
+            "from -128 to 127, which leafgrad.int8",
+        ),
+        (lambda: leafgrad.randint(-1, 3, (3,), dtype=leafgrad.uint8), RuntimeError, "from 0 to 255"),
+        (lambda: leafgrad.zeros(3, dtype=leafgrad.uint8).random_(-5, 5), RuntimeError, "random_: expected low"),
+        (lambda: leafgrad.zeros(3, dtype=leafgrad.bool).random_(0, 3), RuntimeError, "from 0 to 1"),
         (lambda: leafgrad.randint(3, 5), TypeError, "size"),
         (lambda: leafgrad.randint(0, 5, 3), TypeError, "tuple of ints"),
         (lambda: leafgrad.randperm(-1), RuntimeError, "non-negative"),
         (lambda: leafgrad.normal(0.0, -1.0, (2,)), RuntimeError, "std >= 0"),
         (lambda: leafgrad.normal(0.0, 1.0), TypeError, "size"),
         (lambda: leafgrad.normal(leafgrad.zeros(2), 1.0, (2,)), TypeError, "size"),
+        (lambda: leafgrad.normal(leafgrad.zeros(2), 1.0, dtype=leafgrad.float64), TypeError, "dtype"),
+        (lambda: leafgrad.normal(leafgrad.zeros(2), 1.0, device="cpu"), TypeError, "device"),
+        (lambda: leafgrad.normal(0.0, leafgrad.tensor([1.0, -1.0])), RuntimeError, "all elements of std >= 0"),
+        (lambda: leafgrad.normal(0.0, leafgrad.tensor([1.0, math.nan])), RuntimeError, "all elements of std >= 0"),
+        (lambda: leafgrad.normal(0.0, math.nan, (2,)), RuntimeError, "std >= 0"),
+        (lambda: leafgrad.normal(leafgrad.tensor([1]), 1.0), NotImplementedError, "mean: expected floats"),
         (lambda: leafgrad.bernoulli(leafgrad.zeros(2), 1.5), RuntimeError, r"in \[0, 1\]"),
         (lambda: leafgrad.bernoulli(leafgrad.zeros(2, dtype=leafgrad.int64)), RuntimeError, "floating point"),
         (lambda: leafgrad.multinomial(leafgrad.ones(3), 4), RuntimeError, "without replacement"),
@@ -187,7 +201,12 @@ def test_gradients_pass_bernoulli_as_zero():
         (lambda: leafgrad.rand(2, generator=3), TypeError, "expected a Generator"),
         (lambda: leafgrad.zeros(2).uniform_(3, 1), RuntimeError, "from=3 > to=1"),
         (lambda: leafgrad.zeros(2).normal_(0, -1), RuntimeError, "std >= 0"),
+        (lambda: leafgrad.zeros(2).normal_(0, math.nan), RuntimeError, "std >= 0"),
+        (lambda: leafgrad.zeros(2).uniform_(0, math.inf), RuntimeError, "to is out of bounds"),
+        (lambda: leafgrad.zeros(2).uniform_(math.nan, 1), RuntimeError, "from is out of bounds"),
         (lambda: leafgrad.zeros(2).exponential_(0), RuntimeError, "lambda"),
+        (lambda: leafgrad.zeros(2).exponential_(math.nan), RuntimeError, "lambda"),
+        (lambda: leafgrad.zeros(2).log_normal_(0, math.nan), RuntimeError, "std > 0.0"),
         (lambda: leafgrad.zeros(2).log_normal_(0, 0), RuntimeError, "std > 0.0"),
         (lambda: leafgrad.zeros(2).cauchy_(0, 0), RuntimeError, "sigma > 0.0"),
         (lambda: leafgrad.zeros(2).geometric_(1.0), RuntimeError, r"p to be in \(0, 1\)"),
@@ -199,6 +218,13 @@ def test_gradients_pass_bernoulli_as_zero():
 def test_wrong_arguments(draw, error, match):
     with pytest.raises(error, match=match):
         draw()
+
+
+def test_an_error_shows_what_the_caller_passed():
+    with pytest.raises(RuntimeError, match=r"^multinomial\(p: float32 \(1,\), count=1, replacement=False\): "):
+        leafgrad.multinomial(leafgrad.tensor([-1.0]), 1)
+    with pytest.raises(IndexError, match=r"index\(x: float32 \(2,\), at\[0\]: int64 \(1,\), dims=\(0,\)\): "):
+        leafgrad.ones(2)[leafgrad.tensor([7])]
 
 
 def test_a_generator_of_another_device_is_refused(device):
@@ -213,3 +239,20 @@ def test_normal_numbers_that_require_grad():
     drawn = leafgrad.normal(leafgrad.zeros(2, requires_grad=True), 1.0, requires_grad=True)
     assert (drawn.is_leaf, drawn.requires_grad) == (True, True)
     assert not leafgrad.normal(leafgrad.zeros(2), 1.0).requires_grad
+
+
+@pytest.mark.parametrize("wrong", [-0.5, 1.5, math.nan])
+def test_probabilities_of_bernoulli_are_looked_at(wrong):
+    for call in (leafgrad.bernoulli, lambda p: leafgrad.ones(2).bernoulli_(p), leafgrad.compile(leafgrad.bernoulli)):
+        with pytest.raises(RuntimeError, match=r"expected probabilities in \[0, 1\]"):
+            call(leafgrad.tensor([0.5, wrong]))
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+def test_weights_of_multinomial_are_looked_at(replacement):
+    for wrong in (-1.0, math.inf, math.nan):
+        with pytest.raises(RuntimeError, match="probability tensor contains either `inf`, `nan` or element < 0"):
+            leafgrad.multinomial(leafgrad.tensor([1.0, wrong]), 1, replacement)
+    with pytest.raises(RuntimeError, match="invalid multinomial distribution"):
+        leafgrad.multinomial(leafgrad.tensor([[1.0, 1.0], [0.0, 0.0]]), 1, replacement)
+    assert leafgrad.multinomial(leafgrad.ones(0, 3), 2, replacement).shape == (0, 2)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import leafgrad
+from leafgrad import plugins
 from leafgrad.autograd import gradcheck
 from leafgrad.testing.fake import no_sync
 
@@ -144,6 +145,29 @@ def test_cat_promotes(device):
     assert (f.grad.dtype, f.grad.tolist()) == (leafgrad.float32, [2, 2])
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_cat_with_a_tensor_of_no_elements(compiled, device):
+    """Its dtype counts, as in ``all = cat([all, part])`` that begins with ``tensor([])``."""
+    cat = leafgrad.compile(leafgrad.cat) if compiled else leafgrad.cat
+    none = leafgrad.tensor([], device=device, requires_grad=True)
+    for part in (leafgrad.arange(3, device=device), leafgrad.ones(2, 3, dtype=leafgrad.float16, device=device)):
+        for parts in ([none, part], [part, none]):
+            y = cat(parts, -1)
+            assert (y.dtype, y.shape, y.requires_grad) == (leafgrad.float32, part.shape, True)
+            assert y.tolist() == part.tolist()
+    y.sum().backward()
+    assert none.grad.shape == (0,)
+    with pytest.raises(RuntimeError, match=r"zero-dimensional tensor \(at position 1\)"):
+        leafgrad.cat([none, none.sum()])
+
+
+def test_unflatten_without_elements(device):
+    x = leafgrad.zeros(0, 6, device=device)
+    assert x.unflatten(1, (2, -1)).shape == (0, 2, 3)
+    with pytest.raises(RuntimeError, match="only one dimension can be inferred"):
+        x.unflatten(1, (-1, -1))
+
+
 def test_sizes_and_strides(device):
     x = leafgrad.zeros(3, 4, 5, device=device)
     assert x.size() == x.shape == (3, 4, 5)
@@ -229,6 +253,7 @@ ERRORS = [
     (lambda: leafgrad.cat([x[0, 0, 0]]), RuntimeError, "zero-dimensional"),
     (lambda: leafgrad.stack([]), RuntimeError, "non-empty"),
     (lambda: leafgrad.stack([x, v]), RuntimeError, "stack expects each tensor to be equal size"),
+    (lambda: plugins.op("stack")(x[:2], x[:1], x, dim=0), RuntimeError, "size"),  # as many rows as 3 times two
     (lambda: x.split(0, 1), RuntimeError, "split_size=0"),
     (lambda: x.split([1, 2], 1), RuntimeError, "sum exactly to 4"),
     (lambda: x[0, 0, 0].split(1), RuntimeError, "1-dimensional"),
@@ -248,6 +273,8 @@ ERRORS = [
     (lambda: x.flip(1, 1), RuntimeError, "multiple times"),
     (lambda: v.fliplr(), RuntimeError, ">= 2-d"),
     (lambda: x.roll((1, 2), 0), RuntimeError, "must align"),
+    (lambda: x.roll(()), RuntimeError, "shifts"),
+    (lambda: leafgrad.tensor(1.0).roll(1, -1), IndexError, "-1 but tensor has no dimensions; leave out dims"),
     (lambda: x.rot90(1, (0, 0)), RuntimeError, "different"),
     (lambda: v.tril(), RuntimeError, "at least 2 dimensions"),
     (lambda: leafgrad.meshgrid(x), RuntimeError, "0D or 1D"),

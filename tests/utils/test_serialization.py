@@ -98,6 +98,29 @@ def test_training_resumes(path):
     assert {name: t.tolist() for name, t in step(resumed, again).items()} == expected
 
 
+class Halved(nn.Linear):
+    """Weights that were twice as large up to version 1."""
+
+    _version = 2
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *report):
+        if local_metadata.get("version", 1) < 2:
+            state_dict[f"{prefix}weight"] = state_dict[f"{prefix}weight"] / 2
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *report)
+
+
+@pytest.mark.parametrize("map_location", [None, "cpu"])
+def test_modules_see_the_version_that_wrote_their_state(path, map_location):
+    net = nn.Sequential(Halved(2, 1))
+    save({"net": net.state_dict()}, path)
+    state = load(path, map_location)["net"]
+    assert type(state) is OrderedDict
+    assert list(state) == ["0.weight", "0.bias"]
+    again = nn.Sequential(Halved(2, 1))
+    again.load_state_dict(state)
+    assert again[0].weight.tolist() == net[0].weight.tolist()
+
+
 def test_other_programs_can_read_it(path):
     save(OrderedDict(nn.Linear(2, 1).state_dict()), path)
     found = safetensors.numpy.load_file(path)

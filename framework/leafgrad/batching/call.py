@@ -14,7 +14,7 @@ from leafgrad.ops import create, dispatch, messages
 from leafgrad.ops.abstract import broadcast
 from leafgrad.ops.geometry import moved
 from leafgrad.ops.node import SymbolBase
-from leafgrad.ops.shape import cat, expand, part, permute, reshape
+from leafgrad.ops.shape import expand, part, permute, reshape, stack
 from leafgrad.ops.shifted import behind
 
 Shape = tuple[int, ...]
@@ -157,8 +157,8 @@ class BatchedCall:
             for k in range(self.size)
         ]
         if type(results[0]) is tuple:
-            return tuple([stacked([r[k] for r in results]) for k in range(len(results[0]))])
-        return stacked(results)
+            return tuple([stack(*[r[k] for r in results], dim=0) for k in range(len(results[0]))])
+        return stack(*results, dim=0)
 
     def dynamic(self) -> NoReturn:
         """Refuse: the shape of the result depends on values."""
@@ -198,10 +198,6 @@ def run(call: BatchedCall) -> Any:
                 f"with the batch of {call.size} samples as dimension 0, got {messages.describe(r)}"
             )
     return result
-
-
-def stacked(parts: list[Any]) -> Any:
-    return cat(*[reshape(p, shape=(1, *p.shape)) for p in parts], dim=0)
 
 
 _told: Final[set[str]] = set()

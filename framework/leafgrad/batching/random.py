@@ -6,8 +6,8 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.batching.batched import Batched, filled, has
-from leafgrad.batching.call import stacked
 from leafgrad.ops import dispatch
+from leafgrad.ops.shape import stack
 
 
 def check(op: Any) -> list[Any]:
@@ -36,7 +36,7 @@ def _drawn(op: Any, place: tuple[str, int], params: dict[str, Any], sizes: list[
         return dispatch.created(op, place, params | {"shape": (*sizes, *params["shape"])})
     if not sizes:
         return dispatch.created(op, place, params)
-    return stacked([_drawn(op, place, params, sizes[1:]) for _ in range(sizes[0])])
+    return stack(*[_drawn(op, place, params, sizes[1:]) for _ in range(sizes[0])], dim=0)
 
 
 def independent(op: Any, raw: tuple[Any, ...]) -> tuple[Any, ...]:

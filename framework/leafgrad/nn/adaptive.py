@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from leafgrad import modes
 from leafgrad.nn import functional as F
 from leafgrad.nn.containers import ModuleList, Sequential
 from leafgrad.nn.linear import Linear
 from leafgrad.nn.loss import WeightedLoss
 from leafgrad.nn.module import Module
+from leafgrad.ops.refuse import refuse
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.joining import cat
@@ -176,11 +176,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
         if target.ndim and input.shape[0] != target.shape[0]:
             raise RuntimeError("Input and target should have the same size in the batch dimension.")
-        if not modes.get() & modes.TRACE and bool(((target < 0) | (target >= self.n_classes)).any()):
-            raise RuntimeError(
-                f"Target values should be in [0, {self.n_classes - 1}], but values in range "
-                f"[{target.min().item()}, {target.max().item()}] were found. "
-            )
+        beyond = f"Target values should be in [0, {self.n_classes - 1}], but others were found"
+        refuse((target < 0) | (target >= self.n_classes), error=RuntimeError, message=beyond)
 
     def log_prob(self, input: Tensor) -> Tensor:
         """The logarithms of the probabilities of all classes. (batch, in_features) -> (batch, n_classes)"""

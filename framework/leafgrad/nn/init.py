@@ -227,11 +227,16 @@ def _empty(tensor: Tensor) -> bool:
     return False
 
 
-def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+def fan(tensor: Tensor, mode: str) -> int:
+    """The one of ``fans`` that ``mode`` names."""
     known = ("fan_in", "fan_out")
     if mode.lower() not in known:
         raise ValueError(f"Mode {mode} not supported, please use one of {list(known)}")
-    return calculate_gain(nonlinearity, a) / math.sqrt(fans(tensor)[known.index(mode.lower())])
+    return fans(tensor)[known.index(mode.lower())]
+
+
+def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan(tensor, mode))
 
 
 def kaiming_uniform_(

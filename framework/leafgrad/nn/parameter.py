@@ -19,7 +19,7 @@ def _sharing(cls: type[Any], data: Any) -> Any:
             f"{cls.__name__}: data: expected a Tensor, got {type(data).__name__}; wrap it with leafgrad.tensor(...)"
         )
     shared = data.detach()
-    out = dispatch.make(cls, shared._data)
+    out = dispatch.alias(shared._data, kind=cls)
     out._writes, out._epoch = shared._writes, shared._epoch
     return out
 
@@ -47,6 +47,12 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        """Without the gradient: one that came along would be added to the first that the copy gets."""
+        out = super().__deepcopy__(memo)
+        out.grad = None
+        return out
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return type(self), (self.detach(), self.requires_grad)

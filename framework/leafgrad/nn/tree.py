@@ -67,6 +67,11 @@ class Tree:
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(_cannot_assign(value, f"as buffer '{name}'", "Tensor or None expected"))
             self._buffers[name] = value
+        elif isinstance(held := getattr(value, "__wrapped__", None), Tree):
+            raise TypeError(
+                f"cannot assign a compiled {type(held).__name__} as '{name}': its parameters would be missing from "
+                f"this module's; assign the {type(held).__name__} itself, and compile what calls this module"
+            )
         else:
             object.__setattr__(self, name, value)
 

@@ -36,6 +36,8 @@ def strong_wolfe(
 ) -> tuple[Point, int]:
     """A point that lowers the loss enough and flattens the slope enough, or the best found.
 
+    Where the loss or its slope is nan or infinite, the step was too long.
+
     Args:
         at: evaluates the point at a step.
         start: the point at step 0, where the slope is negative.
@@ -50,52 +52,80 @@ def strong_wolfe(
         The point, and how often ``at`` was called.
     """
 
-    def high(p: Point) -> bool:
-        return p.loss > start.loss + c1 * p.t * start.slope
+    line = Line(at, start, c1, c2, max_evaluations)
+    ends = bracket(line, t)
+    return (zoom(line, ends, scale, tolerance_change) if len(ends) > 1 else ends[0]), line.calls
 
-    def flat(p: Point) -> bool:
-        return abs(p.slope) <= -c2 * start.slope
 
-    before, new = start, at(t)
-    tried = 0
-    while tried < max_evaluations:
-        if high(new) or (tried > 1 and new.loss >= before.loss):
-            break
-        if flat(new):
-            return new, tried + 1
+@dataclass
+class Line:
+    """What is asked of a point, and how often ``at`` was called: once, and for so many new steps at most."""
+
+    at: Callable[[float], Point]
+    start: Point
+    c1: float
+    c2: float
+    most: int
+    calls: int = 0
+
+    def point(self, t: float) -> Point:
+        """The point at a step, infinitely high where its loss or slope is not finite."""
+        self.calls += 1
+        found = self.at(t)
+        finite = math.isfinite(found.loss) and math.isfinite(found.slope)
+        return found if finite else Point(t, math.inf, found.gradient, math.inf)
+
+    @property
+    def goes_on(self) -> bool:
+        return self.calls <= self.most
+
+    def high(self, p: Point) -> bool:
+        return p.loss > self.start.loss + self.c1 * p.t * self.start.slope
+
+    def flat(self, p: Point) -> bool:
+        return abs(p.slope) <= -self.c2 * self.start.slope
+
+
+def bracket(line: Line, t: float) -> list[Point]:
+    """Two points between which a good one lies, by ever longer steps; or a good one itself."""
+    before, new = line.start, line.point(t)
+    while line.goes_on:
+        if line.high(new) or (line.calls > 2 and new.loss >= before.loss):
+            return [before, new]
+        if line.flat(new):
+            return [new]
         if new.slope >= 0:
-            break
-        farther = cubic(before, new, new.t + 0.01 * (new.t - before.t), new.t * 10)
-        before, new = new, at(farther)
-        tried += 1
-    else:
-        before = start
-    bracket = [before, new]  # a good point lies between them
-    lower, upper = (0, 1) if before.loss <= new.loss else (1, 0)
+            return [before, new]
+        before, new = new, line.point(cubic(before, new, new.t + 0.01 * (new.t - before.t), new.t * 10))
+    return [line.start, new]
+
+
+def zoom(line: Line, ends: list[Point], scale: float, narrowest: float) -> Point:
+    """A good point between two ends, or the lower end when they, times ``scale``, are closer than ``narrowest``."""
+    lower, upper = (0, 1) if ends[0].loss <= ends[1].loss else (1, 0)
     stuck = False
-    while tried < max_evaluations and abs(bracket[1].t - bracket[0].t) * scale >= tolerance_change:
-        t, stuck = inside(bracket, stuck)
-        new = at(t)
-        tried += 1
-        if high(new) or new.loss >= bracket[lower].loss:
-            bracket[upper] = new
-            lower, upper = (0, 1) if bracket[0].loss <= bracket[1].loss else (1, 0)
+    while line.goes_on and abs(ends[1].t - ends[0].t) * scale >= narrowest:
+        t, stuck = inside(ends, stuck)
+        new = line.point(t)
+        if line.high(new) or new.loss >= ends[lower].loss:
+            ends[upper] = new
+            lower, upper = (0, 1) if ends[0].loss <= ends[1].loss else (1, 0)
             continue
-        if flat(new):
-            return new, tried + 1
-        if new.slope * (bracket[upper].t - bracket[lower].t) >= 0:
-            bracket[upper] = bracket[lower]
-        bracket[lower] = new
-    return bracket[lower], tried + 1
+        if line.flat(new):
+            return new
+        if new.slope * (ends[upper].t - ends[lower].t) >= 0:
+            ends[upper] = ends[lower]
+        ends[lower] = new
+    return ends[lower]
 
 
-def inside(bracket: list[Point], stuck: bool) -> tuple[float, bool]:
+def inside(ends: list[Point], stuck: bool) -> tuple[float, bool]:
     """The step to try next in a bracket, and whether it lies close to an end.
 
     A step close to an end twice in a row, or at it, is moved a tenth of the bracket inwards.
     """
-    a, b = sorted(p.t for p in bracket)
-    t = cubic(bracket[0], bracket[1], a, b)
+    a, b = sorted(p.t for p in ends)
+    t = cubic(ends[0], ends[1], a, b)
     margin = 0.1 * (b - a)
     if min(b - t, t - a) >= margin:
         return t, False

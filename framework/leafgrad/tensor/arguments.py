@@ -159,7 +159,7 @@ def destination(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtype
             place, kind = like.device, like.dtype
         elif isinstance(a, (str, int, devices.device)) and not isinstance(a, bool):
             place = _only(place, a, "device")
-        elif isinstance(a, dtypes.dtype):
+        elif isinstance(a, (dtypes.dtype, type)):  # one of Python's, as float
             kind = _only(kind, a, "dtype")
         elif isinstance(a, bool):
             continue  # PyTorch's positional non_blocking

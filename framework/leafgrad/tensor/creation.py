@@ -74,6 +74,34 @@ def number(value: Any, argument: str) -> bool | int | float:
     raise TypeError(f"{argument}: expected a number, got {type(value).__name__}")
 
 
+def converted(plain: bool | int | float, dtype: dtypes.dtype, argument: str) -> bool | int | float:
+    """A number of the dtype's category; a RuntimeError if an integer dtype does not hold it."""
+    if dtype.is_floating_point:
+        return float(plain)
+    if isinstance(plain, float) and not math.isfinite(plain):
+        raise RuntimeError(f"{argument}: value cannot be converted to type {dtype} without overflow, got {plain}")
+    if dtype is dtypes.bool_:
+        return bool(plain)
+    limits = dtypes.iinfo(dtype)
+    if not limits.min <= int(plain) <= limits.max:
+        raise RuntimeError(f"{argument}: value cannot be converted to type {dtype} without overflow, got {plain}")
+    return int(plain)
+
+
+def expect_within(low: int, high: int, target: dtypes.dtype, function: str) -> None:
+    """A RuntimeError if not all of [low, high) are numbers of an integer dtype, which would count them around."""
+    if target.is_floating_point:
+        return
+    count = 2 if target is dtypes.bool_ else 2 ** (8 * target.itemsize)
+    least = -count // 2 if target.is_signed else 0
+    most = least + count - 1
+    if low < least or high - 1 > most:
+        raise RuntimeError(
+            f"{function}: expected low and high - 1 from {least} to {most}, which {target} holds, got low {low} and "
+            f"high {high}; pass a wider dtype"
+        )
+
+
 def inferred(value: bool | int | float) -> dtypes.dtype:
     """The dtype of a tensor of a Python number."""
     if isinstance(value, bool):
@@ -105,6 +133,7 @@ def full(size: Any, fill_value: Any, *, dtype: DType = None, device: Any = None,
         raise TypeError(f"full: size: expected a tuple of ints, got int; write ({size},)")
     value = number(fill_value, "full: fill_value")
     target = kind(dtype, inferred(value))
+    value = converted(value, target, "full: fill_value")
     return new(create.full, target, device, requires_grad, shape=sizes((size,), "full"), value=value)
 
 

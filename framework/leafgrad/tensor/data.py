@@ -16,7 +16,7 @@ __all__ = ["as_tensor", "from_numpy", "tensor"]
 
 COPY = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-    "sourceTensor.detach().clone()._set_grad(True), rather than leafgrad.tensor(sourceTensor)."
+    "sourceTensor.detach().clone().requires_grad_(True), rather than leafgrad.tensor(sourceTensor)."
 )
 
 
@@ -168,7 +168,7 @@ def _reduce(self: Tensor) -> tuple[Any, ...]:
 
 def _rebuild(cls: type[Tensor] | None, array: Any, device: str, requires_grad: bool) -> Tensor:
     made = dispatch.alias(array) if device == "cpu" else copied(array, None, device)
-    out: Tensor = dispatch.make(cls or Tensor, made._data)
+    out: Tensor = dispatch.alias(made._data, kind=cls)
     return out._set_grad(requires_grad)
 
 

@@ -215,7 +215,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 
 @method
 def cov(input: Tensor, *, correction: int = 1) -> Tensor:
-    """Covariances of variables (rows) over observations (columns). (n, m) -> (n, n); (m) -> ()
+    """Covariances of variables (rows) over observations (columns). (n, m) -> (n, n); (m) or (1, m) -> ()
 
     Args:
         correction: subtracted from the number of observations.
@@ -230,12 +230,12 @@ def cov(input: Tensor, *, correction: int = 1) -> Tensor:
     centered = x - x.mean(1, keepdim=True)
     freedom = max(x.shape[1] - integer(correction, "correction", "cov"), 0)
     result: Tensor = centered @ centered.mT / freedom
-    return result if input.ndim == 2 else result.reshape(())
+    return result.squeeze()
 
 
 @method
 def corrcoef(input: Tensor) -> Tensor:
-    """Pearson's correlation of variables (rows) over observations (columns). (n, m) -> (n, n); (m) -> ()"""
+    """Pearson's correlation of variables (rows) over observations (columns). (n, m) -> (n, n); (m) or (1, m) -> ()"""
     c = cov(input)
     if not c.ndim:
         return c / c

@@ -15,6 +15,7 @@ from typing import Any
 
 from leafgrad.ops.elementwise import mul
 from leafgrad.ops.matmul import matmul
+from leafgrad.ops.promotion import result_type
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import diagonal, permute, reshape
 from leafgrad.tensor.arguments import expect_tensor, integer, one_dim
@@ -86,7 +87,8 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Any] = 2) -> Tensor:
             raise RuntimeError(f"tensordot: dims: a dimension appears multiple times in {first} or {second}")
         a_labels[i] = b_labels[j] = ("contracted", i)
     output = [label for label in a_labels + b_labels if label[0] != "contracted"]
-    return _multiply([(a, tuple(a_labels)), (b, tuple(b_labels))], tuple(output))
+    product = _multiply([(a, tuple(a_labels)), (b, tuple(b_labels))], tuple(output))
+    return product.to(result_type((a, b)))
 
 
 # ---- products of terms --------------------------------------------------------------------------------------------
@@ -147,7 +149,10 @@ def _pair(x: Term, y: Term, needed: set[Hashable]) -> Term:
 def _sum_out(term: Term, keep: Collection[Hashable]) -> Term:
     x, labels = term
     dim = tuple(i for i, label in enumerate(labels) if label not in keep)
-    return (sum_over(x, dim=dim), tuple(label for label in labels if label in keep)) if dim else term
+    if not dim:
+        return term
+    x = x if x.dtype.is_floating_point else x.long()  # as sums of integers are
+    return sum_over(x, dim=dim), tuple(label for label in labels if label in keep)
 
 
 def _ordered(x: Tensor, labels: Labels, wanted: Labels) -> Tensor:

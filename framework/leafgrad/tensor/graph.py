@@ -114,7 +114,7 @@ class Node:
         """The gradients of its inputs, from those of its outputs."""
         recorded = self._recorded
         raw = grads if modes.get() & modes.GRAD else tuple([None if g is None else dispatch.raw(g) for g in grads])
-        several = isinstance(recorded.shape, tuple) and hasattr(recorded, "ends")
+        several = hasattr(recorded, "ends")
         pull = recorded.op.pull_recorded if modes.get() & modes.GRAD else recorded.op.pull
         found = iter(pull(recorded, raw if several else raw[0], None))
         result = []

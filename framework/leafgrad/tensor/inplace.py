@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import dtypes, modes
+from leafgrad.errors import TraceError
 from leafgrad.modes import GRAD, INFERENCE, TRACE, TRACER
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import new_full, to_dtype
@@ -124,7 +124,7 @@ def check(x: Any, name: str, *, fill: bool = False) -> None:
     for view in views:
         if view.origin and modes.get() & GRAD and (view.base._node is not None or x._node is not None):
             raise ambiguous(view.origin)
-    if modes.get() & GRAD and (own or any(is_fixed(v.base._node) and v.seen != math.inf for v in views)):
+    if modes.get() & GRAD and (own or any(is_fixed(v.base._node) and not v.detached for v in views)):
         which = "a leaf Variable" if own else "a view of a leaf Variable"
         raise RuntimeError(
             f"{which} that requires grad is being used in an in-place operation ({name}_). Write within "
@@ -203,6 +203,8 @@ def write(x: Any, new: Any) -> Any:
     before = base._node
     if flags & TRACE:
         _write_symbol(x, TRACER.get().lift(new))
+        if not flags & GRAD or any(t._view is not None and t._view.detached for t in (x, new)):
+            TRACER.get().unlike(x._data, base._data)
     else:
         x._data[...] = new._data
     if x._writes is not dispatch.INFERENCE_VERSION:
@@ -233,14 +235,15 @@ def _does_not_fit(x: Any, new: Any) -> RuntimeError:
 
 
 def _check_connected(x: Any) -> None:
-    """A RuntimeError if the history of what is written into ``x`` would not reach the base of a view."""
+    """An error if the history of what is written into ``x`` would not reach the base of a view."""
     for view in views_of(x):
         if view.origin is not None:
             raise ambiguous(view.origin)
-        if view.seen == math.inf:
-            raise RuntimeError(
+        if view.detached:
+            raise (TraceError if modes.get() & TRACE else RuntimeError)(
                 f"{messages.describe(x)}: this view has no history of its base's (by detach or requires_grad_) and is "
-                "being modified in place by something that requires grad; make the view again, or clone() it"
+                f"being modified in place by something that requires grad, at {messages.user_line()}; write within "
+                "leafgrad.no_grad(), make the view again, or clone() it"
             )
 
 
@@ -261,7 +264,7 @@ def _write_history(x: Any, base: Any, before: Any, new: Any, flags: int) -> None
             node = overwrite.node((x, new), {}, (x._data, new._data), x._data, (before, new._node), flags)
         x._node = node
         hand_over(x, before, node)
-    elif x._view.seen != math.inf:
+    elif not x._view.detached:
         args = dispatch.alias(base._data), new
         raw = base._data, new._data
         base._node = write_view.node(args, {"steps": x._view.steps}, raw, base._data, (before, new._node), flags)

@@ -62,19 +62,19 @@ def several(tensors: Any, function: str) -> list[Tensor]:
 def cat(tensors: Tensors, dim: int = 0) -> Tensor:
     """Tensors one after the other along ``dim``; in all other dimensions their sizes agree.
 
-    Tensors of shape (0,) are passed over. dtypes are promoted.
+    dtypes are promoted. Tensors of shape (0,) fit all others, and count in that, too.
 
     Raises:
         ValueError: no tensors. RuntimeError: sizes differ, or a tensor has no dimensions.
     """
     every = several(tensors, "cat")
-    parts = [x for x in every if x._data.shape != (0,)]
-    if not parts:
-        parts = every[:1]
-    first = parts[0]._data.shape
+    position, model = next(((i, x) for i, x in enumerate(every) if x._data.shape != (0,)), (0, every[0]))
+    first = model._data.shape
     if not first:
-        raise RuntimeError(f"zero-dimensional tensor (at position {every.index(parts[0])}) cannot be concatenated")
-    d = arguments.one_dim(parts[0], dim, "cat")
+        raise RuntimeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated")
+    d = arguments.one_dim(model, dim, "cat")
+    none = (*first[:d], 0, *first[d + 1 :])
+    parts = [x if x._data.shape != (0,) or len(first) == 1 else reshaped(x, none) for x in every]
     for i, x in enumerate(parts):
         shape = x._data.shape
         if shape == first:
@@ -94,20 +94,22 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
 concat = concatenate = cat
 
 
-@shown_as("StackBackward0", "tensors")
 def stack(tensors: Tensors, dim: int = 0) -> Tensor:
-    """Tensors of one shape along a new dimension, which is ``dim`` of the result."""
+    """Tensors of one shape along a new dimension, which is ``dim`` of the result. dtypes are promoted.
+
+    Raises:
+        RuntimeError: no tensors, or shapes differ.
+    """
     parts = several(tensors, "stack")
     d = arguments.one_dim(parts[0], dim, "stack", extra=1)
-    shape = tuple(parts[0]._data.shape)
+    shape = parts[0]._data.shape
     for i, x in enumerate(parts):
-        if tuple(x._data.shape) != shape:
+        if x._data.shape != shape:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
                 f"{list(x._data.shape)} at entry {i}"
             )
-    inserted = (*shape[:d], 1, *shape[d:])
-    out: Tensor = ops.cat(*[reshaped(x, inserted) for x in parts], dim=d)
+    out: Tensor = ops.stack(*parts, dim=d)
     return out
 
 

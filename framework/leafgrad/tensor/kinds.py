@@ -86,7 +86,7 @@ def _construct(cls: type[Tensor], *args: Any, device: Any = None) -> Tensor:
     made = args[0].detach() if shares else typed(args, dtypes.get_default_dtype(), device)
     if cls is Tensor:
         return made
-    out: Tensor = dispatch.make(cls, made._data)
+    out: Tensor = dispatch.alias(made._data, kind=cls)
     out._writes, out._epoch = made._writes, made._epoch
     return out
 
@@ -100,7 +100,7 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
     if not issubclass(cls, Tensor):
         raise TypeError(f"as_subclass: cls must be a subclass of Tensor, got {cls.__name__}")
     alias = self.view(self.shape) if self.requires_grad else self.detach()
-    out: Tensor = dispatch.make(cls, alias._data, alias._history)
+    out: Tensor = dispatch.alias(alias._data, alias._history, cls)
     out._writes, out._view, out._epoch = alias._writes, alias._view, alias._epoch
     return out
 

@@ -346,7 +346,7 @@ class Methods:
     def copysign_(self, other: Any) -> Tensor:
         """``copysign`` in place; returns the tensor."""
     def corrcoef(self) -> Tensor:
-        """Pearson's correlation of variables (rows) over observations (columns). (n, m) -> (n, n); (m) -> ()"""
+        """Pearson's correlation of variables (rows) over observations (columns). (n, m) -> (n, n); (m) or (1, m) ..."""
     def cos(self) -> Tensor:
         """Cosine. (...) -> (...)"""
     def cos_(self) -> Tensor:
@@ -358,7 +358,7 @@ class Methods:
     def count_nonzero(self, dim: builtins.int | Iterable[builtins.int] | None = None) -> Tensor:
         """How many elements over ``dim`` are nonzero. int64"""
     def cov(self, *, correction: builtins.int = 1) -> Tensor:
-        """Covariances of variables (rows) over observations (columns). (n, m) -> (n, n); (m) -> ()"""
+        """Covariances of variables (rows) over observations (columns). (n, m) -> (n, n); (m) or (1, m) -> ()"""
     def cross(self, other: Tensor, dim: builtins.int | None = None) -> Tensor:
         """Cross product of vectors along a dimension of size 3; other dimensions broadcast."""
     def cummax(self, dim: builtins.int) -> cummax:

@@ -28,7 +28,7 @@ class Operators:
     __sub__ = ew.sub.operator("__rsub__")
     __rsub__ = ew.sub.reflected
     __mul__ = ew.mul.operator("__rmul__")
-    __rmul__ = ew.mul.function
+    __rmul__ = ew.mul.operator("__rmul__")
     __truediv__ = ew.div.operator("__rtruediv__")
     __rtruediv__ = ew.div.reflected
     __floordiv__ = rounding.floor_divide.operator("__rfloordiv__")

@@ -28,17 +28,25 @@ def to_bool(self: Tensor) -> bool:
 
 def to_float(self: Tensor) -> float:
     """The only element as a float."""
-    return float(self._number("float()"))
+    return float(_scalar(self, "float()"))
 
 
 def to_int(self: Tensor) -> int:
     """The only element as an int."""
-    return int(self._number("int()"))
+    return int(_scalar(self, "int()"))
 
 
 def to_complex(self: Tensor) -> complex:
     """The only element as a complex number."""
-    return complex(self._number("complex()"))
+    return complex(_scalar(self, "complex()"))
+
+
+def _scalar(self: Tensor, what: str) -> Any:
+    if self._data.size != 1:
+        raise ValueError(
+            f"only one element tensors can be converted to Python scalars, got {messages.describe(self)} for {what}"
+        )
+    return self._number(what)
 
 
 def index(self: Tensor) -> int:
@@ -78,7 +86,8 @@ def contains(self: Tensor, element: Any) -> bool:
 
 def formatted(self: Tensor, spec: str) -> str:
     """The only element of a tensor without dimensions, as a number is formatted."""
-    return format(self.item(), spec) if spec and not self._data.ndim else object.__format__(self, spec)
+    number = not self._data.ndim and (spec or type(self) is Tensor) and not self.is_meta
+    return format(self.item(), spec) if number else object.__format__(self, spec)
 
 
 attach("__bool__", to_bool)

@@ -8,8 +8,9 @@ from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
 from leafgrad.ops import dispatch, random as ops
+from leafgrad.ops.refuse import refuse
 from leafgrad.tensor import arguments
-from leafgrad.tensor.creation import DType, kind, sizes
+from leafgrad.tensor.creation import DType, expect_within, kind, sizes
 from leafgrad.tensor.methods import method
 from leafgrad.tensor.tensor import Tensor
 
@@ -269,6 +270,7 @@ def randint(
         raise TypeError(f"randint(): argument 'size' must be tuple of ints, got {size}")
     first, end = arguments.integer(low, "low", "randint"), arguments.integer(high, "high", "randint")
     target = kind(dtype, dtypes.int64)
+    expect_within(first, end, target, "randint")
     shape = sizes((size,), "randint")
     out = draw(ops.integers, "randint", generator, device, target, shape=shape, low=first, high=end)
     return out._set_grad(requires_grad)
@@ -334,14 +336,17 @@ def normal(
     """Normal numbers: of shape ``size`` if mean and std are numbers, else of the shape in which the two meet.
 
     Raises:
-        RuntimeError: ``std`` is negative. TypeError: numbers without ``size``, or tensors with it.
+        RuntimeError: ``std`` is negative or nan. NotImplementedError: a tensor of integers.
+        TypeError: numbers without ``size``, or tensors with it, or with what they have themselves.
     """
     mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
     tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
     for name, value in (("mean", mean), ("std", std)):
         if not isinstance(value, Tensor):
             arguments.number(value, name, "normal")
-    if not isinstance(std, Tensor) and std < 0:
+        elif not value.is_floating_point():
+            raise NotImplementedError(f"normal(): {name}: expected floats, got {value.dtype}; convert with .float()")
+    if not isinstance(std, Tensor) and not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     if not tensors:
         if size is None:
@@ -349,8 +354,11 @@ def normal(
         target, shape = floating(dtype, "normal"), sizes((size,), "normal")
         made = draw(ops.normal, "normal", generator, device, target, shape=shape, mean=float(mean), std=float(std))
         return made._set_grad(True) if requires_grad else made
-    if size is not None:
-        raise TypeError("normal(): expected no 'size' where mean or std is a tensor; its shape decides")
+    for option, given in (("size", size), ("dtype", dtype), ("device", device)):
+        if given is not None:
+            raise TypeError(f"normal(): expected no '{option}' where mean or std is a tensor, which has its own")
+    if isinstance(std, Tensor):
+        refuse((std >= 0).logical_not(), error=RuntimeError, message="normal expects all elements of std >= 0.0")
     shape = (tensors[0] + tensors[-1]).shape
     drawn = draw(ops.normal, "normal", generator, tensors[0].device, tensors[0].dtype, shape=tuple(shape))
     out: Tensor = drawn * std + mean
@@ -359,7 +367,11 @@ def normal(
 
 @method
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """Ones with the probabilities in ``input`` (or ``p`` everywhere), zeros otherwise, of its shape and dtype."""
+    """Ones with the probabilities in ``input`` (or ``p`` everywhere), zeros otherwise, of its shape and dtype.
+
+    Raises:
+        RuntimeError: a probability outside [0, 1]; those of a tensor are looked at on the CPU only.
+    """
     arguments.expect_tensor(input, "input", "bernoulli")
     place = input.device.resolve()
     if p is not None:
@@ -394,7 +406,8 @@ def multinomial(
     (n,) or (m, n) -> (num_samples,) or (m, num_samples), int64
 
     Raises:
-        RuntimeError: wrong number of dimensions or samples.
+        RuntimeError: wrong number of dimensions or samples; on the CPU also a weight that is negative, inf or nan, or
+            weights that add up to 0.
     """
     arguments.expect_floating(input, "multinomial")
     if input.ndim not in (1, 2):
@@ -415,13 +428,12 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """How many events happen in a unit of time at the rates in ``input``, of its shape and dtype.
 
     Raises:
-        RuntimeError: a negative rate; a traced function runs without this check.
+        RuntimeError: a negative rate.
     """
     arguments.expect_floating(input, "poisson")
-    if not modes.get() & modes.TRACE and (input < 0).any().item():
-        raise RuntimeError("poisson: invalid Poisson rate, expected rate to be non-negative")
     from leafgrad.ops.poisson import poisson as draw
 
+    refuse(input.detach() < 0, error=RuntimeError, message="poisson: invalid rate, expected rate to be non-negative")
     out: Tensor = draw(input, generator=stream(generator, input.device.resolve(), "poisson"))
     return out
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -69,14 +68,19 @@ def flipud(input: Tensor) -> Tensor:
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
     """Elements shifted by ``shifts`` along ``dims``, coming in again at the other end; flattened without ``dims``."""
     by = arguments.shape((shifts,), "roll", "shifts")
+    if not by:
+        raise RuntimeError("roll: shifts: `shifts` required, got none; pass an int, or one for each of dims")
     if dims is None or (isinstance(dims, tuple) and not dims):
         if len(by) != 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(by)}, dims:0")
         flat: Tensor = ops.roll(reshaped(input, (input.numel(),)), shifts=by, dims=(0,))
         return reshaped(flat, tuple(input._data.shape))
-    along = tuple(arguments.one_dim(input, d, "roll") for d in arguments.shape((dims,), "roll", "dims"))
+    along = arguments.shape((dims,), "roll", "dims")
     if len(by) != len(along):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(by)}, dims:{len(along)}")
+    if not input.ndim:
+        raise IndexError(f"roll: dims: Dimension specified as {along[0]} but tensor has no dimensions; leave out dims")
+    along = tuple(arguments.one_dim(input, d, "roll", name="dims") for d in along)
     out: Tensor = ops.roll(input, shifts=by, dims=along)
     return out
 
@@ -278,7 +282,7 @@ def constant_pad(input: Tensor, pad: tuple[int, ...], value: float) -> Tensor:
         if all(r == (0, n, 1) for r, n in zip(ranges, input._data.shape, strict=True))
         else ops.part(input, at=tuple(ranges))
     )
-    if math.prod(shape) == 0 or not pad:
+    if tuple(shape) == tuple(cut._data.shape):
         return clone(cut)
     out: Tensor = ops.pad(cut, at=tuple(inner), shape=tuple(shape), value=value)
     return out

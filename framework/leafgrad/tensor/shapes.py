@@ -211,6 +211,8 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
             f"unflatten: Provided sizes {list(parts)} don't multiply up to the size of dim {d} ({shape[d]}) in the "
             "input tensor"
         )
+    if known and parts.count(-1) == 1:  # what fits this dimension, even where another one has no elements
+        parts = tuple(shape[d] // known if n == -1 else n for n in parts)
     return reshaped(input, resolved(input, (*shape[:d], *parts, *shape[d + 1 :])))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from leafgrad import modes
 from leafgrad.errors import TraceError
 from leafgrad.modes import GRAD, INFERENCE, TRACE, TRACER
-from leafgrad.ops import dispatch
+from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 from leafgrad.ops.node import Leaf, Version, hand_over
@@ -45,8 +45,8 @@ class View:
     origin: str | None
     root: Any
 
-    def __init__(self, base: Tensor, path: Path | None, detached: bool) -> None:
-        self.origin = None
+    def __init__(self, base: Tensor, path: Path | None, detached: bool, origin: str | None) -> None:
+        self.origin = origin
         self.hides = False
         self._base = base
         self.root = base._data
@@ -62,6 +62,11 @@ class View:
     @base.setter
     def base(self, base: Any) -> None:
         self._base = base
+
+    @property
+    def detached(self) -> bool:
+        """Whether the tensor has no part in the base's history."""
+        return self.seen == math.inf
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -89,7 +94,7 @@ class View:
 
 def is_own_leaf(x: Any) -> bool:
     """Whether a view is a leaf that requires grad, apart from its base."""
-    return type(x._history) is Leaf and x._view.seen == math.inf
+    return type(x._history) is Leaf and x._view.detached
 
 
 def follow(base: Any, steps: tuple[Step, ...]) -> Any:
@@ -123,11 +128,9 @@ def of(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
     origin = None if not detached else "inference" if flags & INFERENCE else "no_grad"
     if parent._view is not None and not is_own_leaf(parent):
         base, path = parent._view.base, parent._view.path
-        detached = detached or parent._view.seen == math.inf
+        detached = detached or parent._view.detached
         origin = parent._view.origin or origin
-    become(out, base, (path, (step, params)), detached)
-    out._view.origin = origin
-    return out
+    return become(out, base, (path, (step, params)), detached, origin)
 
 
 def together(views: Iterable[Any], function: str) -> tuple[Any, ...]:
@@ -182,10 +185,10 @@ def ambiguous(origin: str) -> RuntimeError:
     )
 
 
-def become(x: Any, base: Any, path: Path | None, detached: bool) -> Any:
+def become(x: Any, base: Any, path: Path | None, detached: bool, origin: str | None = None) -> Any:
     """``x`` as the view of ``base`` that a path leads to."""
     x._writes, x._epoch = base._writes, base._epoch
-    x._view = View(base, path, detached)
+    x._view = View(base, path, detached, origin)
     return x
 
 
@@ -201,9 +204,7 @@ def result(base: Any, steps: tuple[Step, ...], detached: bool) -> Any:
 
 def stand_in(x: Any, base: Any) -> Any:
     """A view of ``base`` as ``x`` is one of its own base."""
-    inner = become(dispatch.alias(x._data), base, x._view.path, False)
-    inner._view.origin = x._view.origin
-    return inner
+    return become(dispatch.alias(x._data), base, x._view.path, False, x._view.origin)
 
 
 def detach(x: Any) -> Any:
@@ -249,8 +250,8 @@ def _write_view_batched(call: Any) -> Any:
             )
         else:
             raise TraceError(
-                f"vmap: a write through {step.name}, as into an input of a vmapped function, cannot be traced; write "
-                "into a clone() of it"
+                "vmap: a write into an input of the vmapped function cannot be traced, at "
+                f"{messages.user_line()}; return what it becomes, and copy_ that into the input outside"
             )
     x = call.front(0)
     return write_view(x, call.front(1, len(follow(x, steps).shape) - 1), steps=steps)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 from leafgrad import dtypes
 from leafgrad.ops import create, dispatch, random as random_ops
 from leafgrad.ops.convert import to_device
 from leafgrad.tensor import arguments
-from leafgrad.tensor.creation import number
+from leafgrad.tensor.creation import converted, expect_within, number
 from leafgrad.tensor.inplace import check, update, write
 from leafgrad.tensor.methods import method
 from leafgrad.tensor.random import Generator, draw, probability, stream
@@ -21,22 +22,14 @@ Shape = tuple[int, ...]
 
 def value_for(x: Tensor, value: Any, argument: str) -> bool | int | float:
     """``value`` as a Python number of x's category."""
-    plain = number(value, argument)
-    if x.dtype.is_floating_point:
-        return float(plain)
-    if isinstance(plain, float) and not math.isfinite(plain):
-        raise RuntimeError(f"{argument}: value cannot be converted to type {x.dtype} without overflow, got {plain}")
-    if x.dtype is dtypes.bool_:
-        return bool(plain)
-    limits = dtypes.iinfo(x.dtype)
-    if not limits.min <= int(plain) <= limits.max:
-        raise RuntimeError(f"{argument}: value cannot be converted to type {x.dtype} without overflow, got {plain}")
-    return int(plain)
+    return converted(number(value, argument), x.dtype, argument)
 
 
 @method
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Write the elements of ``src``, broadcast and converted to this dtype and device; gradients flow to ``src``."""
+    if isinstance(src, numbers.Number):
+        return fill_(self, src)
     check(self, "copy")
     new = arguments.expect_tensor(src, "src", "copy_")
     target, source = self.device.resolve(), new.device.resolve()
@@ -105,7 +98,7 @@ def _drawn(self: Tensor, name: str, op: Any, generator: Generator | None, **para
 @method
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Write normal numbers of this mean and standard deviation."""
-    if std < 0:
+    if not std >= 0:
         raise RuntimeError(f"normal_ expects std >= 0.0, but found std {std}")
     arguments.expect_floating(self, "normal_")
     return _drawn(self, "normal", random_ops.normal, generator, mean=float(mean), std=float(std))
@@ -116,8 +109,11 @@ def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generat
     """Write numbers uniform in [a, b).
 
     Raises:
-        RuntimeError: a > b.
+        RuntimeError: a > b, or one is infinite or nan.
     """
+    for name, bound in (("from", a), ("to", b)):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"uniform_: {name} is out of bounds for {self.dtype}: got {bound}")
     if a > b:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
     arguments.expect_floating(self, "uniform_")
@@ -136,6 +132,7 @@ def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: G
     if high is None:
         bits = {dtypes.float16: 11, dtypes.bfloat16: 8, dtypes.float32: 24, dtypes.float64: 53, dtypes.bool_: 1}
         high = 2 ** bits.get(kind, 8 * kind.itemsize - kind.is_signed) + kind.is_floating_point
+    expect_within(low, high, kind, "random_")
     return _drawn(self, "random", random_ops.integers, generator, low=low, high=high)
 
 
@@ -153,7 +150,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
 @method
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Write exponential numbers of rate ``lambd``."""
-    if lambd <= 0:
+    if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     arguments.expect_floating(self, "exponential_")
     return _drawn(self, "exponential", random_ops.exponential, generator, rate=float(lambd))
@@ -162,7 +159,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
 @method
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
     """Write numbers whose logarithm is normal, of this mean and standard deviation."""
-    if std <= 0:
+    if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
     arguments.expect_floating(self, "log_normal_")
     return _drawn(self, "log_normal", random_ops.log_normal, generator, mean=float(mean), std=float(std))
@@ -171,7 +168,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
 @method
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Write Cauchy numbers of this median; ``sigma`` is half the width of the density at half its height."""
-    if sigma <= 0:
+    if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     arguments.expect_floating(self, "cauchy_")
     return _drawn(self, "cauchy", random_ops.cauchy, generator, median=float(median), sigma=float(sigma))

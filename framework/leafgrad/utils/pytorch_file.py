@@ -170,10 +170,11 @@ class Machine:
         self._stack.append(CALLS[function](*arguments))
 
     def _state(self) -> None:
-        """Attributes: of a state_dict they are the versions of its modules, which a dict need not have."""
+        """Attributes: a state_dict has the versions of its modules, by which they know what to bring up to date."""
         state = self._stack.pop()
         if type(self._stack[-1]) is not OrderedDict or not isinstance(state, dict) or set(state) - {"_metadata"}:
             raise ValueError(f"it has a {type(self._stack[-1]).__name__} with attributes in it; {REMEDY}")
+        vars(self._stack[-1]).update(state)
 
     def _storage(self) -> None:
         kind, name, key, _, count = self._stack.pop()

@@ -8,6 +8,7 @@ is ever pickled or unpickled, so loading runs no code.
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
@@ -93,7 +94,7 @@ def load(f: Path | Readable, map_location: Any = None, *, weights_only: bool = T
 
     Returns:
         The object. Tensors require grad if they did, parameters are tensors, and tensors that were the same elements
-        in the same memory are again. What ``save`` wrote has every kind of mapping as a dict.
+        in the same memory are again. What ``save`` wrote has every mapping as a dict or an OrderedDict.
 
     Raises:
         FileNotFoundError: there is no such file. RuntimeError: it is a pickle, no safetensors file, not as it was
@@ -164,7 +165,10 @@ def _each_moved(found: Any, map_location: Any) -> Any:
     if isinstance(found, Tensor):
         return _moved(found, map_location)
     if isinstance(found, dict):
-        return type(found)((k, _each_moved(v, map_location)) for k, v in found.items())
+        moved = type(found)((k, _each_moved(v, map_location)) for k, v in found.items())
+        if isinstance(found, OrderedDict):
+            vars(moved).update(vars(found))
+        return moved
     if type(found) in (list, tuple):
         return type(found)(_each_moved(v, map_location) for v in found)
     return found

@@ -2,18 +2,21 @@
 
 A row is one container, ``[kind, items]``, and stands after those that it contains. Numbers, strings, booleans and None
 stand for themselves, ``{"tensor": name}`` for a tensor, and ``{"row": n}`` for a container. With ``"grad": true`` the
-tensor requires grad, with ``"shared": true`` it is another tensor with the same memory.
+tensor requires grad, with ``"shared": true`` it is another tensor with the same memory. In an OrderedDict, the pair
+whose key is None holds the versions of the modules that a ``state_dict()`` is of.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from leafgrad.tensor.tensor import Tensor
 
-KINDS = ("dict", "list", "tuple")
+MAPPINGS = ("dict", "OrderedDict")
+KINDS = (*MAPPINGS, "list", "tuple")
 
 
 @dataclass
@@ -28,7 +31,7 @@ class _Open:
 
     def add(self, item: Any) -> None:
         """Take what stands for the value under the present key."""
-        self.items.append([self.key, item] if self.kind == "dict" else item)
+        self.items.append([self.key, item] if self.kind in MAPPINGS else item)
 
 
 def pack(obj: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -96,7 +99,10 @@ def _opened(value: Any, stack: list[_Open]) -> _Open:
     for key in value:
         if not isinstance(key, (str, int, float, bool)):
             raise TypeError(f"save: obj{_where(stack)}: expected keys that are strings or numbers, got {key!r}")
-    return _Open(value, "dict", iter(value.items()))
+    if not isinstance(value, OrderedDict):
+        return _Open(value, "dict", iter(value.items()))
+    versions = getattr(value, "_metadata", None)
+    return _Open(value, "OrderedDict", iter([*value.items(), *([] if versions is None else [(None, versions)])]))
 
 
 def _path(stack: list[_Open]) -> str:
@@ -145,10 +151,16 @@ def unpack(data: Any, tensors: Mapping[str, Tensor]) -> Any:
         if not isinstance(row, list) or len(row) != 2 or row[0] not in KINDS or not isinstance(row[1], list):
             raise ValueError(f"row {len(built)} of its structure is {row!r:.40}, not a dict, list or tuple")
         kind, items = row
-        if kind == "dict":
+        if kind in MAPPINGS:
             if not all(isinstance(pair, list) and len(pair) == 2 for pair in items):
                 raise ValueError(f"row {len(built)} of its structure is a dict, but not of pairs")
-            built.append({key(k): value(v) for k, v in items})
+            made: Any = {} if kind == "dict" else OrderedDict()
+            for k, v in items:
+                if k is None and kind == "OrderedDict":
+                    made._metadata = value(v)
+                else:
+                    made[key(k)] = value(v)
+            built.append(made)
         else:
             values = [value(item) for item in items]
             built.append(values if kind == "list" else tuple(values))

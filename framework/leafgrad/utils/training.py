@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from leafgrad import devices
 from leafgrad.distributed.collectives import all_gather_object, barrier, most
-from leafgrad.distributed.group import get_rank, get_world_size, is_initialized
+from leafgrad.distributed.group import get_rank, get_world_size, is_initialized, world
 from leafgrad.tensor.random import generator_of
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.utils.checkpoints import Checkpoints
@@ -49,7 +49,8 @@ class Training:
         done: the number of steps that are done.
 
     Raises:
-        FileNotFoundError: with ``resume``, there is no checkpoint. RuntimeError: none is whole.
+        FileNotFoundError: with ``resume``, there is no checkpoint. RuntimeError: none is whole,
+            or the ranks found those of different steps.
         ValueError: the checkpoint has another ``setup`` or other parts, or ``every`` or ``keep`` is less than 1.
     """
 
@@ -175,6 +176,8 @@ class Training:
         return found
 
     def _load(self, saved: dict[str, Any]) -> None:
+        if self._ranks > 1:
+            world().agree(f"Training(resume=True), from step {saved['done']}")
         for name, part in self.parts.items():
             part.load_state_dict(saved["parts"][name])
         for place, state in saved["generators"][self._rank].items():

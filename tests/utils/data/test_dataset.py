@@ -265,6 +265,7 @@ def test_default_collate_as_pytorch(batch):
 
 def test_default_collate():
     assert described(data.default_collate(CASES["tuples"])) == (list, [("int64", [1, 3]), ("float64", [2.0, 4.0])])
+    assert data.default_collate([(1, "x"), (3, "y")])[1] == ("x", "y")
     assert described(data.default_collate(CASES["named"])) == (Point, [("int64", [1, 3]), ("float64", [2.0, 4.0])])
     assert described(data.default_collate(CASES["float32 scalars"])) == ("float32", [1.0, 2.0])
     assert described(data.default_collate(CASES["dicts"])) == (dict, {"a": ("int64", [1, 2]), "b": (list, ["x", "y"])})

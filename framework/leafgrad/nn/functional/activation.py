@@ -112,7 +112,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
             raise RuntimeError(
                 f"prelu: weight: expected 1 element or {channels}, one per channel, got size {list(weight.shape)}"
             )
-        weight = weight.reshape((-1,) + (1,) * (input.ndim - 2))
+    weight = weight.reshape((-1,) + (1,) * (input.ndim - 2) if input.ndim else ())
     result: Tensor = where(input > 0, input, input * weight)
     return result
 

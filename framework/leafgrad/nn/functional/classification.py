@@ -65,7 +65,8 @@ def cross_entropy(
         label_smoothing: how much of each target is spread evenly over all classes, in [0, 1].
 
     Raises:
-        ValueError, RuntimeError: shapes or dtypes do not fit. IndexError: a target is not a class.
+        ValueError, RuntimeError: shapes or dtypes do not fit, or ``ignore_index`` beside probabilities. IndexError: a
+            target is not a class.
     """
     reduction = chosen(size_average, reduce, reduction, "cross_entropy")
     if not 0.0 <= label_smoothing <= 1.0:
@@ -74,6 +75,11 @@ def cross_entropy(
     probabilities = expect_tensor(target, "target", "cross_entropy").shape == shape and len(shape) > 0
     if probabilities and not target.dtype.is_floating_point:
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
+    if probabilities and ignore_index >= 0:
+        raise RuntimeError(
+            f"cross_entropy: ignore_index is for targets that are classes, but got {ignore_index} and class "
+            "probabilities; leave it out"
+        )
     if not probabilities:
         _check(input, target, weight, "cross_entropy")
     dim = _class_dim(input)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from leafgrad import modes
 from leafgrad.dtypes import int64
 from leafgrad.ops.marks import shown_as
+from leafgrad.ops.refuse import refuse
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import arange, ones, zeros
@@ -130,6 +131,8 @@ def embedding_bag(
     """
     at = _numbers(input, weight, "embedding_bag", sparse)
     _check_bag(at, offsets, mode, per_sample_weights)
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("embedding_bag: mode 'max' does not scale gradients by frequency: no scale_grad_by_freq")
     rows = embedding(at, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
     if offsets is None:
         bags = at.shape[0]
@@ -198,15 +201,14 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         num_classes: one more than the greatest class, if -1.
 
     Raises:
-        RuntimeError: not int64, or an element names no class (not looked for in compiled functions).
+        RuntimeError: not int64, or an element names no class.
     """
     if expect_tensor(tensor, "tensor", "one_hot").dtype is not int64:
         raise RuntimeError(f"one_hot is only applicable to index tensor of type int64, got {tensor.dtype}")
-    if tensor.numel() and not modes.get() & modes.TRACE:
-        if int(tensor.min()) < 0:
-            raise RuntimeError("Class values must be non-negative.")
-        if 0 <= num_classes <= int(tensor.max()):
-            raise RuntimeError(f"Class values must be smaller than num_classes={num_classes}.")
+    refuse(tensor < 0, error=RuntimeError, message="Class values must be non-negative.")
+    if num_classes >= 0:
+        beyond = f"Class values must be smaller than num_classes={num_classes}."
+        refuse(tensor >= num_classes, error=RuntimeError, message=beyond)
     if num_classes == -1:
         num_classes = int(tensor.max()) + 1
     return (tensor.unsqueeze(-1) == arange(num_classes, device=tensor.device)).to(int64)

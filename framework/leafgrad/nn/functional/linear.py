@@ -9,7 +9,9 @@ __all__ = ["bilinear", "linear"]
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """input weight^T + bias. (..., in), (out, in), (out,) -> (..., out)"""
+    """input weight^T + bias. (..., in), (out, in), (out,) -> (..., out); (..., in), (in,), () -> (...)"""
+    if isinstance(weight, Tensor) and weight.ndim == 1:
+        return input @ weight if bias is None else input @ weight + bias
     result: Tensor = ops.linear(input, weight, bias)
     return result
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 
-from leafgrad import modes
 from leafgrad.nn.functional.reduction import Flag, chosen, reduced
 from leafgrad.ops import messages
 from leafgrad.ops.activation import logsigmoid
 from leafgrad.ops.exponential import binary_entropy
 from leafgrad.ops.marks import shown_as
+from leafgrad.ops.refuse import refuse
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import full_like
 from leafgrad.tensor.pointwise import xlogy
+from leafgrad.tensor.shapes import broadcast_tensors
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
@@ -39,6 +40,8 @@ def _difference(input: Tensor, target: Tensor, function: str) -> Tensor:
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
         )
+        if not (input.ndim and target.ndim):  # then the dtype of the one without counts as much as the other's
+            input, target = broadcast_tensors(input, target)
     return input - target
 
 
@@ -125,10 +128,10 @@ def huber_loss(
         weight: a factor for each element.
 
     Raises:
-        ValueError: ``delta`` is not positive.
+        RuntimeError: ``delta`` is not positive. ValueError: ``weight`` has another shape.
     """
     if delta <= 0:
-        raise ValueError(f"huber_loss: delta: expected a number > 0, got {delta}")
+        raise RuntimeError(f"huber_loss: delta: expected a number > 0, got {delta}")
     distance = _difference(input, target, "huber_loss").abs()
     loss = _bent(distance, delta)
     if weight is not None and weight.shape != loss.shape:
@@ -162,7 +165,7 @@ def kl_div(
         )
     loss = target.exp() * (target - input) if log_target else xlogy(target, target) - target * input
     if reduction == "batchmean":
-        return loss.sum() / input.shape[0] if input.ndim else loss
+        return loss.sum() / input.shape[0] if input.ndim else loss.sum()
     return reduced(loss, reduction)
 
 
@@ -193,6 +196,10 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
             "Please ensure they have the same size."
         )
+    for name, p in (("input", input.detach()), ("target", target.detach())):
+        if p.device.type == "cpu":  # another device would be waited for
+            outside = f"all elements of {name} should be between 0 and 1; apply sigmoid to logits"
+            refuse(((p >= 0) & (p <= 1)).logical_not(), error=RuntimeError, message=outside)
     loss: Tensor = binary_entropy(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)
 
@@ -283,7 +290,7 @@ def gaussian_nll_loss(
         full: add log(2 pi) / 2.
 
     Raises:
-        ValueError: the shape of ``var`` does not fit, or one is negative (not looked for in compiled functions).
+        ValueError: the shape of ``var`` does not fit, or one is negative.
     """
     expect_tensor(input, "input", "gaussian_nll_loss")
     variance = var if isinstance(var, Tensor) else full_like(input.detach(), var)
@@ -293,8 +300,7 @@ def gaussian_nll_loss(
         elif variance.ndim != input.ndim or sum(a != b for a, b in zip(variance.shape, input.shape, strict=True)) > 1:
             raise ValueError(f"var is of incorrect size: got {list(variance.shape)} for an input {list(input.shape)}")
     plain = variance.detach()
-    if not modes.get() & modes.TRACE and bool((plain < 0).any()):
-        raise ValueError("var has negative entry/entries")
+    refuse(plain < 0, error=ValueError, message="var has negative entry/entries")
     variance = variance + where(plain < eps, eps - plain, 0.0)
     loss = 0.5 * (variance.log() + (input - target).square() / variance)
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)

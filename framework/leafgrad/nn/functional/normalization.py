@@ -40,6 +40,14 @@ def _check_channels(input: Tensor, function: str, **per_channel: Tensor | None) 
             )
 
 
+def _check_both(function: str, running_mean: Tensor | None, running_var: Tensor | None) -> None:
+    if (running_mean is None) != (running_var is None):
+        given = "running_var" if running_mean is None else "running_mean"
+        raise ValueError(
+            f"{function}: running_mean and running_var must either both be None or neither be None, got {given} alone"
+        )
+
+
 def _check_last(input: Tensor, normalized_shape: Sequence[int], **parameters: Tensor | None) -> tuple[int, ...]:
     """The last dimensions of ``input``; a RuntimeError unless they are ``normalized_shape``."""
     expected = tuple(normalized_shape)
@@ -81,12 +89,17 @@ def batch_norm(
         weight, bias: factor and summand of each channel. (channels,)
 
     Raises:
-        ValueError: training with one value per channel. RuntimeError: no running statistics outside training.
+        ValueError: training with one value per channel; one running statistic of two; an ``eps`` that is negative, or
+            in training 0. RuntimeError: no running statistics outside training.
     """
     if expect_floating(input, "batch_norm", NotImplementedError).ndim < 2:
         raise ValueError(f"batch_norm: input: expected at least 2 dimensions, (batch, channels, ...), got {input.ndim}")
     _check_channels(input, "batch_norm", running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    if not eps >= 0 or (training and not eps):
+        expected = "positive during training" if training else "non-negative"
+        raise ValueError(f"batch_norm: eps must be {expected}, got {eps}")
     if training:
+        _check_both("batch_norm", running_mean, running_var)
         count = input.shape[0] * math.prod(input.shape[2:])
         if count <= 1:
             raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
@@ -96,7 +109,8 @@ def batch_norm(
         _move(running_var, momentum, lambda: plain.var(dims))
         return _affine_channels(standardize(input, dim=dims, eps=eps), weight, bias)
     if running_mean is None or running_var is None:
-        raise RuntimeError("batch_norm: expected running_mean and running_var when training=False, got None")
+        missing = "running_mean" if running_mean is None else "running_var"
+        raise RuntimeError(f"batch_norm: {missing} must be defined in evaluation mode; pass both, or training=True")
     shape = (-1,) + (1,) * (input.ndim - 2)
     scale = (running_var + eps).rsqrt()
     scale = scale if weight is None else scale * weight
@@ -127,7 +141,7 @@ def instance_norm(
     without ``use_input_stats`` they are used.
 
     Raises:
-        ValueError: one value per channel, or fewer than 3 dimensions.
+        ValueError: one value per channel, fewer than 3 dimensions, or one running statistic of two.
         RuntimeError: no running statistics, and not ``use_input_stats``.
     """
     if expect_floating(input, "instance_norm", NotImplementedError).ndim < 3:
@@ -138,6 +152,7 @@ def instance_norm(
         if running_mean is None or running_var is None:
             raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats=False")
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    _check_both("instance_norm", running_mean, running_var)
     _check_channels(
         input, "instance_norm", running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
     )
@@ -235,10 +250,12 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     Krizhevsky, Sutskever and Hinton (2012). Beyond the first and the last channel there are zeros.
 
     Raises:
-        ValueError: fewer than 3 dimensions.
+        ValueError: fewer than 3 dimensions. RuntimeError: ``size`` is not positive.
     """
     if expect_tensor(input, "input", "local_response_norm").ndim < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
+    if size < 1:
+        raise RuntimeError(f"local_response_norm: size: expected a number greater than zero, got {size}")
     channels = input.shape[1]
     squares = input * input
     if size > 1:

@@ -97,15 +97,15 @@ def grid_sample(
     total: Any = None
     for corner in itertools.product(*taps):
         weight: Any = 1.0
-        inside: Any = None
-        at: Any = 0.0
+        outside: Any = None
+        at: Any = 0
         for (place, share), size in zip(corner, sizes, strict=True):
-            within = (place >= 0) & (place <= size - 1)
-            inside = within if inside is None else inside & within
+            beyond = (place < 0) | (place > size - 1)
+            outside = beyond if outside is None else outside | beyond
             weight = share * weight
-            at = at * size + where(within, place, 0)
-        index = at.to(int64).reshape(n, 1, -1).expand(n, c, math.prod(out))
-        part = flat.gather(2, index) * where(inside, weight, 0).reshape(n, 1, -1)
+            at = at * size + where(beyond | place.isnan(), 0, place).to(int64)
+        index = at.reshape(n, 1, -1).expand(n, c, math.prod(out))
+        part = flat.gather(2, index) * where(outside, 0, weight).reshape(n, 1, -1)
         total = part if total is None else total + part
     result: Tensor = total.reshape(n, c, *out)
     return result
@@ -144,7 +144,7 @@ def _taps(x: Any, size: int, mode: str, padding: str, aligned: bool) -> Taps:
         return [(_padded(first + k, size, padding, aligned), weight) for k, weight in found]
     x = _padded(x, size, padding, aligned)
     if mode == "nearest":
-        return [(x.detach().round(), 1.0)]
+        return [(x.detach().round(), x * 0 + 1)]
     first = x.detach().floor()
     return [(first, first + 1 - x), (first + 1, x - first)]
 

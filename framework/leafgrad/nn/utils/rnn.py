@@ -238,10 +238,11 @@ def pad_packed_sequence(
     if total_length is not None and total_length > len(sizes):
         full = cat([full, full.new_full((total_length - len(sizes), *full.shape[1:]), padding_value)])
     lengths = tensor(sequence.lengths(), dtype=int64)
-    if sequence.unsorted_indices is not None:
-        full = full.index_select(1, sequence.unsorted_indices)
+    full = full.transpose(0, 1) if batch_first else full
+    if sequence.unsorted_indices is not None:  # their order comes last: what it gives is contiguous
+        full = full.index_select(0 if batch_first else 1, sequence.unsorted_indices)
         lengths = lengths[sequence.unsorted_indices.cpu()]
-    return full.transpose(0, 1) if batch_first else full, lengths
+    return full, lengths
 
 
 # ---- lists of tensors ---------------------------------------------------------------------------------------------

@@ -85,6 +85,11 @@ class SequentialLR(Combined):
         self._step_count = 0
         self.step()
 
+    def _restart(self) -> None:
+        self.last_epoch = 0
+        self._active()._restart()
+        self._last_lr = self._now()
+
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch."""
         if epoch is not None:
@@ -92,7 +97,7 @@ class SequentialLR(Combined):
         self.last_epoch += 1
         active = self._active()
         if self.last_epoch in self._milestones:
-            active._go(0)
+            active._restart()
         else:
             active.step()
         self._last_lr = active.get_last_lr()
@@ -113,6 +118,22 @@ class ChainedScheduler(Combined):
         if not schedulers:
             raise ValueError("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
         super().__init__(optimizer or schedulers[0].optimizer, schedulers)
+        self._last_lr = self._now()
+
+    def _start(self) -> None:
+        for scheduler in self._schedulers:
+            scheduler._start()
+        self._last_lr = self._now()
+
+    def _restart(self) -> None:
+        for group in self.optimizer.param_groups:
+            put(group, "lr", group["initial_lr"])
+        for scheduler in self._schedulers:
+            if isinstance(scheduler, Combined):
+                scheduler._restart()
+            else:
+                scheduler.last_epoch = -1
+                scheduler._start()
         self._last_lr = self._now()
 
     def step(self, epoch: int | None = None) -> None:

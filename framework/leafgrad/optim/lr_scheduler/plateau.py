@@ -89,6 +89,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = self._now()
 
     step: Any = observe  # unlike that of other schedules it is told something
+    observe.__qualname__ = "ReduceLROnPlateau.step"  # as errors call it
 
     def _reduce(self) -> None:
         groups = self.optimizer.param_groups

@@ -94,6 +94,10 @@ class LRScheduler:
         self._step_count = 0
         self._go()
 
+    def _restart(self) -> None:
+        """Go back to epoch 0, from the initial rates."""
+        self._go(0)
+
     def _go(self, epoch: int | None = None) -> None:
         """To the next epoch, or to ``epoch``."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch

@@ -8,7 +8,7 @@ from typing import Any
 
 from leafgrad import dtypes
 from leafgrad.tensor.data import as_tensor, tensor
-from leafgrad.tensor.joining import cat, stack
+from leafgrad.tensor.joining import stack
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["default_collate", "default_convert"]
@@ -26,11 +26,11 @@ def default_collate(batch: Any) -> Any:
     """
     first = batch[0]
     if isinstance(first, Tensor):
-        return stacked(list(batch))
+        return stack(list(batch))
     if _is_array(first):
         if first.dtype.name not in dtypes.BY_NAME:
             raise _cannot_collate(first.dtype)
-        return stacked([as_tensor(item) for item in batch]) if first.ndim else tensor(list(batch))
+        return stack([as_tensor(item) for item in batch]) if first.ndim else tensor(list(batch))
     if isinstance(first, float):
         return tensor(list(batch), dtype=dtypes.float64)
     if isinstance(first, int):
@@ -42,7 +42,7 @@ def default_collate(batch: Any) -> Any:
     if isinstance(first, Sequence):
         if any(len(item) != len(first) for item in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
-        columns = [default_collate(list(column)) for column in zip(*batch, strict=True)]
+        columns = [default_collate(column) for column in zip(*batch, strict=True)]
         return columns if type(first) is tuple else _with_items(first, columns)
     raise _cannot_collate(type(first))
 
@@ -59,19 +59,6 @@ def default_convert(data: Any) -> Any:
         items = [default_convert(item) for item in data]
         return items if type(data) is tuple else _with_items(data, items)
     return data
-
-
-def stacked(parts: list[Tensor]) -> Tensor:
-    """``stack(parts)``; in the ordinary case without an operation for each of them."""
-    first = parts[0]
-    shape = first.shape
-    if any(part.requires_grad or part.shape != shape for part in parts):
-        return stack(parts)
-    if shape:
-        return cat(parts).reshape(len(parts), *shape).detach()
-    if all(part.device.type == "cpu" and part.dtype is first.dtype for part in parts):
-        return tensor([part.item() for part in parts], dtype=first.dtype)
-    return stack(parts)
 
 
 def _is_array(value: Any) -> bool:
