@@ -77,6 +77,7 @@ from leafgrad.tensor.public import publish as _publish
 from leafgrad.tensor.random import *
 from leafgrad.tensor.rearranging import *
 from leafgrad.tensor.reductions import *
+from leafgrad.tensor.sampling import *
 from leafgrad.tensor.shapes import *
 from leafgrad.tensor.size import Size as Size
 from leafgrad.tensor.tensor import Tensor as Tensor

@@ -199,12 +199,6 @@ class Tracer(Protocol):
     def made(self, tensor: Any) -> None:
         """``tensor`` was made in the trace."""
 
-    def recorded(self, args: tuple[Any, ...], raw: tuple[Any, ...], result: Any, history: bool) -> None:
-        """An op on ``args``, whose Symbols are ``raw``, gave ``result``, raw, with or without a history."""
-
-    def unlike(self, *raw: Any) -> None:
-        """A tensor has another history than what was written into it: ``raw`` stand for its memory."""
-
     def follow(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """The Symbol of ``op(*args)``, raw, if it was recorded here before; else None."""
 

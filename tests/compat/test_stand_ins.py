@@ -307,7 +307,9 @@ def test_timers(torch):
     from torch.utils.benchmark import Timer
 
     clock = Clock()
-    timer = Timer("work()", globals={"work": clock.work}, timer=clock, label="sum", sub_label="small", description="ints")
+    timer = Timer(
+        "work()", globals={"work": clock.work}, timer=clock, label="sum", sub_label="small", description="ints"
+    )
     many = timer.blocked_autorange(min_run_time=0.02)
     assert many.number_per_run == 1000  # although the first run took half a second
     assert many.median == pytest.approx(1e-6)

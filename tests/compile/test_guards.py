@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import enum
 import functools
+import importlib
 import sys
 import threading
 import types
@@ -243,6 +244,59 @@ def test_methods_that_are_replaced(monkeypatch):
 class Mode(enum.Enum):
     ADD = 1
     MUL = 2
+
+
+LATE = """
+import sys
+
+vars(sys).get("path")  # would make all attributes count
+K = 2.0
+"""
+
+
+def test_an_import_in_a_call_is_no_part_of_the_step(tmp_path, monkeypatch):
+    (tmp_path / "a_late_module.py").write_text(LATE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "a_late_module", raising=False)
+    net = nn.Linear(3, 1)
+    sgd = optim.SGD(net.parameters(), lr=0.1)
+
+    def step(x):
+        import a_late_module
+
+        sgd.zero_grad()
+        (net(x).sum() * a_late_module.K).backward()
+        sgd.step()
+        return net.bias.grad * 1
+
+    compiled = leafgrad.compile(step, closed=True)
+    for _ in range(3):
+        assert compiled(leafgrad.ones(1, 3)).item() == 2
+    monkeypatch.setattr(sys.modules["a_late_module"], "K", 3.0)
+    assert compiled(leafgrad.ones(1, 3)).item() == 3
+    monkeypatch.delitem(sys.modules, "a_late_module")
+    (tmp_path / "a_late_module.py").write_text("K = 14.0")
+    assert compiled(leafgrad.ones(1, 3)).item() == 14
+
+
+def test_an_import_that_finds_nothing_is_tried_at_each_call(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def step(x):
+        try:
+            import a_module_to_come
+        except ImportError:
+            return x
+        return x * a_module_to_come.K
+
+    compiled = leafgrad.compile(step)
+    for _ in range(3):
+        assert compiled(leafgrad.ones(())).item() == 1
+    assert "imports a_module_to_come, which is not found, at test_guards.py" in compiled.explain()
+    (tmp_path / "a_module_to_come.py").write_text("K = 5.0")
+    importlib.invalidate_caches()
+    assert compiled(leafgrad.ones(())).item() == 5
+    del sys.modules["a_module_to_come"]
 
 
 def test_other_kinds_of_values():

@@ -7,14 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from leafgrad import modes
+from leafgrad.autograd import engine
 from leafgrad.compile.graph import Equation, Graph, Value
 from leafgrad.compile.locks import Lock
 from leafgrad.compile.trace import Traced
-from leafgrad.errors import TraceError
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.elementwise import add
 from leafgrad.ops.node import EMPTY, FREED, SEQ, GraphNode, Node, Output, SymbolBase
+from leafgrad.tensor import inplace
 from leafgrad.tensor.tensor import Tensor
 
 Saved = tuple[Any, Tensor | None]  # an array, and the tensor whose memory it is, if it is one from outside
@@ -65,22 +66,19 @@ class Backward:
     def __init__(self, traced: Traced, build: Callable[[Graph], Callable[[Sequence[Any]], list[Any]]]) -> None:
         assert traced.backward is not None
         self.graph = traced.backward
-        self.forward = traced.graph
+        self.history = traced.history
         self.saved = traced.saved
-        sources = {id(source): value for value, source in traced.graph.inputs.items()}
-        self.targets = [sources.get(id(source)) for source in traced.targets]
-        self.unlike = traced.unlike
+        self.read = traced.read
         self.values: list[Value] = [traced.graph.results[i] for i in traced.differentiable]
         self.shapes = [v.shape for v in self.values]
-        self.gradients = list(self.graph.inputs)[len(self.saved) :]
+        self.gradients = list(self.graph.inputs)[self.read :]
         self.build = build
         self.lock = Lock()
         self.runs: dict[tuple[bool, ...], tuple[Callable[[Sequence[Any]], list[Any]], list[int]]] = {}
 
-    def node(self, saved: Sequence[Saved], inputs: dict[Value, Saved]) -> Node:
+    def node(self, saved: Sequence[Saved]) -> Node:
         """A new node for one call, without its edges."""
         node = new_node(self, saved)
-        node.params = {"inputs": inputs}
         if len(self.values) > 1:
             gaps: Any = (None,) * len(self.values)
             node.shape, node.ends = gaps, {}
@@ -101,12 +99,12 @@ class Backward:
         gradients = list(g) if type(g) is tuple else [g]
         if node.saved is FREED:
             raise messages.freed()
-        if isinstance(next(one for one in gradients if one is not None), SymbolBase):
-            return self.pull_recorded_raw(node, gradients, needed)
         check(node, node.saved)
+        if isinstance(next(one for one in gradients if one is not None), SymbolBase):
+            return self.repeated(node, gradients, needed)
         run, places = self.program(tuple([one is not None for one in gradients]))
         given = [dispatch.array(one) for one in gradients if one is not None]
-        found = run([array for array, _ in node.saved] + given)
+        found = run([array for array, _ in node.saved[: self.read]] + given)
         return [
             (node.edges[i], array)
             for i, array in zip(places, found, strict=True)
@@ -122,47 +120,44 @@ class Backward:
                 self.runs[given] = self.build(graph), places
             return self.runs[given]
 
-    def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
-        """The same with Tensors, for derivatives of derivatives: the call is repeated op by op with recording on."""
-        if node.saved is FREED:
-            raise messages.freed()
-        if self.unlike is not None:
-            raise TraceError(
-                f"create_graph=True through the result of a compiled function that {self.unlike}: the call is repeated "
-                "op by op, which would bring these gradients back. Differentiate inside the compiled function"
-            )
-        return self.repeated(node, list(g) if type(g) is tuple else [g], needed)
-
     def repeated(self, node: Node, gradients: list[Any], needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
-        inputs: dict[Value, Saved] = node.params["inputs"]
-        check(node, list(inputs.values()))
-        random = next((e for e in self.forward.equations if "random" in e.op.traits), None)
-        if random is not None:
-            raise TraceError(
-                f"create_graph=True through the result of a compiled function that draws random numbers, at "
-                f"{random.line}: its draws cannot be repeated. Differentiate inside the compiled function"
-            )
-        edges = {v: edge for v, edge in zip(self.targets, node.edges, strict=True) if v is not None}
-        at: dict[Value, Any] = {v: dispatch.alias(array, edges.get(v)) for v, (array, _) in inputs.items()}
-        repeat(self.forward.equations, at)
+        """The same op by op, of gradients that are no arrays: in vmap, and in a call that is being recorded."""
         missing = [v for v, one in zip(self.gradients, gradients, strict=True) if one is None]
         graph, places = without(self.graph, missing, self.gradients)
-        given = [one for one in gradients if one is not None]
-        at = dict(zip(graph.inputs, [*(at[v] for v in self.saved), *given], strict=True))
-        repeat(graph.equations, at)
+        given = [array for array, _ in node.saved[: self.read]] + [one for one in gradients if one is not None]
+        at = dict(zip(graph.inputs, map(dispatch.alias, given), strict=True))
+        with modes.no_grad():
+            repeat(graph.equations, at)
         return [
-            (node.edges[i], at[v])
+            (node.edges[i], dispatch.raw(at[v]))
             for i, v in zip(places, graph.results, strict=True)
             if node.edges[i] is not None and (needed is None or node.edges[i] in needed)
         ]
 
-    def pull_recorded_raw(
-        self, node: Node, gradients: list[Any], needed: set[GraphNode] | None
-    ) -> list[tuple[GraphNode, Any]]:
-        """In a call that is being recorded: the backward pass becomes a part of it."""
-        tensors = [None if one is None else dispatch.alias(one) for one in gradients]
-        lift = modes.TRACER.get().lift
-        return [(edge, lift(t)) for edge, t in self.repeated(node, tensors, needed)]
+    def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
+        """The same with Tensors, for derivatives of derivatives: by the nodes that the call would have had."""
+        if node.saved is FREED:
+            raise messages.freed()
+        check(node, node.saved)
+        saved = dict(zip(self.saved, node.saved, strict=True))
+
+        def array(value: Value) -> tuple[Any, Any]:
+            held, tensor = saved[value]
+            return held, None if tensor is None else inplace.version(tensor)
+
+        born = next(SEQ)
+        ends = self.history.nodes(array, node.edges)
+        gradients = zip(ends, g if type(g) is tuple else [g], strict=True)
+        found: dict[GraphNode, Any] = {}
+        engine.run(
+            [(end, one) for end, one in gradients if end is not None and one is not None],
+            {e for e in node.edges if e is not None and (needed is None or e in needed)},
+            True,
+            True,
+            found.__setitem__,
+            born,
+        )
+        return list(found.items())
 
 
 def check(node: Node, saved: Sequence[Saved]) -> None:

@@ -50,6 +50,7 @@ class Call:
         guide: what was recorded.
         runner: what runs it.
         gradients: the program of the gradients of its results; None if none requires grad.
+        history: what the nodes of its results are made of.
         backward: how its results are differentiated by it.
         hits: how often it was run.
         trusted: whether a second run of the Python has confirmed it.
@@ -73,13 +74,13 @@ class Call:
         twin = next((c for c in guide.calls if c.signature == self.signature), None)
         self.runner = Runner(in_order(traced.graph), name) if twin is None else twin.runner
         inputs = list(self.runner.graph.inputs)
-        self.recorded = traced.graph.inputs
         self.effects = plan_effects(traced.graph)
         self.new_leaves = sum(isinstance(e, SetRequiresGrad) for e, _ in self.effects)
         self.saved = plan_saved(traced, inputs, self.count)
         self.gradients = traced.backward
+        self.history = traced.history
         self.backward: Backward | None = None
-        if twin is not None and same_program(twin.gradients, self.gradients):
+        if twin is not None and same_gradients(twin, self):
             self.backward = twin.backward
         elif traced.differentiable:
             self.backward = Backward(traced, lambda graph: Runner(graph, name))
@@ -101,7 +102,7 @@ class Call:
         return (
             self.guide is other.guide
             and self.signature == other.signature
-            and same_program(self.gradients, other.gradients)
+            and same_gradients(self, other)
             and self.structure == other.structure
             and len(self.outputs) == len(other.outputs)
             and all(map(same_output, self.outputs, other.outputs))
@@ -128,7 +129,7 @@ class Call:
         def make_node() -> None:
             nonlocal node
             if self.backward is not None:
-                node = self.backward.node(self.save(leaves, inputs, arrays), self.held(leaves, inputs))
+                node = self.backward.node(self.save(leaves, inputs, arrays))
 
         steps = [partial(self.apply, e, None if k is None else arrays[k], leaves) for e, k in self.effects]
         complete([*steps[: self.new_leaves], make_node, *steps[self.new_leaves :]])
@@ -173,17 +174,11 @@ class Call:
         return self.owner(source, leaves) if isinstance(source, (Argument, Captured)) else None
 
     def save(self, leaves: Leaves, inputs: list[Any], arrays: list[Any]) -> list[Saved]:
-        """What the backward program is given, with the tensors that must not be written until then."""
+        """What gradients need, with the tensors that must not be written until then."""
         return [
             (arrays[k], None) if source is None else (inputs[k], self.tensor(source, leaves))
             for source, k in self.saved
         ]
-
-    def held(self, leaves: Leaves, inputs: list[Any]) -> dict[Value, Saved]:
-        """All inputs, for derivatives of derivatives."""
-        return {
-            v: (a, self.tensor(self.recorded[v], leaves)) for v, a in zip(self.runner.graph.inputs, inputs, strict=True)
-        }
 
     def apply(self, effect: Effect, array: Any, leaves: Leaves) -> None:
         """Do to a tensor what the function did."""
@@ -255,7 +250,12 @@ def signature(traced: Traced) -> tuple[Any, ...]:
     at = {id(source): value for value, source in graph.inputs.items()}
     effects = [(type(e), e.value) for e in graph.effects]
     differentiated = traced.differentiable, [at.get(id(source)) for source in traced.targets]
-    return graph.results, traced.count, effects, set(graph.inputs), traced.saved, differentiated, traced.unlike
+    return graph.results, traced.count, effects, set(graph.inputs), traced.saved, traced.read, differentiated
+
+
+def same_gradients(a: Call, b: Call) -> bool:
+    """Whether the results of two calls are differentiated alike, as often as one likes."""
+    return same_program(a.gradients, b.gradients) and a.history.same_as(b.history)
 
 
 def is_early(output: Any) -> bool:

@@ -25,7 +25,7 @@ from leafgrad.compile.outside import Outside
 from leafgrad.compile.recorder import Recorder, is_exposed
 from leafgrad.compile.replay import run
 from leafgrad.compile.symbol import Symbol
-from leafgrad.compile.watch import is_ours
+from leafgrad.compile.watch import is_ours, unwatched
 from leafgrad.errors import CompileError, TraceError
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.node import Leaf, Node, SymbolBase, Version
@@ -239,7 +239,8 @@ class LazyRecorder(Recorder):
             wanted = list(dict.fromkeys([s.value for s in alive if s.value in guide.made]))
             try:
                 written = {o.base: o.inner._data.value for o in writes if o.base is not None}
-                found = self.known | guide.run(wanted, written, self.arrays, self.executor)
+                with unwatched():
+                    found = self.known | guide.run(wanted, written, self.arrays, self.executor)
             except CompileError:
                 raise
             except Exception:

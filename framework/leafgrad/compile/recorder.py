@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 from leafgrad import backends, modes
 from leafgrad.backends import Generator
 from leafgrad.backends.place import place
-from leafgrad.batching.batched import Batched
 from leafgrad.compile import outside, shapes
 from leafgrad.compile.course import Course, same_operand
 from leafgrad.compile.graph import Argument, Captured, Equation, Grad, Live, Operand, Raw, Source, Value, user_line
@@ -56,8 +55,6 @@ class Recorder(Course):
         self.gradients: dict[int, Owner] = {}  # by id of a tensor that was a .grad before
         self.tensors: list[weakref.ref[Tensor]] = []  # made here
         self.generators: dict[int, tuple[Generator, Any]] = {}
-        self.without: dict[Value, tuple[set[Value], bool]] = {}  # arguments without history, of what ops made
-        self.others: set[Value] = set()  # what tensors hold that have another history
         self.waiting: dict[Value, tuple[Any, bool]] = {}  # arrays of earlier parts, inputs when used again; weak or not
         super().__init__(guides)
 
@@ -145,25 +142,6 @@ class Recorder(Course):
     def made(self, tensor: Tensor) -> None:
         """``tensor`` was made here."""
         self.tensors.append(weakref.ref(tensor))
-
-    def recorded(self, args: tuple[Any, ...], raw: tuple[Any, ...], result: Any, history: bool) -> None:
-        """Note which arguments of an op have no history from before; open calls keep their graphs."""
-        if not self.closes:
-            return
-        without = [r for a, r in zip(args, raw, strict=False) if isinstance(a, TensorBase) and self.is_new(a)]
-        if without:
-            found = {value for r in without for value in values_in(r)}
-            for value in values_in(result):
-                self.without[value] = found, history
-
-    def is_new(self, tensor: Any) -> bool:
-        """Whether a tensor, from inside, has no history, or one that begins with it."""
-        node = tensor._node
-        return node is None or (type(node) is Leaf and id(tensor) not in self.inner)
-
-    def unlike(self, *raw: Any) -> None:
-        """``raw`` stand for memory of a tensor that has another history than what was written into it."""
-        self.others.update(value for r in raw for value in values_in(r))
 
     def live(self, read: Callable[[], float]) -> Symbol:
         """A Symbol for a Python number that is read anew at each call of a program."""
@@ -385,15 +363,6 @@ class Recorder(Course):
         for generator, state in self.generators.values():
             generator.set_state(state)
         self.generators.clear()
-
-
-def values_in(raw: Any) -> list[Value]:
-    """The values of a Symbol, of several, or of those that vmap hides."""
-    if type(raw) is tuple:
-        return [value for r in raw for value in values_in(r)]
-    while isinstance(raw, Batched):
-        raw = raw.array
-    return [raw.value] if isinstance(raw, Symbol) else []
 
 
 def is_exposed(array: Any) -> bool:

@@ -10,7 +10,6 @@ from typing import Any
 
 from leafgrad import dtypes, modes
 from leafgrad.autograd import engine
-from leafgrad.autograd.function import Function
 from leafgrad.batching.pytree import flatten
 from leafgrad.compile import memory
 from leafgrad.compile.graph import (
@@ -30,6 +29,7 @@ from leafgrad.compile.graph import (
     Write,
     user_line,
 )
+from leafgrad.compile.history import History, Reader
 from leafgrad.compile.kept import check_kept, check_made
 from leafgrad.compile.recorder import Owner, Recorder
 from leafgrad.compile.strict import StrictRecorder
@@ -37,7 +37,7 @@ from leafgrad.compile.symbol import Symbol
 from leafgrad.compile.unclosed import Unclosed
 from leafgrad.errors import MissingGradientError, TraceError
 from leafgrad.ops import messages
-from leafgrad.ops.node import Leaf, Output
+from leafgrad.ops.node import Leaf
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import is_own_leaf
 
@@ -54,7 +54,7 @@ class Traced:
         structure: how to rebuild the result from its leaves.
         count: how many results are for the caller; those after them are for ``backward``.
         backward: the program of the backward pass of the ``differentiable`` results; None if there are none.
-        saved: the values of ``graph`` that ``backward`` is given, in order: inputs, or results after all others.
+        saved: the values of ``graph`` that gradients need, in order: inputs, or results after all others.
         targets: the sources whose gradients ``backward`` gives, in order.
         differentiable: which results have gradients.
         refused: which results require grad but have none, since their graph was freed or cannot be compiled, and what
@@ -63,7 +63,8 @@ class Traced:
         touched: sources whose ``.grad`` was looked at, with whether it was None.
         views: captured views.
         aliases: which results are in the memory of others.
-        unlike: why the call cannot be repeated op by op for derivatives of derivatives; None if it can.
+        read: how many of ``saved`` ``backward`` is given; the others are for derivatives of derivatives.
+        history: the graph of the ``differentiable`` results.
     """
 
     graph: Graph
@@ -79,7 +80,8 @@ class Traced:
     refused: dict[int, Exception] = field(default_factory=dict)
     leaves: list[Owner] = field(default_factory=list)
     aliases: dict[int, Alias] = field(default_factory=dict)
-    unlike: str | None = None
+    read: int = 0
+    history: History = field(default_factory=History)
 
     @property
     def captured(self) -> list[Tensor]:
@@ -302,6 +304,8 @@ def differentiate(recorder: Recorder, traced: Traced, outputs: dict[int, Tensor]
     def attempt(chosen: list[int]) -> Exception | None:
         try:
             trace_backward(recorder, traced, [outputs[i] for i in chosen], forward)
+        except Unclosed:
+            raise
         except (RuntimeError, MissingGradientError, TraceError) as error:
             return error.with_traceback(None)
         finally:
@@ -314,6 +318,7 @@ def differentiate(recorder: Recorder, traced: Traced, outputs: dict[int, Tensor]
         graph = traced.graph
         traced.refused = {i: error for i in outputs if (error := attempt([i])) is not None}
         traced.graph, traced.backward, traced.saved, traced.targets = graph, None, [], []
+        traced.history = History()
         traced.differentiable = [i for i in outputs if i not in traced.refused]
         if traced.differentiable:
             attempt(traced.differentiable)
@@ -350,48 +355,17 @@ def trace_backward(recorder: Recorder, traced: Traced, outputs: list[Tensor], fo
     equations = tuple(e for e in events if isinstance(e, Equation))
     made = {v for e in equations for v in e.outputs} | {s.value for s in symbols}
     wanted = [v for e in equations for v in e.values] + [v for _, v in targets if isinstance(v, Value)]
-    saved = list(dict.fromkeys(v for v in wanted if v not in made))
-    given: dict[Value, Source] = {v: Given(i) for i, v in enumerate([*saved, *(s.value for s in symbols)])}
+    read = list(dict.fromkeys(v for v in wanted if v not in made))
+    reached = {node: i for i, node in enumerate(node for node in sources if node in found)}
+    traced.history = Reader(recorder, reached, recorder.born).read([t._node for t in outputs])
+    saved = list(dict.fromkeys([*read, *traced.history.values()]))
+    given: dict[Value, Source] = {v: Given(i) for i, v in enumerate([*read, *(s.value for s in symbols)])}
     graph = traced.graph
     results = (*graph.results[: traced.count], *(v for v in saved if v not in graph.inputs))
     traced.backward = Graph(given, equations, tuple(v for _, v in targets if isinstance(v, Value)))
-    traced.saved = saved
+    traced.saved, traced.read = saved, len(read)
     traced.targets = [source for source, _ in targets]
     traced.graph = Graph(graph.inputs, graph.equations, results, graph.effects)
-    traced.unlike = unlike(recorder, traced, [t._node for t in outputs])
-
-
-def unlike(recorder: Recorder, traced: Traced, nodes: list[Any]) -> str | None:
-    """Why the call, repeated op by op, would have another history than it has; None if it has the same."""
-    seen, waiting = set(nodes), list(nodes)
-    while waiting:
-        node = waiting.pop()
-        if type(node) is Leaf:
-            continue
-        if node.hooks is not None:
-            return "runs hooks on tensors that it makes"
-        if type(node) is not Output and isinstance(node.op, type) and issubclass(node.op, Function):
-            return f"uses {node.op.__name__}, a Function"
-        new = {node.source} if type(node) is Output else {e for e in node.edges if e is not None}
-        waiting += new - seen
-        seen |= new
-    known = {id(source): value for value, source in traced.graph.inputs.items()}
-    repeated = {known[id(s)] for s in traced.targets if id(s) in known}  # what would have a history
-    saved = set(traced.saved)
-    wrong = repeated & recorder.others  # what would have another than it has
-    if wrong & saved:
-        return "writes into tensors without recording it"
-    for e in traced.graph.equations:
-        if repeated.isdisjoint(e.values) or not e.op.differentiable:
-            continue
-        repeated.update(e.outputs)
-        without, history = recorder.without.get(e.outputs[0], (set(), False))
-        stopped = not repeated.isdisjoint(without)
-        if stopped or not wrong.isdisjoint(e.values) or not recorder.others.isdisjoint(e.outputs):
-            wrong.update(e.outputs)
-            if not saved.isdisjoint(e.outputs) or (stopped and history and repeated & saved.intersection(e.values)):
-                return f"stops gradients, by detach() or no_grad(), at {e.line}"
-    return None
 
 
 __all__ = ["Alias", "Line", "Slot", "Traced", "Unclosed", "finish", "recording", "trace_call"]

@@ -20,6 +20,7 @@ from leafgrad.ops import messages
 STDLIB = os.path.dirname(os.__file__) + os.sep
 NAMEDTUPLE = STDLIB + "collections"
 OURS = messages.PACKAGE + os.sep
+IMPORT = sys.modules["_frozen_importlib"]._find_and_load.__code__  # runs where a module is not there yet
 UNSAFE = tuple(OURS + room + ("" if room.endswith(".py") else os.sep) for room in pure.UNSAFE)
 
 
@@ -72,7 +73,7 @@ class Codes:
 
 
 class Watch:
-    """What the code of a user did while a call was watched.
+    """What the code of a user did while a call was watched. Imports are done once, by no call of the function's.
 
     Attributes:
         codes: the Python code that was executed.
@@ -83,6 +84,7 @@ class Watch:
         self.codes = Codes()
         self.open: list[tuple[str, Line]] = []
         self.users: dict[tuple[int, int], bool] = {}
+        self.importing: types.FrameType | None = None
 
     def is_user(self, frame: types.FrameType) -> bool:
         """Whether a frame runs code of the user, not of a library."""
@@ -94,13 +96,29 @@ class Watch:
 
     def note(self, frame: types.FrameType, event: str, callee: Any) -> None:
         """What the interpreter tells of each call. Most are calls within libraries, which are passed over."""
-        if event == "call":
+        if self.importing is not None:
+            if event == "return" and frame is self.importing:
+                self.imported(frame, callee)
+        elif event == "call":
+            if frame.f_code is IMPORT:
+                self.importing = frame
+                return
             self.codes.add(frame.f_code, frame.f_globals)
             caller = frame.f_back
             if caller is not None and self.is_user(caller) and not self.is_user(frame):
                 self.called(frame, caller)
         elif event == "c_call" and self.is_user(frame) and not pure.is_pure(callee):
             self.open.append((f"calls {pure.named(callee)}", Line(frame.f_code.co_filename, frame.f_lineno)))
+
+    def imported(self, frame: types.FrameType, module: Any) -> None:
+        """An import is over. One that found nothing is tried again at each call."""
+        self.importing = None
+        if module is None:
+            asked: Any = frame
+            while asked.f_back is not None and not self.is_user(asked):
+                asked = asked.f_back
+            line = Line(asked.f_code.co_filename, asked.f_lineno)
+            self.open.append((f"imports {frame.f_locals['name']}, which is not found,", line))
 
     def called(self, frame: types.FrameType, caller: types.FrameType) -> None:
         """A user's function called a library's in Python, which is looked up."""

@@ -13,7 +13,8 @@ from leafgrad.dtypes import finfo
 from leafgrad.ops.exponential import logaddexp
 from leafgrad.tensor.creation import arange
 from leafgrad.tensor.pointwise import where
-from leafgrad.tensor.random import bernoulli, rand
+from leafgrad.tensor.random import rand
+from leafgrad.tensor.sampling import bernoulli
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["Bernoulli", "Geometric"]

@@ -12,7 +12,7 @@ from leafgrad.distributions.constraints import IntegerInterval, dependent, one_h
 from leafgrad.distributions.distribution import Distribution, lazy_property
 from leafgrad.dtypes import finfo, int64
 from leafgrad.tensor.creation import arange, eye, full
-from leafgrad.tensor.random import multinomial
+from leafgrad.tensor.sampling import multinomial
 from leafgrad.tensor.shapes import broadcast_tensors
 from leafgrad.tensor.tensor import Tensor
 

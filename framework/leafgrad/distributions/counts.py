@@ -12,7 +12,7 @@ from leafgrad.distributions.distribution import Parameter, Univariate
 from leafgrad.ops.exponential import xlogy
 from leafgrad.ops.gamma import log_gamma
 from leafgrad.tensor.pointwise import where
-from leafgrad.tensor.random import poisson, standard_gamma
+from leafgrad.tensor.sampling import poisson, standard_gamma
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["NegativeBinomial", "Poisson"]

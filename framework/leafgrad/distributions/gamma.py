@@ -15,7 +15,8 @@ from leafgrad.ops.special import xlog1py
 from leafgrad.tensor.creation import eye
 from leafgrad.tensor.joining import stack
 from leafgrad.tensor.pointwise import where
-from leafgrad.tensor.random import randn, standard_gamma
+from leafgrad.tensor.random import randn
+from leafgrad.tensor.sampling import standard_gamma
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["Beta", "Chi2", "Dirichlet", "Gamma", "StudentT"]

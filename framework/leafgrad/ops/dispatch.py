@@ -173,7 +173,13 @@ def connect(saved: Any, edge: Any) -> Any:
     """A saved argument as a Tensor whose history is ``edge``, whatever became of the original since."""
     if transparent(edge):
         (edge,) = edge.edges
-    return saved if saved._node is edge else alias(saved._data, edge)
+    if saved._node is edge:
+        return saved
+    if saved._writes is None:
+        saved._writes = Version()
+    out = alias(saved._data, edge)
+    out._writes = saved._writes  # what keeps it is told of writes to come
+    return out
 
 
 def reconnect_output(node: Node) -> Any:

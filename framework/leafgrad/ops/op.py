@@ -176,9 +176,7 @@ class Op(Declarations):
                 args, raw = dispatch.in_batches(self, args, raw)
             found = args, raw, self.compute(raw, params)
         args, raw, result = found
-        made = self.record(args, params, raw, result, flags)
-        tracer.recorded(args, raw, result, (made[0] if type(made) is tuple else made)._history is not None)
-        return made
+        return self.record(args, params, raw, result, flags)
 
     def plan(self, needs: tuple[bool, ...]) -> tuple[tuple[bool, ...], bool, bool]:
         """Which arguments (() if none), whether the output, and whether shapes are kept when ``needs`` require grad."""

@@ -77,14 +77,6 @@ def bernoulli(xp: Any, p: Any, *, generator: Generator) -> Any:
     return generator.bernoulli(p, p.shape, p.dtype.name)
 
 
-@bernoulli.kernel("numpy")
-def _probabilities(xp: Any, p: Any, *, generator: Generator) -> Any:
-    """As above, of probabilities alone. On another device, looking at them would mean waiting for it."""
-    if not ((p >= 0) & (p <= 1)).all():
-        raise RuntimeError("expected probabilities in [0, 1], but some are not")
-    return bernoulli.forward(xp, p, generator=generator)
-
-
 bernoulli.vjp(p=lambda g: None)
 bernoulli.shape(lambda p: p.shape)
 
@@ -101,13 +93,3 @@ def multinomial(xp: Any, p: Any, *, generator: Generator, count: int, replacemen
         return (drawn[..., None] >= edges[..., None, :]).sum(axis=-1)
     clock = xp.log(1 - generator.uniform(p.shape, "float64")) / p  # minus exponential waiting times; -inf at p = 0
     return xp.argsort(-clock, axis=-1)[..., :count]
-
-
-@multinomial.kernel("numpy")
-def _weights(xp: Any, p: Any, *, generator: Generator, count: int, replacement: bool) -> Any:
-    """As above, of weights that can be. On another device, looking at them would mean waiting for it."""
-    if not ((p >= 0) & (p < math.inf)).all():
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if not (p.sum(axis=-1) > 0).all():
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    return multinomial.forward(xp, p, generator=generator, count=count, replacement=replacement)

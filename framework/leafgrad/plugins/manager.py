@@ -203,7 +203,8 @@ class Manager:
         failures = []
         for record in self._plugins.values():
             if record.installed and record.status == "active":
-                listed = [op for op in self.ops if self.ops.owners(op.name) == (record,)]
+                names = [name for name in record.hooks.get("leafgrad_ops", ()) if self.ops.owners(name) == (record,)]
+                listed = [self.ops.find(name) for name in names]
                 found = list(self._mistakes({"leafgrad_ops": listed}, record))
                 failures += found
                 record.error = "; ".join(filter(None, (record.error, *map(str, found))))

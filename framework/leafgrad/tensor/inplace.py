@@ -203,8 +203,6 @@ def write(x: Any, new: Any) -> Any:
     before = base._node
     if flags & TRACE:
         _write_symbol(x, TRACER.get().lift(new))
-        if not flags & GRAD or any(t._view is not None and t._view.detached for t in (x, new)):
-            TRACER.get().unlike(x._data, base._data)
     else:
         x._data[...] = new._data
     if x._writes is not dispatch.INFERENCE_VERSION:

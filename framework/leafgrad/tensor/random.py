@@ -11,19 +11,15 @@ from leafgrad.ops import dispatch, random as ops
 from leafgrad.ops.refuse import refuse
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import DType, expect_within, kind, sizes
-from leafgrad.tensor.methods import method
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
     "Generator",
-    "bernoulli",
     "default_generator",
     "get_rng_state",
     "initial_seed",
     "manual_seed",
-    "multinomial",
     "normal",
-    "poisson",
     "rand",
     "rand_like",
     "randint",
@@ -363,88 +359,3 @@ def normal(
     drawn = draw(ops.normal, "normal", generator, tensors[0].device, tensors[0].dtype, shape=tuple(shape))
     out: Tensor = drawn * std + mean
     return out._set_grad(True) if requires_grad else out
-
-
-@method
-def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """Ones with the probabilities in ``input`` (or ``p`` everywhere), zeros otherwise, of its shape and dtype.
-
-    Raises:
-        RuntimeError: a probability outside [0, 1]; those of a tensor are looked at on the CPU only.
-    """
-    arguments.expect_tensor(input, "input", "bernoulli")
-    place = input.device.resolve()
-    if p is not None:
-        shape = tuple(input.shape)
-        return draw(
-            ops.bernoulli_full,
-            "bernoulli",
-            generator,
-            input.device,
-            input.dtype,
-            shape=shape,
-            p=probability(p, "bernoulli"),
-        )
-    arguments.expect_floating(input, "bernoulli")
-    out: Tensor = ops.bernoulli(input, generator=stream(generator, place, "bernoulli"))
-    return out
-
-
-def probability(p: float, function: str) -> float:
-    """``p`` if it is in [0, 1]."""
-    if not 0 <= arguments.number(p, "p", function) <= 1:
-        raise RuntimeError(f"{function}: expected p to be in [0, 1], but got p={p}")
-    return float(p)
-
-
-@method
-def multinomial(
-    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
-) -> Tensor:
-    """``num_samples`` positions along the last dimension, drawn with the weights in ``input``.
-
-    (n,) or (m, n) -> (num_samples,) or (m, num_samples), int64
-
-    Raises:
-        RuntimeError: wrong number of dimensions or samples; on the CPU also a weight that is negative, inf or nan, or
-            weights that add up to 0.
-    """
-    arguments.expect_floating(input, "multinomial")
-    if input.ndim not in (1, 2):
-        raise RuntimeError(f"prob_dist must be 1 or 2 dim, got {input.ndim}")
-    if num_samples <= 0:
-        raise RuntimeError(f"cannot sample n_sample <= 0 samples, got {num_samples}")
-    if not replacement and num_samples > input.shape[-1]:
-        raise RuntimeError(
-            "cannot sample n_sample > prob_dist.size(-1) samples without replacement, got "
-            f"{num_samples} and {input.shape[-1]}"
-        )
-    source = stream(generator, input.device.resolve(), "multinomial")
-    out: Tensor = ops.multinomial(input, generator=source, count=num_samples, replacement=replacement)
-    return out
-
-
-def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """How many events happen in a unit of time at the rates in ``input``, of its shape and dtype.
-
-    Raises:
-        RuntimeError: a negative rate.
-    """
-    arguments.expect_floating(input, "poisson")
-    from leafgrad.ops.poisson import poisson as draw
-
-    refuse(input.detach() < 0, error=RuntimeError, message="poisson: invalid rate, expected rate to be non-negative")
-    out: Tensor = draw(input, generator=stream(generator, input.device.resolve(), "poisson"))
-    return out
-
-
-def standard_gamma(input: Tensor) -> Tensor:
-    """Gamma distributed numbers of rate 1 and of the shape parameters in ``input``, of its shape and dtype.
-
-    Gradients flow to the shape parameters.
-    """
-    arguments.expect_floating(input, "standard_gamma")
-    from leafgrad.ops.gamma import standard_gamma as draw
-
-    out: Tensor = draw(input, generator=stream(None, input.device.resolve(), "standard_gamma"))
-    return out

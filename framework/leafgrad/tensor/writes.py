@@ -13,8 +13,9 @@ from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import converted, expect_within, number
 from leafgrad.tensor.inplace import check, update, write
 from leafgrad.tensor.methods import method
-from leafgrad.tensor.random import Generator, draw, probability, stream
+from leafgrad.tensor.random import Generator, draw, stream
 from leafgrad.tensor.rearranging import diagonal, tril, triu
+from leafgrad.tensor.sampling import expect_probabilities, probability
 from leafgrad.tensor.tensor import Tensor
 
 Shape = tuple[int, ...]
@@ -142,6 +143,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     if not isinstance(p, Tensor):
         return _drawn(self, "bernoulli", random_ops.bernoulli_full, generator, p=probability(p, "bernoulli_"))
     check(self, "bernoulli")
+    expect_probabilities(p, "bernoulli_")
     source = stream(generator, self.device.resolve(), "bernoulli_")
     out: Tensor = write(self, arguments.cast(random_ops.bernoulli(p.expand(self.shape), generator=source), self.dtype))
     return out

@@ -14,7 +14,8 @@ from typing import Any, Generic, TypeVar
 from leafgrad import dtypes
 from leafgrad.distributed.group import get_rank, get_world_size
 from leafgrad.tensor.data import as_tensor
-from leafgrad.tensor.random import Generator, multinomial, randint, randperm
+from leafgrad.tensor.random import Generator, randint, randperm
+from leafgrad.tensor.sampling import multinomial
 
 __all__ = [
     "BatchSampler",
