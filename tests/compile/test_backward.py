@@ -230,6 +230,21 @@ def test_derivatives_of_derivatives_know_what_each_tensor_came_from(function):
             assert ours == (None if theirs is None else pytest.approx(theirs, rel=1e-5))
 
 
+def test_what_comes_from_a_leaf_of_the_call_requires_grad():
+    def function(x):
+        p = leafgrad.nn.Parameter(leafgrad.full((2,), 3.0))
+        return p * x, p * 2
+
+    compiled = leafgrad.compile(function)
+    for f in (function, compiled, compiled, compiled):
+        x = leafgrad.ones(2, requires_grad=True)
+        y, z = f(x)
+        (g,) = leafgrad.autograd.grad(y.sum(), x, create_graph=True)
+        assert (g.tolist(), g.requires_grad, z.requires_grad) == ([3, 3], True, True)
+        g.sum().backward()
+        assert x.grad is None
+
+
 def test_an_input_that_was_written_before_the_third_derivative():
     compiled = leafgrad.compile(lambda x: (x**4).sum())
     for function in (lambda x: (x**4).sum(), compiled, compiled, compiled):

@@ -6,6 +6,7 @@ them: values in the place of Symbols, and numbers in the place of nodes.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from leafgrad.compile.guide import same
 from leafgrad.compile.symbol import Symbol
 from leafgrad.compile.unclosed import Unclosed
 from leafgrad.ops import dispatch
-from leafgrad.ops.node import SEQ, GraphNode, Node, Output, TensorBase
+from leafgrad.ops.node import SEQ, GraphNode, Leaf, Node, Output, TensorBase
 from leafgrad.ops.op import Op
 
 
@@ -33,6 +34,13 @@ class Made(NamedTuple):
 
     number: int
     output: int | None
+
+
+class Inner(NamedTuple):
+    """A leaf that the call made, which nobody sees: what comes from it requires grad."""
+
+    shape: tuple[int, ...]
+    dtype: Any
 
 
 class Kept(NamedTuple):
@@ -55,7 +63,7 @@ class Parameter(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A node. ``edges`` are Targets, Made or None; the others are what the node has, in the words of this module."""
+    """A node. ``edges`` are Targets, Made, Inner or None; the others are what the node has, in the words of this module."""
 
     op: Op
     params: dict[str, Any]
@@ -77,7 +85,7 @@ class History:
 
     Attributes:
         steps: the nodes that lead to targets, each after those that its edges lead to.
-        ends: where each result's gradient arrives: a Target or Made, None if no target can be reached from it.
+        ends: where each result's gradient arrives, as ``edges``.
         batches: the size and randomness of each vmap, the outermost first.
     """
 
@@ -101,6 +109,8 @@ class History:
         def edge(place: Any) -> Any:
             if isinstance(place, Target):
                 return edges[place.number]
+            if isinstance(place, Inner):
+                return leaf(place)
             if place is None or place.output is None:
                 return None if place is None else made[place.number]
             source = made[place.number]
@@ -137,6 +147,16 @@ class History:
                 node.where = step.where
             made.append(node)
         return [edge(end) for end in self.ends]
+
+
+def leaf(inner: Inner) -> Leaf:
+    """A new leaf without a tensor."""
+    node = object.__new__(Leaf)
+    node.edges, node.seq, node.shape = (), next(SEQ), inner.shape
+    node.dtype = inner.dtype
+    node.hooks = node.grad = None
+    node.owner = weakref.ref(dispatch.alias(None))  # nobody
+    return node
 
 
 def values_in(kept: Any) -> Iterator[Value]:
@@ -178,7 +198,8 @@ class Reader:
             Unclosed: a node keeps what no program knows.
         """
         order = engine.reachable(dict.fromkeys(ends), self.since)
-        _, passing = engine.leading_to(order, set(self.targets), self.since)
+        leaves = {node for node in order if type(node) is Leaf}
+        _, passing = engine.leading_to(order, leaves | self.targets.keys(), self.since)
         nodes = [n for n in reversed(order) if n in passing and n not in self.targets]
         found = {batch for n in nodes if isinstance(n, Node) for batch in batches_in(n)}
         self.batches = {batch: i for i, batch in enumerate(sorted(found, key=lambda batch: batch.level))}
@@ -196,6 +217,8 @@ class Reader:
             node = node.edges[0] if node.edges else None
         if node is None or node in self.targets:
             return None if node is None else Target(self.targets[node])
+        if type(node) is Leaf:
+            return Inner(tuple(node.shape), node.dtype)
         if node not in self.passing:
             return None
         if isinstance(node, Output):
