@@ -63,7 +63,7 @@ class Parameter(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A node. ``edges`` are Targets, Made, Inner or None; the others are what the node has, in the words of this module."""
+    """A node. ``edges`` are Targets, Made, Inner or None; the others are what it has, in the words of this module."""
 
     op: Op
     params: dict[str, Any]
