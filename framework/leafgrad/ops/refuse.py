@@ -18,3 +18,6 @@ def refuse(xp: Any, bad: Any, *, error: type[Exception], message: str) -> Any:
     if bad.size and backends.backend_of(bad).item(bad.any()):
         raise RefusedError(error(message))
     return xp.zeros(bad.shape, dtype="bool")
+
+
+refuse.lower("native", lambda c, e: c.elementwise("refused(bad)", kind="float32"))  # C stops, and the forward raises

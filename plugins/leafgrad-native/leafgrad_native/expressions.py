@@ -34,9 +34,9 @@ class Body:
     arrays: bool = True
 
     @property
-    def turns(self) -> bool:
-        """Whether it calls sin, cos or tan."""
-        return turns(self.text)
+    def may_stop(self) -> bool:
+        """Whether it may find an element that is not for C."""
+        return turns(self.text) or "refused(" in self.text
 
     @property
     def light(self) -> bool:

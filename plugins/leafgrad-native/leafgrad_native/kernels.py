@@ -37,8 +37,8 @@ class Nest:
 
     @property
     def may_fail(self) -> bool:
-        """Whether an angle may be too large for C's sines."""
-        return any(body.turns for body in self.bodies.values())
+        """Whether an angle may be too large for C's sines, or an element refused."""
+        return any(body.may_stop for body in self.bodies.values())
 
     @property
     def inputs(self) -> Iterable[Form]:

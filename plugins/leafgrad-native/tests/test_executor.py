@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import subprocess
 import sys
@@ -417,3 +418,27 @@ def test_products_of_a_matrix_for_each_point_run_in_a_loop_while_a_chunk_fits_th
     for _ in range(3):
         np.testing.assert_allclose(compiled(a, b).numpy(), step(a, b).numpy(), rtol=1e-12, atol=1e-12)
     assert ("loop over 100 rows" in compiled.explain()) is loops
+
+
+@pytest.mark.parametrize("shape", [(7,), (130, 3), (1,)])
+def test_elements_that_an_op_refuses_stop_c(shape):
+    seen = leafgrad.zeros(())
+
+    def step(p, target):
+        loss = leafgrad.nn.functional.binary_cross_entropy(p, target)
+        seen.add_(1)
+        return loss
+
+    compiled = leafgrad.compile(step, executor="native")
+    target = leafgrad.ones(*shape)
+    for _ in range(3):
+        assert compiled(leafgrad.full(shape, 0.5), target).item() == pytest.approx(math.log(2))
+    equations = len(compiled.graph)
+    assert f"C: {equations} equations in one function" in compiled.explain()
+    for wrong in (1.5, -0.5, math.nan):
+        p = leafgrad.full(shape, 0.5)
+        p.view(-1)[-1] = wrong
+        with pytest.raises(RuntimeError, match="all elements of input should be between 0 and 1"):
+            compiled(p, target)
+    assert seen.item() == 3
+    assert compiled(leafgrad.full(shape, 0.5), target).item() == pytest.approx(math.log(2))

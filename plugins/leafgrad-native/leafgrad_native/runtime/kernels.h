@@ -95,13 +95,15 @@ LG_PAIR(2, f64, (0, 2),
 LG_ADD_ROWS(f32, float)
 LG_ADD_ROWS(f64, double)
 
-/* Sines of angles that maths.h can reduce; others set the variable `far` of the loop that they stand in. */
+/* Sines of angles that maths.h can reduce; others set the variable `far` of the loop that they stand in, and so do
+   elements that an op refuses. */
 #define lg_near_sin_f32(x) (far |= lg_is_far_f32(x), lg_sin_f32(x))
 #define lg_near_cos_f32(x) (far |= lg_is_far_f32(x), lg_cos_f32(x))
 #define lg_near_tan_f32(x) (far |= lg_is_far_f32(x), lg_tan_f32(x))
 #define lg_near_sin_f64(x) (far |= lg_is_far_f64(x), lg_sin_f64(x))
 #define lg_near_cos_f64(x) (far |= lg_is_far_f64(x), lg_cos_f64(x))
 #define lg_near_tan_f64(x) (far |= lg_is_far_f64(x), lg_tan_f64(x))
+#define lg_refused_f32(x) (far |= (x) != 0, 0.0f)
 
 #ifdef LG_BLAS_LONG
 typedef int64_t lg_blas;
