@@ -17,6 +17,7 @@ import tempfile
 import time
 
 from compare import Row, arguments, compare, start, tell
+from peak import peak
 from pinn import EQUATIONS, SIZES, tensor_step
 
 
@@ -44,33 +45,6 @@ def burgers(depth, width, n, dtype, executor):
 def multiplications(depth, width):
     """Of one point: 12 products of each inner layer, as many of them backward as forward and for derivatives twice."""
     return 12 * (depth - 1) * width * width
-
-
-def peak(dtype):
-    """Multiply-adds per second of one core, measured: independent sums in registers."""
-    import ctypes
-
-    from leafgrad_native import build
-
-    t, v = ("float", "lg_vf32") if dtype == "float32" else ("double", "lg_vf64")
-    sums = range(12)
-    text = f"""
-double lg_peak(long n, {t} x) {{
-    {v} h = ({v}){{0}} + x, {", ".join(f"a{i} = h * {i}" for i in sums)};
-    for (long i = 0; i < n; i++) {{ {" ".join(f"a{i} = a{i} * h + h;" for i in sums)} }}
-    {v} s = {" + ".join(f"a{i}" for i in sums)};
-    return s[0];
-}}
-"""
-    function = build.library(text, False).lg_peak
-    function.restype = ctypes.c_double
-    lanes, n, best = (build.vector_bytes() // (4 if t == "float" else 8)), 1_000_000, float("inf")
-    number = (ctypes.c_float if t == "float" else ctypes.c_double)(0.5)
-    for _ in range(20):
-        start = time.perf_counter()
-        function(ctypes.c_long(n), number)
-        best = min(best, time.perf_counter() - start)
-    return n * len(sums) * lanes / best
 
 
 def table(args):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from compare import arguments, compare, start, ways
+from peak import tell_floor
 
 
 def classifier(library):
@@ -84,7 +85,9 @@ def main() -> None:
     args = arguments(__doc__).parse_args()
     start("Whole training steps with Adam", args.threads)
     for name, (make, target) in CASES.items():
-        compare(name, ways(make), runs=31, unit="ms", targets=(target,))
+        steps = ways(make)
+        row, *_ = compare(name, steps, runs=31, unit="ms", targets=(target,))
+        tell_floor(row, steps["leafgrad"].func.graph)
 
 
 if __name__ == "__main__":

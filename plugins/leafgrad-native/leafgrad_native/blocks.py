@@ -62,11 +62,9 @@ def accumulated(kind: str, weights: Sequence[str], vectors: int | str, row: str,
     """
     t, v = C_TYPES[kind], vector(kind)
     return [
-        " ".join(f"const {t} w{r} = {weight};" for r, weight in enumerate(weights)),
-        f"LG_UNROLL for (int q = 0; q < {vectors}; q++) {{",
-        f"    const {v} h = *(const {load or v} *)({row} + q * {lanes(kind)});",
-        "    " + " ".join(f"a{r}[q] += h * w{r};" for r in range(len(weights))),
-        "}",
+        f"{v} h[{vectors}];",
+        f"LG_UNROLL for (int q = 0; q < {vectors}; q++) h[q] = *(const {load or v} *)({row} + q * {lanes(kind)});",
+        *(f"LG_ADD_ROW({vectors}, a{r}, h, {t}, {weight})" for r, weight in enumerate(weights)),
     ]
 
 

@@ -34,6 +34,10 @@ typedef double lg_uf64 __attribute__((vector_size(LG_VB), aligned(8), may_alias)
 #define LG_UNROLL _Pragma("GCC unroll 8")
 #endif
 
+/* a += h * weight, of n vectors each: row by row, no more than one weight waits in a register. */
+#define LG_ADD_ROW(n, a, h, type, weight) \
+    { const type lg_w = weight; LG_UNROLL for (int q = 0; q < n; q++) a[q] += h[q] * lg_w; }
+
 /* The loop over lg_first to lg_end that follows is cut into stretches, with a look for signals before each. */
 #define LG_STRETCHES(first, end, size)                                                          \
     for (long lg_first = (first), lg_end, lg_code; lg_first < (end); lg_first = lg_end)          \
