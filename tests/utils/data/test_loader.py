@@ -226,7 +226,8 @@ def test_workers_take_single_samples_whatever_they_are():
     assert sorted(DataLoader(Stream(), batch_size=None, num_workers=2)) == [0, 1, 2, 10, 11, 12, 13]
     words = ["restart", None, "ended", ["x"], np.arange(3)]
     answers = list(DataLoader(Words(), batch_size=None, sampler=words, num_workers=2))
-    assert answers[:4] == words[:4] and answers[4].tolist() == [0, 1, 2]
+    assert answers[:4] == words[:4]
+    assert answers[4].tolist() == [0, 1, 2]
 
 
 def test_large_batches_cross_and_can_be_written():
