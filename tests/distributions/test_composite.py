@@ -101,3 +101,25 @@ def test_mixtures_of_events_and_errors():
         D.MixtureSameFamily(D.Normal(0.0, 1.0), D.Normal(lg.zeros(2), 1.0))
     with pytest.raises(ValueError, match="2 components"):
         D.MixtureSameFamily(D.Categorical(lg.ones(2)), D.Normal(lg.zeros(3), 1.0))
+
+
+def test_distributions_show_the_name_of_their_own_class():
+    normal = D.Normal(lg.zeros(2), lg.ones(2))
+
+    class TanhNormal(D.TransformedDistribution):
+        pass
+
+    class Rows(D.Independent):
+        pass
+
+    assert repr(TanhNormal(normal, [])).startswith("TanhNormal(Normal(loc: ")
+    assert repr(Rows(normal, 1)).startswith("Rows(Normal(loc: ")
+
+
+def test_mixtures_show_their_parts_in_lines(t):
+    d = t.distributions
+    mixture = d.MixtureSameFamily(d.Categorical(t.ones(2)), d.Normal(t.zeros(2), t.ones(2)))
+    size = f"{t.__name__}.Size([2])"
+    assert repr(mixture) == (
+        f"MixtureSameFamily(\n  Categorical(probs: {size}, logits: {size}),\n  Normal(loc: {size}, scale: {size}))"
+    )

@@ -45,6 +45,53 @@ def test_what_requires_grad_is_no_array(t):
     assert x.numpy(force=True).tolist() == [1, 1]
 
 
+def test_functions_of_numpy_give_tensors(t):
+    x = t.tensor([1.0, 4.0, 9.0])
+    for found, expected in [
+        (np.sqrt(x), [1, 2, 3]),
+        (np.add(x, np.float32(1)), [2, 5, 10]),
+        (np.maximum(np.full(3, 2, "float32"), x), [2, 4, 9]),
+        (np.where(x > 2, x, 0), None),
+    ]:
+        assert isinstance(found, t.Tensor if expected else np.ndarray)
+        assert found.tolist() == (expected or [0, 4, 9])
+    assert np.exp(t.zeros((), dtype=t.float16)).dtype is t.float16
+    assert (np.argmax(x).item(), np.sin(t.tensor([1])).dtype) == (2, t.float64)
+    assert [part.tolist() for part in np.modf(x / 2)] == [[0.5, 0, 0.5], [0, 2, 4]]
+
+
+def test_functions_of_numpy_refuse_what_requires_grad(t):
+    x = t.ones(2, requires_grad=True)
+    for function in (np.sqrt, lambda x: np.multiply(np.ones(2), x)):
+        with pytest.raises(RuntimeError, match=r"Use tensor\.detach\(\)\.numpy\(\) instead"):
+            function(x)
+
+
+def test_numbers_of_numpy_take_part_in_derivatives(t):
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    y = np.float64(2) * x + np.float32(3) / x - np.int64(1) + np.float64(1) - x * np.float64(1)
+    y.sum().backward()
+    assert (y.dtype, y.tolist(), x.grad.tolist()) == (t.float32, [4.0, 3.5], [-2.0, 0.25])
+    assert (np.float64(1.5) < x).tolist() == [False, True]
+
+
+def test_where_functions_of_numpy_differ_from_pytorch():
+    assert np.isnan(leafgrad.tensor([1.0, np.nan])).dtype is leafgrad.bool  # PyTorch's is uint8
+    with pytest.raises(TypeError, match="leafgrad has no dtype"):
+        np.add(leafgrad.ones(2), 1j)
+    with pytest.raises(RuntimeError, match=r"vmap.*\.numpy\(\)"):
+        leafgrad.vmap(np.sqrt)(leafgrad.ones(2, 2))
+
+
+def test_functions_of_numpy_in_compiled_functions():
+    @leafgrad.compile
+    def step(x):
+        return np.sqrt(x) * 2 + np.float64(1) * x
+
+    for i in range(5):
+        assert step(leafgrad.full((2,), float(i))).tolist() == pytest.approx([2 * i**0.5 + i] * 2)
+
+
 def test_a_tensor_is_no_buffer(t):
     with pytest.raises(TypeError, match="a bytes-like object is required, not 'Tensor'"):
         memoryview(t.ones(2))

@@ -164,6 +164,28 @@ def test_functions_of_python():
         leafgrad.ones(2, requires_grad=True).apply_(abs)
 
 
+def test_classes_whose_operations_are_their_own_are_refused():
+    class Logging(leafgrad.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    for make in (lambda: Logging([1.0]), lambda: leafgrad.ones(1).as_subclass(Logging)):
+        with pytest.raises(NotImplementedError, match="Logging: expected a class without __torch_function__"):
+            make()
+
+
+def test_classes_whose_operations_give_tensors():
+    from leafgrad.compat.torch import _C
+
+    class Plain(leafgrad.Tensor):
+        __torch_function__ = _C._disabled_torch_function_impl
+
+    x = Plain([1.0, 2.0])
+    assert type(x) is Plain
+    assert type(x * 2) is leafgrad.Tensor
+
+
 # ---- the default device -------------------------------------------------------------------------------------------
 
 

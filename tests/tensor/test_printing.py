@@ -139,3 +139,14 @@ def test_a_number_in_an_f_string():
     loss = leafgrad.tensor(1.5, requires_grad=True)
     assert f"{loss * 2} {loss} {loss:.2f} {leafgrad.tensor(True)}" == "3.0 1.5 1.50 True"
     assert f"{loss!s} {leafgrad.ones(1)}" == "tensor(1.5000, requires_grad=True) tensor([1.])"
+
+
+class Image(leafgrad.Tensor):
+    pass
+
+
+def test_classes_of_others_show_their_name():
+    x = leafgrad.zeros(2, 2).as_subclass(Image)
+    assert repr(x) == "Image([[0., 0.],\n       [0., 0.]])"
+    assert repr(leafgrad.zeros(1, dtype=leafgrad.int32).as_subclass(Image)) == f"Image([0], dtype={leafgrad.int32})"
+    assert repr(leafgrad.nn.Parameter(leafgrad.zeros(1))) == "Parameter containing:\ntensor([0.], requires_grad=True)"

@@ -139,6 +139,17 @@ def test_equal_extremes_share_the_gradient_unless_an_index_names_one():
     assert leafgrad.autograd.grad(x.median(), x)[0].tolist() == [0.5, 0, 0.5]
 
 
+@pytest.mark.parametrize("g", [math.nan, math.inf])
+@pytest.mark.parametrize("name", ["max", "min", "median", "nanmedian"])
+def test_gradients_without_a_value_reach_what_was_chosen_alone(t, name, g):
+    x = t.tensor([3.0, 1.0, 2.0], requires_grad=True)
+    found = getattr(x, name)()
+    found.backward(t.tensor(g))
+    chosen = x.detach() == found.detach()
+    assert x.grad[~chosen].tolist() == [0, 0]
+    assert x.grad[chosen].tolist() == pytest.approx([g], nan_ok=True)
+
+
 def test_products_with_zeros_have_gradients_of_every_order():
     x = leafgrad.tensor([0.0, 2.0, 0.0, 3.0], dtype=leafgrad.float64, requires_grad=True)
     assert leafgrad.autograd.grad(x.prod(), x)[0].tolist() == [0, 0, 0, 0]

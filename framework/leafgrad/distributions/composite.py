@@ -91,7 +91,7 @@ class TransformedDistribution(Distribution):
         return self._forward(self.base_dist.icdf(sign * (value - 0.5) + 0.5))
 
     def __repr__(self) -> str:
-        return f"TransformedDistribution({self.base_dist!r}, {self.transforms!r})"
+        return f"{type(self).__name__}({self.base_dist!r}, {self.transforms!r})"
 
 
 class MixtureSameFamily(Distribution):
@@ -171,4 +171,4 @@ class MixtureSameFamily(Distribution):
         return drawn.gather(d, at).squeeze(d)
 
     def __repr__(self) -> str:
-        return f"MixtureSameFamily({self.mixture_distribution!r}, {self.component_distribution!r})"
+        return f"{type(self).__name__}(\n  {self.mixture_distribution!r},\n  {self.component_distribution!r})"

@@ -84,7 +84,7 @@ class Independent(Distribution):
         return self.base_dist.enumerate_support(expand)
 
     def __repr__(self) -> str:
-        return f"Independent({self.base_dist!r}, {self.reinterpreted_batch_ndims})"
+        return f"{type(self).__name__}({self.base_dist!r}, {self.reinterpreted_batch_ndims})"
 
 
 def sum_last(x: Tensor, dims: int) -> Tensor:

@@ -71,10 +71,14 @@ class Convolution(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """(n, in_channels, ...) or (in_channels, ...) -> (n, out_channels, ...) or (out_channels, ...)"""
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The same with other parameters, which classes that derive them from the layer's call."""
         padding: Any = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._margins(), self.padding_mode), 0
-        return self.function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return self.function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def _margins(self) -> Sizes:
         """``padding`` as ``F.pad`` takes it."""

@@ -141,8 +141,13 @@ class RNNBase(Module):
     @property
     def all_weights(self) -> list[list[Parameter]]:
         """The parameters of each layer and direction."""
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    @property
+    def _all_weights(self) -> list[list[str]]:
+        """Their names, which PyTorch's programs look up to set biases."""
         names = [name for name, _ in self._shapes()]
-        return [[getattr(self, n) for n in names if n.endswith(suffix)] for suffix in self._suffixes()]
+        return [[name for name in names if name.endswith(suffix)] for suffix in self._suffixes()]
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew."""

@@ -77,10 +77,10 @@ def smallest(xp: Any, x: Any) -> Any:
 
 
 def _share(g: Any, out: Any, x: Any, x_shape: Any) -> Any:
-    """g in equal parts to the elements that are ``out``."""
+    """g in equal parts to the elements that are ``out``, and 0 to the others, whatever g is."""
     dim, one = tuple(range(len(x_shape))), new_full(g, shape=(), value=1)
-    mask = where((x == out) | ((x != x) & (out != out)), one, 0)
-    return g / sum(mask, dim=dim) * mask
+    chosen = (x == out) | ((x != x) & (out != out))
+    return where(chosen, g / sum(where(chosen, one, 0), dim=dim), 0)
 
 
 @op("reduction")

@@ -85,6 +85,7 @@ class SymbolBase:
 
     weak: bool
     level: int = 0
+    __array_ufunc__ = None  # it has no elements that NumPy could compute with
 
     @property
     def place(self) -> tuple[str, int]:

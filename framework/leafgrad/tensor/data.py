@@ -143,6 +143,14 @@ def from_numpy(ndarray: Any) -> Tensor:
     return out
 
 
+def _wrapped(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+    """What a function of NumPy made of this tensor's elements, as a tensor: ``np.sqrt(x)``."""
+    return from_numpy(array)
+
+
+attach("__array_wrap__", _wrapped)
+
+
 @method
 def new_tensor(
     input: Tensor, data: Any, *, dtype: DType = None, device: Any = None, requires_grad: bool = False

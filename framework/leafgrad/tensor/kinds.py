@@ -86,6 +86,7 @@ def _construct(cls: type[Tensor], *args: Any, device: Any = None) -> Tensor:
     made = args[0].detach() if shares else typed(args, dtypes.get_default_dtype(), device)
     if cls is Tensor:
         return made
+    _check_override(cls)
     out: Tensor = dispatch.alias(made._data, kind=cls)
     out._writes, out._epoch = made._writes, made._epoch
     return out
@@ -94,11 +95,30 @@ def _construct(cls: type[Tensor], *args: Any, device: Any = None) -> Tensor:
 attach("__new__", staticmethod(_construct))
 
 
+def unwrapped(cls: type, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The ``__torch_function__`` of classes whose operations give Tensors: here those of all classes do."""
+    return func(*args, **(kwargs or {}))
+
+
+def _check_override(cls: type[Tensor]) -> None:
+    override = getattr(cls, "__torch_function__", None)
+    if override is not None and getattr(override, "__func__", override) is not unwrapped:
+        raise NotImplementedError(
+            f"{cls.__name__}: expected a class without __torch_function__, which leafgrad never calls; call your "
+            "function where the operations are, or define one with leafgrad.op"
+        )
+
+
 @method
 def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
-    """The same memory and history as an instance of ``cls``, a subclass of Tensor."""
+    """The same memory and history as an instance of ``cls``, a subclass of Tensor. Its operations give Tensors.
+
+    Raises:
+        NotImplementedError: ``cls`` has a ``__torch_function__``, which nothing would call.
+    """
     if not issubclass(cls, Tensor):
         raise TypeError(f"as_subclass: cls must be a subclass of Tensor, got {cls.__name__}")
+    _check_override(cls)
     alias = self.view(self.shape) if self.requires_grad else self.detach()
     out: Tensor = dispatch.alias(alias._data, alias._history, cls)
     out._writes, out._view, out._epoch = alias._writes, alias._view, alias._epoch

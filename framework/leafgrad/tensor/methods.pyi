@@ -45,6 +45,8 @@ class Methods:
     def T(self) -> Tensor: ...
     def __array_namespace__(self, *, api_version: builtins.str | None = None) -> Any:
         """The functions of the Python array API standard that leafgrad has: the module ..."""
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: builtins.bool = False) -> Tensor:
+        """What a function of NumPy made of this tensor's elements, as a tensor: ``np.sqrt(x)``."""
     def __bool__(self) -> builtins.bool:
         """Whether the only element is not zero."""
     def __complex__(self) -> builtins.complex:
@@ -223,7 +225,7 @@ class Methods:
     ) -> Tensor:
         """A copy with ``as_strided(size, stride, storage_offset)`` replaced by ``src``."""
     def as_subclass(self, cls: builtins.type[Tensor]) -> Tensor:
-        """The same memory and history as an instance of ``cls``, a subclass of Tensor."""
+        """The same memory and history as an instance of ``cls``, a subclass of Tensor. Its operations give Tensors."""
     def asin(self) -> Tensor:
         """Arcsine, in [-pi/2, pi/2]; nan beyond [-1, 1]. (...) -> (...)"""
     def asin_(self) -> Tensor:

@@ -20,9 +20,6 @@ class Operators:
 
     __slots__ = ()
 
-    # NumPy must leave ``ndarray * Tensor`` to the reflected operators instead of looping over elements.
-    __array_ufunc__ = None
-
     __add__ = ew.add.operator("__radd__")
     __radd__ = ew.add.function
     __sub__ = ew.sub.operator("__rsub__")

@@ -62,6 +62,8 @@ def set_printoptions(
 def text(t: Any) -> str:
     """The repr of a tensor."""
     kind, shape, options = t.dtype, tuple(t.shape), _options
+    ours = type(t).__module__.partition(".")[0] in ("leafgrad", dtypes.namespace)
+    head = "tensor(" if ours else f"{type(t).__name__}("
     suffixes = [] if t.device.type == "cpu" else [f"device='{t.device}'"]
     shown = (dtypes.get_default_dtype(), dtypes.int64, dtypes.bool_)
     if t.is_meta:
@@ -80,18 +82,18 @@ def text(t: Any) -> str:
             suffixes.append(f"size={shape}")
         if kind not in shown:
             suffixes.append(f"dtype={kind}")
-        body = elements(t._data, kind.is_floating_point, options)
+        body = elements(t._data, kind.is_floating_point, options, len(head))
     node = t.grad_fn
     if node is not None:
         suffixes.append(f"grad_fn=<{node.name()}>")
     elif t.requires_grad:
         suffixes.append("requires_grad=True")
-    return joined("tensor(" + body, suffixes, options.linewidth)
+    return joined(head, body, suffixes, options.linewidth)
 
 
-def joined(line: str, suffixes: list[str], linewidth: int) -> str:
-    """``line`` and its suffixes, each on a line of its own where the last one is full."""
-    indent = len("tensor(")
+def joined(head: str, body: str, suffixes: list[str], linewidth: int) -> str:
+    """``head``, ``body`` and suffixes, each on a line of its own where the last one is full."""
+    indent, line = len(head), head + body
     length = len(line) - line.rfind("\n") + 1
     for suffix in suffixes:
         if length + len(suffix) + 2 > linewidth:
@@ -103,13 +105,12 @@ def joined(line: str, suffixes: list[str], linewidth: int) -> str:
     return line + ")"
 
 
-def elements(array: Any, floating: bool, options: Options) -> str:
-    """The nested brackets."""
+def elements(array: Any, floating: bool, options: Options, indent: int) -> str:
+    """The nested brackets, of which the first is ``indent`` to the right."""
     summarize = array.size > options.threshold
     host = backends.backend_of(array).to_host(corners(array, options.edgeitems) if summarize else array)
     ends = tuple(summarize and n > 2 * options.edgeitems for n in array.shape)
     write, width = number_format(host.reshape(-1).tolist(), floating, options)
-    indent = len("tensor(")
     per_line = max(1, (options.linewidth - indent - max(0, array.ndim - 1)) // (width + 2))
     return brackets(host.tolist(), ends, indent, write, per_line)
 

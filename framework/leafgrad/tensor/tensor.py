@@ -34,6 +34,9 @@ class Tensor(Operators, Methods, TensorBase):
     __slots__ = ()
     __module__ = dtypes.namespace
 
+    # NumPy leaves ``array * x`` and ``np.float64(2) * x`` to the reflected operators, which know gradients.
+    __array_priority__ = 1000
+
     # ---- what it is -------------------------------------------------------------------------------------------
 
     @property

@@ -215,6 +215,21 @@ def test_streams_from_workers():
     assert lists(DataLoader(Stream(), batch_size=2, num_workers=2, drop_last=True)) == [[0, 1], [10, 11], [12, 13]]
 
 
+class Words(Dataset):
+    """Gives back what it is asked for."""
+
+    def __getitem__(self, index):
+        return index
+
+
+def test_workers_take_single_samples_whatever_they_are():
+    assert sorted(DataLoader(Stream(), batch_size=None, num_workers=2)) == [0, 1, 2, 10, 11, 12, 13]
+    words = ["restart", None, "ended", ["x"], np.arange(3)]
+    answers = list(DataLoader(Words(), batch_size=None, sampler=words, num_workers=2))
+    assert answers[:4] == words[:4]
+    assert answers[4].tolist() == [0, 1, 2]
+
+
 def test_large_batches_cross_and_can_be_written():
     x = leafgrad.rand(64, 5000)
     for i, (batch,) in enumerate(DataLoader(TensorDataset(x), batch_size=32, num_workers=2)):

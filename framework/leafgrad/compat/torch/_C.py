@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["_get_tracing_state", "_is_tracing", "_log_api_usage_once"]
+from leafgrad.tensor.kinds import unwrapped as _disabled_torch_function_impl
+
+__all__ = ["_disabled_torch_function_impl", "_get_tracing_state", "_is_tracing", "_log_api_usage_once"]
 
 
 def _log_api_usage_once(event: str) -> None:

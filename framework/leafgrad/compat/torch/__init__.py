@@ -21,6 +21,7 @@ from leafgrad.compat.settings import (
 from leafgrad.compat.torch.amp import autocast, get_autocast_dtype, is_autocast_enabled
 from leafgrad.compat.torch.compiler import compile
 from leafgrad.compat.torch.copies import FUNCTIONS as COPIES
+from leafgrad.compat.torch.foreach import FUNCTIONS as FOREACH
 from leafgrad.compat.torch.version import __version__
 from leafgrad.tensor.matrices import trace
 
@@ -33,17 +34,18 @@ OF_FUNCTIONAL = (
 
 # Those of functions.py, which needs leafgrad.nn, and of copies.py.
 OF_FUNCTIONS = (
-    "adaptive_max_pool1d alpha_dropout asarray batch_norm binary_cross_entropy_with_logits constant_pad_nd "
+    "_assert adaptive_max_pool1d alpha_dropout asarray batch_norm binary_cross_entropy_with_logits constant_pad_nd "
     "cosine_embedding_loss ctc_loss digamma dropout embedding feature_alpha_dropout feature_dropout fill group_norm "
     "hinge_embedding_loss i0 igamma igammac instance_norm is_storage kl_div layer_norm lgamma margin_ranking_loss "
     "mvlgamma poisson_nll_loss polygamma range rms_norm scalar_tensor set_anomaly_enabled set_flush_denormal "
-    "triplet_margin_loss"
+    "triplet_margin_loss typename"
 ).split()
 
 newaxis = None
 
 __all__ = [
     *COPIES,
+    *FOREACH,
     *OF_FUNCTIONAL,
     *OF_FUNCTIONS,
     "__version__",
@@ -76,6 +78,6 @@ def __getattr__(name: str) -> object:
         return getattr(import_module("leafgrad.nn.functional"), name)
     if name in OF_FUNCTIONS:
         return getattr(import_module("leafgrad.compat.torch.functions"), name)
-    if name in COPIES:
-        return COPIES[name]
+    if name in COPIES or name in FOREACH:
+        return (COPIES | FOREACH)[name]
     raise AttributeError(f"module 'leafgrad.compat.torch' has no attribute {name!r}", name=name)

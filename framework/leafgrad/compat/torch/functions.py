@@ -210,3 +210,18 @@ def set_flush_denormal(mode: bool) -> bool:
 def is_storage(obj: Any) -> bool:
     """Whether ``obj`` is a storage."""
     return type(obj).__name__.endswith("Storage")
+
+
+def _assert(condition: Any, message: str) -> None:
+    """AssertionError with a message, unless the condition, a bool or a tensor of one element, holds."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def typename(obj: Any, /) -> str:
+    """The type of a tensor, ``torch.FloatTensor``, or the name of the class of anything else."""
+    if isinstance(obj, Tensor):
+        return str(obj.type())
+    kind = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(kind, "__module__", "") or ""
+    return kind.__qualname__ if module in ("", "builtins") else f"{module}.{kind.__qualname__}"

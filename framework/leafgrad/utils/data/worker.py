@@ -6,6 +6,7 @@ puts batches into their pipe, so that the next batch is made while the main proc
 
 from __future__ import annotations
 
+import enum
 import pickle
 import queue
 import random
@@ -23,11 +24,20 @@ from leafgrad.tensor.random import manual_seed
 from leafgrad.utils.data import transport
 from leafgrad.utils.data.fetch import Collate, Exhausted, Fetch, fetcher
 
-RESTART = "restart"
-"""Sent to a worker instead of a task: a new epoch begins."""
 
-ENDED = "ended"
-"""Sent by a worker instead of a batch: its copy of a stream has no more samples."""
+class Sign(enum.Enum):
+    """What goes through the pipes apart from tasks and batches, equal to none of them.
+
+    Attributes:
+        RESTART: sent to a worker: a new epoch begins.
+        LEAVE: what a worker finds when the main process has closed its pipe, or is gone.
+        ENDED: sent by a worker: its copy of a stream has no more samples.
+    """
+
+    RESTART = enum.auto()
+    LEAVE = enum.auto()
+    ENDED = enum.auto()
+
 
 MAIN_ENDS: WeakSet[Connection] = WeakSet()
 """The main process's ends of all pipes. A forked worker closes its copies, or nobody would see them close."""
@@ -140,11 +150,11 @@ def work(job: Job, tasks: Connection, results: Connection) -> None:
 
 def _take(tasks: Connection, todo: queue.SimpleQueue[Any]) -> None:
     task: Any = ...
-    while task is not None:
+    while task is not Sign.LEAVE:
         try:
             task = tasks.recv()
         except (EOFError, OSError):
-            task = None  # the main process has closed the pipe, or is gone
+            task = Sign.LEAVE
         todo.put(task)
 
 
@@ -159,8 +169,8 @@ def _put(results: Connection, done: queue.SimpleQueue[Any]) -> None:
 def _serve(job: Job, todo: queue.SimpleQueue[Any], done: queue.SimpleQueue[Any]) -> None:
     fetch: Fetch | None = None
     begun = False
-    while (task := todo.get()) is not None:
-        if task == RESTART:
+    while (task := todo.get()) is not Sign.LEAVE:
+        if task is Sign.RESTART:
             fetch = None
             continue
         try:
@@ -170,7 +180,7 @@ def _serve(job: Job, todo: queue.SimpleQueue[Any], done: queue.SimpleQueue[Any])
             fetch = fetch or job.fetcher()
             answer = transport.pack(fetch(task))
         except Exhausted:
-            answer = transport.pack(ENDED)
+            answer = transport.pack(Sign.ENDED)
         except Exception as error:
             answer = transport.pack(Failure.of(error, job.info.id))
         done.put(answer)

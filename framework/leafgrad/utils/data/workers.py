@@ -18,7 +18,7 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from leafgrad.utils.data import transport
-from leafgrad.utils.data.worker import ENDED, MAIN_ENDS, RESTART, Failure, Job, WorkerInfo, work
+from leafgrad.utils.data.worker import MAIN_ENDS, Failure, Job, Sign, WorkerInfo, work
 
 PATIENCE = 5.0  # seconds that workers get to end by themselves
 
@@ -56,7 +56,7 @@ class Worker:
         """Drop what it still works on, and begin a new epoch."""
         while self.unanswered:
             self.answer()
-        self._send(RESTART)
+        self._send(Sign.RESTART)
         self.active = True
 
     def _send(self, message: Any) -> None:
@@ -66,7 +66,7 @@ class Worker:
             raise self._gone() from None
 
     def answer(self) -> Any:
-        """The batch, Failure or ENDED that its oldest task led to."""
+        """The batch, Failure or Sign.ENDED that its oldest task led to."""
         if not self.results.poll():
             wait([self.results, self.process.sentinel])
         try:
@@ -162,7 +162,7 @@ class WorkersIterator:
             with self._or_stop():
                 worker = self._next_worker()
                 answer = worker.answer()
-                worker.active = not (isinstance(answer, str) and answer == ENDED)
+                worker.active = answer is not Sign.ENDED
                 self._ask()
             if not worker.active:
                 continue

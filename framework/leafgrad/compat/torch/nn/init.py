@@ -10,7 +10,8 @@ from leafgrad.ops.messages import warn
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
-    "_calculate_correct_fan", "_calculate_fan_in_and_fan_out", "constant", "dirac", "eye",
+    "_calculate_correct_fan", "_calculate_fan_in_and_fan_out", "_no_grad_normal_", "_no_grad_trunc_normal_",
+    "_no_grad_uniform_", "constant", "dirac", "eye",
     "kaiming_normal", "kaiming_uniform", "normal", "orthogonal", "sparse", "uniform", "xavier_normal", "xavier_uniform",
 ]  # fmt: skip
 
@@ -33,6 +34,7 @@ kaiming_normal, kaiming_uniform = older("kaiming_normal"), older("kaiming_unifor
 xavier_normal, xavier_uniform = older("xavier_normal"), older("xavier_uniform")
 
 _calculate_fan_in_and_fan_out = init.fans
+_no_grad_normal_, _no_grad_trunc_normal_, _no_grad_uniform_ = init.normal_, init.trunc_normal_, init.uniform_
 
 
 def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-__all__ = ["StateDict", "_RequiredParameter", "required"]
+from leafgrad.tensor.tensor import Tensor
 
+__all__ = ["ParamsT", "StateDict", "_RequiredParameter", "required"]
+
+ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 StateDict: TypeAlias = dict[str, Any]
 
 

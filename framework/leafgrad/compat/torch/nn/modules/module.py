@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from leafgrad.nn.hooked import (
-    register_module_buffer_registration_hook as register_module_buffer_registration_hook,
-    register_module_forward_hook as register_module_forward_hook,
-    register_module_forward_pre_hook as register_module_forward_pre_hook,
-    register_module_full_backward_hook as register_module_full_backward_hook,
-    register_module_full_backward_pre_hook as register_module_full_backward_pre_hook,
-    register_module_module_registration_hook as register_module_module_registration_hook,
-    register_module_parameter_registration_hook as register_module_parameter_registration_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
 )
+from leafgrad.nn.state import IncompatibleKeys as _IncompatibleKeys
+
+__all__ = [
+    "_IncompatibleKeys",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+]

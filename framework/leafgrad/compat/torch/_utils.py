@@ -1,0 +1,22 @@
+"""``torch._utils``: many tensors as one vector, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leafgrad.tensor.joining import cat
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["_flatten_dense_tensors", "_unflatten_dense_tensors"]
+
+
+def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
+    """The elements of all tensors in one dimension."""
+    flat: Tensor = cat([tensor.reshape(-1) for tensor in tensors])
+    return flat
+
+
+def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The parts of ``flat`` in the shapes of ``tensors``, as views."""
+    parts = flat.split([tensor.numel() for tensor in tensors])
+    return tuple([part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)])
