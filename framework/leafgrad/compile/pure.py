@@ -38,9 +38,10 @@ METHODS: tuple[type, ...] = (
 EXCEPT = frozenset({"format", "format_map"})  # read attributes by names in a string
 
 MODULES = frozenset(
-    "abc collections.abc _collections_abc contextlib enum functools numbers operator types typing".split()
+    "abc collections.abc _collections_abc contextlib enum functools importlib._bootstrap numbers operator types "
+    "typing".split()
 )
-"""Modules of Python's own, written in Python, that keep nothing."""
+"""Modules of Python's own, written in Python, that keep nothing; one has what import statements call."""
 
 ANY_NAME = frozenset("copy dataclasses".split())
 """The same, which may read every attribute of an object."""

@@ -259,7 +259,7 @@ class Walker:
         missing = tuple(sorted(wanted - scope.keys()))
         if missing:
             self.place("absent", scope, missing, "globals", True)
-        for name in sorted(imported_names(code)):
+        for name in sorted(imported_names(code, scope)):
             if name in sys.modules:
                 self.visit("item", sys.modules, name, name)
 
