@@ -60,6 +60,27 @@ def test_dtypes_are_pytorchs(torch, dtype, name):
     np.testing.assert_allclose(found.float().numpy(), function().numpy(), atol=0.15)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda nn: nn.Sequential(nn.Conv1d(4, 4, 1), nn.Conv1d(4, 4, 1)),
+        lambda nn: nn.Sequential(nn.ConvTranspose1d(4, 4, 1), nn.ReLU(), nn.ConvTranspose1d(4, 4, 1)),
+        lambda nn: nn.Sequential(nn.Linear(8, 8), nn.GRU(8, 4)),
+        lambda nn: lambda x: F.scaled_dot_product_attention(x @ W, x, x),
+    ],
+    ids=["conv", "transposed", "gru", "attention"],
+)
+def test_what_is_in_16_bits_already_meets_what_is_not(torch, make):
+    net, x = make(torch.nn), lg.stack([X, X])
+    with torch.autocast("cpu"):
+        found = net(x)
+    found, want = [y[0] if isinstance(y, tuple) else y for y in (found, net(x))]
+    assert found.dtype is lg.bfloat16
+    np.testing.assert_allclose(found.detach().float().numpy(), want.detach().numpy(), atol=0.15)
+    with torch.autocast("cpu"), pytest.raises(RuntimeError, match="dtype"):
+        F.conv1d(x.double(), W[:, :4, None])
+
+
 def test_the_numbers_are_those_of_converted_arguments(torch):
     with torch.autocast("cpu"):
         found = F.linear(X, W, W[0])

@@ -208,6 +208,52 @@ def test_compile_that_does_not(torch):
         torch.compile(len, dynamic=True)
 
 
+STEPS = """
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+
+def losses(compiled, forward):
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Dropout(0.2), nn.Linear(8, 1))
+    adam = torch.optim.Adam(net.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", enabled=False)
+
+    def step(x):
+        adam.zero_grad()
+        loss = forward(net, x).float().pow(2).sum()
+        scaler.scale(loss).backward()
+        scaler.step(adam)
+        scaler.update()
+        return loss
+
+    run = torch.compile(step) if compiled else step
+    found = [run(torch.ones(5, 3)).item() for _ in range(5)]
+    if compiled:
+        assert "open" not in run.explain(), run.explain()
+    return found
+
+
+def lowered(net, x):
+    with torch.autocast("cpu"):
+        return net(x)
+
+
+for forward in (lambda net, x: net(x), lowered, lambda net, x: torch.utils.checkpoint.checkpoint(net, x)):
+    for a, b in zip(losses(True, forward), losses(False, forward)):
+        assert abs(a - b) <= 0.02 * (1 + abs(b)), (a, b)
+"""
+
+
+@pytest.mark.slow
+def test_ordinary_steps_close_in_a_fresh_process(tmp_path):
+    (tmp_path / "train.py").write_text(STEPS)
+    command = [sys.executable, "-m", "leafgrad", "run", "--as-torch", "train.py"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 # ---- what is not there ----------------------------------------------------------------------------------------------
 
 

@@ -279,6 +279,51 @@ def test_an_import_in_a_call_is_no_part_of_the_step(tmp_path, monkeypatch):
     assert compiled(leafgrad.ones(1, 3)).item() == 14
 
 
+PACKAGE = {
+    "__init__.py": "A = 1.0",
+    "room/__init__.py": "B = 1.0",
+    "room/sub.py": "K = 2.0",
+    "room/steps.py": """
+def whole(x):
+    import a_package.room.sub
+    return x * a_package.A * a_package.room.B * a_package.room.sub.K
+
+def named(x):
+    import a_package.room.sub as sub
+    from a_package import A, room
+    return x * A * room.B * sub.K
+
+def relative(x):
+    from . import B, sub
+    from .. import A
+    from .sub import K
+    return x * A * B * K * sub.K / 2
+""",
+}
+
+
+@pytest.mark.parametrize("name", ["whole", "named", "relative"])
+def test_packages_and_modules_imported_in_a_call(tmp_path, monkeypatch, name):
+    for path, text in PACKAGE.items():
+        (tmp_path / "a_package" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "a_package" / path).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    step = getattr(importlib.import_module("a_package.room.steps"), name)
+    compiled = leafgrad.compile(step, closed=True)
+    try:
+        for _ in range(3):
+            assert compiled(leafgrad.ones(())).item() == 2
+        package = sys.modules["a_package"]
+        for holder, changed in ((package, "A"), (package.room, "B"), (package.room.sub, "K")):
+            setattr(holder, changed, 3.0)
+            assert compiled(leafgrad.ones(())).item() == step(leafgrad.ones(())).item()
+        package.room.sub = types.SimpleNamespace(K=11.0)
+        assert compiled(leafgrad.ones(())).item() == step(leafgrad.ones(())).item()
+    finally:
+        for module in [m for m in sys.modules if m.partition(".")[0] == "a_package"]:
+            del sys.modules[module]
+
+
 def test_an_import_that_finds_nothing_is_tried_at_each_call(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
 

@@ -235,3 +235,50 @@ def test_an_escaped_sample_is_no_output():
     vmap(lambda x: kept.append(x * 2) or x)(leafgrad.ones(3, 2))
     with pytest.raises(RuntimeError, match="vmap"):
         kept[0].sum().item()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: leafgrad.no_grad(x.mul_)(2),
+        lambda x: x.detach().copy_(leafgrad.ones(2) * 3),
+        lambda x: x.detach().__setitem__(0, 7.0),
+        lambda x: leafgrad.no_grad(x.view(2, 1)[1:].add_)(1),
+    ],
+    ids=["no_grad", "detach", "item", "view"],
+)
+@pytest.mark.parametrize("name", ["grad", "vjp", "jvp", "jacrev", "hessian"])
+def test_a_compiled_step_writes_what_it_differentiates_by(name, write):
+    def after(compiled):
+        x = tensor([0.0, 1.0, 2.0])[1:]
+
+        def f(x):
+            write(x)
+            return x * x
+
+        def step():
+            found = TRANSFORMS[name](f, x)
+            return found[0] if isinstance(found, tuple) else found, x * 1
+
+        run = leafgrad.compile(step) if compiled else step
+        return [(g.tolist(), y.tolist(), x.tolist()) for g, y in (run() for _ in range(4))]
+
+    assert after(True) == after(False)
+
+
+def test_a_compiled_step_shortens_embeddings_that_it_differentiates_by():
+    at = tensor([0, 1, 1])
+
+    def after(compiled):
+        w = leafgrad.arange(6.0).reshape(3, 2)
+
+        def step(at):
+            g = grad(lambda w: (leafgrad.nn.functional.embedding(at, w, max_norm=1.0) ** 2 * at[:, None]).sum())(w)
+            w.add_(g)
+            return g
+
+        run = leafgrad.compile(step, closed=True) if compiled else step
+        return [run(at).tolist() for _ in range(4)], w.tolist()
+
+    for a, b in zip(after(True), after(False), strict=True):
+        assert leafgrad.allclose(tensor(a), tensor(b))

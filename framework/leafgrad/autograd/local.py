@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from leafgrad import modes
 from leafgrad.autograd import engine
 from leafgrad.ops import dispatch
-from leafgrad.ops.node import GraphNode, Leaf
-from leafgrad.tensor.inplace import version
+from leafgrad.ops.node import Epoch, GraphNode, Leaf
 from leafgrad.tensor.tensor import Tensor
 
 
@@ -53,9 +51,8 @@ def local(x: Tensor, recorded: bool) -> Tensor:
     if not x.dtype.is_floating_point:
         raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {x.dtype}")
     x = dispatch.inside(x)
-    data = modes.TRACER.get().lift(x) if modes.get() & modes.TRACE else x._data
-    out: Tensor = dispatch.alias(data)
-    out._writes = version(x)
+    out: Tensor = dispatch.detach(x)
+    out._epoch = Epoch.now  # it belongs to the derivative
     out._leaf = out._node = Local(out, x._node if recorded else None)
     return out
 

@@ -96,6 +96,7 @@ class Attempt:
             if isinstance(leaf, Tensor) and not environment.names.isdisjoint(vars(leaf)):
                 raise Unclosed(f"it may read attributes of the tensor {path}")
         if recorder.parts:
+            environment.check()
             raise Unclosed("code of NumPy's may read and write the memory of its tensors meanwhile")
         outer = next((c for c in containers(result) if id(c) in environment.seen or id(c) in self.given), None)
         if outer is not None:
@@ -105,9 +106,7 @@ class Attempt:
             traced = finish(recorder, result)
         check_kept(recorder, result)
         environment = read_by(traced, self.watch, self.roots, environment)
-        if environment.open:
-            path, why = environment.open[0]
-            raise Unclosed(f"{path} {why}")
+        environment.check()
         name_inputs(traced, self.leaves, self.paths, environment)
         tensors = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
         apart = apart_of(traced.graph, tensors)

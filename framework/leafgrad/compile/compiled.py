@@ -258,7 +258,8 @@ class Compiled:
 
     def _left_open(self, reason: str, attempt: Attempt, recorder: LazyRecorder, result: Any) -> Any:
         """Finish a recorded call that no closed program can repeat."""
-        vars(self).update(_failures=self._failures + 1, _reason=reason, _wary=self._wary or attempt.wary)
+        wary = self._wary or attempt.wary
+        vars(self).update(_failures=self._failures + 1, _reason=reason, _wary=wary, _watch=attempt.watch)
         log(f"{self.__qualname__}: open, since {reason}")
         if self.closed:
             raise TraceError(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leafgrad.compile.guide import same
+from leafgrad.compile.unclosed import Unclosed
 
 SCALARS = (bool, int, float, complex, str, bytes, types.NoneType)
 
@@ -106,6 +107,12 @@ class Environment:
     open: list[tuple[str, str]] = field(default_factory=list)  # path, and why it is no use to guard it
     names: frozenset[str] = frozenset()  # of attributes that the user's code may read
     seen: dict[int, Any] = field(default_factory=dict)  # all objects that were met, by id
+
+    def check(self) -> None:
+        """Unclosed if it holds what nobody can tell of."""
+        if self.open:
+            path, why = self.open[0]
+            raise Unclosed(f"{path} {why}")
 
     def snapshot(self) -> list[Any]:
         """What the places hold now."""

@@ -29,8 +29,20 @@ def check_made(recorder: Recorder, tensors: Sequence[Tensor]) -> None:
     for node in engine.reachable(nodes, recorder.born):
         if node.seq >= recorder.born and node.hooks is not None and (node.hooks.all() or node.hooks.retained):
             raise Unclosed("a tensor that it returns, or was computed with, has a hook or retains its gradient")
-        if isinstance(node, FunctionNode) and node.saved is not FREED:
-            raise Unclosed(f"the backward of {node.name()} would have to run when a result is differentiated")
+    for node in nodes:
+        function = first_function(node, recorder.born)
+        if function is not None:
+            raise Unclosed(f"the backward of {function.name()} would have to run when a result is differentiated")
+
+
+def first_function(node: GraphNode, since: int) -> FunctionNode | None:
+    """The user's Function that a backward pass from ``node`` comes to before it fails at what is freed."""
+    for one in engine.reachable([node], since):
+        if getattr(one, "saved", None) is FREED:
+            return None
+        if isinstance(one, FunctionNode):
+            return one
+    return None
 
 
 def check_kept(recorder: Recorder, result: Any) -> None:

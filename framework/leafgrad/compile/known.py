@@ -39,8 +39,13 @@ IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType)
 
 
 def file_of(kind: type | types.ModuleType) -> str:
-    """The source file of a module or a class; without one it is Python's own if that says so, else the user's."""
+    """The source file of a module or a class; without one it is Python's own if that says so, else the user's.
+
+    A module that was made, such as those that stand in for PyTorch's, belongs where its class does.
+    """
     module = kind if isinstance(kind, types.ModuleType) else sys.modules.get(kind.__module__)
+    if module is not None and type(module) is not types.ModuleType and not hasattr(module, "__file__"):
+        return file_of(type(module))
     origin = getattr(getattr(module, "__spec__", None), "origin", None)
     return getattr(module, "__file__", None) or ("<frozen >" if origin in ("built-in", "frozen") else "<stdin>")
 

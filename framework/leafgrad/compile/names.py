@@ -31,9 +31,27 @@ def global_names(code: types.CodeType) -> frozenset[str]:
 
 
 @functools.cache
-def imported_names(code: types.CodeType) -> frozenset[str]:
-    """The modules that a code object imports."""
-    return frozenset(i.argval for i in dis.get_instructions(code) if i.opname == "IMPORT_NAME")
+def imports(code: types.CodeType) -> frozenset[tuple[int, str, tuple[str, ...]]]:
+    """What a code object imports: how many packages up, the name, and what it asks of the module."""
+    steps = [i for i in dis.get_instructions(code) if i.opname.startswith("LOAD_") or i.opname == "IMPORT_NAME"]
+    return frozenset(
+        (steps[k - 2].argval, i.argval, steps[k - 1].argval or ())
+        for k, i in enumerate(steps)
+        if i.opname == "IMPORT_NAME"
+    )
+
+
+def imported_names(code: types.CodeType, scope: dict[str, Any]) -> set[str]:
+    """The modules that a code object with these globals may reach by its imports: packages and submodules, too."""
+    found: set[str] = set()
+    package = scope.get("__package__") or str(scope.get("__name__")).rpartition(".")[0]
+    for level, name, wanted in imports(code):
+        if level:
+            name = ".".join(filter(None, (package.rsplit(".", level - 1)[0], name)))
+        parts = name.split(".")
+        found.update(".".join(parts[: i + 1]) for i in range(len(parts)))
+        found.update(f"{name}.{part}" for part in wanted)
+    return found
 
 
 @functools.cache

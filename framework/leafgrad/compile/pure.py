@@ -38,9 +38,10 @@ METHODS: tuple[type, ...] = (
 EXCEPT = frozenset({"format", "format_map"})  # read attributes by names in a string
 
 MODULES = frozenset(
-    "abc collections.abc _collections_abc contextlib enum functools numbers operator types typing".split()
+    "abc collections.abc _collections_abc contextlib enum functools importlib._bootstrap numbers operator types "
+    "typing".split()
 )
-"""Modules of Python's own, written in Python, that keep nothing."""
+"""Modules of Python's own, written in Python, that keep nothing; one has what import statements call."""
 
 ANY_NAME = frozenset("copy dataclasses".split())
 """The same, which may read every attribute of an object."""
@@ -49,6 +50,12 @@ TYPES = frozenset("abc array builtins collections datetime functools itertools t
 """Modules whose classes in C make objects of their arguments alone."""
 
 UNSAFE = ("utils", "cli", "compat", "testing", "threads.py")  # of this package: files, processes, settings
+
+SAFE = tuple(
+    "utils/checkpoint.py compat/torch/amp.py compat/torch/cuda/amp.py compat/torch/copies.py compat/torch/functions.py "
+    "compat/torch/nn compat/torch/signal compat/torch/special.py".split()
+)
+"""What in there computes of its arguments alone."""
 
 
 def is_pure(callee: Any) -> bool:

@@ -40,6 +40,7 @@ from leafgrad.compile.known import (
 )
 from leafgrad.compile.names import Names, global_names, imported_names, words_of
 from leafgrad.compile.watch import Codes, is_library, is_ours, is_python, source_of
+from leafgrad.ops.node import Leaf
 from leafgrad.ops.op import Op
 from leafgrad.tensor.tensor import Tensor
 
@@ -114,7 +115,7 @@ class Walker:
             self.items(value, value, path, live)
         elif kind in LISTS:
             self.items(value, range(len(value)), path, live)
-        elif kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+        elif kind is tuple or (isinstance(value, tuple) and (hasattr(kind, "_fields") or is_ours(file_of(kind)))):
             for i, item in enumerate(value):
                 self.push(item, f"{path}[{i}]", live)
         elif kind in (set, frozenset):
@@ -172,6 +173,10 @@ class Walker:
     def tensor(self, value: Tensor, path: str, live: frozenset[str]) -> None:
         self.found.tensors.setdefault(id(value), path)
         self.attributes(value, path, live, self.names.of(type(value)))
+        node = value._node
+        if type(node) is Leaf and node.hooks is not None:  # guards of tensors compare them
+            for hook in node.hooks.all():
+                self.push(hook, f"a hook of {path}", live)
         if value._view is not None:
             self.found.tensors.setdefault(id(value._view.base), f"{path}._base")
         if not is_ours(file_of(type(value))):
@@ -254,7 +259,7 @@ class Walker:
         missing = tuple(sorted(wanted - scope.keys()))
         if missing:
             self.place("absent", scope, missing, "globals", True)
-        for name in sorted(imported_names(code)):
+        for name in sorted(imported_names(code, scope)):
             if name in sys.modules:
                 self.visit("item", sys.modules, name, name)
 
@@ -337,7 +342,8 @@ class Walker:
     def class_attribute(self, base: type, name: str, found: Any, live: frozenset[str]) -> None:
         if isinstance(found, CODE) or name.startswith("_abc_"):
             return
-        if hasattr(type(found), "__get__") and not isinstance(found, DESCRIPTORS):
+        known = isinstance(found, DESCRIPTORS) or is_ours(file_of(type(found)))  # as a compiled method is
+        if hasattr(type(found), "__get__") and not known:
             self.open(f"{base.__name__}.{name}", f"is a descriptor, a {type(found).__name__}")
         self.visit("item", vars(base), name, f"{base.__name__}.{name}", live)
 

@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,7 +21,15 @@ STDLIB = os.path.dirname(os.__file__) + os.sep
 NAMEDTUPLE = STDLIB + "collections"
 OURS = messages.PACKAGE + os.sep
 IMPORT = sys.modules["_frozen_importlib"]._find_and_load.__code__  # runs where a module is not there yet
-UNSAFE = tuple(OURS + room + ("" if room.endswith(".py") else os.sep) for room in pure.UNSAFE)
+FIND = sys.modules["_frozen_importlib"]._find_spec.__code__  # asks finders, which may be anybody's
+
+
+def files_of(rooms: Iterable[str]) -> tuple[str, ...]:
+    """How the paths of the files in some rooms of this package begin."""
+    return tuple(OURS + room.replace("/", os.sep) + ("" if room.endswith(".py") else os.sep) for room in rooms)
+
+
+UNSAFE, SAFE = files_of(pure.UNSAFE), files_of(pure.SAFE)
 
 
 @functools.cache
@@ -100,7 +108,7 @@ class Watch:
             if event == "return" and frame is self.importing:
                 self.imported(frame, callee)
         elif event == "call":
-            if frame.f_code is IMPORT:
+            if frame.f_code is IMPORT or frame.f_code is FIND:
                 self.importing = frame
                 return
             self.codes.add(frame.f_code, frame.f_globals)
@@ -113,7 +121,7 @@ class Watch:
     def imported(self, frame: types.FrameType, module: Any) -> None:
         """An import is over. One that found nothing is tried again at each call."""
         self.importing = None
-        if module is None:
+        if module is None and frame.f_code is IMPORT:
             asked: Any = frame
             while asked.f_back is not None and not self.is_user(asked):
                 asked = asked.f_back
@@ -123,7 +131,7 @@ class Watch:
     def called(self, frame: types.FrameType, caller: types.FrameType) -> None:
         """A user's function called a library's in Python, which is looked up."""
         file = frame.f_code.co_filename
-        if is_ours(file) and not file.startswith(UNSAFE):
+        if is_ours(file) and (file.startswith(SAFE) or not file.startswith(UNSAFE)):
             return
         module = frame.f_globals.get("__name__", "")
         if source_of(frame.f_code, frame.f_globals) == NAMEDTUPLE or module in pure.MODULES or module in pure.ANY_NAME:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from leafgrad import modes
 from leafgrad.nn import functional as F, init
 from leafgrad.nn.module import Module
 from leafgrad.nn.parameter import Parameter
@@ -230,7 +231,7 @@ class RNNBase(Module):
 
     def _check_input(self, input: Tensor) -> None:
         weight = self.weight_ih_l0
-        if input.dtype is not weight.dtype:
+        if input.dtype is not weight.dtype and not modes.get() & modes.AUTOCAST:
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
                 f"input.to({weight.dtype}), or convert model: model.to({input.dtype})"

@@ -94,7 +94,7 @@ class View:
 
 def is_own_leaf(x: Any) -> bool:
     """Whether a view is a leaf that requires grad, apart from its base."""
-    return type(x._history) is Leaf and x._view.detached
+    return isinstance(x._history, Leaf) and x._view.detached
 
 
 def follow(base: Any, steps: tuple[Step, ...]) -> Any:
@@ -130,7 +130,9 @@ def of(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
         base, path = parent._view.base, parent._view.path
         detached = detached or parent._view.detached
         origin = parent._view.origin or origin
-    return become(out, base, (path, (step, params)), detached, origin)
+    become(out, base, (path, (step, params)), detached, origin)
+    out._epoch = parent._epoch  # that of a leaf of a derivative is not its base's
+    return out
 
 
 def together(views: Iterable[Any], function: str) -> tuple[Any, ...]:
@@ -214,8 +216,9 @@ def detach(x: Any) -> Any:
         x._writes = Version()
     if modes.get() & TRACE:
         out = dispatch.alias(TRACER.get().lift(x))
-        return become(out, x, None, True) if x._view is None else become(out, x._view.base, x._view.path, True)
-    out = dispatch.alias(x._data)
+        become(out, x, None, True) if x._view is None else become(out, x._view.base, x._view.path, True)
+    else:
+        out = dispatch.alias(x._data)
     out._writes, out._epoch = x._writes, x._epoch
     return out
 

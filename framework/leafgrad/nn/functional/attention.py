@@ -114,7 +114,8 @@ def check(query: Tensor, key: Tensor, value: Tensor) -> None:
     if any(t.ndim < 2 for t in three.values()):
         dims = ", ".join(f"{argument}.dim: {t.ndim}" for argument, t in three.items())
         raise RuntimeError(f"Expected query, key, and value to all be at least 2 dimensional, but got {dims}")
-    if any(t.dtype is not query.dtype for t in three.values()) or not query.dtype.is_floating_point:
+    mixed = not modes.get() & modes.AUTOCAST and any(t.dtype is not query.dtype for t in three.values())
+    if mixed or not query.dtype.is_floating_point:
         got = ", ".join(f"{argument}.dtype: {t.dtype}" for argument, t in three.items())
         raise RuntimeError(f"Expected query, key, and value to have the same floating dtype, but got {got}")
     if query.shape[-1] != key.shape[-1]:

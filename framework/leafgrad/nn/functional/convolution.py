@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from leafgrad import modes
 from leafgrad.nn.functional.windows import Size, Sizes, at_least, batched, nonempty, per_dim
 from leafgrad.ops import convolution as ops, windows as window_ops
 from leafgrad.ops.geometry import window_count, window_span
@@ -218,6 +219,8 @@ def _check(x: Tensor, weight: Tensor, bias: Any, groups: Any, function: str, cha
             f"{function}: Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {out} "
             f"elements, but got bias of size {list(bias.shape)} instead"
         )
+    if modes.get() & modes.AUTOCAST:  # brings dtypes together
+        return
     for name, other in (("weight", weight), ("bias", bias)):
         if other is not None and other.dtype is not x.dtype:
             raise RuntimeError(

@@ -1,0 +1,174 @@
+"""Ordinary steps close: all are compiled with ``closed=True``, or are closed in the end."""
+
+from __future__ import annotations
+
+import pytest
+
+import leafgrad
+from leafgrad import nn, optim
+from leafgrad.autograd import Function
+from leafgrad.utils.checkpoint import checkpoint
+
+X = leafgrad.ones(2, 3)
+
+
+def trained(make, compiled=True):
+    """The losses of five calls of the step that ``make`` gives of a net and Adam."""
+    leafgrad.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    step = make(net, optim.Adam(net.parameters(), lr=0.1))
+    run = leafgrad.compile(step, closed=True) if compiled else step
+    return [run(X).item() for _ in range(5)]
+
+
+def closes(make):
+    assert trained(make) == pytest.approx(trained(make, compiled=False), rel=1e-4)
+
+
+def test_a_compiled_method_that_is_named_as_another_that_it_calls():
+    class Trainer:
+        def __init__(self):
+            self.net = nn.Linear(3, 1)
+            self.adam = optim.Adam(self.net.parameters())
+
+        @leafgrad.compile
+        def step(self, x):
+            self.adam.zero_grad()
+            self.net(x).sum().backward()
+            self.adam.step()
+            return self.net.weight.grad * 1
+
+    trainer = Trainer()
+    for _ in range(4):
+        assert trainer.step(X).tolist() == [[2, 2, 2]]
+    assert "open" not in trainer.step.explain()
+
+
+def test_shapes_in_attributes():
+    class Keeps(nn.Module):
+        def __init__(self, w):
+            super().__init__()
+            self.shape = w.shape
+
+        def forward(self, w):
+            return w.reshape(self.shape) * self.shape[0]
+
+    net = nn.Linear(3, 1)
+    net.keeps = Keeps(net.weight)
+    f = leafgrad.compile(lambda: net.keeps(net.weight).sum() * 1, closed=True)
+    f()
+    assert f().item() == pytest.approx(net.weight.sum().item())
+
+
+def test_hooks_of_parameters():
+    factor = 3.0
+
+    def step(net, adam):
+        net[0].weight.register_hook(lambda g: g * factor)
+
+        def run(x):
+            adam.zero_grad()
+            loss = net(x).pow(2).sum()
+            loss.backward()
+            adam.step()
+            return loss
+
+        return run
+
+    closes(step)
+    w = leafgrad.ones(2, requires_grad=True)
+    w.register_hook(lambda g: g * factor)
+    f = leafgrad.compile(lambda x: leafgrad.autograd.grad((w * x).sum(), w)[0], closed=True)
+    assert [f(leafgrad.ones(2)).tolist() for _ in range(4)] == [[3, 3]] * 4
+    factor = 5.0
+    assert f(leafgrad.ones(2)).tolist() == [5, 5]
+
+
+def test_an_optimizer_for_each_parameter_that_steps_in_the_backward_pass():
+    def step(net, _):
+        steps = {p: optim.Adam([p], lr=0.1) for p in net.parameters()}
+
+        def take(p):
+            steps[p].step()
+            steps[p].zero_grad()
+
+        for p in net.parameters():
+            p.register_post_accumulate_grad_hook(take)
+
+        def run(x):
+            loss = net(x).pow(2).sum()
+            loss.backward()
+            return loss
+
+        return run
+
+    closes(step)
+
+
+class Reversed(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return -g
+
+
+def test_a_function_that_saves_nothing_below_what_is_freed():
+    def step(net, adam):
+        def run(x):
+            adam.zero_grad()
+            loss = Reversed.apply(net(x)).pow(2).sum()
+            loss.backward()
+            adam.step()
+            return loss
+
+        return run
+
+    closes(step)
+
+
+def test_a_function_that_saves_nothing_and_would_run():
+    f = leafgrad.compile(lambda x: Reversed.apply(x) * 2)
+    x = leafgrad.ones(3, requires_grad=True)
+    for _ in range(4):
+        (g,) = leafgrad.autograd.grad(f(x).sum(), x)
+        assert g.tolist() == [-2, -2, -2]
+    assert "the backward of ReversedBackward would have to run" in f.explain()
+
+
+def test_a_checkpoint():
+    def step(net, adam):
+        def run(x):
+            adam.zero_grad()
+            loss = checkpoint(net, x).pow(2).sum()
+            loss.backward()
+            adam.step()
+            return loss
+
+        return run
+
+    closes(step)
+
+
+def test_what_only_the_first_call_executes():
+    made = []
+    w = nn.Parameter(leafgrad.ones(3))
+    sgd = optim.SGD([w], lr=0.1)
+
+    def prepare(x):
+        made.append(dir(x))  # may read all attributes, such as the counters of an optimizer
+
+    def step(x):
+        if not made:
+            prepare(x)
+        sgd.zero_grad()
+        (w * x).sum().backward()
+        sgd.step()
+        return w.grad * 1
+
+    compiled = leafgrad.compile(step)
+    for _ in range(5):
+        compiled(leafgrad.ones(3))
+    assert "open" not in compiled.explain()
