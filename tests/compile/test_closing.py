@@ -138,6 +138,18 @@ def test_a_function_that_saves_nothing_and_would_run():
     assert "the backward of ReversedBackward would have to run" in f.explain()
 
 
+def test_a_function_beside_what_is_freed():
+    def step(a, b):
+        freed = (a * a).exp()
+        leafgrad.autograd.grad(freed.sum(), a)
+        return Reversed.apply(b) * 2 + freed
+
+    for run in (step, *[leafgrad.compile(step)] * 4):
+        a, b = leafgrad.ones(2, requires_grad=True), leafgrad.ones(2, requires_grad=True)
+        (g,) = leafgrad.autograd.grad(run(a, b).sum(), b)
+        assert g.tolist() == [-2, -2]
+
+
 def test_a_checkpoint():
     def step(net, adam):
         def run(x):

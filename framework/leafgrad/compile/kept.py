@@ -36,12 +36,16 @@ def check_made(recorder: Recorder, tensors: Sequence[Tensor]) -> None:
 
 
 def first_function(node: GraphNode, since: int) -> FunctionNode | None:
-    """The user's Function that a backward pass from ``node`` comes to before it fails at what is freed."""
-    for one in engine.reachable([node], since):
-        if getattr(one, "saved", None) is FREED:
-            return None
+    """A user's Function that a backward pass from ``node`` can come to without failing before, at what is freed."""
+    waiting, seen = [node], set[GraphNode]()
+    while waiting:
+        one = waiting.pop()
+        if one in seen or one.seq < since or getattr(one, "saved", None) is FREED:
+            continue
         if isinstance(one, FunctionNode):
             return one
+        seen.add(one)
+        waiting += [edge for edge in one.edges if edge is not None]
     return None
 
 
