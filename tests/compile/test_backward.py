@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import leafgrad
+from leafgrad import nn
 from leafgrad.autograd.graph import get_gradient_edge
 
 
@@ -228,6 +229,40 @@ def test_derivatives_of_derivatives_know_what_each_tensor_came_from(function):
         leafgrad.manual_seed(seed)
         for ours, theirs in zip(twice(compiled), expected, strict=True):
             assert ours == (None if theirs is None else pytest.approx(theirs, rel=1e-5))
+
+
+LAYERS = {
+    "attention": (
+        lambda: nn.MultiheadAttention(4, 2, batch_first=True),
+        lambda m, x: m(x, x, x, need_weights=False)[0],
+    ),
+    "LSTM": (lambda: nn.LSTM(4, 3, batch_first=True, bidirectional=True), lambda m, x: m(x)[0]),
+    "GRU": (lambda: nn.GRU(4, 3, batch_first=True), lambda m, x: m(x)[0]),
+    "RNN": (lambda: nn.RNN(4, 3, batch_first=True, bias=False), lambda m, x: m(x)[0]),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_with_gradients_of_their_own(name):
+    """They are Functions of this package, of which the program knows all that their gradients need."""
+    leafgrad.manual_seed(0)
+    make, call = LAYERS[name]
+    layer = make().double()
+    compiled = leafgrad.compile(lambda x: call(layer, x), closed=True)
+
+    def derivatives(f):
+        x = (leafgrad.arange(24.0, dtype=leafgrad.float64).reshape(2, 3, 4) / 24).requires_grad_()
+        found, inputs = [f(x)], [x, *layer.parameters()]
+        for _ in range(2):
+            total = sum((t**2).sum() for t in found if t is not None and t.requires_grad)
+            found = leafgrad.autograd.grad(total, inputs, create_graph=True, allow_unused=True)
+        return [None if t is None else t.detach().numpy() for t in found]
+
+    for _ in range(3):
+        for ours, theirs in zip(derivatives(compiled), derivatives(lambda x: call(layer, x)), strict=True):
+            assert (ours is None) == (theirs is None)
+            if ours is not None:
+                np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9 * abs(theirs).max())
 
 
 def test_what_comes_from_a_leaf_of_the_call_requires_grad():

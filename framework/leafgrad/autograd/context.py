@@ -126,6 +126,7 @@ def pack(
             end = result._node
             saved.append(Saved(kept, None, end.index if isinstance(end, Output) else None))
         else:
+            dispatch.raw(t)  # what is saved is read, in a trace as well
             saved.append(Saved(t, None if j is None else edges[j], None))
     return tuple(saved)
 

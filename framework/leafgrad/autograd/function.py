@@ -44,6 +44,7 @@ class Function:
         ...         return 3 * g * x * x
     """
 
+    pure = False  # whether ``backward`` follows from what was saved, so that a compiled program may stand for it
     generate_vmap_rule = False  # what programs set; without a ``vmap`` of its own, any Function is batched either way
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from leafgrad.autograd import engine
+from leafgrad.autograd.context import FunctionCtx, FunctionNode, Saved
 from leafgrad.autograd.local import Local
 from leafgrad.batching.batched import Batch, Batched, Pending
 from leafgrad.compile.graph import Value
@@ -30,10 +31,11 @@ class Target(NamedTuple):
 
 
 class Made(NamedTuple):
-    """The node of the ``number``-th step, or one of its outputs."""
+    """The node of the ``number``-th step, or one of its outputs, of that shape."""
 
     number: int
     output: int | None
+    shape: tuple[int, ...] | None
 
 
 class Inner(NamedTuple):
@@ -62,10 +64,19 @@ class Parameter(NamedTuple):
     batch: int
 
 
+class Apply(NamedTuple):
+    """What the node of a Function has besides: the attributes of its context, and what it says of tensors."""
+
+    context: dict[str, Any]
+    positions: Any
+    inputs: Any
+    outputs: Any
+
+
 class Step(NamedTuple):
     """A node. ``edges`` are Targets, Made, Inner or None; the others are what it has, in the words of this module."""
 
-    op: Op
+    op: Any
     params: dict[str, Any]
     edges: tuple[Any, ...]
     saved: tuple[Any, ...]
@@ -74,6 +85,7 @@ class Step(NamedTuple):
     shapes: Any
     several: bool
     where: str | None
+    apply: Apply | None
 
 
 Arrays = Callable[[Value], tuple[Any, Any]]  # the array of a value, and the version of its memory or None
@@ -113,8 +125,7 @@ class History:
                 return leaf(place)
             if place is None or place.output is None:
                 return None if place is None else made[place.number]
-            source = made[place.number]
-            return Output.of(source, place.output, source.shape[place.output])
+            return Output.of(made[place.number], place.output, place.shape)
 
         def parameter(p: Any) -> Any:
             return batches[p.batch] if isinstance(p, Parameter) else p
@@ -125,6 +136,8 @@ class History:
             return arrays(kept)[0] if isinstance(kept, Value) else kept
 
         def saved(kept: Any) -> Any:
+            if isinstance(kept, Saved):
+                return Saved(saved(kept.tensor), edge(kept.edge), kept.number)
             if not isinstance(kept, Kept):
                 return kept
             tensor = dispatch.alias(raw(kept.data))
@@ -132,7 +145,7 @@ class History:
             return tensor
 
         for step in self.steps:
-            node = Node()
+            node = Node() if step.apply is None else of_function(step.apply)
             node.op = step.op
             node.params = {name: over(p, parameter) for name, p in step.params.items()}
             node.edges = tuple([edge(e) for e in step.edges])
@@ -156,6 +169,15 @@ def leaf(inner: Inner) -> Leaf:
     node.dtype = inner.dtype
     node.hooks = node.grad = None
     node.owner = weakref.ref(dispatch.alias(None))  # nobody
+    return node
+
+
+def of_function(apply: Apply) -> FunctionNode:
+    """The node of a Function, with what it has besides those of ops."""
+    node = object.__new__(FunctionNode)
+    node.ctx = FunctionCtx()
+    vars(node.ctx).update(apply.context, _node=weakref.ref(node))
+    node.positions, node.inputs, node.outputs = apply.positions, apply.inputs, apply.outputs
     return node
 
 
@@ -222,11 +244,15 @@ class Reader:
         if node not in self.passing:
             return None
         if isinstance(node, Output):
-            return Made(self.numbers[node.source], node.index)
-        return Made(self.numbers[node], None)
+            return Made(self.numbers[node.source], node.index, node.shape)
+        return Made(self.numbers[node], None, None)
 
     def step(self, node: Any) -> Step:
-        if type(node) is not Node or not isinstance(node.op, Op):
+        apply = None
+        if isinstance(node, FunctionNode) and node.op.pure:
+            context = {name: value for name, value in vars(node.ctx).items() if name != "_node"}
+            apply = Apply(context, node.positions, node.inputs, node.outputs)
+        elif type(node) is not Node or not isinstance(node.op, Op):
             raise Unclosed(f"{node.name()} would have to be made again when a result is differentiated twice")
         return Step(
             op=node.op,
@@ -238,12 +264,15 @@ class Reader:
             shapes=node.shapes,
             several=hasattr(node, "ends"),
             where=getattr(node, "where", None),
+            apply=apply,
         )
 
     def parameter(self, p: Any) -> Any:
         return Parameter(self.batches[p]) if isinstance(p, Batch) else p
 
     def saved(self, kept: Any) -> Any:
+        if isinstance(kept, Saved):
+            return Saved(self.saved(self.tracer.inside(kept.tensor)), self.edge(kept.edge), kept.number)
         return Kept(self.raw(kept._data)) if isinstance(kept, TensorBase) else self.raw(kept)
 
     def raw(self, kept: Any) -> Any:
@@ -262,7 +291,8 @@ def batches_in(node: Node) -> Iterator[Batch]:
     found: list[Batch] = []
     over(list(node.params.values()), lambda p: found.append(p) if isinstance(p, Batch) else None)
     outs = node.out if type(node.out) is tuple else (node.out,)
-    for kept in (*(s._data if isinstance(s, TensorBase) else s for s in node.saved), *outs):
+    saved = [s.tensor if isinstance(s, Saved) else s for s in node.saved]
+    for kept in (*(s._data if isinstance(s, TensorBase) else s for s in saved), *outs):
         while isinstance(kept, Batched):
             found.append(kept.batch)
             kept = None if isinstance(kept, Pending) else kept.array

@@ -42,7 +42,7 @@ def first_function(node: GraphNode, since: int) -> FunctionNode | None:
         one = waiting.pop()
         if one in seen or one.seq < since or getattr(one, "saved", None) is FREED:
             continue
-        if isinstance(one, FunctionNode):
+        if isinstance(one, FunctionNode) and not one.op.pure:
             return one
         seen.add(one)
         waiting += [edge for edge in one.edges if edge is not None]

@@ -18,6 +18,7 @@ class Fused(Function):
     ``create_graph`` the definition is computed again and differentiated instead, so that the gradient is recorded.
     """
 
+    pure = True
     definition: Callable[..., tuple[Tensor, ...]]  # (ctx.params, *args) -> the outputs
 
     @staticmethod
