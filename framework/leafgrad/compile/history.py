@@ -20,7 +20,7 @@ from leafgrad.compile.guide import same
 from leafgrad.compile.symbol import Symbol
 from leafgrad.compile.unclosed import Unclosed
 from leafgrad.ops import dispatch
-from leafgrad.ops.node import SEQ, GraphNode, Leaf, Node, Output, TensorBase
+from leafgrad.ops.node import FREED, SEQ, GraphNode, Leaf, Node, Output, TensorBase
 from leafgrad.ops.op import Op
 
 
@@ -79,7 +79,7 @@ class Step(NamedTuple):
     op: Any
     params: dict[str, Any]
     edges: tuple[Any, ...]
-    saved: tuple[Any, ...]
+    saved: Any
     out: Any
     shape: Any
     shapes: Any
@@ -111,7 +111,7 @@ class History:
 
     def values(self) -> dict[Value, None]:
         """The values that nodes keep."""
-        return dict.fromkeys(v for s in self.steps for kept in (*s.saved, s.out) for v in values_in(kept))
+        return dict.fromkeys(v for s in self.steps for kept in (s.saved, s.out) for v in values_in(kept))
 
     def nodes(self, arrays: Arrays, edges: Sequence[GraphNode | None]) -> list[Any]:
         """New nodes for a call, whose targets have the nodes ``edges``: where each result's gradient arrives."""
@@ -152,7 +152,7 @@ class History:
             node.seq = next(SEQ)
             node.shape, node.shapes = step.shape, step.shapes
             node.hooks = node.version = None
-            node.saved = tuple([saved(s) for s in step.saved])
+            node.saved = FREED if step.saved is FREED else tuple([saved(s) for s in step.saved])
             node.out = tuple(map(raw, step.out)) if type(step.out) is tuple else raw(step.out)
             if step.several:
                 node.ends = {}
@@ -258,7 +258,7 @@ class Reader:
             op=node.op,
             params={name: over(p, self.parameter) for name, p in node.params.items()},
             edges=tuple(map(self.edge, node.edges)),
-            saved=tuple(map(self.saved, node.saved)),
+            saved=FREED if node.saved is FREED else tuple(map(self.saved, node.saved)),
             out=tuple(map(self.raw, node.out)) if type(node.out) is tuple else self.raw(node.out),
             shape=node.shape,
             shapes=node.shapes,
@@ -291,7 +291,7 @@ def batches_in(node: Node) -> Iterator[Batch]:
     found: list[Batch] = []
     over(list(node.params.values()), lambda p: found.append(p) if isinstance(p, Batch) else None)
     outs = node.out if type(node.out) is tuple else (node.out,)
-    saved = [s.tensor if isinstance(s, Saved) else s for s in node.saved]
+    saved = [] if node.saved is FREED else [s.tensor if isinstance(s, Saved) else s for s in node.saved]
     for kept in (*(s._data if isinstance(s, TensorBase) else s for s in saved), *outs):
         while isinstance(kept, Batched):
             found.append(kept.batch)

@@ -54,7 +54,7 @@ class Named:
         try:
             return self.function(*[values[name] for name in self.parameters])
         except (TypeError, ValueError, RuntimeError) as error:
-            told = ("ufunc", "converted to Scalar", "converted to Python scalars")
+            told = ("Can't call numpy()", "calling .numpy()", "converted to Scalar", "converted to Python scalars")
             if any(part in str(error) for part in told):
                 raise TypeError(
                     f"{self.what}: expected functions of tensors, as lg.sin(x) with `import leafgrad as lg`, "

@@ -202,9 +202,10 @@ class Ansatz:
         """ValueError if initial and boundary values contradict each other where they meet."""
         rng = np.random.default_rng(0)
         points = self.domain.interior(8, "uniform", rng)
-        lift = self.lift(columns_of(self.domain, points), leafgrad.zeros(len(points), dtype=leafgrad.float64))
+        columns = {name: x.requires_grad_() for name, x in columns_of(self.domain, points).items()}
+        lift = self.lift(columns, leafgrad.zeros(len(points), dtype=leafgrad.float64))
         if lift is not None:
-            self._check_finite(lift, points)
+            self._check_finite(lift.detach(), points)
         self._check_periodic(points)
         if self.side is None:
             return
