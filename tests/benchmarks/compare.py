@@ -76,10 +76,12 @@ def arguments(doc: str | None) -> argparse.ArgumentParser:
 
 
 def machine() -> str:
-    """The processor, as Linux names it."""
-    info = Path("/proc/cpuinfo")
-    names = [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
-    return f"{names[0]}, {os.cpu_count()} cores" if names else platform.processor() or platform.machine()
+    """The processor, as Linux names it, and its widest vectors."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    flags = next((line.split() for line in lines if line.startswith("flags")), [])
+    wide = next((f", {flag.upper()}" for flag in ("avx512f", "avx2") if flag in flags), "")
+    return f"{names[0]}, {os.cpu_count()} cores{wide}" if names else platform.processor() or platform.machine()
 
 
 def installed(name: str) -> str:
