@@ -45,6 +45,7 @@ def test_what_requires_grad_is_no_array(t):
     assert x.numpy(force=True).tolist() == [1, 1]
 
 
+@pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning")  # PyTorch's does not
 def test_functions_of_numpy_give_tensors(t):
     x = t.tensor([1.0, 4.0, 9.0])
     for found, expected in [
