@@ -19,17 +19,6 @@ from leafgrad.compat.stand_in import StandIn
 REAL = importlib.util.find_spec("torch") is not None
 
 
-@pytest.fixture
-def torch():
-    """The stand-in, while no real PyTorch is imported."""
-    if "torch" in sys.modules:
-        pytest.skip("PyTorch is imported")
-    with as_torch():
-        import torch
-
-        yield torch
-
-
 def run(code):
     """Run code with leafgrad as torch in a process of its own; what it prints."""
     script = "from leafgrad.compat import install_as_torch\ninstall_as_torch()\n" + textwrap.dedent(code)

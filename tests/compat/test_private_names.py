@@ -3,24 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import sys
 
 import pytest
 
 import leafgrad
-from leafgrad.compat import as_torch
-
-
-@pytest.fixture
-def torch():
-    """The stand-in, while no real PyTorch is imported."""
-    if "torch" in sys.modules:
-        pytest.skip("PyTorch is imported")
-    with as_torch():
-        import torch
-
-        yield torch
-
 
 MODULES = (
     "_tensor _utils distributions.utils nn._reduction nn.common_types nn.init nn.modules.batchnorm nn.modules.conv "

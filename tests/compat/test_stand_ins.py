@@ -10,21 +10,8 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 import pytest
 
 import leafgrad
-from leafgrad.compat import as_torch
 from leafgrad.compat.absent import refused, refused_class
 from leafgrad.testing import names
-
-
-@pytest.fixture
-def torch():
-    """The stand-in, while no real PyTorch is imported."""
-    if "torch" in sys.modules:
-        pytest.skip("PyTorch is imported")
-    with as_torch():
-        import torch
-
-        yield torch
-
 
 MODULES = (
     "_C __config__ _dynamo _dynamo.config accelerator amp autograd.profiler compiler cpu distributed export fx hub jit "
