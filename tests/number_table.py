@@ -12,7 +12,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad.compile.passes import optimize
-from leafgrad.compile.trace import trace_call
+from leafgrad.compile.record.trace import trace_call
 
 NUMBERS = (True, False, 0, 1, -1, 2, 3, 300, 2**63, 0.0, -0.0, 1.0, -1.0, 2.0, 0.5, math.inf, -math.inf, math.nan)
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {

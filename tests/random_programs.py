@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 import leafgrad
-from leafgrad.compile.graph import Argument
+from leafgrad.compile.ir.graph import Argument
 from leafgrad.compile.passes import optimize
-from leafgrad.compile.trace import trace_call
+from leafgrad.compile.record.trace import trace_call
 
 N, K = 70, 3  # rows, more than one chunk of 32; columns
 

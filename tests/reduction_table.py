@@ -11,7 +11,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad.compile.passes import optimize
-from leafgrad.compile.trace import trace_call
+from leafgrad.compile.record.trace import trace_call
 
 REDUCTIONS = (
     "sum", "mean", "prod", "amax", "amin", "max", "min", "median", "argmax", "argmin", "all", "any", "std", "var",

@@ -41,6 +41,16 @@ ROOMS = {
     "utils": "errors dtypes modes devices ops tensor autograd distributed",
     "compile": "errors dtypes modes threads plugins backends devices ops tensor batching autograd",
 }
+# The same within compile, in the order of its phases. What stands in no room of it is its front.
+COMPILE = {
+    "ir": "",
+    "record": "ir",
+    "guard": "ir record",
+    "passes": "ir",
+    "schedule": "ir",
+    "numpy": "ir passes schedule",
+    "run": "ir record guard passes schedule numpy",
+}
 # These and leafgrad/__init__.py stand on top: they may import anything, and no room may import them.
 TOP = "leafgrad.__main__ leafgrad.plugins.builtin leafgrad.testing leafgrad.compat leafgrad.cli"
 
@@ -51,7 +61,7 @@ FOREIGN = {
     "cupy": "leafgrad.backends.cupy",
     "cupyx": "leafgrad.backends.cupy",
     "pluggy": "leafgrad.plugins",
-    "threadpoolctl": "leafgrad.compile.parallel",
+    "threadpoolctl": "leafgrad.compile.numpy.parallel",
     "tqdm": "leafgrad",
     "safetensors": "leafgrad",
     "graphviz": "leafgrad",
@@ -66,7 +76,7 @@ WITHOUT_TABLES = ("framework/leafgrad/compile", "plugins/leafgrad-native/leafgra
 
 # Plugins that bring ops, and beside `import leafgrad` all that they may import of it. Executors and backends need more.
 OPS_PLUGINS = "leafgrad-fft leafgrad-sparse leafgrad-special"
-ROOMS_FOR_OPS = "autograd errors compile.axes func nn ops optim plugins random rules special testing utils"
+ROOMS_FOR_OPS = "autograd errors compile.schedule.axes func nn ops optim plugins random rules special testing utils"
 PUBLIC = " ".join(f"leafgrad.{room}" for room in ROOMS_FOR_OPS.split())
 
 # A tensor's insides: private names that a plugin would reach through an object rather than by import.
@@ -146,6 +156,10 @@ def room_violations(root: Path) -> Iterator[str]:
                 yield f"{where}: {room} may not import {target}, which stands on top of the rooms"
             elif target.split(".")[1] not in (room, *allowed):
                 yield f"{where}: {room} may not import {target}: only {', '.join(allowed) or 'nothing'}"
+            elif within(target, "leafgrad.compile") and (phase := source.split(".")[2:3]):
+                known = COMPILE.get(phase[0], "").split()
+                if target.split(".")[2:3] not in (phase, *([name] for name in known)):
+                    yield f"{where}: compile.{phase[0]} may not import {target}: only {', '.join(known) or 'nothing'}"
 
 
 def foreign_violations(root: Path) -> Iterator[str]:

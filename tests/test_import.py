@@ -20,7 +20,7 @@ from leafgrad.tensor import later
 LATER = (
     "leafgrad.nn leafgrad.optim leafgrad.func leafgrad.distributions leafgrad.compat leafgrad.batching "
     "leafgrad.autograd.forward leafgrad.autograd.functional leafgrad.autograd.function leafgrad.autograd.graph "
-    "leafgrad.plugins.manager leafgrad.compile.compiled leafgrad.linalg leafgrad.special leafgrad.return_types "
+    "leafgrad.plugins.manager leafgrad.compile.run.compiled leafgrad.linalg leafgrad.special leafgrad.return_types "
     "leafgrad.utils importlib.metadata json dataclasses threading numpy.random"
 ).split()
 

@@ -9,8 +9,8 @@ import pytest
 
 import leafgrad
 from leafgrad.autograd import Function, forward
-from leafgrad.compile.numpy_executor import NumpyProgram
-from leafgrad.compile.trace import trace_call
+from leafgrad.compile.numpy.executor import NumpyProgram
+from leafgrad.compile.record.trace import trace_call
 from leafgrad.testing import fake
 
 

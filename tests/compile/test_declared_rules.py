@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import leafgrad
-from leafgrad.compile import shapes
-from leafgrad.compile.graph import Value
-from leafgrad.compile.numpy_executor import NumpyProgram
+from leafgrad.compile.ir import shapes
+from leafgrad.compile.ir.graph import Value
+from leafgrad.compile.numpy.executor import NumpyProgram
 from leafgrad.compile.passes import optimize
-from leafgrad.compile.schedule import Loop
+from leafgrad.compile.schedule.schedule import Loop
 from leafgrad.errors import CompileError
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import div, sub

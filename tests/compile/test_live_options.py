@@ -10,7 +10,7 @@ import pytest
 
 import leafgrad
 from leafgrad import optim
-from leafgrad.compile.call import LiveArray
+from leafgrad.compile.run.call import LiveArray
 from leafgrad.optim.optimizer import Optimizer, option
 
 

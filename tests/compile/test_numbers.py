@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from number_table import DTYPES, IN_PLACE, OPERATORS, cases, compare
 
-from leafgrad.compile.numpy_executor import NumpyProgram
-from leafgrad.compile.replay import ReplayProgram
+from leafgrad.compile.ir.replay import ReplayProgram
+from leafgrad.compile.numpy.executor import NumpyProgram
 
 
 @pytest.mark.parametrize("program", [NumpyProgram, ReplayProgram])

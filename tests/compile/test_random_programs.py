@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 from mixed_programs import compare as compare_mixed
 from random_programs import compare, programs
 
-from leafgrad.compile.numpy_executor import NumpyProgram
+from leafgrad.compile.numpy.executor import NumpyProgram
 
 
 def run(graph, arrays):

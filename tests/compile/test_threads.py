@@ -12,8 +12,8 @@ import pytest
 
 import leafgrad
 from leafgrad import nn, optim
-from leafgrad.compile import executor
-from leafgrad.compile.watch import Watch, watching
+from leafgrad.compile.record.watch import Watch, watching
+from leafgrad.compile.run import executor
 
 THREADS = 4
 

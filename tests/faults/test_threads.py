@@ -11,7 +11,7 @@ import pytest
 
 import leafgrad as lg
 from leafgrad import nn, optim
-from leafgrad.compile.trace import trace_call
+from leafgrad.compile.record.trace import trace_call
 from leafgrad.errors import TraceError
 from leafgrad.ops import op, rounding, shape
 from leafgrad.utils.data import DataLoader, TensorDataset

@@ -13,7 +13,7 @@ import leafgrad as lg
 from leafgrad import nn
 from leafgrad.autograd import grad, gradcheck, gradgradcheck
 from leafgrad.compile.passes import optimize
-from leafgrad.compile.trace import trace_call
+from leafgrad.compile.record.trace import trace_call
 from leafgrad.nn import functional as F
 
 RNG = np.random.default_rng(5)

@@ -9,7 +9,7 @@ import pytest
 
 import leafgrad
 from leafgrad import op
-from leafgrad.compile.numpy_executor import NumpyProgram
+from leafgrad.compile.numpy.executor import NumpyProgram
 from leafgrad.errors import CompileError, OpDefinitionError
 from leafgrad.tensor.methods import DECLARED, Methods
 

@@ -12,9 +12,9 @@ import pytest
 
 import leafgrad
 from leafgrad import plugins
-from leafgrad.compile.numpy_executor import NumpyProgram
+from leafgrad.compile.numpy.executor import NumpyProgram
 from leafgrad.compile.passes import optimize
-from leafgrad.compile.schedule import Loop
+from leafgrad.compile.schedule.schedule import Loop
 from leafgrad.func import vmap
 from leafgrad.tensor.methods import DECLARED, Methods
 from leafgrad.testing import check_op

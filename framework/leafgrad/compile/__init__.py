@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
-    from leafgrad.compile.compiled import Compiled
+    from leafgrad.compile.run.compiled import Compiled
 
 __all__ = ["compile", "trace"]
 
@@ -36,7 +36,7 @@ def compile(function: Callable[..., Any] | None = None, *, executor: str | None 
         TypeError: ``function`` is a class or cannot be called.
         TraceError: at a call, where the function needs values or does what a program cannot repeat.
     """
-    from leafgrad.compile import compiled
+    from leafgrad.compile.run import compiled
 
     if function is None:
         return lambda given: compiled.of(given, executor, closed)
@@ -52,6 +52,6 @@ def trace(fn: Any, *args: Any, **kwargs: Any) -> Any:
     Raises:
         TraceError: the function needs values or does what a program cannot repeat.
     """
-    from leafgrad.compile import compiled
+    from leafgrad.compile.run import compiled
 
     return compiled.traced(fn, args, kwargs)

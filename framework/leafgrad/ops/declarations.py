@@ -142,8 +142,8 @@ class Declarations:
     def chunk(self, rule: Rule) -> Rule:
         """Say how the rows of a batch flow through the op: ``@smooth.chunk``, of a function ``rule(call)``.
 
-        ``call`` is a ``leafgrad.compile.axes.ChunkCall``; the rule returns what one of its methods gives, or None if
-        the op needs all rows at once.
+        ``call`` is a ``leafgrad.compile.schedule.axes.ChunkCall``; the rule returns what one of its methods gives, or
+        None if the op needs all rows at once.
 
         Raises:
             OpDefinitionError: the op has a rule already.

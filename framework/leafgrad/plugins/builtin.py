@@ -29,7 +29,7 @@ def leafgrad_backends() -> list[BackendSpec]:
     return [
         BackendSpec("numpy", "cpu", "leafgrad.backends.numpy:NumpyBackend"),
         BackendSpec("cupy", "cuda", "leafgrad.backends.cupy:CupyBackend"),
-        BackendSpec("meta", "meta", "leafgrad.compile.meta:MetaBackend"),
+        BackendSpec("meta", "meta", "leafgrad.compile.run.meta:MetaBackend"),
     ]
 
 
@@ -37,8 +37,8 @@ def leafgrad_backends() -> list[BackendSpec]:
 def leafgrad_executors() -> list[ExecutorSpec]:
     """ "numpy" for graphs on the CPU, "replay" for all."""
     return [
-        ExecutorSpec("numpy", "leafgrad.compile.numpy_executor:NumpyExecutor"),
-        ExecutorSpec("replay", "leafgrad.compile.replay:ReplayExecutor"),
+        ExecutorSpec("numpy", "leafgrad.compile.numpy.executor:NumpyExecutor"),
+        ExecutorSpec("replay", "leafgrad.compile.ir.replay:ReplayExecutor"),
     ]
 
 

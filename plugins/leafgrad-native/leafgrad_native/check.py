@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leafgrad.compile.graph import Equation, Given, Graph, Source, Value
-from leafgrad.compile.replay import run
+from leafgrad.compile.ir.graph import Equation, Given, Graph, Source, Value
+from leafgrad.compile.ir.replay import run
 from leafgrad_native import pool, rounding
 from leafgrad_native.cache import Library
 from leafgrad_native.program import CPhase
 
 if TYPE_CHECKING:
-    from leafgrad.compile.numpy_executor import NumpyProgram
+    from leafgrad.compile.numpy.executor import NumpyProgram
     from leafgrad_native.executor import NativeProgram
 
 OUT_OF_RANGE, NOT_IN_C = 1, 2  # what a phase returns when it stops
@@ -27,7 +27,7 @@ OUT_OF_RANGE, NOT_IN_C = 1, 2  # what a phase returns when it stops
 
 def with_numpy(graph: Graph) -> NumpyProgram:
     """A program of NumPy, whose executor is imported when one is needed."""
-    from leafgrad.compile.numpy_executor import NumpyProgram
+    from leafgrad.compile.numpy.executor import NumpyProgram
 
     return NumpyProgram(graph)
 

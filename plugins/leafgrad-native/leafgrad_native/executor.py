@@ -14,9 +14,9 @@ import numpy as np
 
 from leafgrad import threads
 from leafgrad.backends.numpy import philox_bernoulli
-from leafgrad.compile.executor import Program
-from leafgrad.compile.graph import Equation, Graph, Value
-from leafgrad.compile.replay import run
+from leafgrad.compile.ir.graph import Equation, Graph, Value
+from leafgrad.compile.ir.replay import run
+from leafgrad.compile.run.executor import Program
 from leafgrad_native import arrays, blas, build, pool
 from leafgrad_native.check import Checked, with_numpy
 from leafgrad_native.compiler import CompilationFailed

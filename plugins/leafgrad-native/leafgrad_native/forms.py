@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from leafgrad.compile.graph import Value
+from leafgrad.compile.ir.graph import Value
 
 Stride = int | None
 Shape = tuple[int, ...]

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from leafgrad.compile.graph import Equation
+from leafgrad.compile.ir.graph import Equation
 from leafgrad_native import forms
 from leafgrad_native.blocks import lanes
 from leafgrad_native.forms import Form, Root

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from leafgrad.compile.graph import Equation, Value
+from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad_native import forms
 from leafgrad_native.forms import Form
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from leafgrad.compile.graph import Equation, Operand, Value
+from leafgrad.compile.ir.graph import Equation, Operand, Value
 from leafgrad_native import expressions
 from leafgrad_native.forms import Form, Root, Shape
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leafgrad.compile.graph import Equation, Operand, Value
+from leafgrad.compile.ir.graph import Equation, Operand, Value
 from leafgrad_native.blocks import short
 from leafgrad_native.expressions import FLOATS, literal
 from leafgrad_native.forms import Form

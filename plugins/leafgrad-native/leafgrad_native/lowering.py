@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from leafgrad.compile.graph import Equation, Value
-from leafgrad.compile.schedule import Loop
+from leafgrad.compile.ir.graph import Equation, Value
+from leafgrad.compile.schedule.schedule import Loop
 from leafgrad_native import expressions, forms, joins
 from leafgrad_native.forms import Form, Root, full
 from leafgrad_native.kernels import Copy, Kernel, Load, Nest, Store, roots

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leafgrad.compile.graph import Equation
+from leafgrad.compile.ir.graph import Equation
 from leafgrad_native.expressions import FLOATS
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from leafgrad.compile.graph import Equation, Value
+from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.errors import CompileError
 from leafgrad.ops.traits import dims
 from leafgrad_native import expressions, lookups

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from leafgrad.compile.graph import Equation
+from leafgrad.compile.ir.graph import Equation
 from leafgrad_native.forms import Form
 from leafgrad_native.kernels import Product
 from leafgrad_native.pattern import Pattern, one_float

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from leafgrad.compile.graph import Equation, Graph, Value, expression
-from leafgrad.compile.schedule import Loop, Schedule, schedule
+from leafgrad.compile.ir.graph import Equation, Graph, Value, expression
+from leafgrad.compile.schedule.schedule import Loop, Schedule, schedule
 from leafgrad_native import emit, forms, memory
 from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.forms import Form, Root

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from leafgrad.compile.graph import Graph, Value
-from leafgrad.compile.replay import run, steps
+from leafgrad.compile.ir.graph import Graph, Value
+from leafgrad.compile.ir.replay import run, steps
 
 NEAR = {"float32": 1e-4, "float64": 1e-10}  # of the largest element: so near, nothing more is asked
 DIGITS = 4  # by so many units in the last place are values moved

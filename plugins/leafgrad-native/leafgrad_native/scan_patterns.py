@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leafgrad.compile.graph import Equation, Value
+from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.errors import CompileError
 from leafgrad_native import expressions
 from leafgrad_native.blocks import lanes

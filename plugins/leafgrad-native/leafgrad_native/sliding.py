@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leafgrad.compile.graph import Equation
+from leafgrad.compile.ir.graph import Equation
 from leafgrad_native.blocks import short
 from leafgrad_native.expressions import C_TYPES, FLOATS
 from leafgrad_native.forms import Form

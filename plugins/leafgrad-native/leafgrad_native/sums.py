@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from leafgrad.compile.graph import Equation, Value
+from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad_native.expressions import FLOATS
 from leafgrad_native.pattern import Pattern
 from leafgrad_native.patterns import Elementwise

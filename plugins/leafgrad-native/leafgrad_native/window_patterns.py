@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from leafgrad.compile.graph import Equation
+from leafgrad.compile.ir.graph import Equation
 from leafgrad_native import frames, lookups, sliding
 from leafgrad_native.forms import Form, Root, full
 from leafgrad_native.kernels import Copy, Slide

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from leafgrad.compile.graph import Equation, Value
+from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad_native import expressions, forms
 from leafgrad_native.blocks import lanes
 from leafgrad_native.expressions import C_TYPES, FLOATS, literal

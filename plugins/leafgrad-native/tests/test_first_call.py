@@ -14,7 +14,7 @@ import pytest
 
 import leafgrad
 from leafgrad import threads
-from leafgrad.compile.numpy_executor import NumpyProgram
+from leafgrad.compile.numpy.executor import NumpyProgram
 from leafgrad_native import build, check, parts
 from leafgrad_native.compiler import Compiler, NoCompiler, compiler
 

@@ -10,7 +10,7 @@ from random_programs import compare, programs
 from rows import ROWS, outputs, tensors
 
 import leafgrad
-from leafgrad.compile.executor import find
+from leafgrad.compile.run.executor import find
 from leafgrad_native.compiler import NoCompiler, compiler
 from leafgrad_native.executor import NativeProgram
 

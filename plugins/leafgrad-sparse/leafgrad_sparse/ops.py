@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from leafgrad import op
-from leafgrad.compile.axes import ChunkCall
+from leafgrad.compile.schedule.axes import ChunkCall
 
 if TYPE_CHECKING:
     from leafgrad.func import BatchedCall

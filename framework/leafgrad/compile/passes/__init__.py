@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from leafgrad.compile.graph import Graph
+from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.passes.factor_sums import factor_sums
 from leafgrad.compile.passes.fold_constants import fold_constants
 from leafgrad.compile.passes.group_elementwise import group_elementwise

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from leafgrad.compile.graph import Equation, Graph, Value
+from leafgrad.compile.ir.graph import Equation, Graph, Value
+from leafgrad.compile.ir.shapes import broadcast
 from leafgrad.compile.passes.rewrite import Rewriter, rewrite, size
 from leafgrad.compile.passes.rules.arithmetic import number, regroups
-from leafgrad.compile.shapes import broadcast
 from leafgrad.ops.elementwise import add, mul, neg, sub
 from leafgrad.ops.matmul import contract, matmul
 from leafgrad.ops.op import Op

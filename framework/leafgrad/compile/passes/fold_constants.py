@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 
 from leafgrad import backends
-from leafgrad.compile.graph import Equation, Graph, Operand, Value
+from leafgrad.compile.ir.graph import Equation, Graph, Operand, Value
+from leafgrad.compile.ir.shapes import broadcast, shape_of
 from leafgrad.compile.passes.rewrite import Rewriter, Rule, rewrite
-from leafgrad.compile.shapes import broadcast, shape_of
 from leafgrad.ops.convert import clone, new_full, to_dtype
 from leafgrad.ops.create import constant, zeros
 from leafgrad.ops.op import Op

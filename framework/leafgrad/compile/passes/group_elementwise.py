@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from leafgrad.compile.graph import Equation, Graph
+from leafgrad.compile.ir.graph import Equation, Graph
 from leafgrad.compile.passes.liveness import Memory
 
 

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from leafgrad.compile.graph import Equation, Graph, Value
+from leafgrad.compile.ir.graph import Equation, Graph, Value
 
 
 def roots(graph: Graph) -> dict[Value, Value]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leafgrad.compile.graph import Equation, Graph
+from leafgrad.compile.ir.graph import Equation, Graph
 
 
 def remove_dead(graph: Graph) -> Graph:

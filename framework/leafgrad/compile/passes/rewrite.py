@@ -9,8 +9,8 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from leafgrad.compile.graph import Equation, Graph, Line, Operand, Value
-from leafgrad.compile.shapes import foretell, result_shape
+from leafgrad.compile.ir.graph import Equation, Graph, Line, Operand, Value
+from leafgrad.compile.ir.shapes import foretell, result_shape
 from leafgrad.errors import CompileError
 from leafgrad.ops import elementwise
 from leafgrad.ops.create import full

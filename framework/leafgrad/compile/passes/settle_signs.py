@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leafgrad.compile.graph import Equation, Graph, Value
+from leafgrad.compile.ir.graph import Equation, Graph, Value
 from leafgrad.compile.passes.rewrite import Rewriter, rewrite
 from leafgrad.compile.passes.rules.arithmetic import scaled
 from leafgrad.ops.elementwise import mul, neg

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from leafgrad.compile.graph import Equation, Graph, Value
+from leafgrad.compile.ir.graph import Equation, Graph, Value
 from leafgrad.compile.passes.rewrite import Rewriter, rewrite, size
 from leafgrad.compile.passes.rules.arithmetic import scaled
 from leafgrad.ops.elementwise import mul

@@ -5,10 +5,10 @@ Rules of one op stand beside it, as ``op.rewrite``; those about several are in `
 
 from __future__ import annotations
 
-from leafgrad.compile.graph import Equation, Graph, Value
+from leafgrad.compile.ir.graph import Equation, Graph, Value
+from leafgrad.compile.ir.shapes import Unknown
 from leafgrad.compile.passes.rewrite import Rewriter, Rule, rewrite
 from leafgrad.compile.passes.rules import arithmetic, choice, layout, parts, product, reduction
-from leafgrad.compile.shapes import Unknown
 from leafgrad.errors import CompileError
 from leafgrad.ops.op import Op
 

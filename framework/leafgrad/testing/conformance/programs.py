@@ -13,10 +13,10 @@ import leafgrad
 from leafgrad import plugins
 from leafgrad.autograd import grad
 from leafgrad.compile import trace
-from leafgrad.compile.graph import Captured
-from leafgrad.compile.numpy_executor import NumpyProgram
+from leafgrad.compile.ir.graph import Captured
+from leafgrad.compile.ir.replay import run
+from leafgrad.compile.numpy.executor import NumpyProgram
 from leafgrad.compile.passes import optimize
-from leafgrad.compile.replay import run
 from leafgrad.ops.op import Op
 from leafgrad.ops.trigonometric import cos, sin
 from leafgrad.testing.conformance.batches import batches, mapped

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from leafgrad.compile.graph import Equation, Operand, Value
+from leafgrad.compile.ir.graph import Equation, Operand, Value
+from leafgrad.compile.ir.shapes import broadcast
 from leafgrad.compile.passes.rewrite import Rewriter, Rule, size
-from leafgrad.compile.shapes import broadcast
 from leafgrad.ops.convert import clone, to_dtype
 from leafgrad.ops.elementwise import add, div, mul, neg, pow, reciprocal, sqrt, square, sub
 from leafgrad.ops.op import Op

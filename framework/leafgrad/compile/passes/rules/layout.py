@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from leafgrad.compile.graph import Equation, Operand, Value
+from leafgrad.compile.ir.graph import Equation, Operand, Value
+from leafgrad.compile.ir.shapes import broadcast, shape_of
 from leafgrad.compile.passes.rewrite import Rewriter, Rule
 from leafgrad.compile.passes.rules.arithmetic import negated, scaled
-from leafgrad.compile.shapes import broadcast, shape_of
 from leafgrad.ops.abstract import reduced
 from leafgrad.ops.elementwise import mul, neg
 from leafgrad.ops.op import Op

@@ -6,10 +6,10 @@ windows, reshaped. Zeros around a part are taken as zeros even against inf and n
 
 from __future__ import annotations
 
-from leafgrad.compile.graph import Equation, Value
+from leafgrad.compile.ir.graph import Equation, Value
+from leafgrad.compile.ir.shapes import shape_of
 from leafgrad.compile.passes.rewrite import Rewriter, Rule
 from leafgrad.compile.passes.rules.arithmetic import scaled
-from leafgrad.compile.shapes import shape_of
 from leafgrad.ops.elementwise import add, mul, neg, sub
 from leafgrad.ops.matmul import contract, matmul
 from leafgrad.ops.op import Op

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leafgrad.compile.graph import Equation, Value
+from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.compile.passes.rewrite import Rewriter, Rule, size
 from leafgrad.compile.passes.rules.arithmetic import negated, scaled
 from leafgrad.ops.create import full

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from functools import partial, reduce
 
-from leafgrad.compile.graph import Equation, Value
+from leafgrad.compile.ir.graph import Equation, Value
+from leafgrad.compile.ir.shapes import shape_of
 from leafgrad.compile.passes.rewrite import Rewriter, Rule, size
 from leafgrad.compile.passes.rules.layout import sign_outward
-from leafgrad.compile.shapes import shape_of
 from leafgrad.ops.abstract import PRECISE
 from leafgrad.ops.elementwise import mul
 from leafgrad.ops.matmul import contract, matmul

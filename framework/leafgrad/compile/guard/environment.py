@@ -1,0 +1,132 @@
+"""Places that a step reads beside its arguments, and what they held: cells, globals, attributes, items."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from leafgrad.compile.record.guide import same
+from leafgrad.compile.record.unclosed import Unclosed
+
+SCALARS = (bool, int, float, complex, str, bytes, types.NoneType)
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """One place that was read, and what it held.
+
+    Attributes:
+        path: what a reader calls it, e.g. ``"net.0.training"``.
+        kind: how it is read: an ``"item"`` or ``"attribute"`` of ``container``, a ``"cell"``, the ``"length"`` of a
+            container, the ``"keys"`` of a dict, names ``"absent"`` from it, the whole of a set (``"all"``), the
+            ``"class"`` of an object and its dict, what a ``"call"`` of a function of no arguments gives, or that a
+            cell is ``"empty"``.
+    """
+
+    path: str
+    kind: str
+    container: Any
+    key: Any
+    value: Any
+
+    def now(self) -> Any:
+        """What it holds now. Raises LookupError, AttributeError or ValueError if it is gone."""
+        match self.kind:
+            case "item":
+                if isinstance(self.container, dict) and self.key not in self.container:  # __missing__ may add it
+                    raise KeyError(self.key)
+                return self.container[self.key]
+            case "attribute":
+                return getattr(self.container, self.key)
+            case "cell":
+                return self.container.cell_contents
+            case "length":
+                return len(self.container)
+            case "absent":
+                return self.container.keys().isdisjoint(self.key)
+            case "keys":
+                return Keys.of(self.container)
+            case "call":
+                return self.container()
+            case "array":
+                return Contents.of(self.container)
+            case "empty":
+                return self.container == types.CellType()
+            case "class":
+                return Class(type(self.container), getattr(self.container, "__dict__", None))
+        return type(self.container)(self.container)
+
+
+GONE = "nothing"
+
+
+class Class(tuple[Any, ...]):
+    """The class of an object, and the dict of its attributes: as identities."""
+
+    def __new__(cls, kind: type, attributes: Any) -> Class:
+        return super().__new__(cls, (kind, attributes))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Class) and self[0] is other[0] and self[1] is other[1]
+
+    __hash__ = tuple.__hash__
+
+
+class Contents(tuple[Any, ...]):
+    """What is in an array: its shape, its dtype and its bytes."""
+
+    @classmethod
+    def of(cls, array: Any) -> Contents:
+        return cls((array.shape, array.dtype.str, array.tobytes()))
+
+
+class Keys(tuple[Any, ...]):
+    """The keys of a dict in order: strings themselves, or the ids of all."""
+
+    @classmethod
+    def of(cls, container: dict[Any, Any]) -> Keys:
+        keys = [*container]
+        return cls(keys if all(type(key) is str for key in keys) else map(id, keys))
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether two values are the same to the program: one object, or equal numbers, strings or sets of one type."""
+    return same(a, b) or (
+        type(a) is type(b) and isinstance(a, (set, frozenset, Contents, Keys, Class, range)) and a == b
+    )
+
+
+@dataclass
+class Environment:
+    """The places that a function read, the paths of the tensors among what they held, and what nobody can tell of."""
+
+    places: list[Place] = field(default_factory=list)
+    tensors: dict[int, str] = field(default_factory=dict)  # by id
+    open: list[tuple[str, str]] = field(default_factory=list)  # path, and why it is no use to guard it
+    names: frozenset[str] = frozenset()  # of attributes that the user's code may read
+    seen: dict[int, Any] = field(default_factory=dict)  # all objects that were met, by id
+
+    def check(self) -> None:
+        """Unclosed if it holds what nobody can tell of."""
+        if self.open:
+            path, why = self.open[0]
+            raise Unclosed(f"{path} {why}")
+
+    def snapshot(self) -> list[Any]:
+        """What the places hold now."""
+        return [now(place) for place in self.places]
+
+    def changed(self, before: Sequence[Any]) -> list[tuple[Place, Any, Any]]:
+        """The places that hold something else than in a snapshot, with that and what they hold now."""
+        pairs = ((place, old, now(place)) for place, old in zip(self.places, before, strict=True))
+        return [(place, old, new) for place, old, new in pairs if not alike(old, new)]
+
+
+def now(place: Place) -> Any:
+    """What a place holds, or GONE."""
+    try:
+        return place.now()
+    except Exception:  # whatever a user's own __getitem__ raises
+        return GONE

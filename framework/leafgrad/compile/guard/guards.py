@@ -1,0 +1,420 @@
+"""Guards: under which conditions a program stands for the function it was traced from.
+
+Every condition is one expression; all of them together are compiled into one function, since they run at each call.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import types
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from leafgrad import devices, dtypes, modes
+from leafgrad.compile.guard.environment import GONE, SCALARS, Class, Environment, Place, now
+from leafgrad.compile.ir.graph import Argument, Captured
+from leafgrad.compile.ir.memory import Apart
+from leafgrad.ops import messages
+from leafgrad.ops.node import Leaf, SymbolBase
+from leafgrad.tensor.tensor import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """One condition.
+
+    Attributes:
+        test: a Python expression in the names of the guards' scope; ``a0``, ``a1``, … are the leaves of the arguments.
+        path: what it looks at, in a reader's words.
+        expected: what that was when the function was traced.
+        now: what it is for the given leaves.
+        of_tensor: whether it looks at a tensor's shape and state, not at a value or object.
+        covered: whether another one, of many places at once, holds only if it does.
+    """
+
+    test: str
+    path: str
+    expected: str
+    now: Callable[[Sequence[Any]], str]
+    of_tensor: bool
+    covered: bool
+
+
+@dataclass(frozen=True)
+class Miss:
+    """The condition that failed: how many held before it, what it looks at, what that was and what it is."""
+
+    held: int
+    path: str
+    before: str
+    now: str
+    of_tensor: bool = True
+
+
+def brief(value: Any) -> str:
+    """A value in a few words."""
+    if isinstance(value, Tensor):
+        return facts(value)
+    if value is GONE:
+        return GONE
+    if isinstance(value, SCALARS):
+        return messages.describe(value)
+    if isinstance(value, Class):
+        return f"of class {value[0].__qualname__}"
+    name = getattr(value, "__qualname__", None)
+    return f"the {type(value).__name__} {name}" if name else f"a {type(value).__name__} at {id(value):#x}"
+
+
+def facts(t: Tensor) -> str:
+    """What matters of a tensor: ``float32 (3,) on cpu, requires grad``."""
+    if isinstance(t._data, SymbolBase):
+        return "a tensor made in the call"
+    history = "" if t._node is None else ", requires grad" if t.is_leaf else ", computed with grad"
+    return f"{messages.describe(t)} on {devices.of(t._data)}{history}"
+
+
+class Guards:
+    """The conditions under which one program may be run.
+
+    Args:
+        flags: the mode.
+        structure: of the arguments.
+        leaves: the arguments, flat, with ``paths``.
+        captured: tensors reached from outside.
+        views: captured views.
+        touched: whose ``.grad`` was looked at, and whether it was None.
+        environment: what else was read.
+        apart: a check of what memory is written; None if none is.
+    """
+
+    def __init__(
+        self,
+        flags: int,
+        structure: Any,
+        leaves: Sequence[Any],
+        paths: Sequence[str],
+        captured: Sequence[Tensor],
+        views: Sequence[Tensor],
+        touched: Sequence[tuple[Argument | Captured, bool]],
+        environment: Environment,
+        apart: Apart | None,
+    ) -> None:
+        self.apart = apart
+        self.flags = flags
+        self.default = dtypes.get_default_dtype()
+        self.structure = structure
+        self.paths = list(paths)
+        self.scope: dict[str, Any] = {"Leaf": Leaf}
+        self.names: dict[int, str] = {}
+        self.conditions: list[Condition] = []
+        tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+        self.scope["names"] = environment.names
+        for i, leaf in enumerate(leaves):
+            self.argument(i, leaf)
+        self.distinct(tensors, leaves, {id(t): "a captured tensor" for t in captured} | environment.tensors)
+        for t in captured:
+            self.captured(t, environment.tensors.get(id(t), "a captured tensor"))
+        for view in views:
+            self.view(view, leaves, environment)
+        self.gradients(touched, tensors, leaves, captured, environment)
+        self.places(environment.places)
+        self.accepts = compiled([c for c in self.conditions if not c.covered], len(leaves), self.scope)
+
+    # ---- the conditions ---------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        test: str,
+        path: str,
+        expected: str,
+        now: Callable[[Sequence[Any]], str],
+        of_tensor: bool = True,
+        covered: bool = False,
+    ) -> None:
+        self.conditions.append(Condition(test, path, expected, now, of_tensor, covered))
+
+    def name(self, value: Any) -> str:
+        """The name of an object in the scope."""
+        name = self.names.get(id(value))
+        if name is None:
+            name = self.names[id(value)] = f"k{len(self.names)}"
+            self.scope[name] = value
+        return name
+
+    def argument(self, i: int, leaf: Any) -> None:
+        at = f"a{i}"
+        if isinstance(leaf, Tensor):
+            test = f"type({at}) is {self.name(type(leaf))} and {self.tensor(at, leaf)}"
+            test += f" and (not {at}.__dict__ or {at}.__dict__.keys().isdisjoint(names))"
+        else:
+            test = self.same(at, leaf)
+        self.add(test, self.paths[i], brief(leaf), lambda leaves: brief(leaves[i]), isinstance(leaf, Tensor))
+
+    def view(self, view: Any, leaves: Sequence[Any], environment: Environment) -> None:
+        """That a view which was recorded as one is the same part of the same memory."""
+        place = {id(leaf): i for i, leaf in enumerate(leaves)}
+        i, base = place.get(id(view)), view._view.base
+        if i is None:
+            name, path = self.name(view), environment.tensors.get(id(view), "a captured view")
+            test = f"{name}._view.root is {name}._view.base._data"
+        else:
+            at, path = f"a{i}._view", self.paths[i]
+            of = f"a{place[id(base)]}" if id(base) in place else self.name(base)
+            test = f"{at} is not None and {at}.base is {of} and {at}.root is {of}._data and {at}.steps == "
+            test += self.name(view._view.steps)
+        self.add(test, path, "a view of its base", lambda _: "a view of other memory")
+
+    def captured(self, t: Tensor, path: str) -> None:
+        at = self.name(t)
+        try:
+            known = self.name(weakref.ref(t._data))
+        except TypeError:
+            array = self.array(t._data)
+        else:  # mostly it is the very array, of which nobody changes more than the elements
+            array = f"(d is {known}() and d.shape == {tuple(t._data.shape)!r} or {self.array(t._data)})"
+        self.add(f"(d := {at}._data) is d and {array} and {self.node(at, t)}", path, facts(t), lambda _: facts(t))
+
+    def tensor(self, at: str, t: Tensor) -> str:
+        """That a tensor is as ``t`` is now: array class, shape, dtype, device, place in the graph, no hooks."""
+        return f"(d := {at}._data) is d and {self.array(t._data)} and {self.node(at, t)}"
+
+    def array(self, data: Any) -> str:
+        """That the array ``d`` has the class, shape, dtype, layout and device of ``data``."""
+        parts = [
+            f"type(d) is {self.name(type(data))}",
+            f"d.shape == {tuple(data.shape)!r}",
+            f"d.dtype == {self.name(data.dtype)}",
+        ]
+        if data.ndim > 1 or not data.flags.c_contiguous:
+            parts.append(f"d.strides == {tuple(data.strides)!r}")
+        place = devices.of(data)
+        if place.type != "cpu":
+            self.scope["of"] = devices.of
+            parts.append(f"of(d) == {self.name(place)}")
+        return " and ".join(parts)
+
+    def node(self, at: str, t: Tensor) -> str:
+        """That a tensor has a like place in the graph, and the same hooks."""
+        parts, node = [], t._node
+        if node is None:
+            parts.append(f"{at}._node is None")
+        elif type(node) is Leaf:
+            hooks = node.hooks.all() if node.hooks is not None else ()
+            parts.append(f"type(n := {at}._node) is Leaf")
+            if hooks:
+                parts.append(f"n.hooks is not None and n.hooks.all() == {self.name(hooks)}")
+            else:
+                parts.append("(n.hooks is None or not n.hooks.all())")
+        else:
+            parts.append(f"{at}._node is not None and type({at}._node) is not Leaf")
+        return " and ".join(parts)
+
+    def same(self, at: str, value: Any) -> str:
+        """That a value is this object, or an equal number or string."""
+        if value is None or value is True or value is False:
+            return f"{at} is {value!r}"
+        if type(value) in SCALARS:
+            name = self.name(value)
+            test = f"type(x) is {self.name(type(value))} and x == {name}"
+            if type(value) is float and value != value:
+                test = "type(x) is float and x != x"
+            elif type(value) is float and value == 0:
+                self.scope["copysign"] = math.copysign
+                test += f" and copysign(1, x) == {math.copysign(1, value)!r}"
+            return f"((x := {at}) is {name} or {test})"
+        return f"{at} is {self.name(value)}"
+
+    def distinct(self, tensors: list[int], leaves: Sequence[Any], known: dict[int, str]) -> None:
+        """That the same arguments are one tensor as were, and the same of them are found elsewhere, too."""
+        first: dict[int, int] = {}
+        for i in tensors:
+            k = first.setdefault(id(leaves[i]), i)
+            if k != i:
+                both = f"{self.paths[k]} and {self.paths[i]}"
+                self.add(f"a{k} is a{i}", both, "one tensor", lambda _: "two tensors")
+        if len(first) > 1:
+            ids = ", ".join(f"id(a{i})" for i in first.values())
+            paths = [self.paths[i] for i in first.values()]
+            self.add(
+                f"len({{{ids}}}) == {len(first)}",
+                " and ".join(paths),
+                "different tensors",
+                lambda _: "one tensor twice",
+            )
+        for key, i in first.items():
+            if key in known:
+                self.add(
+                    f"a{i} is {self.name(leaves[i])}",
+                    f"{self.paths[i]} and {known[key]}",
+                    "one tensor",
+                    lambda _: "two",
+                )
+        others = [i for key, i in first.items() if key not in known]
+        if others and known:
+            self.scope["outside"] = frozenset(known)
+            ids = ", ".join(f"id(a{i})" for i in others)
+            path = ", ".join(self.paths[i] for i in others)
+            self.add(f"outside.isdisjoint(({ids},))", path, "passed as an argument only", lambda _: "captured as well")
+
+    def gradients(
+        self,
+        touched: Sequence[tuple[Argument | Captured, bool]],
+        tensors: list[int],
+        leaves: Sequence[Any],
+        captured: Sequence[Tensor],
+        env: Environment,
+    ) -> None:
+        """That tensors have, or have not, a gradient; that it requires none; and which tensors it is itself."""
+        others = {id(t): self.name(t) for t in captured} | {id(leaves[i]): f"a{i}" for i in tensors}
+        apart = []
+        for source, was_none in touched:
+            i = tensors[source.index] if isinstance(source, Argument) else -1
+            t = leaves[i] if isinstance(source, Argument) else source.tensor
+            at = self.name(t) if i < 0 else f"a{i}"
+            path = f"{env.tensors.get(id(t), 'a captured tensor') if i < 0 else self.paths[i]}.grad"
+            if was_none:
+                test = f"({at}._leaf is None or {at}._leaf.grad is None)"
+            else:
+                test = f"({at}._leaf is not None and (g := {at}._leaf.grad) is not None and g._node is None)"
+            self.add(test, path, "None" if was_none else "a gradient", gradient_of(i, t))
+            if not was_none and id(t.grad) in others:
+                self.add(
+                    f"{at}._leaf.grad is {others[id(t.grad)]}",
+                    path,
+                    "a tensor used directly too",
+                    lambda _: "another one",
+                )
+            elif not was_none:
+                apart.append(f"id({at}._leaf.grad)")
+        if apart:
+            known = f"({', '.join(f'id({name})' for name in others.values())},)" if others else "()"
+            test = f"{{{', '.join(apart)}}}.isdisjoint({known})"
+            self.add(test, "gradients", "used as such only", lambda _: "used directly too")
+
+    def places(self, places: Sequence[Place]) -> None:
+        """What was read from outside. Whole containers of objects, and dicts that are empty, take one look each."""
+        self.scope["is_"] = operator.is_
+        items: dict[int, list[Place]] = {}
+        for place in places:
+            if place.kind == "item" and type(place.container) in (list, dict) and type(place.value) not in SCALARS:
+                items.setdefault(id(place.container), []).append(place)
+        whole = {key: group for key, group in items.items() if len(group) == len(group[0].container) > 2}
+        empty = [p for p in places if p.kind == "absent" and not p.container]
+        for place in places:
+            covered = (
+                id(place.container) in whole if place.kind == "item" else place.kind == "absent" and not place.container
+            )
+            self.place(place, covered)
+        for group in whole.values():
+            held = group[0].container
+            values = f"{self.name(held)}.values()" if type(held) is dict else self.name(held)
+            expected = tuple(held.values() if type(held) is dict else held)
+            self.add(
+                f"all(map(is_, {values}, {self.name(expected)}))",
+                group[0].path,
+                "as it was",
+                lambda _: "another",
+                False,
+            )
+        if empty:
+            dicts = tuple(p.container for p in empty)
+            self.add(f"not any({self.name(dicts)})", "attributes of tensors", "none", lambda _: "some", False)
+
+    def place(self, place: Place, covered: bool) -> None:
+        at = self.name(place.container)
+        match place.kind:
+            case "item":
+                key = self.key(place.key)
+                test = self.same(f"{at}[{key}]", place.value)
+                if hasattr(type(place.container), "__missing__"):  # which may add the key
+                    test = f"{key} in {at} and {test}"
+            case "attribute":
+                found = f"{at}.{place.key}" if place.key.isidentifier() else f"getattr({at}, {place.key!r})"
+                test = self.same(found, place.value)
+            case "cell":
+                test = self.same(f"{at}.cell_contents", place.value)
+            case "length":
+                test = f"len({at}) == {place.value}"
+            case "call":
+                test = f"{at}() == {self.name(place.value)}"
+            case "array":
+                test = f"{self.name(type(place.value).of)}({at}) == {self.name(place.value)}"
+            case "empty":
+                test = f"{at} == {self.name(types.CellType())}"
+            case "class":
+                test = f"type({at}) is {self.name(place.value[0])}"
+                if place.value[1] is not None:
+                    test += f" and {at}.__dict__ is {self.name(place.value[1])}"
+            case "absent":
+                place = replace(place, key=frozenset(place.key))
+                test = f"{at}.keys().isdisjoint({self.name(place.key)})"
+            case "keys":
+                names = all(type(k) is str for k in place.value)
+                test = f"[{'*' if names else '*map(id, '}{at}{'' if names else ')'}] == {self.name(list(place.value))}"
+            case _:
+                test = f"{at} == {self.name(place.value)}"
+        self.add(test, place.path, brief(place.value), lambda _: brief(now(place)), False, covered)
+
+    def key(self, key: Any) -> str:
+        return repr(key) if type(key) in (str, int) else self.name(key)
+
+    # ---- asking -----------------------------------------------------------------------------------------------
+
+    def match(self, flags: int, structure: Any, leaves: Sequence[Any]) -> bool:
+        """Whether the program may be run."""
+        return (
+            flags == self.flags
+            and structure == self.structure
+            and dtypes.get_default_dtype() is self.default
+            and self.accepts(leaves)
+            and (self.apart is None or self.apart.holds(leaves))
+        )
+
+    def miss(self, flags: int, structure: Any, leaves: Sequence[Any]) -> Miss:
+        """The first condition that fails."""
+        if flags != self.flags:
+            return Miss(0, "the mode", mode_name(self.flags), mode_name(flags))
+        if structure != self.structure:
+            return Miss(1, "the arguments", "of another number, nesting or set of keys", "as they are now")
+        if dtypes.get_default_dtype() is not self.default:
+            return Miss(2, "the default dtype", repr(self.default), repr(dtypes.get_default_dtype()))
+        for i, condition in enumerate(self.conditions):
+            if not compiled([condition], len(leaves), self.scope)(leaves):
+                return Miss(3 + i, condition.path, condition.expected, condition.now(leaves), condition.of_tensor)
+        return Miss(3 + len(self.conditions), "memory that is written", "one tensor's", "shared with another tensor")
+
+
+def compiled(conditions: Sequence[Condition], count: int, scope: dict[str, Any]) -> Callable[[Sequence[Any]], bool]:
+    """A function of ``count`` leaves: whether all conditions hold. What is gone altogether does not."""
+    tests = "\n            and ".join(c.test for c in conditions) or "True"
+    unpack = f"    {''.join(f'a{i}, ' for i in range(count))}= leaves\n" if count else ""
+    source = (
+        f"def accepts(leaves):\n{unpack}    try:\n        return (\n            {tests}\n        )\n"
+        "    except (LookupError, AttributeError, TypeError, ValueError):\n        return False\n"
+    )
+    space = dict(scope)
+    exec(compile(source, "<leafgrad guards>", "exec"), space)
+    accepts: Callable[[Sequence[Any]], bool] = space["accepts"]
+    return accepts
+
+
+def gradient_of(i: int, t: Tensor) -> Callable[[Sequence[Any]], str]:
+    """What to say of the gradient of the ``i``-th leaf of a call, or of ``t`` if ``i`` is negative."""
+
+    def now(leaves: Sequence[Any]) -> str:
+        owner = t if i < 0 else leaves[i]
+        if owner._leaf is None or owner._leaf.grad is None:
+            return "None"
+        return "a gradient" if owner._leaf.grad._node is None else "a gradient that requires grad"
+
+    return now
+
+
+def mode_name(flags: int) -> str:
+    """The mode in words."""
+    parts = ["gradients on" if flags & modes.GRAD else "gradients off"]
+    parts += ["inference mode"] * bool(flags & modes.INFERENCE) + ["anomaly detection"] * bool(flags & modes.ANOMALY)
+    return ", ".join(parts)

@@ -1,0 +1,1 @@
+"""The NumPy executor: a scheduled graph as Python source over preallocated arrays."""

@@ -1,0 +1,205 @@
+"""The NumPy executor: a graph as straight-line Python over preallocated arrays.
+
+Stages follow one another in one generated function. A loop takes its chunks from a list of (start, stop, arrays),
+where the arrays are the scratch buffers seen in every shape that the chunk needs; every elementwise op and
+matrix product writes into one of them, so that a chunk allocates nothing.
+
+The length of chunks follows from a model, so that results are the same to the last bit at each run: sums over the
+batch depend on where it is cut. ``LEAFGRAD_TUNE=1`` measures instead, once per program and process.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leafgrad import backends
+from leafgrad.compile.ir.graph import Graph
+from leafgrad.compile.numpy.emit import emit
+from leafgrad.compile.numpy.parallel import Groups, group_count
+from leafgrad.compile.numpy.scratch import Program
+from leafgrad.compile.numpy.writer import stored
+from leafgrad.compile.schedule.schedule import Loop, Schedule, schedule
+from leafgrad.ops.matmul import contract, matmul
+from leafgrad.threads import get_num_threads
+
+CACHE_BYTES = 8 << 20  # what the buffers of a chunk should fit into: a core's share of the last-level cache
+WIDE = 32  # from this width of a layer on, a product repacks a chunk that is longer than one block of BLAS
+BLAS_ROWS = 400
+CANDIDATES = (0.25, 0.5, 1.0, 1.5, 2.0)  # multiples of the model's chunk that are tried
+CALLS = 5  # on one thread and then on several, before the faster is chosen
+MARGIN = 0.95
+SHARES = 4  # chunks at least, where each has enough to do: what four threads can share
+_MEASURED: dict[tuple[int, ...], int] = {}
+
+
+class NumpyProgram:
+    """A graph, ready to run on NumPy arrays.
+
+    Args:
+        graph: what to run.
+        rows: rows per chunk of every loop; None leaves them to the model, or to a measurement under LEAFGRAD_TUNE=1.
+
+    Attributes:
+        schedule: the stages.
+        chunk: rows per chunk of each loop.
+    """
+
+    def __init__(self, graph: Graph, rows: int | None = None) -> None:
+        self.graph = graph
+        self.xp = backends.by_device_type("cpu").xp
+        self.schedule: Schedule = schedule(graph, lambda e: not stored(e))
+        self.program: Program = emit(graph, self.schedule)
+        self.loops = [s for s in self.schedule.stages if isinstance(s, Loop)]
+        self.works = [work(loop) for loop in self.loops]
+        self.chunk = [self.model(loop, i) if rows is None else rows for i, loop in enumerate(self.loops)]
+        ordered = any(e.op.ordered for e in graph.equations)  # not to be tried
+        self.tuned = not self.loops or ordered or rows is not None or os.environ.get("LEAFGRAD_TUNE") != "1"
+        self.function: Callable[..., list[Any]] = self.program.compile(self.xp)
+        self.rivals: tuple[Rival, ...] = ()
+        self.race: list[Rival] | None = None
+        self.scratch = self.allocate()
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        """The arrays of ``graph.results`` and then of its effects' values. Each is new memory."""
+        if not self.tuned:
+            self.tune(inputs)
+        if get_num_threads() != self.threads:
+            self.scratch = self.allocate()
+        return self.function(inputs, *self.scratch) if self.race is None else self.compare(inputs)
+
+    def compare(self, inputs: Sequence[Any]) -> list[Any]:
+        """In the first calls, run on one thread and then on several; the faster stays. Results are the same."""
+        assert self.race is not None
+        rival = self.race.pop(0)
+        start = time.perf_counter()
+        found = self.function(inputs, *rival.scratch)
+        rival.seconds = min(rival.seconds, time.perf_counter() - start)
+        if not self.race:
+            one, several = self.rivals
+            self.scratch = several.scratch if several.seconds < MARGIN * one.seconds else one.scratch
+            self.race, self.rivals = None, ()
+        return found
+
+    def source(self) -> str:
+        """The generated Python."""
+        return self.program.source
+
+    # ---- chunks -----------------------------------------------------------------------------------------------
+
+    def model(self, loop: Loop, i: int) -> int:
+        """Rows per chunk by size alone: all buffers of the loop fit the cache, and wide products their block."""
+        known = _MEASURED.get(self.key(loop, i))
+        if known is not None:
+            return known
+        rows = CACHE_BYTES // max(1, self.program.loops[i].row_bytes())
+        rows = min(rows, -(-loop.length // group_count(SHARES, self.works[i] * loop.length)))
+        return fit(min(rows, BLAS_ROWS) if has_wide_product(loop) else rows, loop.length)
+
+    def key(self, loop: Loop, i: int) -> tuple[int, ...]:
+        return loop.length, len(loop.equations), self.program.loops[i].row_bytes()
+
+    def tune(self, inputs: Sequence[Any]) -> None:
+        """Try chunk lengths around the model's on the real inputs, loop by loop, and keep the fastest."""
+        self.tuned = True
+        for i, loop in enumerate(self.loops):
+            if self.key(loop, i) in _MEASURED:
+                continue
+            best: tuple[float, int] | None = None
+            for length in sorted({fit(int(self.chunk[i] * c), loop.length) for c in CANDIDATES}):
+                self.chunk[i] = length
+                self.scratch = self.allocate()
+                seconds = min(self.measure(inputs) for _ in range(3))
+                best = min(best or (seconds, length), (seconds, length))
+            assert best is not None
+            self.chunk[i] = _MEASURED[self.key(loop, i)] = best[1]
+        self.scratch = self.allocate()
+
+    def measure(self, inputs: Sequence[Any]) -> float:
+        start = time.perf_counter()
+        self.function(inputs, *self.scratch)
+        return time.perf_counter() - start
+
+    def allocate(self) -> list[Any]:
+        """The scratch of each stage: for a loop, its chunks in groups; for a whole stage, its arrays."""
+        self.threads = get_num_threads()
+        self.rivals, self.race = (), None
+        one, several = (self.program.allocate(self.xp, self.chunk, self.works, n) for n in (1, self.threads))
+        if any(isinstance(s, Groups) and s.threads > 1 for s in several):
+            self.rivals = Rival(one), Rival(several)
+            self.race = [rival for rival in self.rivals for _ in range(CALLS)]
+        return one
+
+    def explain(self) -> list[str]:
+        """Phases, chunks, buffers, and what was not chunked."""
+        lines = []
+        for stage in self.schedule.stages:
+            if isinstance(stage, Loop):
+                i = self.loops.index(stage)
+                row = self.program.loops[i].row_bytes()
+                lines.append(
+                    f"loop over {stage.length} rows, {self.chunk[i]} at a time: {len(stage.equations)} equations, "
+                    f"{len(stage.summed)} sums, {len(stage.stored)} stored whole, "
+                    f"{row * self.chunk[i] / 1024:.0f} kB of buffers ({row} bytes a row)"
+                )
+            else:
+                lines.append(f"whole arrays: {len(stage.equations)} equations")
+        lines += [f"not chunked: {n} rows, whose loops would mostly store for each other" for n in self.schedule.torn]
+        lines += [f"not chunked: {e.name}, from {e.line}: {why}" for e, why in self.schedule.unchunked]
+        return lines
+
+
+@dataclass
+class Rival:
+    """Scratch for a number of threads, and the shortest time that a call with it took."""
+
+    scratch: list[Any]
+    seconds: float = math.inf
+
+
+def work(loop: Loop) -> int:
+    """Elements that a loop computes for each row; in products, an eighth of what is multiplied."""
+    total = 0
+    for equation in loop.equations:
+        elements = max([math.prod(v.shape) for v in equation.outputs if v in loop.axis], default=loop.length)
+        if equation.op is matmul:
+            elements = math.prod(equation.out.shape) * equation.values[0].shape[-1] // 8
+        elif equation.op is contract:
+            elements = math.prod(equation.values[0].shape) * equation.out.shape[-1] // 8
+        total += elements // loop.length
+    return total
+
+
+def has_wide_product(loop: Loop) -> bool:
+    """Whether some matrix product in a chunk has more than a narrow layer's weights."""
+    for equation in loop.equations:
+        if equation.op in (matmul, contract):
+            matrices = [v.shape for v in (*equation.values, equation.out) if loop.length not in v.shape]
+            if any(len(shape) == 2 and min(shape) >= WIDE for shape in matrices):
+                return True
+    return False
+
+
+def fit(rows: int, length: int) -> int:
+    """``rows`` made an odd multiple of 16 that cuts the batch into chunks of nearly the same length.
+
+    Columns that lie a multiple of 4096 bytes apart share their places in the cache: products take three times as long.
+    """
+    rows = max(64, min(rows, length))
+    count = -(-length // rows)
+    return min(length, (-(-length // count // 16) | 1) * 16)
+
+
+class NumpyExecutor:
+    """Compiles graphs for the CPU."""
+
+    name = "numpy"
+    device_type = "cpu"
+
+    def compile(self, graph: Graph) -> NumpyProgram:
+        """The program that runs ``graph``."""
+        return NumpyProgram(graph)

@@ -1,0 +1,211 @@
+"""The course of a call: what comes is compared with a guide, and recorded anew from the first difference on."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from leafgrad import backends
+from leafgrad.backends.place import place
+from leafgrad.compile.ir.graph import Equation, Number, Operand, Source, Value, user_line
+from leafgrad.compile.record.guide import Event, Guide, Input, same
+from leafgrad.compile.record.symbol import Symbol
+
+NUMBERS = (int, float)
+new = object.__new__
+ref = weakref.ref
+
+
+def same_operand(a: Operand, b: Operand) -> bool:
+    """Whether two operands are one value, or the same number."""
+    return a is b if isinstance(a, Value) else same(a, b)
+
+
+class Course:
+    """Follows a guide, and leaves one.
+
+    Args:
+        guides: what earlier calls recorded from the same place on.
+    """
+
+    def __init__(self, guides: Sequence[Guide]) -> None:
+        self.begin(guides)
+
+    def begin(self, guides: Sequence[Guide]) -> None:
+        """Start a part, which may take the course of one of ``guides``."""
+        self.guides = list(guides)
+        self.guide: Guide | None = self.guides[0] if self.guides else None
+        self.at = 0  # how many events of the guide have come
+        self.past: Sequence[Event] = ()  # a guide that was left, to see which numbers differ from it
+        self.past_at = 0
+        self.fresh: list[Event] = []
+        self.weak: set[Value] = set()
+        self.copies: set[Value] = set()
+        self.arrays: list[Any] = []  # of the inputs, in order
+        self.known: dict[Value, Any] = {}  # arrays of inputs, and of what was computed on the way
+        self.sources: dict[Value, Source] = {}
+        self.likes: dict[Value, Value] = {}  # gradients of results: taken to be like these
+        self.symbols: list[weakref.ref[Symbol]] = []
+
+    def expect(self, fits: Callable[[Event], bool]) -> Event | None:
+        """The next event, if it fits; else that of another guide with the same past; else None, and no guide."""
+        if self.guide is None:
+            return None
+        before = self.guide.events[self.at - 1] if self.at else None
+        for guide in (self.guide, *self.guides):
+            if len(guide.events) > self.at and (before is None or guide.events[self.at - 1] is before):
+                event = guide.events[self.at]
+                if fits(event):
+                    self.guide = guide
+                    self.at += 1
+                    return event
+        self.depart()
+        return None
+
+    def depart(self) -> None:
+        """Go on without a guide."""
+        if self.guide is not None:
+            self.past, self.past_at = self.guide.events, self.at
+            self.fresh = list(self.past[: self.at])
+            self.weak, self.copies = set(self.guide.weak), set(self.guide.copies)
+            self.guide = None
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """What has come in this part."""
+        return self.fresh if self.guide is None else self.guide.events[: self.at]
+
+    @property
+    def equations(self) -> list[Equation]:
+        """The ops among them."""
+        return [e for e in self.events if isinstance(e, Equation)]
+
+    def symbol(self, value: Value) -> Symbol:
+        weak = self.weak if self.guide is None else self.guide.weak
+        made = Symbol(self, value, bool(weak) and value in weak)
+        self.symbols.append(weakref.ref(made))
+        return made
+
+    def answer(self, outputs: Sequence[Value], several: bool) -> Any:
+        """Symbols of what an equation makes."""
+        made = tuple([self.symbol(v) for v in outputs])
+        return made if several else made[0]
+
+    # ---- what comes ------------------------------------------------------------------------------------------------
+
+    def follow(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The Symbol of what an op makes, if the guide has this very op on these very values here; else None."""
+        guide = self.guide
+        if guide is None:
+            return None
+        at = self.at
+        known, inputs, expected, plain, out, outputs, weak = guide.steps[at]
+        if known is not op or len(inputs) != len(args):
+            return None
+        for a, v in zip(args, inputs, strict=False):
+            if a.__class__ is Symbol:
+                if a.value is not v or a.tracer is not self:
+                    return None
+            elif a is not v and not (a.__class__ is v.__class__ and a == v and (a or same(a, v))):
+                return None
+        if params is not expected and not (params == expected if plain else same(params, expected)):
+            return None
+        self.at = at + 1
+        if out is None:
+            return self.answer(outputs, True)
+        made = new(Symbol)
+        made.tracer = self
+        made.value = out
+        made.shape = out.shape
+        made.weak = weak
+        self.symbols.append(ref(made))
+        return made
+
+    def input(self, kind: str, array: Any, source: Source, operand: int = -1, weak: bool = False) -> Symbol:
+        """The Symbol of something from outside."""
+        shape, dtype, where = tuple(array.shape), array.dtype.name, place(array)
+        strides = None if array.flags.c_contiguous else tuple(array.strides)
+
+        def fits(e: Event) -> bool:
+            return (
+                type(e) is Input
+                and e.kind == kind
+                and e.operand == operand
+                and e.strides == strides
+                and (e.value.shape, e.value.dtype, e.value.place) == (shape, dtype, where)
+            )
+
+        event = self.expect(fits)
+        if event is None:
+            value = Value(shape, dtype, where)
+            self.fresh.append(Input(value, kind, operand, strides, user_line()))
+            if weak:
+                self.weak.add(value)
+        else:
+            assert isinstance(event, Input)
+            value = event.value
+        self.arrays.append(array)
+        self.known[value] = array
+        self.sources[value] = source
+        return self.symbol(value)
+
+    # ---- numbers that change from call to call ----------------------------------------------------------------
+
+    def admit_numbers(self, op: Any, operands: list[Operand]) -> None:
+        """Numbers that the guide takes as inputs of this very op on these very values."""
+        if self.guide is None:
+            return
+        events, end = self.guide.events, self.at
+        while end < len(events) and isinstance(event := events[end], Input) and event.kind == "number":
+            end += 1
+        numbers = [event for event in events[self.at : end] if isinstance(event, Input)]
+        known = events[end] if numbers and end < len(events) else None
+        if not isinstance(known, Equation) or known.op is not op or len(known.inputs) != len(operands):
+            return
+        lifted = {event.operand for event in numbers}
+        if all(
+            type(a) in NUMBERS if i in lifted else same_operand(a, b)
+            for i, (a, b) in enumerate(zip(operands, known.inputs, strict=True))
+        ):
+            for event in numbers:
+                operands[event.operand] = self.number(operands[event.operand], event.operand, event.value.dtype)
+
+    def number(self, number: Any, operand: int, dtype: str) -> Value:
+        array = backends.by_device_type("cpu").asarray(float(number), dtype, 0)
+        return self.input("number", array, Number(float(number)), operand).value
+
+    def lift_numbers(self, op: Any, operands: list[Operand], params: dict[str, Any]) -> None:
+        """Where the guide that was left has the same op with another number, the number becomes an input."""
+        numbers: set[int] = set()
+        while self.past_at < len(self.past) and isinstance(skipped := self.past[self.past_at], Input):
+            if skipped.kind == "number":
+                numbers.add(skipped.operand)
+            self.past_at += 1
+        event = self.past[self.past_at] if self.past_at < len(self.past) else None
+        if not isinstance(event, Equation) or event.op is not op or len(event.inputs) != len(operands):
+            self.past = ()
+            return
+        self.past_at += 1
+        dtypes = {v.dtype for v in operands if isinstance(v, Value) and v.dtype.startswith("float")}
+        on_host = all(v.place[0] == "cpu" for v in operands if isinstance(v, Value))
+        if "elementwise" not in op.traits or len(dtypes) != 1 or not on_host:
+            return
+        for i, (number, before) in enumerate(zip(operands, event.inputs, strict=True)):
+            if type(number) in NUMBERS and (i in numbers or (type(before) in NUMBERS and not same(number, before))):
+                operands[i] = self.number(number, i, *dtypes)
+
+    def varies(self, op: Any, params: dict[str, Any], result: Any) -> bool:
+        """Whether the guide that was left has a constant like this one here, with other elements."""
+        at = self.past_at
+        event = self.past[at] if at < len(self.past) else None
+        if event is None or "random" in op.traits:
+            return False
+        made = event.value if isinstance(event, Input) else event.outputs[0]
+        alike = (made.shape, made.dtype, made.place) == (tuple(result.shape), result.dtype.name, place(result))
+        constant = event.kind == "constant" if isinstance(event, Input) else event.op is op and alike
+        if not constant:
+            self.past = ()
+            return False
+        self.past_at += 1
+        return alike and (isinstance(event, Input) or not same(params, event.params))

@@ -1,0 +1,83 @@
+"""Whether the forward of an op keeps or reads state, so that running it more often than a call does would show."""
+
+from __future__ import annotations
+
+import dis
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from leafgrad.compile.record import pure
+from leafgrad.compile.record.names import global_names, words
+from leafgrad.compile.record.watch import is_library, is_ours, is_python
+from leafgrad.ops.op import Op
+
+STORES = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF")
+MUTABLE = (list, dict, set, bytearray, types.GeneratorType)
+STATEFUL = frozenset("random secrets time datetime uuid os".split())
+KNOWN: dict[Op, str | None] = {}
+
+
+def keeps_state(op: Op) -> str | None:
+    """What state the forward of an op has, in a few words; None if none is seen."""
+    forward = op.forward
+    if is_ours(forward.__code__.co_filename):
+        return None
+    if op not in KNOWN:
+        found: str | None = None
+        for function in (forward, *op.kernels.values()):
+            if isinstance(function, types.FunctionType):
+                found = found or next(state_of(function), None)
+        KNOWN[op] = found
+    return KNOWN[op]
+
+
+def state_of(forward: types.FunctionType) -> Iterator[str]:
+    """The state that a function and those that it calls reach by their globals and closures."""
+    waiting, seen = [forward], {forward}
+    while waiting:
+        function = waiting.pop()
+        code = function.__code__
+        if any(i.opname in STORES and i.argval not in code.co_cellvars for i in dis.get_instructions(code)):
+            yield f"{code.co_name} assigns a variable from outside"
+        for name, value in reached(function):
+            if isinstance(value, types.MethodType):
+                yield f"{name} is a method"
+            elif isinstance(value, types.FunctionType):
+                if value not in seen and not is_library(value.__code__.co_filename):
+                    seen.add(value)
+                    waiting.append(value)
+                elif is_python(value.__code__.co_filename) and value.__module__ in STATEFUL:
+                    yield f"{name} is a function of {value.__module__}"
+            elif isinstance(value, types.ModuleType):
+                if value.__name__.partition(".")[0] in STATEFUL:
+                    yield f"the module {value.__name__} is used"
+            elif isinstance(value, types.BuiltinFunctionType):
+                owner = value.__self__
+                if (
+                    owner is not None and not isinstance(owner, (types.ModuleType, type))
+                ) or value.__module__ in STATEFUL:
+                    yield f"{name} is {pure.named(value)}"
+            elif isinstance(value, MUTABLE) or has_attributes(value):
+                yield f"{name} is a {type(value).__name__}"
+        if "random" in words(code):
+            yield "random numbers are drawn"
+
+
+def has_attributes(value: Any) -> bool:
+    """Whether an object is one of a class by a class statement, whose attributes may change."""
+    return hasattr(value, "__dict__") and not isinstance(value, (type, Op)) and not callable(value)
+
+
+def reached(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    """The globals and closure cells of a function."""
+    for name in global_names(function.__code__):
+        if name in function.__globals__:
+            yield name, function.__globals__[name]
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:
+            continue
+    yield from [("a default", value) for value in function.__defaults__ or ()]
+    yield from (function.__kwdefaults__ or {}).items()

@@ -1,0 +1,108 @@
+"""What a recorded call leaves behind that no program can: tensors that somebody keeps, hooks, attributes, leaves."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from typing import Any
+
+from leafgrad.autograd import engine
+from leafgrad.autograd.context import FunctionNode
+from leafgrad.batching.pytree import flatten
+from leafgrad.compile.record.recorder import Recorder
+from leafgrad.compile.record.symbol import Symbol
+from leafgrad.compile.record.unclosed import Unclosed
+from leafgrad.ops.node import FREED, GraphNode, Node
+from leafgrad.tensor.tensor import Tensor
+
+
+def check_made(recorder: Recorder, tensors: Sequence[Tensor]) -> None:
+    """Unclosed if new tensors, results and their bases, are more than values: a program makes no more of them."""
+    for t in tensors:
+        if type(t) is not Tensor:
+            raise Unclosed(f"it makes a {type(t).__name__}{line_of(recorder, t)}, where a program would make a Tensor")
+        if attributes := list(vars(t)):
+            raise Unclosed(f"it gives the tensor made{line_of(recorder, t)} the attribute {attributes[0]}")
+        if t._leaf is not None:
+            raise Unclosed(f"it makes the tensor{line_of(recorder, t)} a leaf, or gives it a .grad")
+    nodes = [t._node for t in tensors if isinstance(t._node, GraphNode)]
+    for node in engine.reachable(nodes, recorder.born):
+        if node.seq >= recorder.born and node.hooks is not None and (node.hooks.all() or node.hooks.retained):
+            raise Unclosed("a tensor that it returns, or was computed with, has a hook or retains its gradient")
+    for node in nodes:
+        function = first_function(node, recorder.born)
+        if function is not None:
+            raise Unclosed(f"the backward of {function.name()} would have to run when a result is differentiated")
+
+
+def first_function(node: GraphNode, since: int) -> FunctionNode | None:
+    """A user's Function that a backward pass from ``node`` can come to without failing before, at what is freed."""
+    waiting, seen = [node], set[GraphNode]()
+    while waiting:
+        one = waiting.pop()
+        if one in seen or one.seq < since or getattr(one, "saved", None) is FREED:
+            continue
+        if isinstance(one, FunctionNode) and not one.op.pure:
+            return one
+        seen.add(one)
+        waiting += [edge for edge in one.edges if edge is not None]
+    return None
+
+
+def check_kept(recorder: Recorder, result: Any) -> None:
+    """Unclosed if something outside keeps a tensor of the call."""
+    mine = {id(t) for t in flatten(result)[0] if isinstance(t, Tensor)}
+    mine |= {id(o.inner) for o in recorder.outside.values()}
+    mine |= {id(after) for _, _, after in recorder.grads.values()}
+    allowed = held_by_graph(recorder, result) | mine
+    if last_kept(recorder, allowed) is None:
+        return
+    gc.collect()  # no variable may hold a tensor here: it may be part of a cycle
+    kept = last_kept(recorder, allowed)
+    if kept is not None:
+        raise Unclosed(
+            f"a tensor made{line_of(recorder, kept)} was kept outside of the function; a program would put nothing "
+            "there. State that is made at a first call, such as an optimizer's, has to exist before"
+        )
+
+
+def last_kept(recorder: Recorder, allowed: set[int]) -> Any:
+    """The tensor made last among those of the call that are still there and not in ``allowed``, or None."""
+    tensors = [ref() for ref in recorder.tensors]
+    return next((t for t in reversed(tensors) if t is not None and id(t) not in allowed), None)
+
+
+def line_of(recorder: Recorder, t: Any) -> str:
+    """Where a tensor was made."""
+    value = t._data.value if isinstance(t._data, Symbol) else None
+    return next((f" at {e.line}" for e in recorder.equations if value in e.outputs), "")
+
+
+def held_by_graph(recorder: Recorder, result: Any) -> set[int]:
+    """The tensors that the graphs of results and gradients keep, and the bases of views."""
+    start = [t for t in flatten(result)[0] if isinstance(t, Tensor)]
+    start += [after for _, _, after in recorder.grads.values() if after is not None]
+    start += [o.inner for o in recorder.outside.values()]
+    held: set[int] = set()
+    tensors, nodes = list(start), set[Any]()
+    while tensors:
+        t: Any = tensors.pop()
+        if id(t) in held:
+            continue
+        held.add(id(t))
+        if t._view is not None:
+            tensors.append(t._view.base)
+        waiting = [t._history]
+        while waiting:
+            node = waiting.pop()
+            if node is None or node in nodes or node.seq < recorder.born:
+                continue
+            nodes.add(node)
+            waiting += node.edges
+            if isinstance(node, Node) and isinstance(node.saved, tuple):
+                saved = [getattr(s, "tensor", s) for s in node.saved]
+                tensors += [s for s in saved if isinstance(s, Tensor)]
+                ctx = getattr(node, "ctx", None) if type(node) is not Node else None
+                if ctx is not None:
+                    tensors += [v for v in flatten(vars(ctx))[0] if isinstance(v, Tensor)]
+    return held

@@ -1,0 +1,422 @@
+"""A call whose Python runs: ops are recorded, and computed all together when the call ends or somebody needs a value.
+
+The Python of an open step runs at every call, so whatever it reads is what is there. What it does to tensors waits
+until a part of the call ends; then the part's program runs, and memory, gradients and tensors become what they are in
+an uncompiled call.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from leafgrad import modes
+from leafgrad.backends.place import place
+from leafgrad.compile.ir import memory
+from leafgrad.compile.ir.graph import Captured, Equation, Line, Raw, Value, user_line
+from leafgrad.compile.ir.replay import run
+from leafgrad.compile.record.effects import complete
+from leafgrad.compile.record.forwards import keeps_state
+from leafgrad.compile.record.guide import KEPT, Guide, Programs
+from leafgrad.compile.record.outside import Outside
+from leafgrad.compile.record.recorder import Recorder, is_exposed
+from leafgrad.compile.record.symbol import Symbol
+from leafgrad.compile.record.watch import is_ours, unwatched
+from leafgrad.errors import CompileError, TraceError
+from leafgrad.ops import dispatch, messages
+from leafgrad.ops.node import Leaf, Node, SymbolBase, Version
+from leafgrad.tensor.inplace import rebase
+from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import follow, is_own_leaf
+
+HANDED_OUT = ("numpy()", "__dlpack__()")  # what gives memory away, not only values
+
+
+@dataclass(frozen=True)
+class Parts:
+    """In which parts a call ran, and what ended them or needs Python at each call, and where."""
+
+    parts: list[Guide]
+    tears: list[tuple[str, Line]]
+
+
+class LazyRecorder(Recorder):
+    """Records a call, and does what it does.
+
+    Args:
+        arguments: the tensors among the arguments.
+        guides: the courses of earlier calls; new ones are put in front.
+        programs: makes the programs of the parts.
+        wary: whether NumPy code may meanwhile read and write memory of tensors.
+
+    Attributes:
+        tears: what ended a part, or needs Python at each call, and where.
+    """
+
+    fit: ClassVar[set[Any]] = set()
+
+    def __init__(self, arguments: Sequence[Tensor], guides: list[Guide], programs: Programs, wary: bool) -> None:
+        super().__init__(arguments, guides)
+        self.wary = wary
+        self.level = guides
+        self.programs = programs
+        self.strict = False  # whether a tear is an error
+        self.given_up = False  # whether a signal has ended a part of the call
+        self.tears: list[tuple[str, Line]] = []
+        self.parts: list[Guide] = []
+        self.owners: dict[int, list[Outside]] = {}  # tensors from outside that were read, by whose memory they show
+        self.writes: list[tuple[int, Outside, Value]] = []  # after how many events of this part
+
+    def tear(self, what: str) -> None:
+        """Note that Python is needed at each call."""
+        line = user_line()
+        if self.strict:
+            raise TraceError(
+                f"{what} at {line} makes the step open, and it was compiled with closed=True. Return the tensor and "
+                "read it outside, branch with leafgrad.where, or leave closed=True out"
+            )
+        self.tears.append((what, line))
+
+    @property
+    def course(self) -> Parts:
+        """What is worth knowing of the call when it is over."""
+        return Parts(self.parts, self.tears)
+
+    # ---- what needs values ------------------------------------------------------------------------------------
+
+    def reveal(self, tensor: Tensor, what: str) -> Any:
+        """The array of a tensor, after everything that was recorded."""
+        self.tear(what)
+        self.wary |= what in HANDED_OUT
+        inner = self.inside(tensor)
+        found = self.inner.get(id(inner))
+        root = inner if inner._view is None else inner._view.base
+        outer = self.inner.get(id(root))
+        waits = (
+            outer.written
+            if outer is not None
+            else not (type(root._data) is Symbol and root._data.value in self.waiting)
+        )
+        if waits or (found is None and self.lift(inner).value not in self.waiting):
+            self.flush()
+        if found is not None:
+            return found.tensor._data
+        if what in HANDED_OUT:
+            self.settle_tensor(tensor)
+            return tensor._data
+        return self.waiting[inner._data.value][0]
+
+    def foreign(self, op: Any, array: Any) -> Value:
+        """An array of a graph from outside, or of an earlier part."""
+        self.tear("backward() through what was computed outside")
+        return self.input("array", array.copy() if self.wary and is_exposed(array) else array, Raw()).value
+
+    def unfit(self, op: Any) -> str | None:
+        """Why an op runs by itself: its forward has state, or the shape of what it makes may depend on values."""
+        state = keeps_state(op)
+        if state is not None:
+            return f"in whose forward {state}"
+        return (
+            None
+            if op.shaping is not None or is_ours(op.forward.__code__.co_filename)
+            else "of whose result nothing tells the shape"
+        )
+
+    def at_once(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], why: str) -> Any:
+        """The op runs once in each call, in its place."""
+        self.interrupt(f"op {op.name!r}, {why}")
+        raw = tuple([self.array_of(a) if isinstance(a, Symbol) else a for a in args])
+        flags = modes.FLAGS.set(modes.get() & ~modes.TRACE)
+        try:
+            result = op.compute(raw, params)
+        finally:
+            modes.FLAGS.reset(flags)
+        several = type(result) is tuple
+        symbols = tuple([self.symbol_of(array) for array in (result if several else (result,))])
+        return symbols if several else symbols[0]
+
+    def array_of(self, symbol: Symbol) -> Any:
+        """What a symbol of an earlier part stands for."""
+        return self.waiting[symbol.value][0]
+
+    def symbol_of(self, array: Any) -> Symbol:
+        """A symbol for what was computed already."""
+        value = Value(tuple(array.shape), array.dtype.name, place(array))
+        self.waiting[value] = array, False
+        return self.symbol(value)
+
+    def import_array(self, what: str) -> None:
+        """The tensor is one from outside, new at each call."""
+        self.wary = True
+        self.tear(what)
+
+    def interrupt(self, what: str) -> None:
+        """All that was recorded is done now."""
+        self.tear(what)
+        self.flush()
+
+    def replaced(self, tensor: Tensor, value: Tensor) -> Any:
+        """The array of ``value``, which ``tensor`` is about to share with it."""
+        self.reveal(value, "t.data = ...")
+        if id(self.inside(value)) not in self.inner:
+            self.settle_tensor(value)
+        self.release(tensor, dispatch.alias(tensor._data, tensor._node))
+        return value._data
+
+    def reshaped(self, tensor: Tensor, what: str, change: Callable[[], Any]) -> None:
+        """``tensor``, from outside, takes another shape, now; the views of it stay what they are."""
+        self.interrupt(what)
+        own, before = tensor._view is None, dispatch.alias(tensor._data)
+        token = modes.FLAGS.set(modes.get() & ~modes.TRACE)
+        try:
+            change()
+        finally:
+            modes.FLAGS.reset(token)
+        self.release(tensor, tensor._view.base if own and tensor._view is not None else before)
+
+    def release(self, tensor: Tensor, heir: Tensor) -> None:
+        """What stands for ``tensor`` stands from now on for ``heir``, which has the memory that it had."""
+        found = self.outside.pop(id(tensor), None)
+        if found is None:
+            return
+        self.pass_on(found)
+        if found.inner._view is not None:
+            self.inner.pop(id(found.inner))
+            return
+        found.tensor, found.source = heir, Captured(heir)
+        self.outside[id(heir)] = found
+
+    def written(self, tensor: Tensor) -> None:
+        """Memory that others hold as an array is written at once."""
+        while tensor._view is not None:
+            tensor = tensor._view.base
+        found = self.inner.get(id(tensor))
+        if found is not None:
+            if self.shared(found):
+                self.check_history(found)
+            done = self.at if self.guide is not None else len(self.fresh)
+            self.writes.append((done, found, tensor._data.value))
+            if self.shared(found) or (self.wary and is_exposed(found.tensor._data)):
+                self.flush()
+
+    def meet(self, found: Outside) -> None:
+        """A tensor is about to be read: what was written to its memory through others comes first."""
+        group = self.owners.setdefault(id(dispatch.memory_of(found.tensor._data)), [])
+        others = [o for o in group if o is not found and memory.overlap(o.tensor._data, found.tensor._data)]
+        for o in others:
+            self.check_history(o)
+        if any(o.written for o in others):
+            self.flush()
+        group.append(found)
+
+    def check_history(self, o: Outside) -> None:
+        """An argument that is a view, and was given a history without its base, must be the only one in its memory."""
+        if self.alone(o.inner) is not None and o.inner._node is not o.node:
+            raise TraceError(
+                f"{messages.describe(o.tensor)}, a view that is an argument, is written by something that requires "
+                "grad, and its memory is reached through another tensor, too; pass its base instead, or clone() it"
+            )
+
+    def shared(self, found: Outside) -> bool:
+        """Whether the memory of a tensor is read or written through another one, too."""
+        group = self.owners.get(id(dispatch.memory_of(found.tensor._data)), ())
+        return any(o is not found and memory.overlap(o.tensor._data, found.tensor._data) for o in group)
+
+    # ---- the end of a part ------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Compute what was recorded, as far as somebody holds it, and write what was written."""
+        token = modes.FLAGS.set(modes.get() & ~(modes.TRACE | modes.GRAD | modes.BATCH))
+        try:
+            self.restore_generators()
+            writes = [o for o in self.outside.values() if o.inner._view is None and o.written]
+            alive = [s for ref in self.symbols if (s := ref()) is not None]
+            guide = self.end_part()
+            wanted = list(dict.fromkeys([s.value for s in alive if s.value in guide.made]))
+            try:
+                written = {o.base: o.inner._data.value for o in writes if o.base is not None}
+                with unwatched():
+                    found = self.known | guide.run(wanted, written, self.arrays, self.programs)
+            except CompileError:
+                raise
+            except Exception:
+                self.run_up_to_error()
+                raise
+            except BaseException:  # the handler of a signal raised it: what was to be computed is given up
+                self.given_up = True
+                raise
+            before = {s.value for s in alive} & written.keys()  # somebody needs what is about to be overwritten
+            found |= {v: (found[v] if v in found else self.waiting[v][0]).copy() for v in before}
+            steps = [partial(self.overwrite, o, o.inner._data.value, found) for o in writes]
+            complete([*steps, partial(self.next_part, guide, alive, found)])
+        finally:
+            modes.FLAGS.reset(token)
+
+    def overwrite(self, o: Outside, value: Value, found: dict[Value, Any]) -> None:
+        """Put what was computed into the memory of a tensor from outside."""
+        o.tensor._data[...] = found[value] if value in found else self.waiting[value][0]
+        o.count()
+
+    def run_up_to_error(self) -> None:
+        """One of the ops fails: write what was written before it, and raise what it raises."""
+        known = {v: array for v, array in self.known.items() if v in self.sources}
+        for i, e in enumerate(self.events):
+            if not isinstance(e, Equation):
+                continue
+            try:
+                result = run(e, known)
+            except Exception as error:
+                error.add_note(f"in the compiled step at {e.line}")
+                last = {id(o): (o, value) for at, o, value in self.writes if at <= i}
+                complete([partial(self.overwrite, o, value, known) for o, value in last.values()])
+                raise
+            known.update(zip(e.outputs, result if e.several else (result,), strict=True))
+
+    def end_part(self) -> Guide:
+        """The guide of what was recorded."""
+        events = self.events
+        if self.guide is not None and len(self.guide.events) == self.at:
+            guide = self.guide
+        else:
+            last = events[-1] if events else None
+            for known in list(self.level):  # one that ends where this part does
+                if len(known.events) == len(events) and (not events or known.events[-1] is last):
+                    return known
+            weak, copies = (self.weak, self.copies) if self.guide is None else (self.guide.weak, self.guide.copies)
+            guide = Guide(events, set(weak), set(copies))
+        others = [known for known in self.level if known is not guide]
+        self.level[:] = [guide, *others][:KEPT]  # at once: calls of other threads change it, too
+        return guide
+
+    def next_part(self, guide: Guide, alive: list[Symbol], found: dict[Value, Any]) -> None:
+        """Let symbols that somebody holds stand for arrays, which become inputs where they are used again."""
+        self.parts.append(guide)
+        self.writes.clear()
+        added: list[Symbol] = []
+        for o in self.outside.values():
+            if o.base is not None and o.inner._view is None:
+                if self.wary and is_exposed(o.tensor._data):  # to be read anew at each use
+                    o.inner._data, o.base = o.tensor._data, None
+                    continue
+                o.inner._data = symbol = Symbol(self, like(o.inner._data.value))
+                o.base = symbol.value
+                self.waiting[o.base] = o.tensor._data, False
+                added.append(symbol)
+        for s in alive:
+            if s.value in found:
+                value = like(s.value)
+                self.waiting[value] = found[s.value], s.weak
+                s.value = value
+        for ref in self.tensors:
+            t = ref()
+            if t is not None and t._view is not None:
+                t._view.root = None
+        self.level = guide.next
+        self.begin(self.level)
+        self.symbols = [weakref.ref(s) for s in (*alive, *added)]
+
+    # ---- the end of the call ----------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Do what is left, and make all tensors that somebody holds ordinary ones."""
+        try:
+            self.flush()
+        finally:
+            if not self.events:  # else an op failed, and there is nothing to give
+                complete([self.give_gradients, self.settle])
+
+    def fail(self, error: BaseException) -> None:
+        """Do what was recorded before the function raised an error. One of a signal is not lost for another one."""
+        if isinstance(error, Exception):
+            self.finish()
+        elif not self.given_up:
+            with suppress(Exception):  # it may have come between two lines of the recorder
+                self.finish()
+
+    def give_gradients(self) -> None:
+        for leaf, (_, before, after) in self.grads.items():
+            if after is not before:
+                leaf.grad = after
+
+    def settle(self) -> None:
+        """Make all tensors that somebody holds ordinary ones."""
+        for o in self.outside.values():
+            self.pass_on(o)
+        for ref in self.tensors:
+            t = ref()
+            if t is not None:
+                self.settle_tensor(t)
+        self.settle_nodes()
+
+    def pass_on(self, o: Outside) -> None:
+        """Give a tensor from outside what happened to the one that stands for it."""
+        t: Any = o.tensor
+        inner: Any = o.inner
+        if t._leaf is None:
+            t._leaf = inner._leaf
+        if inner._view is not None:
+            if is_own_leaf(inner) and t._history is not inner._history:
+                t._node = inner._history
+        elif inner._node is not o.node:
+            if t._view is None or inner._node is None or type(inner._node) is Leaf:
+                t._node = inner._node
+            else:  # its base gets the history
+                rebase(t, dispatch.alias(t._data, inner._node))
+        if inner._view is None and inner._writes is not t._writes:
+            if t._writes is None:
+                t._writes = inner._writes
+            else:
+                o.count()
+                inner._writes = t._writes
+
+    def settle_tensor(self, t: Any) -> None:
+        """Give a tensor that was made here its array."""
+        o = self.inner.get(id(t))
+        if o is not None:
+            t._data = o.tensor._data
+            if t._view is not None and (theirs := o.tensor._view) is not None:
+                t._view.base, t._view.root, t._writes = theirs.base, theirs.root, o.tensor._writes
+        elif (view := t._view) is not None:
+            held = self.inner.get(id(view.base))
+            if held is not None:
+                view.base = held.tensor
+            elif isinstance(view.base._data, SymbolBase) or view.base._view is not None:
+                self.settle_tensor(view.base)
+            if view.base._writes is None:
+                view.base._writes = Version()
+            t._data = follow(view.base._data, view.steps)
+            view.root, t._writes = view.base._data, view.base._writes
+        else:
+            t._data = self.settled(t._data)
+
+    def settled(self, data: Any) -> Any:
+        """The array that a symbol stands for."""
+        if type(data) is Symbol:
+            return self.waiting[data.value][0] if data.tracer is self else data
+        if isinstance(data, SymbolBase) and hasattr(data, "array"):
+            data.array = self.settled(data.array)
+        return data
+
+    def settle_nodes(self) -> None:
+        """The same for outputs that nodes keep."""
+        tensors = [t for ref in self.tensors if (t := ref()) is not None]
+        waiting: list[Any] = [t._history for t in tensors]
+        waiting += [o.inner._leaf for o in self.outside.values()]
+        seen = set()
+        while waiting:
+            node = waiting.pop()
+            if node is None or node in seen or node.seq < self.born:
+                continue
+            seen.add(node)
+            waiting += node.edges
+            if isinstance(node, Node) and node.out is not None:
+                several = type(node.out) is tuple
+                node.out = tuple(map(self.settled, node.out)) if several else self.settled(node.out)
+
+
+def like(value: Value) -> Value:
+    return Value(value.shape, value.dtype, value.place)

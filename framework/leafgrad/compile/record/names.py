@@ -1,0 +1,153 @@
+"""Which names executed code has, by which it can have read globals and attributes."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import os
+import sys
+import types
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from leafgrad.compile.record.pure import ANY_NAME as ANY_NAME_MODULES
+from leafgrad.compile.record.watch import Codes, is_library, is_ours, source_of
+from leafgrad.ops import messages
+
+# Code with these may read an attribute of any name.
+ANY_NAME = frozenset({"__dict__", "__getattribute__", "__getattr__", "getattr", "setattr", "vars", "dir"})
+# Rooms whose code is handed tensors, arrays and programs, and never reads an attribute of anything else.
+BELOW = tuple(os.path.join(messages.PACKAGE, room) for room in ("backends", "compile", "ops", "plugins"))
+# Methods of a dict that give its values whatever their keys are.
+WHOLE = frozenset({"items", "values", "get", "pop", "popitem", "setdefault", "copy", "__getitem__", "deepcopy"})
+NUMBERS_OF_OPTIMIZERS = frozenset({"param_groups", "defaults", "state_dict"})
+
+
+@functools.cache
+def global_names(code: types.CodeType) -> frozenset[str]:
+    """The globals that a code object reads."""
+    return frozenset(i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
+
+
+@functools.cache
+def imports(code: types.CodeType) -> frozenset[tuple[int, str, tuple[str, ...]]]:
+    """What a code object imports: how many packages up, the name, and what it asks of the module."""
+    steps = [i for i in dis.get_instructions(code) if i.opname.startswith("LOAD_") or i.opname == "IMPORT_NAME"]
+    return frozenset(
+        (steps[k - 2].argval, i.argval, steps[k - 1].argval or ())
+        for k, i in enumerate(steps)
+        if i.opname == "IMPORT_NAME"
+    )
+
+
+def imported_names(code: types.CodeType, scope: dict[str, Any]) -> set[str]:
+    """The modules that a code object with these globals may reach by its imports: packages and submodules, too."""
+    found: set[str] = set()
+    package = scope.get("__package__") or str(scope.get("__name__")).rpartition(".")[0]
+    for level, name, wanted in imports(code):
+        if level:
+            name = ".".join(filter(None, (package.rsplit(".", level - 1)[0], name)))
+        parts = name.split(".")
+        found.update(".".join(parts[: i + 1]) for i in range(len(parts)))
+        found.update(f"{name}.{part}" for part in wanted)
+    return found
+
+
+@functools.cache
+def words(code: types.CodeType) -> frozenset[str]:
+    """The names in a code object, and the strings that could be names, alone or in tuples."""
+    strings = [c for const in code.co_consts for c in (const if type(const) is tuple else (const,)) if type(c) is str]
+    return frozenset((*code.co_names, *filter(str.isidentifier, strings)))
+
+
+@functools.cache
+def words_of(kind: type) -> frozenset[str]:
+    """The names in all code of a class and its bases."""
+    held = [getattr(f, "__func__", getattr(f, "fget", f)) for base in kind.__mro__ for f in vars(base).values()]
+    return frozenset().union(*(words(f.__code__) for f in held if isinstance(f, types.FunctionType)))
+
+
+def read_live(code: types.CodeType, scope: dict[str, Any]) -> frozenset[str]:
+    """The strings in a code object that only name an option, which ``option(group, "rho")`` reads at each call."""
+    option = getattr(sys.modules.get("leafgrad.optim.optimizer"), "option", None)
+    if option is None or not any(scope.get(name) is option for name in code.co_names):
+        return frozenset()
+    loads: Counter[str] = Counter()
+    named: Counter[str] = Counter()
+    steps = [
+        i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL", "PUSH_NULL", "RESUME", "NOP")
+    ]
+    for k, step in enumerate(steps):
+        if step.opname.startswith("LOAD_CONST") and isinstance(step.argval, str):
+            loads[step.argval] += 1
+            called = next(
+                (s for s in steps[k + 1 : k + 3] if not s.opname.startswith(("LOAD_CONST", "LOAD_SMALL"))), None
+            )
+            loaded = [s for s in steps[max(0, k - 2) : k] if s.opname == "LOAD_GLOBAL"]
+            plain = called is not None and called.opname == "CALL"
+            named[step.argval] += plain and any(scope.get(s.argval) is option for s in loaded)
+    return frozenset(s for s, n in loads.items() if named[s] == n)
+
+
+@functools.cache
+def picks(code: types.CodeType) -> bool:
+    """Whether a code object may read an entry of a dict without its name: by a variable, or by asking for all."""
+    if not WHOLE.isdisjoint(code.co_names):
+        return True
+    last = None
+    for step in dis.get_instructions(code):
+        if step.opname in ("DICT_MERGE", "DICT_UPDATE", "MATCH_KEYS", "BINARY_SLICE"):
+            return True
+        subscript = step.opname == "BINARY_SUBSCR" or (step.opname == "BINARY_OP" and step.argrepr == "[]")
+        if subscript and not (last or "").startswith(("LOAD_CONST", "LOAD_SMALL_INT")):
+            return True
+        last = step.opname
+    return False
+
+
+class Names:
+    """Which attributes executed code can have read, by who owns them."""
+
+    def __init__(self, codes: Codes, everything: bool, file_of: Callable[[type], str]) -> None:
+        self.users: set[str] = set()
+        self.ours: set[str] = set()
+        self.by_file: dict[str, set[str]] = {}
+        self.any_name = self.picks = False
+        self.everything = everything
+        self.file_of = file_of
+        self.known: dict[type, set[str] | None] = {}
+        for code, scope in codes:
+            self.add(code, scope)
+
+    def add(self, code: types.CodeType, scope: dict[str, Any]) -> None:
+        """Count code among what was executed."""
+        file = source_of(code, scope)
+        self.known.clear()
+        if not is_library(file):
+            self.users |= words(code) - read_live(code, scope)
+            self.picks = self.picks or picks(code)
+            self.any_name |= not ANY_NAME.isdisjoint(words(code))
+        elif is_ours(file) and not file.startswith(BELOW):
+            self.ours |= words(code)
+            self.by_file.setdefault(file, set()).update(words(code))
+        elif scope.get("__name__") in ANY_NAME_MODULES:
+            self.any_name = True
+
+    def reads(self, name: str) -> bool:
+        """Whether the user's code may read an option of an optimizer."""
+        return self.any_name or name in self.users or not NUMBERS_OF_OPTIMIZERS.isdisjoint(self.users)
+
+    def of(self, kind: type) -> set[str] | None:
+        """The names that matter in an object of a class; None for all of them.
+
+        An object of a class of this package may be read by any of its code; one of a user's class that derives from
+        such a class, by the user's code and by that of the base classes.
+        """
+        if kind not in self.known:
+            file = self.file_of(kind)
+            found = self.users | (self.ours if is_library(file) else set())
+            for base in kind.__mro__:
+                found |= self.by_file.get(self.file_of(base), set())
+            self.known[kind] = None if self.everything or (self.any_name and not is_ours(file)) else found
+        return self.known[kind]

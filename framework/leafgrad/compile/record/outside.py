@@ -1,0 +1,81 @@
+"""Tensors from outside, and what stands for them in a trace, so that no other thread sees it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from leafgrad.compile.ir.graph import Source, Value
+from leafgrad.ops import dispatch
+from leafgrad.ops.node import Version
+from leafgrad.tensor import view
+from leafgrad.tensor.tensor import Tensor
+
+
+@dataclass(slots=True)
+class Outside:
+    """A tensor from outside.
+
+    Attributes:
+        tensor: itself. Only the end of a part changes it.
+        inner: what stands for it: the same shape, dtype, leaf and history, with a Symbol as its data.
+        source: how programs find it.
+        node: the node that it had.
+        base: the value of what is in its memory; None until something computes with it.
+        counted: how many writes of ``inner`` its version has counted.
+        snapshot: a copy of the array that the program reads, where others may write the memory meanwhile.
+    """
+
+    tensor: Tensor
+    inner: Tensor
+    source: Source
+    node: Any
+    base: Value | None = None
+    counted: int = 0
+    snapshot: Any = None
+
+    @property
+    def written(self) -> bool:
+        """Whether the memory of the tensor is to be overwritten."""
+        return self.base is not None and self.inner._data.value is not self.base
+
+    def changed(self) -> bool:
+        """Whether others have written the memory since it was copied."""
+        return self.snapshot is not None and bool(self.snapshot.tobytes() != self.tensor._data.tobytes())
+
+    def count(self) -> None:
+        """Let the version of the tensor know what was written."""
+        ours, theirs = self.inner._writes, self.tensor._writes
+        if ours is theirs or ours.count == self.counted:
+            return
+        if theirs is None:
+            theirs = self.tensor._writes = Version()
+        theirs.count += ours.count - self.counted
+        theirs.seq = max(theirs.seq, ours.seq)
+        self.counted = ours.count
+
+
+def stand_in(tensor: Tensor) -> Tensor:
+    """What stands for a tensor that is no view."""
+    inner: Tensor = dispatch.alias(tensor._data, tensor._node)
+    inner._leaf, inner._epoch = tensor._leaf, tensor._epoch
+    inner._writes = version_of(tensor)
+    return inner
+
+
+def view_in(tensor: Tensor, base: Tensor) -> Tensor:
+    """What stands for a view, whose base ``base`` stands for."""
+    inner: Tensor = view.stand_in(tensor, base)
+    inner._leaf = tensor._leaf
+    if tensor._view.detached:
+        inner._history, inner._view.seen = tensor._history, math.inf
+    else:  # made anew from the base's, at the next look
+        inner._history, inner._view.seen = tensor._node, -1
+    return inner
+
+
+def version_of(tensor: Tensor) -> Version:
+    """The version of what stands for a tensor: one of its own, for the trace alone."""
+    version: Version = Version() if tensor._writes is not dispatch.INFERENCE_VERSION else tensor._writes
+    return version

@@ -1,0 +1,378 @@
+"""The Recorder: what the dispatch talks to while a step is recorded, or followed along what an earlier call recorded.
+
+Ops are not computed. Each is compared with the one that the guide has at this place and answered by a Symbol of its
+value; from the first that differs on, ops are recorded anew. Tensors from outside stay as they are: what is done to
+them is done to what stands for them here, so no other thread sees it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from leafgrad import backends, modes
+from leafgrad.backends import Generator
+from leafgrad.backends.place import place
+from leafgrad.compile.ir import shapes
+from leafgrad.compile.ir.graph import Argument, Captured, Equation, Grad, Live, Operand, Raw, Source, Value, user_line
+from leafgrad.compile.ir.replay import run
+from leafgrad.compile.record import outside
+from leafgrad.compile.record.course import Course, same_operand
+from leafgrad.compile.record.guide import Event, Guide, Input, same
+from leafgrad.compile.record.outside import Outside
+from leafgrad.compile.record.symbol import Symbol
+from leafgrad.compile.record.watch import unwatched
+from leafgrad.errors import TraceError
+from leafgrad.ops import dispatch, messages
+from leafgrad.ops.node import SEQ, Leaf, SymbolBase, TensorBase
+from leafgrad.tensor import view
+from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import follow
+
+Owner = Argument | Captured
+NUMBERS = frozenset({bool, int, float, type(None)})
+
+
+class Recorder(Course):
+    """The Tracer that the dispatch talks to while a function is traced.
+
+    Args:
+        arguments: the tensors among the arguments.
+        guides: what earlier calls recorded from the same place on.
+    """
+
+    fit: ClassVar[set[Any]] = set()  # ops that have been looked at
+    closes = True  # whether a closed program may be made of the call
+    wary = False  # whether arrays that share memory with tensors may be read and written meanwhile
+
+    def __init__(self, arguments: Sequence[Tensor], guides: Sequence[Guide] = ()) -> None:
+        self.arguments = {id(t): i for i, t in reversed(list(enumerate(arguments)))}
+        self.given = list(arguments)
+        self.born = next(SEQ)
+        self.outside: dict[int, Outside] = {}  # by id of the tensor
+        self.inner: dict[int, Outside] = {}  # by id of what stands for it
+        self.grads: dict[Leaf, tuple[Owner | None, Any, Any]] = {}  # of leaves that were looked at: before, after
+        self.gradients: dict[int, Owner] = {}  # by id of a tensor that was a .grad before
+        self.tensors: list[weakref.ref[Tensor]] = []  # made here
+        self.generators: dict[int, tuple[Generator, Any]] = {}
+        self.waiting: dict[Value, tuple[Any, bool]] = {}  # arrays of earlier parts, inputs when used again; weak or not
+        super().__init__(guides)
+
+    # ---- what kinds of recorders do -----------------------------------------------------------------------------
+
+    def unfit(self, op: Any) -> str | None:
+        """Why a program cannot run an op; None if it can."""
+        raise NotImplementedError
+
+    def at_once(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], why: str) -> Any:
+        """What is done about an op that is unfit."""
+        raise NotImplementedError
+
+    def foreign(self, op: Any, array: Any) -> Value:
+        """The value of an array that no Symbol stands for."""
+        raise NotImplementedError
+
+    def meet(self, found: Outside) -> None:
+        """A tensor from outside is about to be read."""
+
+    # ---- tensors ----------------------------------------------------------------------------------------------
+
+    def inside(self, tensor: Any) -> Any:
+        """What stands for a tensor; itself if it was made here."""
+        data = tensor._data
+        if type(data) is Symbol:
+            if data.tracer is not self:
+                raise stale()
+            return tensor
+        if isinstance(data, SymbolBase) or id(tensor) in self.inner:
+            return tensor
+        found = self.outside.get(id(tensor))
+        return self.enter(tensor) if found is None else found.inner
+
+    def enter(self, tensor: Tensor) -> Tensor:
+        """Let something stand for a tensor from outside."""
+        index = self.arguments.get(id(tensor))
+        of = self.gradients.get(id(tensor))
+        source: Source = Argument(index) if index is not None else Grad(of) if of is not None else Captured(tensor)
+        if tensor._view is not None and not (index is not None and id(tensor._view.base) not in self.outside):
+            if tensor._view.root is not tensor._view.base._data:
+                raise TraceError(
+                    f"a view of memory that its base no longer has, since base.data was set, at "
+                    f"{messages.user_line()}; make the view again"
+                )
+            inner: Tensor = outside.view_in(tensor, self.inside(tensor._view.base))
+        else:
+            inner = outside.stand_in(tensor)
+        self.outside[id(tensor)] = self.inner[id(inner)] = Outside(tensor, inner, source, tensor._node)
+        return inner
+
+    def alone(self, tensor: Any) -> Any:
+        """The View that an argument is for which ``tensor`` stands without its base, or None."""
+        found = self.inner.get(id(tensor))
+        return None if found is None or tensor._view is not None else found.tensor._view
+
+    def lift(self, tensor: Any) -> Any:
+        """The Symbol of a tensor; one from outside becomes an input."""
+        inner = self.inside(tensor)
+        if inner._view is not None:
+            return self.lift_view(inner)
+        data = inner._data
+        if isinstance(data, SymbolBase) and not self.wary:
+            return data
+        found = self.inner.get(id(inner))
+        if isinstance(data, SymbolBase) and (found is None or found.written or not found.changed()):
+            return data
+        assert found is not None
+        self.meet(found)
+        array = found.tensor._data
+        if self.wary and is_exposed(array):
+            found.snapshot = array = array.copy()  # somebody may write it before the program reads it
+        inner._data = symbol = self.input("tensor", array, found.source)
+        found.base = symbol.value
+        return symbol
+
+    def lift_view(self, inner: Tensor) -> Any:
+        view = inner._view
+        root = self.lift(view.base)
+        if view.root is not root or not isinstance(inner._data, SymbolBase):
+            inner._data = follow(root, view.steps)
+            view.root = root
+        return inner._data
+
+    def made(self, tensor: Tensor) -> None:
+        """``tensor`` was made here."""
+        self.tensors.append(weakref.ref(tensor))
+
+    def live(self, read: Callable[[], float]) -> Symbol:
+        """A Symbol for a Python number that is read anew at each call of a program."""
+        backend = backends.by_device_type("cpu")
+        return self.input("live", backend.asarray(float(read()), "float64", 0), Live(read), weak=True)
+
+    # ---- ops --------------------------------------------------------------------------------------------------
+
+    def trace(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], flags: int) -> Any:
+        """An op on tensors. It is watched only where it may call a user's code: in vmap, under hooks, of numbers."""
+        if flags & (modes.BATCH | modes.PACK):
+            return op.trace(args, params, flags)
+        for a in args:
+            if type(a) not in NUMBERS and not isinstance(a, TensorBase):
+                return op.trace(args, params, flags)
+        with unwatched():
+            return op.trace(args, params, flags)
+
+    def repeat(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """What ``Op.trace`` needs, if the next event is this very op on these very values; else None."""
+        if self.guide is None:
+            return None
+        inner: list[Any] = []
+        raw: list[Any] = []
+        outside = self.outside
+        for a in args:
+            if isinstance(a, TensorBase):
+                data = a._data
+                if data.__class__ is not Symbol:
+                    found = outside.get(id(a))
+                    if found is None:
+                        return None
+                    if found.snapshot is not None:
+                        return None
+                    a = found.inner
+                    data = a._data
+                if a._view is not None and a._view.root is not a._view.base._data:
+                    return None
+                raw.append(data)
+            else:
+                raw.append(a)
+            inner.append(a)
+        result = self.follow(op, raw, params)
+        return None if result is None else (inner, raw, result)
+
+    def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """An op on Symbols, numbers and raw arrays."""
+        if op not in self.fit:
+            why = self.unfit(op)
+            if why is not None:
+                return self.at_once(op, args, params, why)
+            self.fit.add(op)
+        with unwatched():
+            event = self.event(op, args, params)
+            return self.answer(event.outputs, event.several)
+
+    def event(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Equation:
+        """The equation of an op: the guide's, or a new one."""
+        operands = [self.operand(op, a) for a in args]
+        self.admit_numbers(op, operands)
+
+        def fits(e: Event) -> bool:
+            return (
+                type(e) is Equation
+                and e.op is op
+                and len(e.inputs) == len(operands)
+                and all(map(same_operand, operands, e.inputs))
+                and same(params, e.params)
+            )
+
+        event = self.expect(fits)
+        if event is None:
+            self.lift_numbers(op, operands, params)
+            return self.record(op, operands, params)
+        assert isinstance(event, Equation)
+        return event
+
+    def operand(self, op: Any, a: Any) -> Operand:
+        """The value of an argument: what earlier parts computed and arrays that no Symbol stands for become inputs."""
+        if isinstance(a, Symbol):
+            if a.tracer is not self:
+                raise stale()
+            if a.value in self.waiting:
+                array, weak = self.waiting.pop(a.value)
+                a.value = self.input("array", array, Raw(), weak=weak).value
+            return a.value
+        if hasattr(a, "dtype") and hasattr(a, "shape"):
+            return self.foreign(op, a)
+        number: Operand = a
+        return number
+
+    def record(self, op: Any, operands: list[Operand], params: dict[str, Any]) -> Equation:
+        """A new equation; the op itself is run only if nothing else tells what it makes."""
+        weak = "elementwise" in op.traits and all(v in self.weak for v in operands if isinstance(v, Value))
+        self.remember_generators(params)
+        try:
+            made = shapes.predict(op, operands, params)
+        except shapes.Unknown:
+            result = op.compute(tuple([self.array(v) if isinstance(v, Value) else v for v in operands]), params)
+            made = tuple(self.values_of(result)) if type(result) is tuple else self.values_of((result,))[0]
+        several = isinstance(made, tuple)
+        outputs = made if isinstance(made, tuple) else (made,)
+        if weak:
+            self.weak.update(outputs)
+        equation = Equation(op, tuple(operands), params, outputs, user_line(), several)
+        self.fresh.append(equation)
+        return equation
+
+    def values_of(self, arrays: Sequence[Any]) -> list[Value]:
+        values = [Value(tuple(a.shape), a.dtype.name, place(a)) for a in arrays]
+        self.known.update(zip(values, arrays, strict=True))
+        return values
+
+    def create(self, op: Any, where: tuple[str, int], params: dict[str, Any]) -> Any:
+        """An op without array arguments, on a device."""
+
+        def fits(e: Event) -> bool:
+            if type(e) is Input and e.kind == "constant":
+                return "random" not in op.traits
+            return type(e) is Equation and e.op is op and e.place == where and same(params, e.params)
+
+        event = self.expect(fits)
+        if isinstance(event, Equation):
+            return self.answer(event.outputs, event.several)
+        if event is not None:
+            self.at -= 1
+        self.remember_generators(params)
+        backend = backends.by_device_type(where[0])
+        with backend.device_scope(where[1]):
+            result = op.create(backend, params)
+        if event is not None or self.varies(op, params, result):
+            return self.input("constant", result, Raw())
+        made = self.values_of((result,))
+        self.fresh.append(Equation(op, (), params, tuple(made), user_line()))
+        return self.answer(made, False)
+
+    # ---- gradients --------------------------------------------------------------------------------------------
+
+    def grad_of(self, leaf: Leaf) -> Any:
+        """The ``.grad`` of a leaf, as it is here."""
+        return self.looked_at(leaf)[2]
+
+    def set_grad(self, leaf: Leaf, gradient: Any) -> None:
+        """Give a leaf another ``.grad``."""
+        source, before, _ = self.looked_at(leaf)
+        self.grads[leaf] = source, before, gradient
+
+    def looked_at(self, leaf: Leaf) -> tuple[Owner | None, Any, Any]:
+        found = self.grads.get(leaf)
+        if found is None:
+            owner, source = leaf.owner(), None
+            if owner is not None and not isinstance(owner._data, SymbolBase):
+                source = self.outside[id(owner)].source if self.inside(owner) is not owner else None
+            before = leaf.grad
+            if isinstance(source, (Argument, Captured)):
+                if before is not None:
+                    self.gradients.setdefault(id(before), source)
+            else:
+                source = None
+            found = self.grads[leaf] = source, before, before
+        return found
+
+    # ---- memory -----------------------------------------------------------------------------------------------
+
+    def shares(self, op: Any, parent: Any, params: dict[str, Any], out: Any) -> bool:
+        """Whether ``out``, which a view op makes of ``parent``, is in its memory, as far as strides tell."""
+        if type(out._data) is not Symbol:  # what vmap hides
+            return True
+        if self.guide is not None:
+            return out._data.value not in self.guide.copies
+        data = self.layout(parent)
+        found = data if isinstance(data, SymbolBase) else op.compute((data,), params)
+        shared = isinstance(found, SymbolBase) or view.shares(found, data)
+        if not shared:
+            self.copies.add(out._data.value)
+        return shared
+
+    def layout(self, tensor: Any) -> Any:
+        """An array with the strides that a tensor has; what is computed lies in order. A symbol where vmap hides it."""
+        inner = self.inside(tensor)
+        if inner._view is not None:
+            base = self.layout(inner._view.base)
+            return base if isinstance(base, SymbolBase) else follow(base, inner._view.steps)
+        if id(inner) in self.inner:
+            return self.inner[id(inner)].tensor._data
+        data = inner._data
+        if not isinstance(data, Symbol):
+            return data
+        backend = backends.by_device_type(data.value.place[0])
+        with backend.device_scope(data.value.place[1]):
+            return backend.hollow(data.value.shape, data.value.dtype)
+
+    def array(self, value: Value) -> Any:
+        """What a value is in this run of the function, with all that it depends on."""
+        events = self.events
+        makers = {v: i for i, e in enumerate(events) if isinstance(e, Equation) for v in e.outputs}
+        waiting, needed = [value], set[int]()
+        while waiting:
+            v = waiting.pop()
+            if v in self.likes:
+                self.known[v] = self.array(self.likes[v])
+            if v not in self.known and makers[v] not in needed:
+                needed.add(makers[v])
+                waiting += events[makers[v]].values
+        for i in sorted(needed):
+            equation = events[i]
+            assert isinstance(equation, Equation)
+            result = run(equation, self.known)
+            self.known.update(zip(equation.outputs, result if equation.several else (result,), strict=True))
+        return self.known[value]
+
+    def remember_generators(self, params: dict[str, Any]) -> None:
+        for p in params.values():
+            if isinstance(p, Generator) and id(p) not in self.generators:
+                self.generators[id(p)] = p, p.get_state()
+
+    def restore_generators(self) -> None:
+        """Take back what was drawn to see what ops make."""
+        for generator, state in self.generators.values():
+            generator.set_state(state)
+        self.generators.clear()
+
+
+def is_exposed(array: Any) -> bool:
+    """Whether others may hold the memory of a raw array."""
+    return bool(dispatch.EXPOSED) and id(dispatch.memory_of(array)) in dispatch.EXPOSED
+
+
+def stale() -> TraceError:
+    return TraceError(
+        f"a tensor from an earlier trace, or of a trace in another thread, is used at {messages.user_line()}; return "
+        "it from the traced function instead of storing it"
+    )

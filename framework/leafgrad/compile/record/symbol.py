@@ -1,0 +1,77 @@
+"""Symbols: what Tensors hold while a function is traced."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from leafgrad import devices, dtypes, modes
+from leafgrad.compile.ir import shapes
+from leafgrad.compile.ir.graph import Value
+from leafgrad.errors import TraceError
+from leafgrad.ops import messages
+from leafgrad.ops.node import SymbolBase
+from leafgrad.tensor.operators import SymbolOperators
+
+
+class Symbol(SymbolOperators, SymbolBase):
+    """A value of the program being recorded, by the recorder ``tracer``.
+
+    ``weak`` symbols stand for Python numbers and give way to tensors in type promotion.
+    """
+
+    __slots__ = ("__weakref__", "shape", "tracer", "value", "weak")
+
+    def __init__(self, tracer: Any, value: Value, weak: bool = False) -> None:
+        self.tracer = tracer
+        self.value = value
+        self.shape = value.shape
+        self.weak = weak
+
+    @property
+    def ndim(self) -> int:
+        return self.value.ndim
+
+    @property
+    def dtype(self) -> Any:
+        return shapes.one(self.value.place, self.value.dtype, 0).dtype
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.value.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * dtypes.BY_NAME[self.value.dtype].itemsize
+
+    @property
+    def device(self) -> devices.device:
+        return devices.at(*self.value.place)
+
+    def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        if not modes.get() & modes.TRACE or modes.TRACER.get() is not self.tracer:
+            raise TraceError(
+                f"{op.name}: a tensor that was made while tracing is used in another thread, or was kept and is used "
+                f"outside, at {messages.user_line()}; return it from the traced function instead of storing it"
+            )
+        return self.tracer.bind(op, args, params)
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.value.place
+
+    def withheld(self, what: str) -> Exception:
+        return TraceError(
+            f"{what} needs a value, but this tensor was made in a traced function whose program has not run, at "
+            f"{messages.user_line()}: in another thread, or kept from leafgrad.trace. Return it from the function, and "
+            "read it then"
+        )
+
+    def __bool__(self) -> bool:
+        raise TraceError(
+            f"the truth of a traced value is not known while tracing, at {messages.user_line()}; branch on shapes, "
+            "or use leafgrad.where"
+        )
+
+    def __repr__(self) -> str:
+        return f"<symbol {self.value.dtype} {self.value.shape}>"

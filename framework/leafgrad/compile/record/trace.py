@@ -1,0 +1,371 @@
+"""Run a function once with Symbols inside its Tensors, and keep the program and the effects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from leafgrad import dtypes, modes
+from leafgrad.autograd import engine
+from leafgrad.batching.pytree import flatten
+from leafgrad.compile.ir import memory
+from leafgrad.compile.ir.graph import (
+    Argument,
+    Captured,
+    Effect,
+    Equation,
+    Given,
+    Grad,
+    Graph,
+    Line,
+    Raw,
+    SetGrad,
+    SetRequiresGrad,
+    Source,
+    Value,
+    Write,
+    user_line,
+)
+from leafgrad.compile.record.history import History, Reader
+from leafgrad.compile.record.kept import check_kept, check_made
+from leafgrad.compile.record.recorder import Owner, Recorder
+from leafgrad.compile.record.strict import StrictRecorder
+from leafgrad.compile.record.symbol import Symbol
+from leafgrad.compile.record.unclosed import Unclosed
+from leafgrad.errors import MissingGradientError, TraceError
+from leafgrad.ops import messages
+from leafgrad.ops.node import Leaf
+from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import is_own_leaf
+
+IMMUTABLE = (bool, int, float, complex, str, bytes, type(None))
+
+
+@dataclass
+class Traced:
+    """What a trace gives.
+
+    Attributes:
+        graph: the program of the call.
+        outputs: the function's result, with each tensor replaced by a ``Slot``.
+        structure: how to rebuild the result from its leaves.
+        count: how many results are for the caller; those after them are for ``backward``.
+        backward: the program of the backward pass of the ``differentiable`` results; None if there are none.
+        saved: the values of ``graph`` that gradients need, in order: inputs, or results after all others.
+        targets: the sources whose gradients ``backward`` gives, in order.
+        differentiable: which results have gradients.
+        refused: which results require grad but have none, since their graph was freed or cannot be compiled, and what
+            to raise when they are differentiated after all.
+        leaves: the sources that require grad.
+        touched: sources whose ``.grad`` was looked at, with whether it was None.
+        views: captured views.
+        aliases: which results are in the memory of others.
+        read: how many of ``saved`` ``backward`` is given; the others are for derivatives of derivatives.
+        history: the graph of the ``differentiable`` results.
+    """
+
+    graph: Graph
+    outputs: list[Any]
+    structure: Any
+    touched: list[tuple[Owner, bool]]
+    views: list[Tensor]
+    count: int
+    backward: Graph | None = None
+    saved: list[Value] = field(default_factory=list)
+    targets: list[Owner] = field(default_factory=list)
+    differentiable: list[int] = field(default_factory=list)
+    refused: dict[int, Exception] = field(default_factory=dict)
+    leaves: list[Owner] = field(default_factory=list)
+    aliases: dict[int, Alias] = field(default_factory=dict)
+    read: int = 0
+    history: History = field(default_factory=History)
+
+    @property
+    def captured(self) -> list[Tensor]:
+        """The tensors that the function reached from outside."""
+        found = [*self.graph.inputs.values(), *(s for s, _ in self.touched), *(e.source for e in self.graph.effects)]
+        found += [slot.source for slot in self.outputs if isinstance(slot, Slot) and slot.source is not None]
+        found += [a.base for a in self.aliases.values() if not isinstance(a.base, int)]
+        owners = [s.of if isinstance(s, Grad) else s for s in found]
+        return list({id(s.tensor): s.tensor for s in owners if isinstance(s, Captured)}.values())
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Stands in a result for the ``index``-th value, or for a tensor that exists: that of ``source``.
+
+    ``late``: the ``.grad`` that the source's tensor has after all effects, rather than before.
+    """
+
+    index: int
+    source: Source | None = None
+    late: bool = False
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A result that is a view: of the tensor of a source, or of another result; ``apart``: without its history."""
+
+    base: Source | int
+    steps: Any
+    apart: bool
+
+
+@contextmanager
+def recording(recorder: Any) -> Iterator[None]:
+    """Within it ops are recorded. A mode that the function leaves behind stays, as after any call."""
+    token = modes.TRACER.set(recorder)
+    before = modes.get()
+    modes.FLAGS.set(before | modes.TRACE)
+    try:
+        yield
+    finally:
+        modes.FLAGS.set(modes.get() & ~modes.TRACE)
+        modes.TRACER.reset(token)
+
+
+def trace_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+    """Trace ``function(*args, **kwargs)``. No tensor is changed by it.
+
+    Raises:
+        TraceError: the function needs values, or does what a program cannot.
+    """
+    if modes.get() & modes.TRACE:
+        raise TraceError("a trace is running already in this thread")
+    leaves, _ = flatten((args, kwargs))
+    recorder = StrictRecorder([t for t in leaves if isinstance(t, Tensor)])
+    before, default = modes.get(), dtypes.get_default_dtype()
+    try:
+        with recording(recorder):
+            result = function(*args, **kwargs)
+            if modes.get() & ~modes.TRACE != before or sets_default(default):
+                raise TraceError(
+                    "a traced function leaves another gradient mode or default dtype behind than it found; use "
+                    "`with leafgrad.set_grad_enabled(...)` inside it, and set_default_dtype outside"
+                )
+            found = finish(recorder, result)
+            check_kept(recorder, result)
+            return found
+    finally:
+        recorder.restore_generators()
+        if sets_default(default):
+            dtypes.set_default_dtype(default)
+        modes.FLAGS.set(before)
+
+
+def sets_default(before: dtypes.dtype) -> bool:
+    """Whether the default dtype is another than before, and not since another thread set it."""
+    return dtypes.get_default_dtype() is not before and dtypes.default_set_here()
+
+
+# ---- what a call leaves behind ------------------------------------------------------------------------------------
+
+
+def finish(recorder: Recorder, result: Any) -> Traced:
+    """The program of a recorded call. Nothing is recorded after it.
+
+    Raises:
+        Unclosed: the call did what a program cannot.
+    """
+    effects = tuple(effects_of(recorder))
+    leaves, structure = flatten(result)
+    check_gradients(recorder, [leaf for leaf in leaves if isinstance(leaf, Tensor)])
+    late = {id(after): Grad(s) for s, before, after in recorder.grads.values() if s is not None and after is not before}
+    outputs: list[Any] = []
+    tensors: list[Tensor] = []
+    slots: dict[int, Slot] = {}
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor):
+            if type(leaf) not in IMMUTABLE:
+                raise Unclosed(f"it returns a {type(leaf).__name__}, which has to be made anew at each call")
+            outputs.append(leaf)
+            continue
+        if id(leaf) not in slots:
+            if id(leaf) in late:
+                slots[id(leaf)] = Slot(-1, late[id(leaf)], late=True)
+            elif isinstance(leaf._data, Symbol):
+                slots[id(leaf)] = Slot(place(tensors, leaf))
+            else:
+                recorder.inside(leaf)
+                slots[id(leaf)] = Slot(-1, recorder.outside[id(leaf)].source)
+        outputs.append(slots[id(leaf)])
+    aliases: dict[int, Alias] = {}
+    bases = Counter(id(t._view.base) for t in tensors if t._view is not None)
+    bases.update(map(id, tensors))
+    for i, t in enumerate(tensors):  # grows
+        if (view := t._view) is not None:
+            held = recorder.inner.get(id(view.base))
+            if held is not None:
+                aliases[i] = Alias(held.source, view.steps, view.detached)
+            elif bases[id(view.base)] > 1:  # else nobody can tell it from one that has memory of its own
+                if not isinstance(view.base._data, Symbol):
+                    raise Unclosed("it returns several tensors in one memory, which was made within vmap")
+                aliases[i] = Alias(place(tensors, view.base), view.steps, view.detached)
+    check_made(
+        recorder, [*tensors, *(g for _, before, g in recorder.grads.values() if g is not None and g is not before)]
+    )
+    values = [recorder.lift(t).value for t in tensors]
+    inputs = dict(recorder.sources)
+    raw = next((v for v, s in inputs.items() if isinstance(s, Raw)), None)
+    if raw is not None:
+        raise Unclosed("it makes tensors of arrays or values that are not the same at each call")
+    graph = Graph(inputs, tuple(recorder.equations), tuple(values), effects)
+    touched = [(source, before is None) for source, before, _ in recorder.grads.values() if source is not None]
+    views = [o.tensor for o in recorder.outside.values() if o.inner._view is not None and o.tensor._view is not None]
+    traced = Traced(graph, outputs, structure, touched, views, len(values), aliases=aliases)
+    recorder.depart()
+    recorder.past = ()
+    differentiate(recorder, traced, {i: t for i, t in enumerate(tensors) if t._node is not None})
+    return traced
+
+
+def place(tensors: list[Tensor], t: Tensor) -> int:
+    """The number of a tensor among results, of which it becomes one."""
+    for i, known in enumerate(tensors):
+        if known is t:
+            return i
+    tensors.append(t)
+    return len(tensors) - 1
+
+
+def effects_of(recorder: Recorder) -> list[Effect]:
+    """What the call did to tensors from outside."""
+    found: list[Effect] = []
+    for o in list(recorder.outside.values()):
+        if o.inner._view is not None:
+            if is_own_leaf(o.inner) and o.inner._node is not o.node:
+                raise changed(o.tensor)
+            continue
+        if o.written:
+            found.append(Write(o.source, o.inner._data.value))
+        if o.inner._node is not o.node:
+            if o.node is None and isinstance(o.source, Argument) and type(o.inner._node) is Leaf:
+                found.append(SetRequiresGrad(o.source))
+            else:
+                raise changed(o.tensor)
+    check_overlap(recorder)
+    for source, before, after in recorder.grads.values():
+        if after is before or source is None:
+            continue
+        if after is not None and not isinstance(after._data, Symbol):
+            raise Unclosed("it puts a tensor from outside into .grad")
+        if after is not None and after._node is not None:
+            raise Unclosed("backward(create_graph=True) leaves a .grad that is in a graph")
+        found.append(SetGrad(source, None if after is None else recorder.lift(after).value))
+    return sorted(found, key=lambda e: isinstance(e, SetGrad))
+
+
+def check_gradients(recorder: Recorder, results: list[Tensor]) -> None:
+    """Unclosed if a new ``.grad`` shares its memory with another tensor that stays: a program gives it its own."""
+    new = [g for source, before, g in recorder.grads.values() if source is not None and g is not before]
+    new = [g for g in new if g is not None]
+    others = {id(t): t for t in results if all(t is not g for g in new)}
+    owners = Counter(id(owner(t)) for t in [*new, *others.values()])
+    for g in new:
+        if id(owner(g)) in recorder.inner or owners[id(owner(g))] > 1:
+            raise Unclosed("it puts a tensor into .grad that shares its memory with another one")
+
+
+def owner(t: Tensor) -> Tensor:
+    """The tensor whose memory ``t`` shows."""
+    return t if t._view is None else t._view.base
+
+
+def changed(tensor: Tensor) -> Unclosed:
+    return Unclosed(
+        f"it changes whether or how a tensor from outside, {messages.describe(tensor)}, requires grad: by writing into "
+        "it with recording on, detach_() or requires_grad_()"
+    )
+
+
+def check_overlap(recorder: Recorder) -> None:
+    """Unclosed if memory that is written is also reached through another tensor."""
+    written = [o for o in recorder.outside.values() if o.inner._view is None and o.written]
+    for o in written:
+        ours = o.tensor._data
+        for value, source in recorder.sources.items():
+            if source is not o.source and memory.overlap(ours, recorder.known[value]):
+                raise Unclosed(
+                    f"it writes into a tensor, {messages.describe(o.tensor)}, whose memory it also reaches through "
+                    "another tensor, made outside by detach(), data or a slice"
+                )
+
+
+# ---- gradients of results -----------------------------------------------------------------------------------------
+
+
+def differentiate(recorder: Recorder, traced: Traced, outputs: dict[int, Tensor]) -> None:
+    """Add the backward program of those results whose graph can be walked; keep what to raise for the others."""
+    forward = len(recorder.fresh)
+
+    def attempt(chosen: list[int]) -> Exception | None:
+        try:
+            trace_backward(recorder, traced, [outputs[i] for i in chosen], forward)
+        except Unclosed:
+            raise
+        except (RuntimeError, MissingGradientError, TraceError) as error:
+            return error.with_traceback(None)
+        finally:
+            del recorder.fresh[forward:]
+        return None
+
+    traced.leaves = list(dict.fromkeys(differentiable_sources(recorder).values()))
+    traced.differentiable = list(outputs)
+    if outputs and attempt(traced.differentiable) is not None:
+        graph = traced.graph
+        traced.refused = {i: error for i in outputs if (error := attempt([i])) is not None}
+        traced.graph, traced.backward, traced.saved, traced.targets = graph, None, [], []
+        traced.history = History()
+        traced.differentiable = [i for i in outputs if i not in traced.refused]
+        if traced.differentiable:
+            attempt(traced.differentiable)
+
+
+def differentiable_sources(recorder: Recorder) -> dict[Any, Owner]:
+    """The sources that require grad, by their nodes."""
+    sources: dict[Any, Owner] = {}
+    for o in recorder.outside.values():
+        inner = o.inner
+        own = inner._view is None or is_own_leaf(inner)
+        if own and isinstance(o.source, (Argument, Captured)) and inner._node is not None:
+            sources.setdefault(inner._node, o.source)
+    return sources
+
+
+def trace_backward(recorder: Recorder, traced: Traced, outputs: list[Tensor], forward: int) -> None:
+    """Add the program that takes what the forward one saved and gradients of ``outputs`` to gradients of its inputs."""
+    sources = differentiable_sources(recorder)
+    symbols = []
+    for t in outputs:
+        result = recorder.lift(t).value
+        gradient = Value(result.shape, result.dtype, result.place)
+        recorder.likes[gradient] = result
+        symbols.append(recorder.symbol(gradient))
+    found: dict[Any, Any] = {}
+    with modes.no_grad():
+        seeds = [(t._node, s) for t, s in zip(outputs, symbols, strict=True)]
+        engine.run(seeds, set(sources), True, False, found.__setitem__, recorder.born)
+    targets = [(source, recorder.operand(None, found[node])) for node, source in sources.items() if node in found]
+    events = recorder.fresh[forward:]
+    if any(not isinstance(e, Equation) for e in events):
+        raise TraceError(f"the gradient of a result needs an array that the program does not know, at {user_line()}")
+    equations = tuple(e for e in events if isinstance(e, Equation))
+    made = {v for e in equations for v in e.outputs} | {s.value for s in symbols}
+    wanted = [v for e in equations for v in e.values] + [v for _, v in targets if isinstance(v, Value)]
+    read = list(dict.fromkeys(v for v in wanted if v not in made))
+    reached = {node: i for i, node in enumerate(node for node in sources if node in found)}
+    traced.history = Reader(recorder, reached, recorder.born).read([t._node for t in outputs])
+    saved = list(dict.fromkeys([*read, *traced.history.values()]))
+    given: dict[Value, Source] = {v: Given(i) for i, v in enumerate([*read, *(s.value for s in symbols)])}
+    graph = traced.graph
+    results = (*graph.results[: traced.count], *(v for v in saved if v not in graph.inputs))
+    traced.backward = Graph(given, equations, tuple(v for _, v in targets if isinstance(v, Value)))
+    traced.saved, traced.read = saved, len(read)
+    traced.targets = [source for source, _ in targets]
+    traced.graph = Graph(graph.inputs, graph.equations, results, graph.effects)
+
+
+__all__ = ["Alias", "Line", "Slot", "Traced", "Unclosed", "finish", "recording", "trace_call"]

@@ -1,0 +1,221 @@
+"""Which Python code a call executes, and which callees it has that might do something else next time."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import sys
+import types
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from leafgrad.backends import BACKENDS
+from leafgrad.compile.ir.graph import Line
+from leafgrad.compile.ir.locks import Lock
+from leafgrad.compile.record import pure
+from leafgrad.ops import messages
+
+STDLIB = os.path.dirname(os.__file__) + os.sep
+NAMEDTUPLE = STDLIB + "collections"
+OURS = messages.PACKAGE + os.sep
+IMPORT = sys.modules["_frozen_importlib"]._find_and_load.__code__  # runs where a module is not there yet
+FIND = sys.modules["_frozen_importlib"]._find_spec.__code__  # asks finders, which may be anybody's
+
+
+def files_of(rooms: Iterable[str]) -> tuple[str, ...]:
+    """How the paths of the files in some rooms of this package begin."""
+    return tuple(OURS + room.replace("/", os.sep) + ("" if room.endswith(".py") else os.sep) for room in rooms)
+
+
+UNSAFE, SAFE = files_of(pure.UNSAFE), files_of(pure.SAFE)
+
+
+@functools.cache
+def is_ours(file: str) -> bool:
+    """Whether a source file belongs to this package."""
+    return file.startswith((OURS, "<leafgrad"))
+
+
+@functools.cache
+def is_python(file: str) -> bool:
+    """Whether a source file belongs to Python."""
+    return (file.startswith(STDLIB) and "site-packages" not in file) or file.startswith("<frozen ")
+
+
+@functools.cache
+def is_library(file: str) -> bool:
+    """Whether a source file belongs to this package, to Python or to an array library: no user's program changes it."""
+    tops = {kind.__module__.partition(".")[0] for kind in list(BACKENDS)}
+    folders = tuple(os.path.dirname(f) + os.sep for t in tops if (f := getattr(sys.modules.get(t), "__file__", None)))
+    return is_ours(file) or is_python(file) or file.startswith(folders)
+
+
+def source_of(code: types.CodeType, scope: dict[str, Any]) -> str:
+    """The file that executed code belongs to; generated code belongs to the module whose globals it has."""
+    file = code.co_filename
+    if str(scope.get("__name__")).startswith("namedtuple_"):  # the constructor of a namedtuple
+        return NAMEDTUPLE
+    return str(scope.get("__file__") or file) if file.startswith("<") and not is_ours(file) else file
+
+
+class Codes:
+    """Code, each with the globals that it ran in, by identity: functions of two modules may have equal code."""
+
+    def __init__(self) -> None:
+        self.held: dict[tuple[int, int], tuple[types.CodeType, dict[str, Any]]] = {}
+
+    def add(self, code: types.CodeType, scope: dict[str, Any]) -> None:
+        self.held[id(code), id(scope)] = code, scope
+
+    def has(self, code: types.CodeType, scope: dict[str, Any]) -> bool:
+        return (id(code), id(scope)) in self.held
+
+    def __contains__(self, function: types.FunctionType) -> bool:
+        """Whether the code of a function is here."""
+        return self.has(function.__code__, function.__globals__)
+
+    def __iter__(self) -> Iterator[tuple[types.CodeType, dict[str, Any]]]:
+        return iter(self.held.values())
+
+
+class Watch:
+    """What the code of a user did while a call was watched. Imports are done once, by no call of the function's.
+
+    Attributes:
+        codes: the Python code that was executed.
+        open: callees that are not known to be pure, each with the line that called them.
+    """
+
+    def __init__(self) -> None:
+        self.codes = Codes()
+        self.open: list[tuple[str, Line]] = []
+        self.users: dict[tuple[int, int], bool] = {}
+        self.importing: types.FrameType | None = None
+
+    def is_user(self, frame: types.FrameType) -> bool:
+        """Whether a frame runs code of the user, not of a library."""
+        code, scope = frame.f_code, frame.f_globals
+        found = self.users.get((id(code), id(scope)))  # no other gets these ids: they are held, or on the stack
+        if found is None:
+            found = self.users[id(code), id(scope)] = not is_library(source_of(code, scope))
+        return found
+
+    def note(self, frame: types.FrameType, event: str, callee: Any) -> None:
+        """What the interpreter tells of each call. Most are calls within libraries, which are passed over."""
+        if self.importing is not None:
+            if event == "return" and frame is self.importing:
+                self.imported(frame, callee)
+        elif event == "call":
+            if frame.f_code is IMPORT or frame.f_code is FIND:
+                self.importing = frame
+                return
+            self.codes.add(frame.f_code, frame.f_globals)
+            caller = frame.f_back
+            if caller is not None and self.is_user(caller) and not self.is_user(frame):
+                self.called(frame, caller)
+        elif event == "c_call" and self.is_user(frame) and not pure.is_pure(callee):
+            self.open.append((f"calls {pure.named(callee)}", Line(frame.f_code.co_filename, frame.f_lineno)))
+
+    def imported(self, frame: types.FrameType, module: Any) -> None:
+        """An import is over. One that found nothing is tried again at each call."""
+        self.importing = None
+        if module is None and frame.f_code is IMPORT:
+            asked: Any = frame
+            while asked.f_back is not None and not self.is_user(asked):
+                asked = asked.f_back
+            line = Line(asked.f_code.co_filename, asked.f_lineno)
+            self.open.append((f"imports {frame.f_locals['name']}, which is not found,", line))
+
+    def called(self, frame: types.FrameType, caller: types.FrameType) -> None:
+        """A user's function called a library's in Python, which is looked up."""
+        file = frame.f_code.co_filename
+        if is_ours(file) and (file.startswith(SAFE) or not file.startswith(UNSAFE)):
+            return
+        module = frame.f_globals.get("__name__", "")
+        if source_of(frame.f_code, frame.f_globals) == NAMEDTUPLE or module in pure.MODULES or module in pure.ANY_NAME:
+            return
+        name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
+        self.open.append((f"calls {module}.{name}()", Line(caller.f_code.co_filename, caller.f_lineno)))
+
+
+class unwatched:
+    """Within it nothing is noted: what runs is this package's, or ops run to see what they make."""
+
+    def __enter__(self) -> None:
+        self.note = note = sys.getprofile()
+        if callable(note):
+            sys.setprofile(None)
+
+    def __exit__(self, *_: object) -> None:
+        if callable(self.note):
+            sys.setprofile(self.note)
+
+
+class Collector:
+    """Keeps Python's garbage collector off while any thread needs that: it is one for all of them."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.forget()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.forked)
+
+    def forget(self) -> None:
+        self.users = 0
+        self.enabled = False  # whether it was on before
+
+    def forked(self) -> None:
+        """In a child only the thread that forked goes on; what others kept off is on again."""
+        if self.users and self.enabled:
+            gc.enable()
+        self.forget()
+
+    def off(self) -> None:
+        """A thread needs it off."""
+        with self.lock.held:
+            if not self.users:
+                self.enabled = gc.isenabled()
+                gc.disable()
+            self.users += 1
+
+    def on(self) -> None:
+        """A thread needs that no longer."""
+        with self.lock.held:
+            self.users = max(0, self.users - 1)
+            if not self.users and self.enabled:
+                gc.enable()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Within it nothing is collected."""
+        self.off()
+        try:
+            yield
+        finally:
+            self.on()
+
+
+COLLECTOR = Collector()
+
+
+@contextmanager
+def watching(watch: Watch) -> Iterator[None]:
+    """Note what this thread executes."""
+    COLLECTOR.off()  # its callbacks are no part of the function
+    before: Any = sys.getprofile()
+    note = watch.note
+    sys.setprofile(note)
+    try:
+        yield
+    finally:
+        undisturbed = sys.getprofile() == note
+        if before is None or callable(before):
+            sys.setprofile(before)
+        else:  # cProfile's own object
+            sys.setprofile(None)
+            before.enable()
+        COLLECTOR.on()
+        if not undisturbed:
+            watch.open.append(("changes sys.setprofile", Line("", 0)))

@@ -1,0 +1,213 @@
+"""The node of a compiled call's results: its pull is a program too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from leafgrad import modes
+from leafgrad.autograd import engine
+from leafgrad.compile.ir.graph import Equation, Graph, Value
+from leafgrad.compile.ir.locks import Lock
+from leafgrad.compile.record.trace import Traced
+from leafgrad.ops import dispatch, messages
+from leafgrad.ops.convert import new_full
+from leafgrad.ops.elementwise import add
+from leafgrad.ops.node import EMPTY, FREED, SEQ, GraphNode, Node, Output, SymbolBase
+from leafgrad.tensor import inplace
+from leafgrad.tensor.tensor import Tensor
+
+Saved = tuple[Any, Tensor | None]  # an array, and the tensor whose memory it is, if it is one from outside
+
+
+def new_node(op: Any, saved: Sequence[Saved]) -> Node:
+    """A new node without its shape and edges."""
+    node = object.__new__(Node)
+    node.op = op
+    node.params = EMPTY
+    node.edges = ()
+    node.seq = next(SEQ)
+    node.hooks = node.out = node.version = node.shapes = None
+    node.saved = tuple(saved)
+    return node
+
+
+class Refused:
+    """What the engine asks of ``node.op`` for a result that requires grad but whose graph is gone."""
+
+    label = "CompiledBackward0"
+    name = "a compiled function"
+    traits: frozenset[str] = frozenset()
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def attach(self, result: Tensor, edges: tuple[GraphNode, ...]) -> None:
+        """Make ``result`` the output of a new node."""
+        node = new_node(self, ())
+        node.shape, node.edges = result._data.shape, edges
+        result._node = node
+
+    def pull(self, node: Node, g: Any, needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
+        """The error that the graph gave when it was walked."""
+        raise type(self.error)(*self.error.args)
+
+    pull_recorded = pull
+
+
+class Backward:
+    """What the engine asks of ``node.op`` for the results of one compiled program."""
+
+    label = "CompiledBackward0"
+    name = "a compiled function"
+    traits: frozenset[str] = frozenset()
+
+    def __init__(self, traced: Traced, build: Callable[[Graph], Callable[[Sequence[Any]], list[Any]]]) -> None:
+        assert traced.backward is not None
+        self.graph = traced.backward
+        self.history = traced.history
+        self.saved = traced.saved
+        self.read = traced.read
+        self.values: list[Value] = [traced.graph.results[i] for i in traced.differentiable]
+        self.shapes = [v.shape for v in self.values]
+        self.gradients = list(self.graph.inputs)[self.read :]
+        self.build = build
+        self.lock = Lock()
+        self.runs: dict[tuple[bool, ...], tuple[Callable[[Sequence[Any]], list[Any]], list[int]]] = {}
+
+    def node(self, saved: Sequence[Saved]) -> Node:
+        """A new node for one call, without its edges."""
+        node = new_node(self, saved)
+        if len(self.values) > 1:
+            gaps: Any = (None,) * len(self.values)
+            node.shape, node.ends = gaps, {}
+        else:
+            node.shape = self.values[0].shape
+        return node
+
+    def attach(self, node: Node, results: Sequence[Tensor]) -> None:
+        """Make ``results`` the outputs of the node."""
+        if len(results) == 1:
+            results[0]._node = node
+            return
+        for i, result in enumerate(results):
+            result._node = Output(node, i, result._data.shape)
+
+    def pull(self, node: Node, g: Any, needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
+        """The gradients of the inputs that need one, by the compiled backward program."""
+        gradients = list(g) if type(g) is tuple else [g]
+        if node.saved is FREED:
+            raise messages.freed()
+        check(node, node.saved)
+        if isinstance(next(one for one in gradients if one is not None), SymbolBase):
+            return self.repeated(node, gradients, needed)
+        run, places = self.program(tuple([one is not None for one in gradients]))
+        given = [dispatch.array(one) for one in gradients if one is not None]
+        found = run([array for array, _ in node.saved[: self.read]] + given)
+        return [
+            (node.edges[i], array)
+            for i, array in zip(places, found, strict=True)
+            if node.edges[i] is not None and (needed is None or node.edges[i] in needed)
+        ]
+
+    def program(self, given: tuple[bool, ...]) -> tuple[Callable[[Sequence[Any]], list[Any]], list[int]]:
+        """What runs the backward graph where some results have a gradient, and the targets that then have one."""
+        with self.lock.held:
+            if given not in self.runs:
+                missing = [v for v, there in zip(self.gradients, given, strict=True) if not there]
+                graph, places = without(self.graph, missing, self.gradients)
+                self.runs[given] = self.build(graph), places
+            return self.runs[given]
+
+    def repeated(self, node: Node, gradients: list[Any], needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
+        """The same op by op, of gradients that are no arrays: in vmap, and in a call that is being recorded."""
+        missing = [v for v, one in zip(self.gradients, gradients, strict=True) if one is None]
+        graph, places = without(self.graph, missing, self.gradients)
+        given = [array for array, _ in node.saved[: self.read]] + [one for one in gradients if one is not None]
+        at = dict(zip(graph.inputs, map(dispatch.alias, given), strict=True))
+        with modes.no_grad():
+            repeat(graph.equations, at)
+        return [
+            (node.edges[i], dispatch.raw(at[v]))
+            for i, v in zip(places, graph.results, strict=True)
+            if node.edges[i] is not None and (needed is None or node.edges[i] in needed)
+        ]
+
+    def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
+        """The same with Tensors, for derivatives of derivatives: by the nodes that the call would have had."""
+        if node.saved is FREED:
+            raise messages.freed()
+        check(node, node.saved)
+        saved = dict(zip(self.saved, node.saved, strict=True))
+
+        def array(value: Value) -> tuple[Any, Any]:
+            held, tensor = saved[value]
+            return held, None if tensor is None else inplace.version(tensor)
+
+        born = next(SEQ)
+        ends = self.history.nodes(array, node.edges)
+        gradients = zip(ends, g if type(g) is tuple else [g], strict=True)
+        found: dict[GraphNode, Any] = {}
+        engine.run(
+            [(end, one) for end, one in gradients if end is not None and one is not None],
+            {e for e in node.edges if e is not None and (needed is None or e in needed)},
+            True,
+            True,
+            found.__setitem__,
+            born,
+        )
+        return list(found.items())
+
+
+def check(node: Node, saved: Sequence[Saved]) -> None:
+    """An error if a tensor was written since the call."""
+    for array, tensor in saved:
+        if tensor is not None and tensor._writes is not None and tensor._writes.seq > node.seq:
+            raise messages.modified(node, array, tensor._writes)
+
+
+def repeat(equations: Sequence[Equation], at: dict[Value, Any]) -> None:
+    """Run equations on Tensors."""
+    for e in equations:
+        if e.inputs:
+            made = e.op(*[at[v] if isinstance(v, Value) else v for v in e.inputs], **e.params)
+        else:
+            made = dispatch.create(e.op, e.place, **e.params)
+        at.update(zip(e.outputs, made if e.several else (made,), strict=True))
+
+
+def without(graph: Graph, missing: Sequence[Value], gradients: Sequence[Value]) -> tuple[Graph, list[int]]:
+    """A backward graph in which some results have no gradient, and the numbers of the targets that still have one.
+
+    Nothing flows from what is missing: it is no zero, which times inf would be nan.
+    """
+    if not missing:
+        return graph, list(range(len(graph.results)))
+    zero, moving, same = set(missing), set(gradients), dict[Value, Value]()
+    kept: list[Equation] = []
+    for e in graph.equations:
+        inputs = tuple([same.get(v, v) if isinstance(v, Value) else v for v in e.inputs])
+        flowing = [v for v in inputs if isinstance(v, Value) and v in moving]
+        if flowing:
+            moving.update(e.outputs)
+        gone = [v for v in flowing if v in zero]
+        if flowing and len(gone) == len(flowing):
+            zero.update(e.outputs)
+        elif gone and e.op is add and len(flowing) == 2:
+            same[e.out] = next(v for v in flowing if v not in zero)
+        else:
+            for v in dict.fromkeys(gone):
+                kept.append(zeros_like(v, next(w for w in flowing if w not in zero), e))
+                inputs = tuple([kept[-1].out if w is v else w for w in inputs])
+            kept.append(replace(e, inputs=inputs))
+    results = [(i, same.get(v, v)) for i, v in enumerate(graph.results)]
+    there = [(i, v) for i, v in results if v not in zero]
+    given = {v: source for v, source in graph.inputs.items() if v not in zero}
+    return Graph(given, tuple(kept), tuple(v for _, v in there)), [i for i, _ in there]
+
+
+def zeros_like(value: Value, some: Value, e: Equation) -> Equation:
+    """An equation that makes zeros in the shape of ``value``."""
+    params = {"shape": value.shape, "value": 0, "dtype": value.dtype}
+    return Equation(new_full, (some,), params, (Value(value.shape, value.dtype, value.place),), e.line)

@@ -1,0 +1,285 @@
+"""A traced call that can be repeated: arrays gathered, the program run, effects applied, results wrapped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from leafgrad import backends, modes
+from leafgrad.batching.pytree import unflatten
+from leafgrad.compile.guard.guards import Guards
+from leafgrad.compile.ir.graph import (
+    Argument,
+    Captured,
+    Effect,
+    Grad,
+    Graph,
+    Live,
+    Number,
+    SetGrad,
+    SetRequiresGrad,
+    Source,
+    Value,
+    Write,
+)
+from leafgrad.compile.record.effects import complete
+from leafgrad.compile.record.guide import Guide, same, same_program
+from leafgrad.compile.record.trace import Slot, Traced
+from leafgrad.compile.run.backward import Backward, Refused, Saved
+from leafgrad.compile.run.runner import Runner
+from leafgrad.errors import CompileError
+from leafgrad.ops import dispatch
+from leafgrad.ops.node import Node
+from leafgrad.tensor import inplace, view
+
+Leaves = Sequence[Any]
+
+
+class Failed(Exception):
+    """An op refused what it was given, before any effect."""
+
+
+class Call:
+    """One closed program of a compiled function.
+
+    Attributes:
+        guards: when it may be run.
+        guide: what was recorded.
+        runner: what runs it.
+        gradients: the program of the gradients of its results; None if none requires grad.
+        history: what the nodes of its results are made of.
+        backward: how its results are differentiated by it.
+        hits: how often it was run.
+        trusted: whether a second run of the Python has confirmed it.
+    """
+
+    def __init__(self, traced: Traced, guards: Guards, tensors: Sequence[int], name: str | None, guide: Guide) -> None:
+        self.guards = guards
+        self.guide = guide
+        self.outputs = traced.outputs
+        self.structure = traced.structure
+        self.targets = traced.targets
+        self.differentiable = traced.differentiable
+        self.tensors = list(tensors)  # the place among the leaves of each tensor argument
+        self.hits = 0
+        self.trusted = False
+        self.count = traced.count
+        self.leaves = traced.leaves
+        self.aliases = traced.aliases
+        self.refused = {i: Refused(error) for i, error in traced.refused.items()}
+        self.signature = signature(traced)
+        twin = next((c for c in guide.calls if c.signature == self.signature), None)
+        self.runner = Runner(in_order(traced.graph), name) if twin is None else twin.runner
+        inputs = list(self.runner.graph.inputs)
+        self.effects = plan_effects(traced.graph)
+        self.new_leaves = sum(isinstance(e, SetRequiresGrad) for e, _ in self.effects)
+        self.saved = plan_saved(traced, inputs, self.count)
+        self.gradients = traced.backward
+        self.history = traced.history
+        self.backward: Backward | None = None
+        if twin is not None and same_gradients(twin, self):
+            self.backward = twin.backward
+        elif traced.differentiable:
+            self.backward = Backward(traced, lambda graph: Runner(graph, name))
+        guide.calls.add(self)
+        sources = [traced.graph.inputs[v] for v in inputs]
+        self.arguments = [self.tensors[s.index] for s in sources if isinstance(s, Argument)]
+        self.captured = [s.tensor for s in sources if isinstance(s, Captured)]
+        self.grads = [s.of for s in sources if isinstance(s, Grad)]
+        self.lives = [LiveArray(s.read) for s in sources if isinstance(s, Live)]
+        number = backends.by_device_type("cpu").asarray
+        self.numbers = [
+            number(s.value, v.dtype, 0) for v, s in zip(inputs, sources, strict=True) if isinstance(s, Number)
+        ]
+        order = sorted(range(len(sources)), key=lambda i: RANK[type(sources[i])])
+        self.order = None if order == list(range(len(order))) else [order.index(i) for i in range(len(order))]
+
+    def same_as(self, other: Call) -> bool:
+        """Whether a second recording gave the same program, results and effects."""
+        return (
+            self.guide is other.guide
+            and self.signature == other.signature
+            and same_gradients(self, other)
+            and self.structure == other.structure
+            and len(self.outputs) == len(other.outputs)
+            and all(map(same_output, self.outputs, other.outputs))
+        )
+
+    def __call__(self, leaves: Leaves) -> Any:
+        """What the function would return, with everything done that it would do."""
+        self.hits += 1
+        inputs = self.gather(leaves)
+        try:
+            arrays = self.runner(inputs)
+        except CompileError:
+            raise
+        except Exception as error:
+            raise Failed from error
+        early = {o.source: self.tensor(o.source, leaves) for o in self.outputs if is_early(o)}
+        made = [dispatch.alias(a) for a in arrays[: self.count]]
+        if modes.DERIVATIVES.get():
+            for effect, _ in self.effects:
+                if isinstance(effect, Write):
+                    inplace.check_captured(self.tensor(effect.source, leaves), "copy")
+        node: Node | None = None
+
+        def make_node() -> None:
+            nonlocal node
+            if self.backward is not None:
+                node = self.backward.node(self.save(leaves, inputs, arrays))
+
+        steps = [partial(self.apply, e, None if k is None else arrays[k], leaves) for e, k in self.effects]
+        complete([*steps[: self.new_leaves], make_node, *steps[self.new_leaves :]])
+        for i, alias in self.aliases.items():
+            base = made[alias.base] if isinstance(alias.base, int) else self.tensor(alias.base, leaves)
+            made[i] = view.result(base, alias.steps, alias.apart)
+        if self.backward is not None and node is not None:
+            node.edges = tuple([self.owner(source, leaves)._node for source in self.targets])
+            self.backward.attach(node, [made[i] for i in self.differentiable])
+        for i, refused in self.refused.items():
+            refused.attach(made[i], tuple([self.owner(source, leaves)._node for source in self.leaves]))
+        if self.guards.flags & modes.INFERENCE:
+            for t in made:
+                t._writes = dispatch.INFERENCE_VERSION
+        results: list[Any] = []
+        for o in self.outputs:
+            if not isinstance(o, Slot):
+                results.append(o)
+            elif o.source is None:
+                results.append(made[o.index])
+            else:
+                results.append(self.tensor(o.source, leaves) if o.late else early[o.source])
+        return unflatten(self.structure, iter(results))
+
+    def gather(self, leaves: Leaves) -> list[Any]:
+        """The arrays of the program's inputs, as they are now."""
+        found = [leaves[i]._data for i in self.arguments]
+        found += [t._data for t in self.captured]
+        found += [self.owner(of, leaves)._leaf.grad._data for of in self.grads]
+        found += [live() for live in self.lives]
+        found += self.numbers
+        return found if self.order is None else [found[i] for i in self.order]
+
+    def owner(self, source: Argument | Captured, leaves: Leaves) -> Any:
+        """The tensor that a source stands for."""
+        return source.tensor if isinstance(source, Captured) else leaves[self.tensors[source.index]]
+
+    def tensor(self, source: Source | None, leaves: Leaves) -> Any:
+        """The tensor, or gradient, that a source stands for; None for a Python number."""
+        if isinstance(source, Grad):
+            return self.owner(source.of, leaves)._leaf.grad
+        return self.owner(source, leaves) if isinstance(source, (Argument, Captured)) else None
+
+    def save(self, leaves: Leaves, inputs: list[Any], arrays: list[Any]) -> list[Saved]:
+        """What gradients need, with the tensors that must not be written until then."""
+        return [
+            (arrays[k], None) if source is None else (inputs[k], self.tensor(source, leaves))
+            for source, k in self.saved
+        ]
+
+    def apply(self, effect: Effect, array: Any, leaves: Leaves) -> None:
+        """Do to a tensor what the function did."""
+        target = self.tensor(effect.source, leaves)
+        if isinstance(effect, Write):
+            target._data[...] = array
+            if target._writes is not dispatch.INFERENCE_VERSION:
+                inplace.version(target).bump()
+        elif isinstance(effect, SetGrad):
+            if array is not None:
+                target._accumulator().grad = dispatch.alias(array)
+            elif target._leaf is not None:
+                target._leaf.grad = None
+        else:
+            target.requires_grad_()
+
+
+class LiveArray:
+    """A Python number that is read anew at each call, as an array; a new one only if it is another number.
+
+    Args:
+        read: gives the number.
+    """
+
+    def __init__(self, read: Callable[[], float]) -> None:
+        self.read = read
+        self.last: tuple[float, Any] = (math.nan, None)  # in one piece, since threads may call at once
+
+    def __call__(self) -> Any:
+        number = float(self.read())
+        last, array = self.last
+        if number != last or not number:  # -0.0 equals 0.0
+            array = backends.by_device_type("cpu").asarray(number, "float64", 0)
+            self.last = number, array
+        return array
+
+
+def same_output(a: Any, b: Any) -> bool:
+    """Whether two results are the same number, string or place of a tensor."""
+    if isinstance(a, Slot) and isinstance(b, Slot):
+        return a.index == b.index and a.late == b.late and same_source(a.source, b.source)
+    return same(a, b)
+
+
+def same_source(a: Any, b: Any) -> bool:
+    if type(a) is not type(b):
+        return False
+    match a:
+        case Argument(index):
+            return bool(index == b.index)
+        case Captured(tensor):
+            return tensor is b.tensor
+        case Grad(of):
+            return same_source(of, b.of)
+    return a is b
+
+
+RANK: dict[type, int] = {Argument: 0, Captured: 1, Grad: 2, Live: 3, Number: 4}
+
+
+def in_order(graph: Graph) -> Graph:
+    """The graph with its inputs sorted: arguments, captured tensors, gradients, numbers."""
+    return replace(graph, inputs=dict(sorted(graph.inputs.items(), key=lambda item: RANK[type(item[1])])))
+
+
+def signature(traced: Traced) -> tuple[Any, ...]:
+    """What tells whether two calls that were recorded along one guide can share a program."""
+    graph = traced.graph
+    at = {id(source): value for value, source in graph.inputs.items()}
+    effects = [(type(e), e.value) for e in graph.effects]
+    differentiated = traced.differentiable, [at.get(id(source)) for source in traced.targets]
+    return graph.results, traced.count, effects, set(graph.inputs), traced.saved, traced.read, differentiated
+
+
+def same_gradients(a: Call, b: Call) -> bool:
+    """Whether the results of two calls are differentiated alike, as often as one likes."""
+    return same_program(a.gradients, b.gradients) and a.history.same_as(b.history)
+
+
+def is_early(output: Any) -> bool:
+    return isinstance(output, Slot) and output.source is not None and not output.late
+
+
+def plan_effects(graph: Graph) -> list[tuple[Effect, int | None]]:
+    """Each effect with the number of its array among what the program returns; leaves first: nodes come after them."""
+    found: list[tuple[Effect, int | None]] = []
+    k = len(graph.results)
+    for effect in graph.effects:
+        found.append((effect, None if effect.value is None else k))
+        k += effect.value is not None
+    return sorted(found, key=lambda planned: not isinstance(planned[0], SetRequiresGrad))
+
+
+def plan_saved(traced: Traced, inputs: list[Value], count: int) -> list[tuple[Source | None, int]]:
+    """For each saved value the input's source and number, or None and the number of the result."""
+    found: list[tuple[Source | None, int]] = []
+    k = count
+    for value in traced.saved:
+        if value in traced.graph.inputs:
+            found.append((traced.graph.inputs[value], inputs.index(value)))
+        else:
+            found.append((None, k))
+            k += 1
+    return found

@@ -1,0 +1,200 @@
+"""From a recorded call to a closed program: what it read, and whether guards can stand for reading it again."""
+
+from __future__ import annotations
+
+import dis
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from leafgrad import modes
+from leafgrad.batching.pytree import DICTS
+from leafgrad.compile.guard.environment import Environment
+from leafgrad.compile.guard.guards import Guards, brief, facts
+from leafgrad.compile.guard.walk import look
+from leafgrad.compile.ir.graph import Argument, Captured, Grad, Graph, Line, Live, Number, Raw, Value, Write
+from leafgrad.compile.ir.memory import Apart
+from leafgrad.compile.record.kept import check_kept
+from leafgrad.compile.record.lazy import LazyRecorder
+from leafgrad.compile.record.trace import Traced, finish, recording
+from leafgrad.compile.record.unclosed import Unclosed
+from leafgrad.compile.record.watch import Codes, Watch, is_library, source_of
+from leafgrad.compile.run.call import Call
+from leafgrad.tensor.tensor import Tensor
+
+
+def roots(function: Any, leaves: Sequence[Any], paths: Sequence[str]) -> list[tuple[Any, str]]:
+    """Where a function may begin to read: itself, and objects among its arguments."""
+    name = "self" if not hasattr(function, "__name__") else function.__name__
+    objects = [(leaf, path) for leaf, path in zip(leaves, paths, strict=True) if not isinstance(leaf, Tensor)]
+    return [(function, name), *objects]
+
+
+def containers(tree: Any) -> list[Any]:
+    """The lists and dicts in nested results."""
+    found: list[Any] = []
+    waiting = [tree]
+    while waiting:
+        part = waiting.pop()
+        if type(part) is list or type(part) in DICTS:
+            found.append(part)
+        if type(part) in DICTS:
+            waiting += part.values()
+        elif isinstance(part, (list, tuple)):
+            waiting += part
+    return found
+
+
+def line_that_stores(codes: Codes, key: Any) -> str:
+    """Where executed code of the user assigns a name, an attribute or an item; else where that code is."""
+    users = [code for code, scope in codes if not is_library(source_of(code, scope))]
+    for code in users:
+        for i in dis.get_instructions(code):
+            stores = i.opname.startswith(("STORE_", "DELETE_")) and i.opname != "STORE_FAST"
+            if stores and (i.argval == key or (i.opname == "STORE_SUBSCR" and key in code.co_consts)):
+                number = None if i.positions is None else i.positions.lineno
+                return f" at {Line(code.co_filename, number or code.co_firstlineno)}"
+    return f" in {Line(users[0].co_filename, users[0].co_firstlineno)}" if users else ""
+
+
+class Attempt:
+    """A watched call, about to be closed.
+
+    Args:
+        function, given, leaves, structure, paths: what is called, and its arguments, as they are and flat.
+        watch: what the call before it executed.
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        given: Any,
+        leaves: Sequence[Any],
+        structure: Any,
+        paths: Sequence[str],
+        watch: Watch | None,
+    ) -> None:
+        self.given = {id(c): c for c in containers(given)}
+        self.leaves, self.structure, self.paths = leaves, structure, paths
+        self.roots = roots(function, leaves, paths)
+        self.watch = Watch()
+        self.before = look(self.roots, Codes() if watch is None else watch.codes)
+        self.held = self.before.snapshot()
+        self.flags = modes.get()
+        self.wary = bool(self.before.open)
+
+    def close(self, recorder: LazyRecorder, result: Any, name: str | None) -> Call:
+        """The program of the call.
+
+        Raises:
+            Unclosed: it would not do at later calls what the function does.
+        """
+        environment = look(self.roots, self.watch.codes)
+        self.wary |= recorder.wary or bool(environment.open)
+        self.check(recorder)
+        for leaf, path in zip(self.leaves, self.paths, strict=True):
+            if isinstance(leaf, Tensor) and not environment.names.isdisjoint(vars(leaf)):
+                raise Unclosed(f"it may read attributes of the tensor {path}")
+        if recorder.parts:
+            environment.check()
+            raise Unclosed("code of NumPy's may read and write the memory of its tensors meanwhile")
+        outer = next((c for c in containers(result) if id(c) in environment.seen or id(c) in self.given), None)
+        if outer is not None:
+            raise Unclosed(f"it returns a {type(outer).__name__} from outside")
+        guide = recorder.end_part()
+        with recording(recorder):
+            traced = finish(recorder, result)
+        check_kept(recorder, result)
+        environment = read_by(traced, self.watch, self.roots, environment)
+        environment.check()
+        name_inputs(traced, self.leaves, self.paths, environment)
+        tensors = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
+        apart = apart_of(traced.graph, tensors)
+        guards = Guards(
+            self.flags, self.structure, self.leaves, self.paths, traced.captured, traced.views,
+            traced.touched, environment, apart,
+        )  # fmt: skip
+        if apart is not None and not apart.holds(self.leaves):
+            raise Unclosed("it writes memory that another tensor of it shows")
+        return Call(traced, guards, tensors, name, guide)
+
+    def check(self, recorder: LazyRecorder) -> None:
+        """Unclosed if the call did what no program can repeat, or changed what it reads."""
+        if recorder.tears:
+            what, line = recorder.tears[0]
+            raise Unclosed(f"{what} at {line}")
+        if self.watch.open:
+            what, line = self.watch.open[0]
+            raise Unclosed(f"{what} at {line}")
+        for place, old, new in self.before.changed(self.held):
+            where = line_that_stores(self.watch.codes, place.key)
+            raise Unclosed(f"it changes {place.path} from {brief(old)} to {brief(new)}{where}")
+        if modes.get() != self.flags:
+            raise Unclosed("it leaves another gradient mode behind than it found")
+
+
+def read_by(traced: Traced, watch: Watch, starts: Sequence[tuple[Any, str]], environment: Environment) -> Environment:
+    """What the call read, in which all tensors that it captured must be found."""
+    lost = [t for t in traced.captured if id(t) not in environment.tensors]
+    if lost:
+        environment = look(starts, watch.codes, everything=True)
+        lost = [t for t in lost if id(t) not in environment.tensors]
+    if lost:
+        value = next(
+            (v for v, s in traced.graph.inputs.items() if isinstance(s, Captured) and s.tensor is lost[0]), None
+        )
+        line = next((e.line for e in traced.graph.equations if value in e.inputs), None)
+        raise Unclosed(
+            f"it uses a tensor, {facts(lost[0])}{f', at {line}' if line else ''}, that is reached neither through its "
+            "arguments nor through variables, attributes, lists or dicts"
+        )
+    return environment
+
+
+# ---- what guards look at ------------------------------------------------------------------------------------------
+
+
+def apart_of(graph: Graph, tensors: Sequence[int]) -> Apart | None:
+    """A check for a program that writes: which of its tensors are captured, given or gradients, and which written."""
+    written = {id(e.source) for e in graph.effects if isinstance(e, Write)}
+    if not written:
+        return None
+    captured: list[tuple[Tensor, bool]] = []
+    given: list[tuple[Callable[[Sequence[Any]], Any], bool]] = []
+    for source in graph.inputs.values():
+        mark = id(source) in written
+        if isinstance(source, Captured):
+            captured.append((source.tensor, mark))
+        elif isinstance(source, Argument):
+            given.append((operator.itemgetter(tensors[source.index]), mark))
+        elif isinstance(source, Grad):
+            given.append((gradient(source.of, tensors), mark))
+    return Apart(captured, given)
+
+
+def gradient(of: Argument | Captured, tensors: Sequence[int]) -> Callable[[Sequence[Any]], Any]:
+    """The function that gives the ``.grad`` of a source's tensor."""
+    if isinstance(of, Captured):
+        tensor = of.tensor
+        return lambda _: tensor._leaf.grad
+    i = tensors[of.index]
+    return lambda leaves: leaves[i]._leaf.grad
+
+
+def name_inputs(traced: Traced, leaves: Sequence[Any], paths: Sequence[str], environment: Environment) -> None:
+    """Name the graph's inputs after where they come from."""
+    arguments = [path for leaf, path in zip(leaves, paths, strict=True) if isinstance(leaf, Tensor)]
+
+    def name(source: Any) -> str:
+        if isinstance(source, Grad):
+            return f"{name(source.of)}.grad"
+        if isinstance(source, Captured):
+            return environment.tensors.get(id(source.tensor), "captured")
+        return arguments[source.index]
+
+    names: dict[Value, str] = traced.graph.names
+    for value, source in traced.graph.inputs.items():
+        names[value] = f"number{len(names)}" if isinstance(source, (Live, Number, Raw)) else name(source)
+
+
+__all__ = ["Attempt", "name_inputs", "read_by", "roots"]

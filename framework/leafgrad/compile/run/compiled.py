@@ -1,0 +1,382 @@
+"""What ``compile`` and ``trace`` do."""
+
+from __future__ import annotations
+
+import copy
+import os
+import time
+import types
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from leafgrad import modes
+from leafgrad.batching.pytree import flatten
+from leafgrad.compile.guard.guards import Miss
+from leafgrad.compile.guard.walk import look
+from leafgrad.compile.ir.graph import Graph
+from leafgrad.compile.ir.locks import Lock
+from leafgrad.compile.ir.log import log
+from leafgrad.compile.record.guide import Guide
+from leafgrad.compile.record.lazy import LazyRecorder, Parts
+from leafgrad.compile.record.trace import recording, trace_call
+from leafgrad.compile.record.unclosed import Unclosed
+from leafgrad.compile.record.watch import COLLECTOR, Watch, watching
+from leafgrad.compile.run import explain
+from leafgrad.compile.run.call import Call, Failed
+from leafgrad.compile.run.closing import Attempt, name_inputs, read_by, roots
+from leafgrad.compile.run.paths import paths_of
+from leafgrad.compile.run.runner import Runner
+from leafgrad.errors import CompileError, TraceError
+from leafgrad.ops import messages
+from leafgrad.tensor.matrices import trace as matrix_trace
+from leafgrad.tensor.tensor import Tensor
+
+PATIENCE = 8  # retraces before a warning
+CHANGES = 3  # changes of one Python value after which a step is left open
+ATTEMPTS = 3  # calls in a row that could not be closed after which no more are watched
+KEPT = 32  # closed programs of one function
+
+
+def of(function: Callable[..., Any], executor: str | None, closed: bool) -> Compiled:
+    """``leafgrad.compile`` of a function."""
+    if isinstance(function, type) or not callable(function):
+        kind = f"the class {function.__name__}" if isinstance(function, type) else f"a {type(function).__name__}"
+        raise TypeError(f"compile: function: expected a function, a method or a Module, got {kind}")
+    if isinstance(function, Compiled):
+        function = function.function
+    plain = isinstance(function, (types.FunctionType, types.MethodType, types.BuiltinFunctionType))
+    return (Compiled if plain else CompiledObject)(function, executor, closed)
+
+
+def traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``leafgrad.trace`` of a call."""
+    if isinstance(fn, Tensor) or not callable(fn):
+        return matrix_trace(fn, *args, **kwargs)
+    function = fn.function if isinstance(fn, Compiled) else fn
+    leaves, _ = flatten((args, kwargs))
+    paths = paths_of(function, args, kwargs)
+    watch = Watch()
+    with watching(watch):
+        found = trace_call(function, args, kwargs)
+    starts = roots(function, leaves, paths)
+    environment = read_by(found, watch, starts, look(starts, watch.codes))
+    name_inputs(found, leaves, paths, environment)
+    return found.graph
+
+
+class Compiled:
+    """A compiled function. Calling it does what the function does, by programs made of earlier calls.
+
+    Attributes:
+        function: the function itself.
+        executor: the name of the executor that was asked for, or None.
+        closed: whether a call that needs the function's Python is an error.
+    """
+
+    live_state = frozenset(
+        {"_calls", "_failures", "_guides", "_last", "_lock", "_misses", "_reason", "_retraces", "_watch", "_wary"}
+    )
+
+    function: Callable[..., Any]
+    executor: str | None
+    closed: bool
+    __name__: str
+    __qualname__: str
+    _attribute: str  # its name in a class
+    _calls: list[Call]
+    _failures: int  # calls in a row that could not be closed
+    _guides: list[Guide]
+    _last: Parts | Call | None  # what ran last
+    _lock: Lock
+    _misses: list[Miss]
+    _reason: str | None  # why the last recorded call was not closed
+    _retraces: int
+    _watch: Watch | None  # of the last watched call
+    _wary: bool  # whether its Python may read and write the memory of tensors
+
+    def __init__(self, function: Callable[..., Any], executor: str | None = None, closed: bool = False) -> None:
+        vars(self).update(
+            function=function,
+            executor=executor,
+            closed=closed,
+            __wrapped__=function,
+            __name__=getattr(function, "__name__", type(function).__name__),
+            __qualname__=getattr(function, "__qualname__", type(function).__qualname__),
+            __doc__=function.__doc__,
+            __module__=function.__module__,
+            _attribute=f"_compiled_{getattr(function, '__qualname__', '')}",
+            _calls=[],
+            _failures=0,
+            _guides=[],
+            _last=None,
+            _lock=Lock(),
+            _misses=[],
+            _reason=None,
+            _retraces=0,
+            _watch=None,
+            _wary=False,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        flags = modes.get()
+        if flags & (modes.TRACE | modes.ANOMALY) or os.environ.get("LEAFGRAD_COMPILE") == "0":
+            return self.function(*args, **kwargs)
+        if flags & modes.BATCH:
+            raise RuntimeError(
+                "a compiled function was called inside vmap, where its program does not fit; compile the whole, "
+                "leafgrad.compile(leafgrad.vmap(f))"
+            )
+        try:
+            return self._call(flags, args, kwargs)
+        except Exception:
+            raise
+        except BaseException:  # the handler of a signal may raise anywhere, between any two lines
+            modes.FLAGS.set(flags)
+            raise
+
+    def _call(self, flags: int, args: Any, kwargs: Any) -> Any:
+        leaves, structure = flatten((args, kwargs))
+        calls = self._calls
+        for call in calls:
+            if call.guards.match(flags, structure, leaves):
+                if not call.trusted or os.environ.get("LEAFGRAD_COMPILE") == "check":
+                    if not self._lock.acquire(blocking=False):  # another thread does so
+                        return self._perform(call, leaves, args, kwargs)
+                    try:
+                        with COLLECTOR.paused():
+                            return self._confirm(call, structure, leaves, args, kwargs)
+                    finally:
+                        self._lock.release()
+                if call is not calls[0]:
+                    self._calls = [call, *(c for c in calls if c is not call)]
+                vars(self)["_last"] = call
+                return self._perform(call, leaves, args, kwargs)
+        return self._missed(flags, structure, leaves, args, kwargs)
+
+    def _missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """No closed program serves this call: the first one runs as it is, later ones are recorded."""
+        if self._watch is None:
+            watch = Watch()
+            with watching(watch):
+                result = self.function(*args, **kwargs)
+            vars(self)["_watch"] = watch
+            return result
+        given_up = self._failures >= ATTEMPTS and not self.closed
+        if given_up or not self._lock.acquire(blocking=False):  # another thread watches a call
+            return self._run(leaves, args, kwargs)
+        try:
+            with COLLECTOR.paused():  # what is made stays, and to look through all modules for garbage takes its time
+                return self._attempt(flags, structure, leaves, args, kwargs)
+        finally:
+            self._lock.release()
+
+    def _attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """Record a call, and close it if guards can stand for its Python."""
+        if self._calls:  # the program that came closest tells why
+            misses = [call.guards.miss(flags, structure, leaves) for call in self._calls]
+            self._note_miss(max(misses, key=lambda miss: miss.held))
+        if self._gives_up():
+            return self._run(leaves, args, kwargs)
+        start = time.perf_counter()
+        paths = paths_of(self.function, args, kwargs)
+        attempt = Attempt(self.function, (args, kwargs), leaves, structure, paths, self._watch)
+        recorder = self._recorder(leaves, self._guides, attempt.wary)
+        result = self._record(recorder, attempt.watch, args, kwargs)
+        try:
+            call = attempt.close(recorder, result, self.executor)
+        except Unclosed as error:
+            return self._left_open(str(error), attempt, recorder, result)
+        recorder.restore_generators()
+        vars(self).update(_failures=0, _reason=None, _watch=attempt.watch, _last=call)
+        self._calls = [call, *self._calls][:KEPT]
+        seconds = time.perf_counter() - start
+        log(
+            f"{self.__qualname__}: traced in {1000 * seconds:.0f} ms: {call.runner.before} equations, "
+            f"{len(call.runner.graph)} after the passes, {len(call.guards.conditions)} guards"
+        )
+        return self._perform(call, leaves, args, kwargs)
+
+    def _confirm(self, call: Call, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """The guards hold; before the program is trusted, the Python runs once more and must do the same."""
+        paths = paths_of(self.function, args, kwargs)
+        attempt = Attempt(self.function, (args, kwargs), leaves, structure, paths, self._watch)
+        guides = [call.guide, *(g for g in self._guides if g is not call.guide)]
+        recorder = self._recorder(leaves, guides, attempt.wary)
+        result = self._record(recorder, attempt.watch, args, kwargs)
+        try:
+            again = attempt.close(recorder, result, self.executor)
+            if not again.same_as(call):
+                raise Unclosed(
+                    "its Python does something else at the next call, although nothing that it reads changed"
+                )
+        except Unclosed as error:
+            self._calls = [c for c in self._calls if c is not call]
+            if call.trusted:
+                recorder.finish()
+                raise CompileError(
+                    f"{self.__qualname__}: its guards hold, yet {error}; LEAFGRAD_COMPILE=check compares each call"
+                ) from error
+            return self._left_open(str(error), attempt, recorder, result)
+        recorder.restore_generators()
+        call.trusted = True
+        vars(self)["_last"] = call
+        return self._perform(call, leaves, args, kwargs)
+
+    def _perform(self, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """Run a program. Where an op refuses what it is given, the Python does what comes before, and raises."""
+        try:
+            return call(leaves)
+        except Failed:
+            return self._run(leaves, args, kwargs)
+
+    def _record(self, recorder: LazyRecorder, watch: Watch, args: Any, kwargs: Any) -> Any:
+        """Run the Python; if it fails, what came before has happened, as in any call."""
+        try:
+            with recording(recorder), watching(watch):
+                return self.function(*args, **kwargs)
+        except BaseException as error:
+            recorder.fail(error)
+            raise
+
+    def _run(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """An open call: its Python runs, and programs compute."""
+        recorder = self._recorder(leaves, self._guides, self._wary)
+        recorder.closes = False
+        try:
+            with recording(recorder):
+                result = self.function(*args, **kwargs)
+        except BaseException as error:
+            recorder.fail(error)
+            raise
+        recorder.finish()
+        vars(self)["_last"] = recorder.course
+        return result
+
+    def _recorder(self, leaves: list[Any], guides: list[Guide], wary: bool) -> LazyRecorder:
+        recorder = LazyRecorder(
+            [t for t in leaves if isinstance(t, Tensor)], guides, partial(Runner, name=self.executor), wary
+        )
+        recorder.strict = self.closed
+        return recorder
+
+    def _left_open(self, reason: str, attempt: Attempt, recorder: LazyRecorder, result: Any) -> Any:
+        """Finish a recorded call that no closed program can repeat."""
+        wary = self._wary or attempt.wary
+        vars(self).update(_failures=self._failures + 1, _reason=reason, _wary=wary, _watch=attempt.watch)
+        log(f"{self.__qualname__}: open, since {reason}")
+        if self.closed:
+            raise TraceError(
+                f"{self.__qualname__} was compiled with closed=True, but is open: {reason}. Pass what changes as an "
+                "argument, take it out of the function, or leave closed=True out, and its Python runs at each call"
+            )
+        recorder.finish()
+        vars(self)["_last"] = recorder.course
+        return result
+
+    def _gives_up(self) -> bool:
+        """Whether calls are not worth watching any more: all others were not closed, or one value keeps changing."""
+        if self.closed:
+            return False
+        changed = [miss.path for miss in self._misses if not miss.of_tensor]
+        often = next((path for path in changed if changed.count(path) >= CHANGES), None)
+        if often is not None:
+            vars(self).update(_failures=ATTEMPTS, _reason=f"{often} changes from call to call")
+            self._calls = []
+            log(f"{self.__qualname__}: open, since {self._reason}")
+        return often is not None
+
+    def _note_miss(self, miss: Miss) -> None:
+        path, before, now = miss.path, miss.before, miss.now
+        self._misses.append(miss)
+        del self._misses[:-KEPT]
+        vars(self)["_retraces"] += 1
+        log(f"{self.__qualname__}: recorded again, since {path} was {before} and is {now}")
+        if self._retraces == PATIENCE:
+            paths = [m.path for m in self._misses]
+            often = max(paths, key=paths.count)
+            messages.warn(
+                f"{self.__qualname__} has been traced again {PATIENCE} times, mostly because of {often} (last: {path} "
+                f"was {before}, is {now}). Tracing costs far more than a call: pass a number that changes as a tensor, "
+                "keep shapes fixed, and keep what changes from call to call out of the function; explain() lists all"
+            )
+
+    # ---- looking inside ---------------------------------------------------------------------------------------
+
+    def explain(self) -> str:
+        """What was traced and why, the guards, and how the programs run, as text."""
+        started = self._watch is not None
+        return explain.text(self.__qualname__, self._calls, self._misses, started, self._reason, self._last)
+
+    @property
+    def graph(self) -> Graph:
+        """The optimized program that ran last."""
+        return self._runner().graph
+
+    def source(self) -> str:
+        """The generated source of the program that ran last."""
+        return self._runner().program.source()
+
+    def _runner(self) -> Any:
+        last = self._last
+        if isinstance(last, Call):
+            return last.runner
+        runners = [] if last is None else [part.runner for part in last.parts if part.runner is not None]
+        if not runners:
+            raise RuntimeError(
+                f"{self.__qualname__} has no program yet: its first call runs as it is, the second is recorded; "
+                "parts of an open step become programs when they come again"
+            )
+        return runners[-1]
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.__qualname__}>"
+
+    # ---- methods and copies -----------------------------------------------------------------------------------
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """As an attribute of a class: a compiled method, one for each instance."""
+        if instance is None:
+            return self
+        if isinstance(instance, type):  # a class method
+            return types.MethodType(self, instance)
+        try:
+            own = vars(instance)
+        except TypeError:
+            raise TypeError(
+                f"compile: {type(instance).__name__} has __slots__ and cannot keep its compiled method "
+                f"{self.__name__!r}; compile the bound method instead: leafgrad.compile(object.{self.__name__})"
+            ) from None
+        bound = own.get(self._attribute)
+        if type(bound) is not type(self) or bound.function != types.MethodType(self.function, instance):
+            bound = type(self)(types.MethodType(self.function, instance), self.executor, self.closed)
+            own[self._attribute] = bound
+        return bound
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._attribute = f"_compiled_{owner.__qualname__}.{name}"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        return type(self)(copy.deepcopy(self.function, memo), self.executor, self.closed)
+
+
+class CompiledObject(Compiled):
+    """A compiled object, such as an ``nn.Module``; its attributes are the object's."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["function"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in vars(self):
+            vars(self)[name] = value
+        else:
+            setattr(self.function, name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self.function)})
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.function!r}>"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self

@@ -1,0 +1,1 @@
+"""Order of execution and memory: loops over chunks of the batch, whole-array stages, which buffer holds what."""

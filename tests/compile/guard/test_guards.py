@@ -1,0 +1,729 @@
+"""Guards: whatever changes outside is seen at the next call, and the log says what it was."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import enum
+import functools
+import importlib
+import sys
+import threading
+import types
+
+import numpy as np
+import pytest
+
+import leafgrad
+from leafgrad import nn, optim
+from leafgrad.batching.pytree import flatten
+from leafgrad.compile.record.watch import Watch, watching
+
+SCALE = 2.0
+TABLE = {"a": [1.0, 2.0], "b": {"c": 3}}
+CONFIG = types.SimpleNamespace(power=2)
+
+
+def warm(function, *args):
+    """The function compiled and traced."""
+    compiled = leafgrad.compile(function)
+    for _ in range(3):
+        compiled(*args)
+    assert "traced again 0 times" in compiled.explain()
+    return compiled
+
+
+def reasons(compiled):
+    return [miss.path for miss in compiled._misses]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda x: leafgrad.ones(4), "x"),
+        (lambda x: x.double(), "x"),
+        (lambda x: x.clone().requires_grad_(), "x"),
+        (lambda x: x.clone().requires_grad_() * 2, "x"),
+        (lambda x: nn.Parameter(x), "x"),
+    ],
+)
+def test_what_a_tensor_is(change, reason):
+    x = leafgrad.ones(3)
+    f = warm(lambda x: x * 2, x)
+    other = change(x)
+    assert (f(other) == other * 2).all()
+    assert reasons(f) == [reason]
+    f(x)  # the first program is still there
+    assert len(f._misses) == 1
+
+
+def test_the_device():
+    leafgrad.testing.fake.register()
+    f = warm(lambda x: x * 2, leafgrad.ones(3))
+    assert f(leafgrad.ones(3, device="fake:0")).device == leafgrad.device("fake:0")
+    assert [miss.now for miss in f._misses] == ["float32 (3,) on fake:0"]
+
+
+@pytest.mark.parametrize("values", [(2, 3), (2, 2.0), (1, True), (None, 2), ("mul", "add"), (0.0, float("inf"))])
+def test_python_values_among_the_arguments(values):
+    def f(x, how):
+        if how is None:
+            return x
+        if isinstance(how, str):
+            return getattr(x, how)(x)
+        return x * how
+
+    x = leafgrad.full((2,), 3)
+    compiled = warm(f, x, values[0])
+    result, expected = compiled(x, values[1]), f(x, values[1])
+    assert result.dtype is expected.dtype
+    assert result.tolist() == expected.tolist()
+    assert reasons(compiled) == ["how"]
+
+
+def test_structure_and_keywords():
+    f = warm(lambda **k: sum(k.values()), *())
+    compiled = leafgrad.compile(lambda batch, scale=1.0: batch[0] * scale)
+    x = leafgrad.ones(2)
+    for _ in range(2):
+        compiled([x])
+    assert compiled((x,)).tolist() == [1, 1]
+    assert compiled([x], scale=3.0).tolist() == [3, 3]
+    assert reasons(compiled) == ["the arguments"] * 2
+    assert f() == 0
+
+
+def test_the_mode_and_the_default_dtype():
+    f = warm(lambda x: x * leafgrad.zeros(1), leafgrad.ones(2, requires_grad=True))
+    x = leafgrad.ones(2, requires_grad=True)
+    with leafgrad.no_grad():
+        assert not f(x).requires_grad
+    leafgrad.set_default_dtype(leafgrad.float64)
+    try:
+        assert f(x).dtype is leafgrad.float64
+    finally:
+        leafgrad.set_default_dtype(leafgrad.float32)
+    assert reasons(f) == ["the mode", "the default dtype"]
+
+
+def test_arguments_that_are_one_tensor():
+    def f(x, y):
+        with leafgrad.no_grad():
+            x.add_(1)
+            return y * 1
+
+    x, y = leafgrad.zeros(2), leafgrad.zeros(2)
+    compiled = warm(f, x, y)
+    assert compiled(x, y).tolist() == [0, 0]
+    z = leafgrad.zeros(2)
+    assert compiled(z, z).tolist() == [1, 1]
+    assert compiled(x, y).tolist() == [0, 0]
+
+
+def test_globals(monkeypatch):
+    def f(x):
+        return x * SCALE + TABLE["a"][1] + TABLE["b"]["c"] ** CONFIG.power
+
+    x = leafgrad.zeros(1)
+    compiled = warm(f, x)
+    monkeypatch.setitem(globals(), "SCALE", 5.0)
+    assert compiled(x + 1).item() == f(x + 1).item() == 16
+    TABLE["a"][1] = 7.0
+    assert compiled(x).item() == 16
+    TABLE["a"][1] = 2.0
+    monkeypatch.setitem(TABLE["b"], "c", 1)
+    assert compiled(x).item() == 3
+    monkeypatch.setattr(CONFIG, "power", 3)
+    compiled(x)
+    assert reasons(compiled) == ["SCALE", "TABLE['a'][1]", "TABLE['b']['c']", "CONFIG.power"]
+
+
+def test_closures_defaults_partials_and_helpers():
+    factor, add = 2.0, leafgrad.tensor(1.0)
+
+    def helper(x, *, power=2):
+        return x**power * factor
+
+    def f(x, offset, extra=(1.0, [2.0])):
+        return helper(x) + add + offset + extra[1][0]
+
+    given = functools.partial(f, offset=1.0)
+    x = leafgrad.ones(1)
+    compiled = warm(given, x)
+    for change in ("factor", "power", "add", "extra"):
+        match change:
+            case "factor":
+                factor = 3.0
+            case "power":
+                helper.__kwdefaults__["power"] = 0
+            case "add":
+                add = leafgrad.tensor(10.0)
+            case "extra":
+                f.__defaults__[0][1][0] = 20.0
+        assert compiled(x * 2).item() == given(x * 2).item(), change
+    assert len(compiled._misses) == 4
+
+
+@dataclasses.dataclass(slots=True)
+class Options:
+    width: int
+    weight: leafgrad.Tensor
+
+
+class Settings:
+    gain = 1.0
+    depth = 1
+
+
+def test_attributes_slots_and_classes():
+    options, settings = Options(2, leafgrad.ones(2)), Settings()
+
+    def f(x):
+        return x * options.width * settings.gain * Settings.depth + options.weight
+
+    x = leafgrad.ones(2)
+    compiled = warm(f, x)
+    options.width = 3
+    assert compiled(x).tolist() == [4, 4]
+    settings.gain = 2.0  # an attribute of the object in front of the class's
+    assert compiled(x).tolist() == [7, 7]
+    Settings.depth = 2
+    try:
+        assert compiled(x).tolist() == [13, 13]
+    finally:
+        Settings.depth = 1
+    options.weight = leafgrad.zeros(2)
+    assert compiled(x).tolist() == [6, 6]
+    assert reasons(compiled)[0] == "options.width"
+
+
+def test_attributes_by_computed_names():
+    class Holder:
+        def __init__(self):
+            self.layer0, self.layer1 = leafgrad.ones(1), 2.0
+
+        def __call__(self, x):
+            for i in range(2):
+                x = x * getattr(self, f"layer{i}")
+            return x
+
+    holder = Holder()
+    compiled = warm(holder, leafgrad.ones(1))
+    holder.layer1 = 5.0
+    assert compiled(leafgrad.ones(1)).item() == 5
+    holder.layer0 = leafgrad.zeros(1)
+    assert compiled(leafgrad.ones(1)).item() == 0
+
+
+def test_compiled_functions_inside():
+    factor = 2.0
+    inner = leafgrad.compile(lambda x: x * factor)
+    cached = functools.lru_cache(lambda: factor + 1)
+    compiled = warm(lambda x: inner(x) + cached(), leafgrad.ones(1))
+    factor = 5.0
+    assert compiled(leafgrad.ones(1)).item() == 8
+
+
+def test_methods_that_are_replaced(monkeypatch):
+    class Net(nn.Module):
+        def forward(self, x):
+            return self.scaled(x)
+
+        def scaled(self, x):
+            return x * 2
+
+    net = Net()
+    compiled = warm(net, leafgrad.ones(1))
+    monkeypatch.setattr(Net, "scaled", lambda self, x: x * 3)
+    assert compiled(leafgrad.ones(1)).item() == 3
+    net.scaled = lambda x: x * 4
+    assert compiled(leafgrad.ones(1)).item() == 4
+    assert reasons(compiled)[0] == "Net.scaled"
+
+
+class Mode(enum.Enum):
+    ADD = 1
+    MUL = 2
+
+
+LATE = """
+import sys
+
+vars(sys).get("path")  # would make all attributes count
+K = 2.0
+"""
+
+
+def test_an_import_in_a_call_is_no_part_of_the_step(tmp_path, monkeypatch):
+    (tmp_path / "a_late_module.py").write_text(LATE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "a_late_module", raising=False)
+    net = nn.Linear(3, 1)
+    sgd = optim.SGD(net.parameters(), lr=0.1)
+
+    def step(x):
+        import a_late_module
+
+        sgd.zero_grad()
+        (net(x).sum() * a_late_module.K).backward()
+        sgd.step()
+        return net.bias.grad * 1
+
+    compiled = leafgrad.compile(step, closed=True)
+    for _ in range(3):
+        assert compiled(leafgrad.ones(1, 3)).item() == 2
+    monkeypatch.setattr(sys.modules["a_late_module"], "K", 3.0)
+    assert compiled(leafgrad.ones(1, 3)).item() == 3
+    monkeypatch.delitem(sys.modules, "a_late_module")
+    (tmp_path / "a_late_module.py").write_text("K = 14.0")
+    assert compiled(leafgrad.ones(1, 3)).item() == 14
+
+
+PACKAGE = {
+    "__init__.py": "A = 1.0",
+    "room/__init__.py": "B = 1.0",
+    "room/sub.py": "K = 2.0",
+    "room/steps.py": """
+def whole(x):
+    import a_package.room.sub
+    return x * a_package.A * a_package.room.B * a_package.room.sub.K
+
+def named(x):
+    import a_package.room.sub as sub
+    from a_package import A, room
+    return x * A * room.B * sub.K
+
+def relative(x):
+    from . import B, sub
+    from .. import A
+    from .sub import K
+    return x * A * B * K * sub.K / 2
+""",
+}
+
+
+@pytest.mark.parametrize("name", ["whole", "named", "relative"])
+def test_packages_and_modules_imported_in_a_call(tmp_path, monkeypatch, name):
+    for path, text in PACKAGE.items():
+        (tmp_path / "a_package" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "a_package" / path).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    step = getattr(importlib.import_module("a_package.room.steps"), name)
+    compiled = leafgrad.compile(step, closed=True)
+    try:
+        for _ in range(3):
+            assert compiled(leafgrad.ones(())).item() == 2
+        package = sys.modules["a_package"]
+        for holder, changed in ((package, "A"), (package.room, "B"), (package.room.sub, "K")):
+            setattr(holder, changed, 3.0)
+            assert compiled(leafgrad.ones(())).item() == step(leafgrad.ones(())).item()
+        package.room.sub = types.SimpleNamespace(K=11.0)
+        assert compiled(leafgrad.ones(())).item() == step(leafgrad.ones(())).item()
+    finally:
+        for module in [m for m in sys.modules if m.partition(".")[0] == "a_package"]:
+            del sys.modules[module]
+
+
+def test_an_import_that_finds_nothing_is_tried_at_each_call(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def step(x):
+        try:
+            import a_module_to_come
+        except ImportError:
+            return x
+        return x * a_module_to_come.K
+
+    compiled = leafgrad.compile(step)
+    for _ in range(3):
+        assert compiled(leafgrad.ones(())).item() == 1
+    assert "imports a_module_to_come, which is not found, at test_guards.py" in compiled.explain()
+    (tmp_path / "a_module_to_come.py").write_text("K = 5.0")
+    importlib.invalidate_caches()
+    assert compiled(leafgrad.ones(())).item() == 5
+    del sys.modules["a_module_to_come"]
+
+
+def test_other_kinds_of_values():
+    order = {"a": 2.0, "b": 3.0}
+    rate, names, mode, seen = np.float64(0.5), {"x"}, Mode.ADD, collections.deque([1.0])
+
+    def f(x):
+        for step, number in order.items():
+            x = x + number if step == "a" else x * number
+        x = x * float(rate) if "x" in names else x
+        return x + seen[0] if mode is Mode.ADD else x
+
+    x = leafgrad.ones(1)
+    compiled = warm(f, x)
+    for change in range(5):
+        match change:
+            case 0:
+                order["a"] = order.pop("a")
+            case 1:
+                rate = np.float64(2.0)
+            case 2:
+                seen[0] = 10.0
+            case 3:
+                names.discard("x")
+            case 4:
+                mode = Mode.MUL
+        assert compiled(x).item() == f(x).item(), change
+    assert reasons(compiled) == ["the keys of order", "rate", "seen[0]", "names", "mode"]
+
+
+def test_state_that_is_made_later():
+    """New parameters: the optimizer makes state for them at a call that runs as it is; then it is traced again."""
+    v, w = (nn.Parameter(leafgrad.ones(1, dtype=leafgrad.float64)) for _ in range(2))
+    optimizer = optim.SGD([v], lr=1.0, momentum=0.5)
+
+    def step():
+        optimizer.zero_grad()
+        (v + w).sum().backward()
+        optimizer.step()
+
+    compiled = warm(step)
+    assert (v.item(), w.item()) == (1 - 1 - 1.5 - 1.75, 1)
+    w.grad = None
+    optimizer.add_param_group({"params": [w]})
+    for _ in range(3):
+        compiled()
+    assert w.item() == 1 - 1 - 1.5 - 1.75
+    state = optimizer.state_dict()
+    state["param_groups"][1]["lr"] = 0.0
+    optimizer.load_state_dict(state)
+    for _ in range(3):
+        compiled()
+    assert w.item() == 1 - 1 - 1.5 - 1.75
+    assert v.item() < -10
+
+
+def test_a_learning_rate_that_is_a_tensor():
+    w = nn.Parameter(leafgrad.zeros(1))
+    optimizer = optim.SGD([w], lr=leafgrad.tensor(1.0))
+
+    def step():
+        optimizer.zero_grad()
+        w.sum().backward()
+        optimizer.step()
+
+    compiled = warm(step)
+    optimizer.param_groups[0]["lr"].fill_(2.0)
+    compiled()
+    assert w.item() == -5
+    optimizer.param_groups[0]["lr"] = 3.0
+    compiled()
+    compiled()
+    assert w.item() == -11
+
+
+def test_anomaly_detection_runs_eagerly():
+    w = leafgrad.zeros(1, requires_grad=True)
+    compiled = warm(lambda: (w.sqrt() * 0).sum())
+    with pytest.warns(UserWarning, match="Anomaly"):
+        anomaly = leafgrad.autograd.detect_anomaly()
+    with anomaly, pytest.raises(RuntimeError, match="SqrtBackward0"):
+        compiled().backward()
+
+
+def test_objects_among_the_arguments():
+    compiled = warm(lambda net, x: net(x), nn.Linear(2, 1), leafgrad.ones(2))
+    net = nn.Linear(2, 1)
+    assert compiled(net, leafgrad.ones(2)).item() == net(leafgrad.ones(2)).item()
+    assert reasons(compiled) == ["net"]
+
+
+def test_modules():
+    leafgrad.manual_seed(0)
+    net = nn.Sequential(nn.Linear(2, 4), nn.Dropout(0.5), nn.Linear(4, 1))
+    x = leafgrad.ones(1, 2)
+    compiled = warm(net, x)
+    net.eval()
+    assert compiled(x).item() == net(x).item()
+    net[2].weight.requires_grad_(False)
+    assert compiled(x).item() == net(x).item()
+    net[0].bias = nn.Parameter(leafgrad.zeros(4))
+    assert compiled(x).item() == net(x).item()
+    net.append(nn.Tanh())
+    assert compiled(x).item() == net(x).item()
+    net.to(leafgrad.float64)
+    assert compiled(x.double()).item() == net(x.double()).item()
+    handle = net[0].register_forward_hook(lambda module, args, out: out * 2)
+    assert compiled(x.double()).item() == net(x.double()).item()
+    handle.remove()
+    assert compiled(x.double()).item() == net(x.double()).item()
+    assert len(reasons(compiled)) >= 5
+    assert reasons(compiled)[0] in ("self.training", "self.0.training", "self.1.training")
+
+
+def test_memory_of_a_captured_tensor_may_change_freely():
+    w = nn.Parameter(leafgrad.ones(2))
+    compiled = warm(lambda: w * 2)
+    with leafgrad.no_grad():
+        w.add_(1)
+    assert compiled().tolist() == [4, 4]
+    w.data = leafgrad.zeros(2)
+    assert compiled().tolist() == [0, 0]
+    w.data = leafgrad.ones(3)
+    assert compiled().tolist() == [2, 2, 2]
+    assert reasons(compiled) == ["w"]
+
+
+def test_a_view_of_memory_that_its_base_lost():
+    base = leafgrad.zeros(4)
+    view = base[:2]
+    compiled = warm(lambda: view + 1)
+    base.data = leafgrad.ones(4)
+    with pytest.raises(RuntimeError, match="its base no longer has"):
+        compiled()
+    view = base[:2]
+    assert compiled().tolist() == [2, 2]
+
+
+def test_gradients_that_are_there_or_not():
+    w = nn.Parameter(leafgrad.ones(2))
+    compiled = leafgrad.compile(lambda: (w * 3).sum().backward())
+    for n in range(1, 5):  # None, traced with one, again
+        compiled()
+        assert w.grad.tolist() == [3 * n, 3 * n]
+    w.grad = None
+    compiled()
+    assert w.grad.tolist() == [3, 3]
+    assert reasons(compiled) == ["w.grad"]
+
+
+def test_numbers_that_optimizers_read_anew_make_no_trace():
+    w = nn.Parameter(leafgrad.zeros(1, dtype=leafgrad.float64))
+    optimizer = optim.SGD([w], lr=1.0)
+
+    @leafgrad.compile
+    def step():
+        optimizer.zero_grad()
+        w.sum().backward()
+        optimizer.step()
+
+    for lr in (1.0, 2.0, 4.0, 8.0):
+        optimizer.param_groups[0]["lr"] = lr
+        step()
+    assert w.item() == -15
+    assert not step._misses
+    optimizer.param_groups[0]["weight_decay"] = 1.0
+    step()
+    assert w.item() == -15 - 8 * (1 - 15)
+
+
+def test_an_optimizer_whose_options_the_user_reads_is_guarded():
+    w = nn.Parameter(leafgrad.zeros(1))
+    optimizer = optim.SGD([w], lr=1.0)
+    compiled = warm(lambda x: x * optimizer.param_groups[0]["lr"], leafgrad.ones(1))
+    optimizer.param_groups[0]["lr"] = 3.0
+    assert compiled(leafgrad.ones(1)).item() == 3
+
+
+def test_log_explain_and_the_warning(monkeypatch, capsys):
+    monkeypatch.setenv("LEAFGRAD_LOG", "compile")
+
+    @leafgrad.compile
+    def step(x, factor):
+        return x * factor
+
+    for n in range(1, 10):
+        step(leafgrad.ones(n), 2.0)
+    with pytest.warns(UserWarning, match=r"traced again 8 times, mostly because of x .* is float32 \(10,\)") as caught:
+        step(leafgrad.ones(10), 2.0)
+    assert caught[0].filename == __file__
+    step(leafgrad.ones(11), 2.0)  # said once
+    log = capsys.readouterr().err
+    assert "step: traced in" in log
+    assert "step: recorded again, since x was float32 (2,) on cpu and is float32 (3,) on cpu" in log
+    assert "x was float32 (2,) on cpu and became float32 (3,) on cpu" in step.explain()
+
+
+def test_a_number_that_keeps_changing_becomes_an_input():
+    @leafgrad.compile
+    def step(x, factor):
+        return (x * factor).sin() * (1 + factor)
+
+    x = leafgrad.ones(3)
+    for factor in range(20):
+        assert step(x, factor / 7).tolist() == pytest.approx(((x * (factor / 7)).sin() * (1 + factor / 7)).tolist())
+    text = step.explain()
+    assert "open, since factor changes from call to call" in text
+    assert len(step._guides) <= 2
+
+
+def test_guards_look_at_objects_without_functions_between():
+    net = nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.Tanh()) for _ in range(12)])
+    optimizer = optim.Adam(net.parameters())
+    x = leafgrad.ones(2, 4)
+
+    @leafgrad.compile
+    def step(x):
+        optimizer.zero_grad()
+        net(x).sum().backward()
+        optimizer.step()
+
+    for _ in range(3):
+        step(x)
+    guards = step._calls[0].guards
+    assert len(guards.conditions) > 200
+    leaves, _ = flatten(((x,), {}))
+    assert guards.accepts(leaves)
+
+    calls = []
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, event, arg: calls.append(event))
+    try:
+        guards.accepts(leaves)
+    finally:
+        sys.setprofile(before)
+    functions = [event for event in calls if event in ("call", "c_call")]
+    assert len(functions) < len(guards.conditions)  # a few hundred, for some 900
+
+
+def test_all_code_that_runs_in_this_thread_is_noted():
+    def numbers():
+        yield from map(doubled, range(3))
+
+    def doubled(i):
+        return 2 * i
+
+    def elsewhere():
+        return doubled(1)
+
+    class Holder:
+        @property
+        def value(self):
+            return sorted(numbers(), key=lambda v: -v)
+
+    def run():
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        return Holder().value
+
+    for _ in range(2):  # code that told the first time tells again
+        watch = Watch()
+        with watching(watch):
+            run()
+        doubled(1)
+        codes = watch.codes
+        assert {"run", "numbers", "doubled", "value", "<lambda>"} <= {code.co_name for code, _ in codes}
+        assert "elsewhere" not in {code.co_name for code, _ in codes}
+        assert all(scope is globals() for code, scope in codes if code.co_filename == __file__)
+
+
+def test_a_function_of_numpys_that_is_named_but_not_called_opens_nothing():
+    @leafgrad.compile
+    def step(x):
+        return (x * np.pi).mean()
+
+    for _ in range(4):
+        step(leafgrad.ones(3))
+    assert "open, since" not in step.explain()
+
+
+def test_a_function_of_numpys_that_is_called_opens_the_step():
+    values = [1.0, 2.0]
+
+    @leafgrad.compile
+    def step(x):
+        return x * float(np.concatenate([values, values]).sum())
+
+    for i in range(5):
+        values[0] = float(i)
+        assert step(leafgrad.ones(1)).item() == 2 * (i + 2)
+    assert "open, since" in step.explain()
+
+
+WORDS = np.array([1.0, 2.0])
+
+
+def test_arrays_among_the_names_that_a_function_reads():
+    def function(x):
+        for group in ({"rho": 1.0},):
+            x = x * group["rho"] + float(WORDS[1])
+        return x
+
+    compiled = leafgrad.compile(function)
+    assert [compiled(leafgrad.ones(2)).tolist() for _ in range(3)] == [[3.0, 3.0]] * 3
+
+
+def test_numpy_arrays_are_compared():
+    """Small ones by their elements; what a step writes into one, or a large one, opens it."""
+    x = leafgrad.ones(3)
+    a = np.array([2.0, 3.0])
+    scale = warm(lambda x: x * float(a[0]), x)
+    assert not scale._reason
+    assert scale(x).tolist() == [2, 2, 2]
+    a[0] = 5
+    assert scale(x).tolist() == [5, 5, 5]
+    a[0] = 2
+    assert scale(x).tolist() == [2, 2, 2]
+    a = np.array([7.0])
+    assert scale(x).tolist() == [7, 7, 7]
+
+    count = np.zeros(1)
+
+    def step(x):
+        count[0] += 1
+        return x * count[0]
+
+    counted = leafgrad.compile(step)
+    assert [counted(x)[0].item() for _ in range(5)] == [1, 2, 3, 4, 5]
+    assert "count" in counted._reason
+
+    for large, why in ((np.zeros(200_000), "1600000 bytes"), (np.array([object(), 1.0]), "of object")):
+        read = leafgrad.compile(lambda x, large=large: x * large[1])
+        for _ in range(4):
+            read(x)
+        assert why in read._reason
+
+
+def test_a_context_variable_among_what_is_reached_opens_nothing():
+    holder = types.SimpleNamespace(function=leafgrad.tanh, k=2.0)
+    x = leafgrad.ones(3)
+    assert not warm(lambda x: holder.function(x) * holder.k, x)._reason
+
+
+def test_functions_of_equal_code_in_two_modules_read_globals_of_their_own():
+    source = compile("def times(x):\n    return x * scale\n", "<twins>", "exec")
+    modules = []
+    for scale in (2.0, 3.0):
+        modules.append({"__name__": "twin", "scale": scale})
+        exec(source, modules[-1])
+    times = [module["times"] for module in modules]
+
+    @leafgrad.compile
+    def step(x):
+        return times[0](x) + times[1](x)
+
+    x = leafgrad.ones(2)
+    for _ in range(4):
+        assert step(x).tolist() == [5.0, 5.0]
+    for module in modules:
+        module["scale"] = 10.0
+        for _ in range(3):
+            assert step(x).tolist() == step.function(x).tolist()
+
+
+def test_a_class_of_a_module_that_is_not_registered_is_the_users():
+    module = types.ModuleType("loaded_from_a_path")
+    exec(
+        "class Scale:\n    factor = 2.0\n    def __call__(self, x):\n        return x * self.factor * top", vars(module)
+    )
+    module.top = 1.0
+    scale = module.Scale()
+
+    @leafgrad.compile
+    def step(x):
+        return scale(x) + module.top
+
+    x = leafgrad.ones(2)
+    for _ in range(4):
+        assert step(x).tolist() == [3.0, 3.0]
+    module.Scale.factor = 5.0
+    assert step(x).tolist() == [6.0, 6.0]
+    module.top = 2.0
+    assert step(x).tolist() == [12.0, 12.0]
+    assert "open, since" not in step.explain()

@@ -1,0 +1,111 @@
+"""The course of an open step: where a call differs from what was recorded, it gets its own numbers."""
+
+from __future__ import annotations
+
+import random
+import types
+
+import pytest
+
+import leafgrad
+from leafgrad import nn, optim
+from leafgrad.compile.record.effects import complete
+from leafgrad.compile.record.lazy import LazyRecorder
+
+
+def opened(function):
+    """A function that is open, and the same compiled."""
+
+    def step(*args):
+        random.random()
+        return function(*args)
+
+    return step, leafgrad.compile(step)
+
+
+def test_numbers_become_inputs_of_the_op_that_they_belong_to():
+    """A number that was an input at float32 must not be rounded for an op on float64, nor change an int's dtype."""
+    o = types.SimpleNamespace(k=0.1)
+    tensors = [leafgrad.ones(3), leafgrad.ones(3, dtype=leafgrad.float64), leafgrad.ones(3, dtype=leafgrad.int64)]
+
+    def scaled(which):
+        return [t * 1 for t in tensors][which] * o.k
+
+    step, compiled = opened(scaled)
+    for i, which in enumerate([0] * 6 + [1, 2, 0, 1, 2, 1, 0]):
+        o.k = 0.1 + i / 7
+        got, expected = compiled(which), step(which)
+        assert got.dtype is expected.dtype
+        assert got.tolist() == expected.tolist()
+
+
+def test_draws_where_a_constant_was_are_draws():
+    o = types.SimpleNamespace(k=0.0)
+
+    def made(which):
+        return leafgrad.tensor([o.k, 1.0, 2.0]) * 1 if which == 0 else leafgrad.rand(3) * 1
+
+    found = []
+    for step in opened(made):
+        leafgrad.manual_seed(0)
+        found.append([])
+        for i, which in enumerate([0, 0, 0, 0, 0, 1, 1, 1, 0, 1]):
+            o.k = float(i)
+            found[-1].append(step(which).tolist())
+    assert found[0] == found[1]
+
+
+def test_an_int_is_no_float_among_parameters():
+    o = types.SimpleNamespace(low=2)
+    x = leafgrad.tensor([1, 2, 3])
+    step, compiled = opened(lambda: (x.clamp(min=o.low), leafgrad.full((2,), o.low)))
+    for o.low in (2, 2, 2, 2, 2, 2.0, 2, 2.5, 2.0):
+        for got, expected in zip(compiled(), step(), strict=True):
+            assert (got.dtype, got.tolist()) == (expected.dtype, expected.tolist())
+
+
+def test_an_interrupt_between_the_effects_of_an_open_step_leaves_none_out(monkeypatch):
+    net = nn.Linear(3, 1)
+    optimizer = optim.SGD(net.parameters(), lr=0.5)
+    kept = []
+
+    def train(x):
+        optimizer.zero_grad()
+        loss = net(x).sum()
+        loss.backward()
+        optimizer.step()
+        kept.append(loss)
+
+    _, compiled = opened(train)
+    x = leafgrad.ones(2, 3)
+    for _ in range(6):
+        compiled(x)
+    before = [p.detach().clone() for p in net.parameters()]
+    count, write = [0], LazyRecorder.overwrite
+
+    def interrupted(self, *args):
+        write(self, *args)
+        count[0] += 1
+        if count[0] == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(LazyRecorder, "overwrite", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        compiled(x)
+    for p, old in zip(net.parameters(), before, strict=True):
+        assert leafgrad.allclose(p, old - 1.0)
+        assert leafgrad.allclose(p.grad, leafgrad.full_like(p, 2.0))
+    assert isinstance(kept[-1].item(), float)
+
+
+def test_complete_takes_an_interrupted_step_again():
+    taken = []
+
+    def once():
+        taken.append(0)
+        if len(taken) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        complete([once])
+    assert taken == [0, 0]
