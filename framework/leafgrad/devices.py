@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
-from leafgrad import backends
+from leafgrad import backends, modes
 from leafgrad.backends.place import place
 
 
@@ -71,6 +71,12 @@ class device:
 _CPU = device("cpu")
 # The default device of this thread, then those of the contexts that it is in.
 DEFAULTS: ContextVar[tuple[device, ...]] = ContextVar("leafgrad_default_devices", default=(_CPU,))
+
+
+@modes.setting("the default device")
+def _default() -> tuple[device, bool]:
+    chosen = DEFAULTS.get()[-1]
+    return chosen, chosen is _CPU  # a CPU that was chosen wins over devices of what is given
 
 
 def given(asked: Any, otherwise: device | None = None) -> device:

@@ -1,4 +1,5 @@
-"""What the dispatch must know about the moment: gradients on or off, tracing, anomaly detection, batches and the like.
+"""What the dispatch must know about the moment: gradients on or off, tracing, anomaly detection, batches and the like;
+and the table of all other settings that code of this package reads.
 
 One integer in one ContextVar, so that each thread and each asyncio task has its own, and so that the
 fast path of an op reads it once. Every new thread starts with gradients on and nothing else.
@@ -271,3 +272,20 @@ def refuse_transformed(what: str) -> None:
             "(grad, vjp, jvp, vmap, ...). This is unsupported, since the transform has leaves of its own. Use "
             "leafgrad.func.grad or leafgrad.func.vjp there, or call it outside of functorch transforms"
         )
+
+
+SETTINGS: Final[dict[str, Callable[[], Any]]] = {}
+
+
+def setting(name: str) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+    """Declare a setting of the process or the thread: the decorated function gives what it is now.
+
+    What can change results and is kept in a variable of a module, in a ContextVar or in a registry is declared by this,
+    where it is kept: a compiled program stands for its function only while all settings are as they were.
+    """
+
+    def declare(read: Callable[[], Any]) -> Callable[[], Any]:
+        SETTINGS[name] = read
+        return read
+
+    return declare

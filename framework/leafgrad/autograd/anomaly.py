@@ -13,6 +13,7 @@ from leafgrad.ops.node import GraphNode, SymbolBase, TensorBase
 __all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"]
 
 CHECK_NAN: ContextVar[bool] = ContextVar("leafgrad_check_nan", default=True)
+modes.setting("detect_anomaly(check_nan=...)")(CHECK_NAN.get)
 
 
 class set_detect_anomaly:

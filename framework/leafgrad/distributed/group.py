@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from leafgrad import backends
+from leafgrad import backends, modes
 from leafgrad.distributed.launcher import FOLDER, STATUS
 
 # What the launchers of MPICH, Open MPI and Slurm tell each process: the number of processes.
@@ -64,6 +64,11 @@ def is_available() -> bool:
 def is_initialized() -> bool:
     """Whether ``init_process_group`` was called."""
     return bool(WORLD)
+
+
+@modes.setting("the process group")
+def _joined() -> tuple[Group, ...]:
+    return tuple(WORLD)
 
 
 def world() -> Group:

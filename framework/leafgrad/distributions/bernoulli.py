@@ -125,7 +125,7 @@ class Geometric(Trials):
 
     def __init__(self, probs: Parameter = None, logits: Parameter = None, validate_args: bool | None = None) -> None:
         super().__init__(probs, logits, validate_args)
-        if self._checks and probs is not None and not (self.probs > 0).all().item():
+        if self._validate_args and probs is not None and not (self.probs > 0).all().item():
             raise ValueError(f"Expected parameter probs of distribution {self!r} to be positive")
 
     @property

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar
 
 from leafgrad import modes
 from leafgrad.distributions.constraints import Constraint
 from leafgrad.dtypes import get_default_dtype
+from leafgrad.ops.refuse import refuse
 from leafgrad.tensor.creation import full
 from leafgrad.tensor.shapes import broadcast_tensors
 from leafgrad.tensor.size import Size
@@ -44,7 +45,7 @@ class Distribution:
         batch_shape: the shape of the batch.
         event_shape: the shape of one sample of one distribution.
         validate_args: whether parameters and values are checked; by default as ``set_default_validate_args`` says
-            (they are). A traced function runs without these checks, since they read values.
+            (they are). In a compiled step they are a part of the program.
 
     Raises:
         ValueError: a parameter that does not keep its constraint.
@@ -63,7 +64,7 @@ class Distribution:
         self._event_shape = Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
-        if self._checks:
+        if self._validate_args:
             for name, constraint in self._constraints().items():
                 value = vars(self).get(name)
                 if value is not None:
@@ -76,24 +77,22 @@ class Distribution:
             raise ValueError(f"set_default_validate_args: expected True or False, got {value!r}")
         Distribution._validate_args = value
 
-    @property
-    def _checks(self) -> bool:
-        return self._validate_args and not modes.get() & modes.TRACE
-
     def _constraints(self) -> Mapping[str, Constraint]:
         constraints: Mapping[str, Constraint] = self.arg_constraints
         return constraints
 
     def _check_parameter(self, name: str, value: Tensor, constraint: Constraint) -> None:
-        if not constraint.check(value).all().item():
-            raise ValueError(
+        hold(
+            constraint.check(value),
+            lambda: (
                 f"Expected parameter {name} (Tensor of shape {tuple(value.shape)}) of distribution "
                 f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{shown(value)}"
-            )
+            ),
+        )
 
     def _check_value(self, value: Any) -> None:
         """A ValueError if ``value`` cannot be a sample."""
-        if not self._checks:
+        if not self._validate_args:
             return
         if not isinstance(value, Tensor):
             raise ValueError(
@@ -108,10 +107,13 @@ class Distribution:
             )
         if any(i != j and 1 not in (i, j) for i, j in zip(shape[::-1], expected[::-1], strict=False)):
             raise ValueError(f"Value is not broadcastable with batch_shape+event_shape: {shape} vs {expected}.")
-        if self.support is not None and not self.support.check(value).all().item():
-            raise ValueError(
-                f"Expected value argument (Tensor of shape {shape}) to be within the support "
-                f"({self.support!r}) of the distribution {self!r}, but found invalid values:\n{shown(value)}"
+        if self.support is not None:
+            hold(
+                self.support.check(value),
+                lambda: (
+                    f"Expected value argument (Tensor of shape {shape}) to be within the support "
+                    f"({self.support!r}) of the distribution {self!r}, but found invalid values:\n{shown(value)}"
+                ),
             )
 
     # ---- shapes -----------------------------------------------------------------------------------------------
@@ -213,6 +215,19 @@ class Univariate(Distribution):
     def expand(self, batch_shape: Sequence[int]) -> Self:
         given = {name: vars(self)[name].expand(batch_shape) for name in self.arg_constraints if name in vars(self)}
         return self._expanded(batch_shape, **given)
+
+
+@modes.setting("whether distributions check their arguments")
+def _validated() -> bool:
+    return Distribution._validate_args
+
+
+def hold(valid: Tensor, message: Callable[[], str]) -> None:
+    """A ValueError unless all elements of ``valid`` are true: at once, and of a program in each of its calls."""
+    if modes.get() & modes.TRACE:
+        refuse(valid.logical_not(), error=ValueError, message=message())
+    elif not valid.all().item():
+        raise ValueError(message())
 
 
 def shown(value: Tensor, brief: bool = False) -> Any:

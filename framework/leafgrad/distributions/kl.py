@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from leafgrad import modes
 from leafgrad.distributions.bernoulli import Bernoulli, Geometric, softplus
 from leafgrad.distributions.categorical import Categorical, OneHotCategorical
 from leafgrad.distributions.counts import Poisson
@@ -44,6 +45,11 @@ def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Calla
         return formula
 
     return register
+
+
+@modes.setting("the formulas of kl_divergence")
+def _registered() -> tuple[Any, ...]:
+    return *_formulas, *_formulas.values()
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:

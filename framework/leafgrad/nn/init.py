@@ -65,6 +65,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 SKIPPED: ContextVar[bool] = ContextVar("skipped", default=False)
+modes.setting("init.skipped()")(SKIPPED.get)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from leafgrad import modes
 from leafgrad.nn.parameter import Buffer, Parameter
 from leafgrad.tensor.tensor import Tensor
 
@@ -15,6 +16,11 @@ REGISTRATION: dict[str, OrderedDict[int, Callable[..., Any]]] = {
     "buffer": OrderedDict(),
     "module": OrderedDict(),
 }
+
+
+@modes.setting("hooks of registration")
+def _hooks() -> tuple[Any, ...]:
+    return tuple([hook for hooks in REGISTRATION.values() for hook in hooks.values()])
 
 
 class Tree:

@@ -73,6 +73,7 @@ class Generator:
 
     def initial_seed(self) -> int:
         """The seed that the stream was last started from."""
+        catch_up("initial_seed")
         return self._stream.initial_seed()
 
     def get_state(self) -> Tensor:

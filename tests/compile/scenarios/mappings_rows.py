@@ -7,6 +7,7 @@ from collections import OrderedDict, defaultdict
 from compile.scenarios.harness import points, row
 
 import leafgrad
+from leafgrad import nn
 
 
 def three() -> float:
@@ -97,3 +98,18 @@ def returned_dicts(w):
         ordered, table = w.call(step, leafgrad.ones(2) * scale)
         table["later"].append(scale)
         w.see("they are", list(ordered), table, type(ordered).__name__, type(table).__name__)
+
+
+@row
+def state_under_a_parameter(w):
+    weight, state = nn.Parameter(points()), {}
+
+    def step(x):
+        if weight in state:
+            x = x + state[weight]
+        state[weight] = x * 2
+        return state[weight] + weight.detach()
+
+    step = w.compile(step)
+    for k in w.turns(1.0, 2.0, 3.0):
+        w.call(step, points() * k)

@@ -14,6 +14,7 @@ import numpy as np
 from compile.scenarios.harness import points, row
 
 import leafgrad
+from leafgrad import nn
 from leafgrad.nn import functional as F
 
 LEGACY = np.random
@@ -378,3 +379,42 @@ def itertools_count(w):
     step = w.compile(lambda x: x * next(counter))
     for _ in range(7):
         w.call(step, points())
+
+
+def drawn_before(name, function):
+    """A row in which an op without a shape rule comes late, after a draw that is followed, and reads it."""
+
+    def script(w):
+        dropout, late = nn.Dropout(0.5), [False]
+
+        def step(x):
+            y = dropout(x.repeat(3, 1))
+            drawn = leafgrad.rand(3)
+            if late[0]:
+                y = y + function(y) * 0
+            return y + leafgrad.rand(3) + drawn
+
+        step = w.compile(step)
+        for late[0] in w.turns(False, True, False):
+            w.call(step, points())
+
+    script.__name__ = f"draws_around_a_late_{name}"
+    row(script)
+
+
+drawn_before("svd", lambda y: leafgrad.linalg.svd(y)[1].sum())
+drawn_before("quantile", lambda y: leafgrad.quantile(y, 0.5))
+drawn_before("empty_slice", lambda y: y[3:].sum())
+drawn_before("sort", lambda y: y.sort()[0].sum())
+
+
+@row
+def empty_batch_before_a_draw(w):
+    def step(x):
+        empty = leafgrad.rand(0, 3, requires_grad=True)
+        (empty * x).sum().backward()
+        return x * leafgrad.rand(3)
+
+    step = w.compile(step)
+    for k in w.turns(1.0, 2.0, 3.0):
+        w.call(step, points() * k)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ class Place:
         kind: how it is read: an ``"item"`` or ``"attribute"`` of ``container``, a ``"cell"``, the ``"length"`` of a
             container, the ``"keys"`` of a dict, names ``"absent"`` from it, the whole of a set (``"all"``), the
             ``"class"`` of an object and its dict, what a ``"call"`` of a function of no arguments gives, or that a
-            cell is ``"empty"``.
+            cell is ``"empty"`` or an attribute ``"unset"``, and what the ``"body"`` of a class has under some names.
     """
 
     path: str
@@ -54,6 +55,10 @@ class Place:
                 return Contents.of(self.container)
             case "empty":
                 return self.container == types.CellType()
+            case "unset":
+                return not hasattr(self.container, self.key)
+            case "body":
+                return Body.of(self.container, self.key)
             case "class":
                 return Class(type(self.container), getattr(self.container, "__dict__", None))
         return type(self.container)(self.container)
@@ -70,6 +75,23 @@ class Class(tuple[Any, ...]):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Class) and self[0] is other[0] and self[1] is other[1]
+
+    __hash__ = tuple.__hash__
+
+
+class Body(tuple[Any, ...]):
+    """How many attributes a class has of its own, and what some of them are, as identities.
+
+    ``copy`` keeps ``__slotnames__`` in a class, which is not counted.
+    """
+
+    @classmethod
+    def of(cls, kind: type, names: Sequence[str]) -> Body:
+        held = vars(kind)
+        return cls((len(held) - ("__slotnames__" in held), *(held.get(name, GONE) for name in names)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Body) and self[0] == other[0] and all(map(operator.is_, self[1:], other[1:]))
 
     __hash__ = tuple.__hash__
 
@@ -94,7 +116,7 @@ class Keys(tuple[Any, ...]):
 def alike(a: Any, b: Any) -> bool:
     """Whether two values are the same to the program: one object, or equal numbers, strings or sets of one type."""
     return same(a, b) or (
-        type(a) is type(b) and isinstance(a, (set, frozenset, Contents, Keys, Class, range)) and a == b
+        type(a) is type(b) and isinstance(a, (set, frozenset, Body, Contents, Keys, Class, range)) and a == b
     )
 
 

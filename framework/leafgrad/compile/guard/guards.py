@@ -303,10 +303,10 @@ class Guards:
                 items.setdefault(id(place.container), []).append(place)
         whole = {key: group for key, group in items.items() if len(group) == len(group[0].container) > 2}
         empty = [p for p in places if p.kind == "absent" and not p.container]
+        objects = [p for p in places if p.kind == "class" and p.value[1] is None]
+        grouped = {id(p) for p in (*empty, *objects)}
         for place in places:
-            covered = (
-                id(place.container) in whole if place.kind == "item" else place.kind == "absent" and not place.container
-            )
+            covered = id(place.container) in whole if place.kind == "item" else id(place) in grouped
             self.place(place, covered)
         for group in whole.values():
             held = group[0].container
@@ -317,6 +317,15 @@ class Guards:
                 group[0].path,
                 "as it was",
                 lambda _: "another",
+                False,
+            )
+        if objects:
+            held, kinds = tuple(p.container for p in objects), [p.value[0] for p in objects]
+            self.add(
+                f"[*map(type, {self.name(held)})] == {self.name(kinds)}",
+                "classes of objects",
+                "the same",
+                lambda _: "others",
                 False,
             )
         if empty:
@@ -348,6 +357,14 @@ class Guards:
                 test = f"type({at}) is {self.name(place.value[0])}"
                 if place.value[1] is not None:
                     test += f" and {at}.__dict__ is {self.name(place.value[1])}"
+            case "unset":
+                test = f"not hasattr({at}, {place.key!r})"
+            case "body":
+                at = self.name(vars(place.container))
+                count, *held = place.value
+                present = [(name, value) for name, value in zip(place.key, held, strict=True) if value is not GONE]
+                length = f"len({at}) - ('__slotnames__' in {at}) == {count}"
+                test = " and ".join([length, *(f"{at}[{n!r}] is {self.name(v)}" for n, v in present)])
             case "absent":
                 place = replace(place, key=frozenset(place.key))
                 test = f"{at}.keys().isdisjoint({self.name(place.key)})"

@@ -16,7 +16,9 @@ from leafgrad.compile.record.watch import Codes, is_library, is_ours, source_of
 from leafgrad.ops import messages
 
 # Code with these may read an attribute of any name.
-ANY_NAME = frozenset({"__dict__", "__getattribute__", "__getattr__", "getattr", "setattr", "vars", "dir"})
+ANY_NAME = frozenset(
+    {"__dict__", "__getattribute__", "__getattr__", "getattr", "hasattr", "setattr", "delattr", "vars", "dir"}
+)
 # Rooms whose code is handed tensors, arrays and programs, and never reads an attribute of anything else.
 BELOW = tuple(os.path.join(messages.PACKAGE, room) for room in ("backends", "compile", "ops", "plugins"))
 # Methods of a dict that give its values whatever their keys are.
@@ -91,6 +93,12 @@ def read_live(code: types.CodeType, scope: dict[str, Any]) -> frozenset[str]:
 
 
 @functools.cache
+def matches(code: types.CodeType) -> bool:
+    """Whether a code object has a class pattern, which reads attributes that ``__match_args__`` of the class names."""
+    return any(step.opname == "MATCH_CLASS" for step in dis.get_instructions(code))
+
+
+@functools.cache
 def picks(code: types.CodeType) -> bool:
     """Whether a code object may read an entry of a dict without its name: by a variable, or by asking for all."""
     if not WHOLE.isdisjoint(code.co_names):
@@ -127,7 +135,7 @@ class Names:
         if not is_library(file):
             self.users |= words(code) - read_live(code, scope)
             self.picks = self.picks or picks(code)
-            self.any_name |= not ANY_NAME.isdisjoint(words(code))
+            self.any_name |= not ANY_NAME.isdisjoint(words(code)) or matches(code)
         elif is_ours(file) and not file.startswith(BELOW):
             self.ours |= words(code)
             self.by_file.setdefault(file, set()).update(words(code))

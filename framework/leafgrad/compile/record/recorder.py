@@ -350,6 +350,7 @@ class Recorder(Course):
         for i in sorted(needed):
             equation = events[i]
             assert isinstance(equation, Equation)
+            self.remember_generators(equation.params)
             result = run(equation, self.known)
             self.known.update(zip(equation.outputs, result if equation.several else (result,), strict=True))
         return self.known[value]

@@ -14,6 +14,7 @@ from leafgrad.compile.guard.guards import Guards, brief, facts
 from leafgrad.compile.guard.walk import look
 from leafgrad.compile.ir.graph import Argument, Captured, Grad, Graph, Line, Live, Number, Raw, Value, Write
 from leafgrad.compile.ir.memory import Apart
+from leafgrad.compile.record.guide import Guide
 from leafgrad.compile.record.kept import check_kept
 from leafgrad.compile.record.lazy import LazyRecorder
 from leafgrad.compile.record.trace import Traced, finish, recording
@@ -48,7 +49,7 @@ def containers(tree: Any) -> list[Any]:
 def line_that_stores(codes: Codes, key: Any) -> str:
     """Where executed code of the user assigns a name, an attribute or an item; else where that code is."""
     users = [code for code, scope in codes if not is_library(source_of(code, scope))]
-    for code in users:
+    for code in users if isinstance(key, (str, int)) else ():  # of others, == may be anything
         for i in dis.get_instructions(code):
             stores = i.opname.startswith(("STORE_", "DELETE_")) and i.opname != "STORE_FAST"
             if stores and (i.argval == key or (i.opname == "STORE_SUBSCR" and key in code.co_consts)):
@@ -87,8 +88,18 @@ class Attempt:
         """The program of the call.
 
         Raises:
-            Unclosed: it would not do at later calls what the function does.
+            Unclosed: it would not do at later calls what the function does, or nobody can tell.
         """
+        try:
+            traced, guards, tensors, guide = self.guarded(recorder, result)
+        except Unclosed:
+            raise
+        except Exception as error:  # of a user's __eq__, say; whatever it is, an open step is right
+            raise Unclosed(f"closing it failed with {type(error).__name__}: {error}") from error
+        return Call(traced, guards, tensors, name, guide)
+
+    def guarded(self, recorder: LazyRecorder, result: Any) -> tuple[Traced, Guards, list[int], Guide]:
+        """The call as a program, its guards, which leaves are tensors, and what was recorded."""
         environment = look(self.roots, self.watch.codes)
         self.wary |= recorder.wary or bool(environment.open)
         self.check(recorder)
@@ -116,7 +127,7 @@ class Attempt:
         )  # fmt: skip
         if apart is not None and not apart.holds(self.leaves):
             raise Unclosed("it writes memory that another tensor of it shows")
-        return Call(traced, guards, tensors, name, guide)
+        return traced, guards, tensors, guide
 
     def check(self, recorder: LazyRecorder) -> None:
         """Unclosed if the call did what no program can repeat, or changed what it reads."""

@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 _CACHE: ContextVar[dict[tuple[int, str], Tensor] | None] = ContextVar("parametrizations", default=None)
+modes.setting("parametrize.cached()")(_CACHE.get)
 
 
 @contextmanager
