@@ -34,6 +34,7 @@ from leafgrad.errors import CompileError
 from leafgrad.ops import convert, create, elementwise, matmul, random, reduce, shape, trigonometric
 from leafgrad.ops.define import op
 from leafgrad.ops.select import where
+from leafgrad.ops.trigonometric import tanh_slope
 from leafgrad.tensor.view import write_view
 
 LINE = Line("<test>", 1)
@@ -228,6 +229,8 @@ SIMPLIFIED = {
     "x / 4": (lambda x, y: x / 4, ["mul"]),
     "x / 0 stays": (lambda x, y: x / 0, ["div"]),
     "1e300 (1e300 x) stays": (lambda x, y: (x * 1e300) * 1e300, ["mul", "mul"]),
+    "slope of tanh": (lambda x, y: tanh_slope(x, y), ["mul", "sub", "mul"]),
+    "slope of tanh at a number": (lambda x, y: tanh_slope(x, -0.5), ["tanh_slope"]),
     # powers
     "x ** 1": (lambda x, y: x**1, []),
     "x ** 2": (lambda x, y: x**2, ["mul"]),

@@ -196,7 +196,7 @@ def to_dtype_rule(r: Rewriter, e: Equation) -> Value | None:
 def tanh_slope_rule(r: Rewriter, e: Equation) -> Value | None:
     """Spelled out: 1 - y**2 is shared by all who need the slope."""
     x, y = e.inputs
-    return r.emit(mul, x, r.emit(sub, 1, r.emit(mul, y, y)))
+    return r.emit(mul, x, r.emit(sub, 1, r.emit(mul, y, y))) if isinstance(y, Value) else None
 
 
 RULES: dict[Op, tuple[Rule, ...]] = {
