@@ -23,7 +23,8 @@ def compile(function: Callable[..., Any] | None = None, *, executor: str | None 
     The first call runs as it is, so that what is made once, such as an optimizer's state, exists. The second is
     traced into a program, which later calls repeat as long as its guards hold: shapes, dtypes, devices, flags, Python
     values and everything the function read from outside are as they were. Otherwise it is traced anew;
-    ``explain()`` says why. With ``LEAFGRAD_COMPILE=0`` in the environment every call runs as it is.
+    ``explain()`` says why. What cannot be closed runs its Python at each call, compiled or not, as it is faster. With
+    ``LEAFGRAD_COMPILE=0`` in the environment every call runs as it is, with ``always`` none that can be compiled.
 
     Args:
         function: a function, a method, or an object that is called, such as an ``nn.Module``. Without it, the result

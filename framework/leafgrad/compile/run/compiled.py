@@ -22,9 +22,10 @@ from leafgrad.compile.record.lazy import LazyRecorder, Parts
 from leafgrad.compile.record.trace import recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import COLLECTOR, Watch, watching
-from leafgrad.compile.run import explain
+from leafgrad.compile.run import explain, pace
 from leafgrad.compile.run.call import Call, Failed
 from leafgrad.compile.run.closing import Attempt, name_inputs, read_by, roots
+from leafgrad.compile.run.pace import Pace
 from leafgrad.compile.run.paths import paths_of
 from leafgrad.compile.run.runner import Runner
 from leafgrad.errors import CompileError, TraceError
@@ -74,9 +75,7 @@ class Compiled:
         closed: whether a call that needs the function's Python is an error.
     """
 
-    live_state = frozenset(
-        {"_calls", "_failures", "_guides", "_last", "_lock", "_misses", "_reason", "_retraces", "_watch", "_wary"}
-    )
+    live_state = frozenset("_calls _failures _guides _last _lock _misses _pace _reason _retraces _watch _wary".split())
 
     function: Callable[..., Any]
     executor: str | None
@@ -90,6 +89,7 @@ class Compiled:
     _last: Parts | Call | None  # what ran last
     _lock: Lock
     _misses: list[Miss]
+    _pace: Pace  # how it runs while it is open
     _reason: str | None  # why the last recorded call was not closed
     _retraces: int
     _watch: Watch | None  # of the last watched call
@@ -112,6 +112,7 @@ class Compiled:
             _last=None,
             _lock=Lock(),
             _misses=[],
+            _pace=Pace(),
             _reason=None,
             _retraces=0,
             _watch=None,
@@ -136,6 +137,8 @@ class Compiled:
             raise
 
     def _call(self, flags: int, args: Any, kwargs: Any) -> Any:
+        if self._failures >= ATTEMPTS and not self._calls and not self.closed and not self._gains():
+            return self._timed(False, self.function, args, kwargs)
         leaves, structure = flatten((args, kwargs))
         calls = self._calls
         for call in calls:
@@ -162,14 +165,29 @@ class Compiled:
                 result = self.function(*args, **kwargs)
             vars(self)["_watch"] = watch
             return result
-        given_up = self._failures >= ATTEMPTS and not self.closed
-        if given_up or not self._lock.acquire(blocking=False):  # another thread watches a call
+        if self._failures >= ATTEMPTS and not self.closed:
+            compiled = self._gains()
+            run = partial(self._run, leaves) if compiled else self.function
+            return self._timed(compiled, run, args, kwargs)
+        if not self._lock.acquire(blocking=False):  # another thread watches a call
             return self._run(leaves, args, kwargs)
         try:
             with COLLECTOR.paused():  # what is made stays, and to look through all modules for garbage takes its time
                 return self._attempt(flags, structure, leaves, args, kwargs)
         finally:
             self._lock.release()
+
+    def _gains(self) -> bool:
+        """Whether the next call of a step that stays open runs compiled."""
+        return os.environ.get("LEAFGRAD_COMPILE") == "always" or self._pace.next()
+
+    def _timed(self, compiled: bool, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """A call of a step that stays open, compiled or not."""
+        start = pace.clock()
+        result = run(args, kwargs) if compiled else run(*args, **kwargs)
+        if self._pace.note(compiled, pace.clock() - start):
+            log(f"{self.__qualname__}: {self._pace.explain()}")
+        return result
 
     def _attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Record a call, and close it if guards can stand for its Python."""
@@ -306,7 +324,9 @@ class Compiled:
     def explain(self) -> str:
         """What was traced and why, the guards, and how the programs run, as text."""
         started = self._watch is not None
-        return explain.text(self.__qualname__, self._calls, self._misses, started, self._reason, self._last)
+        chosen = self._failures >= ATTEMPTS and os.environ.get("LEAFGRAD_COMPILE") != "always"
+        how = self._pace.explain() if chosen else None
+        return explain.text(self.__qualname__, self._calls, self._misses, started, self._reason, self._last, how)
 
     @property
     def graph(self) -> Graph:

@@ -15,8 +15,16 @@ from leafgrad.errors import FreedGraphError
 SHOWN = 40  # guards on what is not an argument
 
 
-def text(name: str, calls: Sequence[Call], misses: Sequence[Miss], started: bool, reason: str | None, last: Any) -> str:
-    """Programs, guards, retraces with their reasons, and what the executors say."""
+def text(
+    name: str,
+    calls: Sequence[Call],
+    misses: Sequence[Miss],
+    started: bool,
+    reason: str | None,
+    last: Any,
+    how: str | None,
+) -> str:
+    """Programs, guards, retraces with their reasons, how an open step runs, and what the executors say."""
     if not calls and reason is None:
         state = "ran once as it is; the next call is recorded" if started else "has not been called"
         return f"{name}: {state}"
@@ -24,6 +32,7 @@ def text(name: str, calls: Sequence[Call], misses: Sequence[Miss], started: bool
     lines = [f"{name}: {len(calls)} {plural}, traced again {len(misses)} times"]
     if reason is not None:
         lines += opened(name, reason, last)
+        lines += [] if how is None else [f"  {how}"]
     lines += [f"  {m.path} was {m.before} and became {m.now}" for m in misses]
     lines += advice(misses)
     for i, call in enumerate(calls):

@@ -1,0 +1,72 @@
+"""Whether an open step gains by being compiled: its calls are timed, compiled and uncompiled in turn."""
+
+from __future__ import annotations
+
+import time
+from statistics import median
+
+ROUNDS = 6  # calls of each kind that are timed
+COLD = 2  # compiled ones before them, which may still build programs
+AGAIN = 1000  # calls after which both are timed once more; then ten times as many, and so on
+OTHER = 4.0  # by what factor calls must take longer or shorter, one after the other, to be timed once more at once
+
+clock = time.perf_counter
+
+
+class Pace:
+    """Chooses how the next call of an open step runs.
+
+    Attributes:
+        compiled: whether the faster way is the compiled one; so it is taken until both were timed.
+        seconds: the medians, compiled and uncompiled, by which that was chosen; None before.
+    """
+
+    def __init__(self) -> None:
+        self.compiled = True
+        self.seconds: tuple[float, float] | None = None
+        self.interval = AGAIN
+        self.begin()
+
+    def begin(self) -> None:
+        """Time both ways."""
+        self.timed: tuple[list[float], list[float]] = [], []
+        self.left = 0  # calls until both are timed once more; 0 while they are
+        self.strange = 0  # calls in a row that took far longer or shorter than when it was chosen
+
+    def next(self) -> bool:
+        """Whether the next call runs compiled."""
+        if self.left:
+            return self.compiled
+        compiled, plain = self.timed
+        return len(compiled) <= len(plain) + COLD
+
+    def note(self, compiled: bool, seconds: float) -> bool:
+        """A call took so long. Whether that led to a choice."""
+        if not self.left:
+            timed = self.timed  # calls of other threads may begin anew meanwhile
+            timed[not compiled].append(seconds)
+            enough = len(timed[1]) >= ROUNDS and len(timed[0]) > COLD
+            if enough:
+                self.choose(median(timed[0][COLD:]), median(timed[1]))
+            return enough
+        self.left -= 1
+        usual = seconds if self.seconds is None else self.seconds[not compiled]
+        self.strange = 0 if usual / OTHER <= seconds <= usual * OTHER else self.strange + 1
+        if not self.left or self.strange > ROUNDS:
+            self.begin()
+        return False
+
+    def choose(self, compiled: float, plain: float) -> None:
+        """Both were timed often enough."""
+        self.seconds = compiled, plain
+        self.compiled = compiled < plain
+        self.left, self.interval = self.interval, 10 * self.interval
+
+    def explain(self) -> str:
+        """What was chosen, and why."""
+        if self.seconds is None:
+            return "timed for a few calls yet, compiled and uncompiled in turn, to take the faster way"
+        compiled, plain = (f"{1e6 * s:.0f} us" for s in self.seconds)
+        if self.compiled:
+            return f"runs compiled: {compiled} a call, {plain} uncompiled"
+        return f"runs uncompiled, since that is faster: {plain} a call, {compiled} compiled"
