@@ -99,6 +99,46 @@ def test_while_other_threads_work(count, tried):
     tried("a fork while five threads draw and train", count, "the child draws and trains")
 
 
+COLD = """
+import os, sys, threading, time
+import leafgrad as lg
+
+def draw():
+    start.wait()
+    lg.rand(10)
+    lg.bernoulli(lg.full((5,), 0.5))
+
+start = threading.Event()
+for _ in range(3):
+    threading.Thread(target=draw, daemon=True).start()
+start.set()
+time.sleep(float(sys.argv[1]))
+child = os.fork()
+if not child:
+    lg.rand(3)
+    lg.bernoulli(lg.full((5,), 0.5))
+    os._exit(0)
+print(child, flush=True)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.times(12, 500)
+def test_while_other_threads_draw_for_the_first_time(count, tried):
+    """They are importing what draws need; locks of imports are as good as lost in the child."""
+    for i in range(count):
+        delay = 0.03 * i / count
+        ran = subprocess.Popen([sys.executable, "-c", COLD, str(delay)], stdout=subprocess.PIPE, text=True)
+        try:
+            status = ran.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.kill(int(ran.stdout.readline()), signal.SIGKILL)
+            status = "hangs"
+        ran.stdout.close()
+        assert status == 0, f"after {delay:.3f} s"
+    tried("a fork while three threads draw for the first time", count, "the child draws")
+
+
 def test_the_child_draws_what_the_parent_would_have_drawn():
     lg.manual_seed(5)
     lg.rand(3)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import os
+import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -98,14 +100,23 @@ class NumpyGenerator(Generator):
         return philox_bernoulli(self.key(), p, shape, dtype)
 
 
+def _before_fork() -> None:
+    """What draws import is there as a whole: a child cannot finish an import that another thread was in."""
+    threads = sys.modules.get("threading")  # without it there are none
+    if threads is not None and threads.active_count() > 1:
+        importlib.import_module("numpy.random")
+        importlib.import_module("leafgrad.backends.philox")
+
+
 def _after_fork() -> None:
     """In a child process: threads that were drawing exist in the parent only, and never unlock what they locked."""
+    sys.modules["_frozen_importlib"]._module_locks.clear()  # nor those of imports
     for generator in list(_GENERATORS):
         generator.renew_lock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
 
 
 def philox_bernoulli(key: int, p: Any, shape: Sequence[int], dtype: str) -> Any:
