@@ -282,3 +282,50 @@ def test_a_compiled_step_shortens_embeddings_that_it_differentiates_by():
 
     for a, b in zip(after(True), after(False), strict=True):
         assert leafgrad.allclose(tensor(a), tensor(b))
+
+
+# ---- a result that was given ---------------------------------------------------------------------------------------
+
+RETURNS = {
+    "itself": lambda x, y: y.mul_(x),
+    "a view": lambda x, y: y.mul_(x)[:],
+    "the base of what was written": lambda x, y: (y[0].copy_(x[0] * x[1]), y)[1],
+    "nested": lambda x, y: (y.add_(x * x),)[0],
+    "by out": lambda x, y: (y.copy_(x.sin()), y)[1],
+    "not written": lambda x, y: y,
+    "an integer index": lambda x, y: (y.__setitem__(1, x[0] ** 2), y)[1],
+}
+DERIVED = {
+    "jacrev": lambda f, x, y: jacrev(f)(x, y()),
+    "jacfwd": lambda f, x, y: jacfwd(f)(x, y()),
+    "jacrev by keyword": lambda f, x, y: jacrev(f)(x, y=y()),
+    "jacrev in chunks": lambda f, x, y: jacrev(f, chunk_size=1)(x, y()),
+    "jacrev of a pair": lambda f, x, y: jacrev(lambda x, y: (f(x, y), x))(x, y())[0],
+    "jacrev with aux": lambda f, x, y: jacrev(lambda x, y: (f(x, y), y), has_aux=True)(x, y())[0],
+    "jacrev of the other argument": lambda f, x, y: jacrev(lambda y, x: f(x, y), argnums=1)(y(), x),
+    "grad": lambda f, x, y: leafgrad.stack([grad(lambda x, y, i=i: f(x, y)[i])(x, y()) for i in range(2)]),
+    "jvp": lambda f, x, y: leafgrad.stack([jvp(f, (x, y()), (e, leafgrad.zeros(2)))[1] for e in leafgrad.eye(2)], 1),
+    "vmap of jacrev": lambda f, x, y: vmap(jacrev(f))(x.expand(3, 2).clone(), y().expand(3, 2).clone())[1],
+    "jacrev of vmap": lambda f, x, y: jacrev(lambda x, y: vmap(f)(x[None], y))(x, y()[None])[0],
+}
+
+
+@pytest.mark.parametrize("f", RETURNS.values(), ids=RETURNS)
+@pytest.mark.parametrize("derived", DERIVED.values(), ids=DERIVED)
+def test_a_given_argument_that_is_returned_has_its_derivative(derived, f):
+    x = tensor([3.0, 4.0])
+    expected = jacrev(lambda x: f(x, leafgrad.ones(2) * 1.5))(x)
+    assert derived(f, x, lambda: leafgrad.full((2,), 1.5)).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("f", RETURNS.values(), ids=RETURNS)
+def test_a_given_argument_that_is_returned_has_its_second_derivative(f):
+    x = tensor([3.0, 4.0])
+    expected = hessian(lambda x: f(x, leafgrad.ones(2) * 1.5))(x)
+    assert hessian(f)(x, leafgrad.full((2,), 1.5)).tolist() == expected.tolist()
+
+
+def test_the_gradient_of_a_given_number_that_is_returned():
+    y = tensor(2.0)
+    assert leafgrad.func.grad_and_value(lambda x, y: y.mul_(x))(tensor(3.0), y) == (2.0, 6.0)
+    assert (y.item(), y.requires_grad) == (6.0, False)

@@ -228,3 +228,12 @@ def test_running_averages_that_are_switched_off_later():
     m(lg.tensor([[1.0, 2.0], [3.0, 5.0]]))
     assert m.num_batches_tracked.item() == 0
     assert m.running_mean.tolist() == [0, 0]
+
+
+def test_running_statistics_of_all_batches_alike_are_as_exact_as_their_dtype():
+    norm = lg.nn.BatchNorm1d(1, momentum=None).double()
+    batches = lg.tensor([[1.0, 2.0], [3.0, 7.0], [4.0, 9.5]], dtype=lg.float64)
+    for batch in batches:
+        norm(batch[:, None])
+    assert lg.allclose(norm.running_mean, batches.mean(), rtol=1e-14, atol=0)
+    assert lg.allclose(norm.running_var, batches.var(1).mean(), rtol=1e-14, atol=0)

@@ -127,3 +127,18 @@ CALLS = {
 def test_as_pytorch(name):
     order = 0 if name in ("unique_consecutive",) else 2
     parity.compare(CALLS[name], np.random.default_rng(3).standard_normal((3, 4)), order=order, rtol=1e-8)
+
+
+FAR = 1.75 * 2.0**127  # in float32
+
+
+@pytest.mark.parametrize("bins", [1, 3, 4, 100])
+@pytest.mark.parametrize("ends", [(-FAR, FAR), (0, FAR), (-FAR, 0), (-FAR / 4, FAR / 2), (0, 0)])
+def test_histc_of_ends_whose_distance_is_beyond_the_dtype(ends, bins):
+    x = leafgrad.tensor([1.0, -2e38, 2e38, 0.0, FAR, -FAR, 1e37])
+    assert leafgrad.histc(x, bins, *ends).tolist() == leafgrad.histc(x.double(), bins, *ends).tolist()
+
+
+def test_histc_of_ends_whose_distance_is_no_number():
+    x = leafgrad.tensor([1.0, -1.6e308, 1.6e308], dtype=leafgrad.float64)
+    assert leafgrad.histc(x, 4, -1.7e308, 1.7e308).tolist() == [1, 0, 1, 1]

@@ -88,3 +88,28 @@ def test_what_is_computed_inside_costs_no_synchronisation():
     x = leafgrad.tensor([[3.0, 1.0, 2.0]], device="fake:0", requires_grad=True)
     with fake.no_sync():
         (x.sort(1).values + x.max(1).values + x.unfold(1, 2, 1).sum()).sum().backward()
+
+
+HOW = ["sum", "prod", "mean", "amax", "amin"]
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0), (0, 0), (0, 2, 3), (1, 0), (0, 5), (7, 0)])
+@pytest.mark.parametrize("input_shape", [(2, 3), (), (0, 3), (4,)])
+def test_an_index_without_elements_does_nothing_whatever_its_shape(shape, input_shape):
+    nothing = leafgrad.zeros(shape, dtype=leafgrad.int64)
+    x = leafgrad.ones(input_shape, requires_grad=True)
+    for src in (leafgrad.ones(2, 3, requires_grad=True), leafgrad.ones(()), leafgrad.ones(shape)):
+        for made in (
+            x.scatter(0, nothing, src),
+            x.scatter_add(0, nothing, src),
+            *[x.scatter_reduce(-1, nothing, src, how, include_self=own) for how in HOW for own in (True, False)],
+            x.detach().scatter(0, nothing, src.detach(), reduce="add"),
+        ):
+            assert made.tolist() == x.tolist()
+        (g,) = leafgrad.autograd.grad(x.scatter(0, nothing, src).sum(), x)
+        assert g.tolist() == x.tolist()
+    assert x.scatter(0, nothing, 5.0).tolist() == x.tolist()
+    found = x.gather(0, nothing)
+    assert found.shape == shape
+    (g,) = leafgrad.autograd.grad(found.sum(), x)
+    assert g.tolist() == leafgrad.zeros(input_shape).tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -69,3 +70,12 @@ def test_what_cannot_be_drawn_from_is_an_error_on_every_device(device):
     for draw in (leafgrad.bernoulli, lambda p: leafgrad.multinomial(p, 1), leafgrad.poisson):
         with pytest.raises(RuntimeError, match=r"in \[0, 1\]|element < 0|non-negative"):
             draw(wrong)
+
+
+def test_multinomial_of_a_weight_zero_warns_of_nothing(device):
+    for weights in ([0.0, 1.0], [0.0, 1.0, 1e-45]):
+        count = sum(w > 0 for w in weights)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            drawn = leafgrad.multinomial(leafgrad.tensor(weights, device=device), count)
+        assert sorted(drawn.tolist()) == list(range(1, len(weights)))

@@ -47,7 +47,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
         level = Level()
         with level:
             every, by = chosen(level, args, argnums, kwargs)
-            output, aux = with_aux(func(*every, **kwargs), has_aux, what)
+            output, aux = with_aux(level.kept(func(*every, **kwargs)), has_aux, what)
             if not isinstance(output, Tensor):
                 raise RuntimeError(f"{what}: Expected f(*args) to return a Tensor, got {type(output)}")
             if output.ndim:

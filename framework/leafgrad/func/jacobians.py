@@ -78,7 +78,7 @@ def _jacobian(func: Any, argnums: Argnums, has_aux: bool, blocks: Any, what: str
         level = Level()
         with level:
             every, by = chosen(level, args, argnums, kwargs, writable)
-            output, aux = with_aux(func(*every, **kwargs), has_aux, what)
+            output, aux = with_aux(level.kept(func(*every, **kwargs)), has_aux, what)
             outputs, form = tensors(output, what)
         leaves, structure = pytree.flatten(by)
         found = [pytree.unflatten(structure, iter(blocks(level, out, leaves))) for out in outputs]

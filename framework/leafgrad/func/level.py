@@ -84,6 +84,19 @@ class Level:
                 base = x if x._view is None else x._view.base
                 self._given[version(base)] = base, base._node
 
+    def kept(self, values: Any) -> Any:
+        """Nested results of the function: those that it was given, as tensors that keep the history it gave them."""
+
+        def own(value: Any) -> Any:
+            if not isinstance(value, Tensor) or dispatch.inside(value)._writes not in self._given:
+                return value
+            found = node(value)  # of a view, after its base was written
+            out: Tensor = dispatch.detach(dispatch.inside(value))
+            out._epoch, out._node = Epoch.now, found
+            return out
+
+        return pytree.mapped(own, values)
+
     def captured(self, x: Tensor) -> bool:
         """Whether the memory of ``x`` was neither made by the function nor given to it."""
         return x._epoch < self.epoch and x._writes not in self._given

@@ -123,7 +123,7 @@ class BatchNorm(ChannelNorm):
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:
-                factor = 1.0 / self.num_batches_tracked
+                factor = 1.0 / self.num_batches_tracked.double()
         moves = not self.training or self.track_running_stats
         return F.batch_norm(
             input,

@@ -91,5 +91,6 @@ def multinomial(xp: Any, p: Any, *, generator: Generator, count: int, replacemen
         edges = xp.cumsum(p.astype("float64"), axis=-1)
         drawn = generator.uniform((*p.shape[:-1], count), "float64") * edges[..., -1:]
         return (drawn[..., None] >= edges[..., None, :]).sum(axis=-1)
-    clock = xp.log(1 - generator.uniform(p.shape, "float64")) / p  # minus exponential waiting times; -inf at p = 0
-    return xp.argsort(-clock, axis=-1)[..., :count]
+    waited = -xp.log(1 - generator.uniform(p.shape, "float64"))  # exponential
+    clock = xp.where(p > 0, waited / xp.where(p > 0, p, 1), math.inf)
+    return xp.argsort(clock, axis=-1)[..., :count]

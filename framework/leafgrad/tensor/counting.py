@@ -85,6 +85,9 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         raise RuntimeError(f"histc: max must be larger than min, got {high} and {low}")
     wide = cast(x, None if x.dtype in (dtypes.float32, dtypes.float64) else dtypes.float64)
     inside = (wide >= low) & (wide <= high)
+    if (high - low) * bins > dtypes.finfo(wide.dtype).max:
+        small = 0.25 / 2 ** bins.bit_length()  # a power of two, so nothing is rounded
+        wide, low, high = wide * small, low * small, high * small
     bin_of = rounding.floor((where(inside, wide, low) - low) * bins / (high - low))
     at = cast(bin_of.clamp(max=bins - 1), dtypes.int64)
     counts: Tensor = index.index_sum(cast(inside, x.dtype), at, shape=(bins,), dims=(0,))

@@ -122,16 +122,26 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 def _gathered(input: Tensor, d: int, index: Tensor, function: str) -> Tensor:
     x, at = _lifted(input, index)
+    if 0 in index.shape:
+        at = _nothing(at, x.ndim)
     _fits(x, at, d, function)
     with _within(x, d, function):
         out: Tensor = ops.gather(x, at, dim=d)
-    return out if index._data.ndim else reshaped(out, ())
+    return reshaped(out, tuple(index.shape)) if 0 in index.shape or not index._data.ndim else out
+
+
+def _nothing(x: Tensor, ndim: int) -> Tensor:
+    """No element of ``x``: an index without elements names none, whatever its shape is."""
+    first: Tensor = part(reshaped(x, (x.numel(),)), at=((0, 0, 1),))
+    return reshaped(first, (0,) * ndim)
 
 
 def _scatter_arguments(input: Tensor, dim: int, index: Tensor, src: Any, function: str) -> tuple[Any, ...]:
     """Checked, without 0-d tensors, and ``src`` cut to the shape of ``index``."""
     d = arguments.one_dim(arguments.expect_tensor(input, "input", function), dim, function)
     x, at, v = _lifted(input, _indices(index, function), src)
+    if 0 in index.shape:
+        at, v = _nothing(at, x.ndim), _nothing(v, x.ndim) if isinstance(v, Tensor) else v
     _fits(x, at, d, function)
     if isinstance(v, Tensor):
         _same_dtype(input, v, "src", function)

@@ -57,6 +57,12 @@ STRICT = frozenset(
 )
 """Those whose ``out`` must have the dtype of the result, as that of functions with several results must."""
 
+RANGES = frozenset({"arange", "linspace", "logspace"})
+"""Those that number the elements of an ``out`` of as many as they make, whatever its shape."""
+
+LIKE = frozenset({"normal"})
+"""Those whose result is like the tensors among their arguments, if there are any, whatever ``out`` is."""
+
 
 def take_out(namespace: dict[str, Any]) -> None:
     """Let the functions of a public module's ``namespace`` take ``out`` where PyTorch's do."""
@@ -94,7 +100,8 @@ def into(out: Any, function: Callable[..., Any], name: str, args: tuple[Any, ...
                     f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of "
                     "the arguments requires grad."
                 )
-    if makes(function) and len(targets) == 1:  # out says what to make
+    alike = name in LIKE and next(tensors((*args, *kwargs.values())), None) is not None
+    if makes(function) and len(targets) == 1 and not alike:  # out says what to make
         kwargs = {"dtype": targets[0].dtype, "device": targets[0].device, **kwargs}
     with modes.no_grad():
         made = function(*args, **kwargs)
@@ -104,6 +111,8 @@ def into(out: Any, function: Callable[..., Any], name: str, args: tuple[Any, ...
         for result, target in zip(results, targets, strict=True):
             if target.dtype is not result.dtype and (name in STRICT or len(targets) > 1):
                 raise RuntimeError(f"Expected out tensor to have dtype {result.dtype}, but got {target.dtype} instead")
+            if name in RANGES and result.numel() == target.numel():
+                result = result.reshape(target.shape)
             store(result, target)
     if not isinstance(made, tuple):
         return out
