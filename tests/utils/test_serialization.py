@@ -7,7 +7,6 @@ import json
 import os
 import pickle
 import struct
-import sys
 from collections import OrderedDict
 
 import pytest
@@ -307,16 +306,6 @@ def test_tensors_are_put_where_map_location_says(path, device):
         assert {t.device for t in load(path, where).values()} == {device}
     for where in (None, {}, lambda t, location: None):
         assert load(path, map_location=where)["w"].device == lg.device("cpu")
-
-
-def test_without_the_package_the_error_names_the_extra(path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "safetensors", None)
-    monkeypatch.delitem(sys.modules, "leafgrad.utils.safetensors", raising=False)
-    monkeypatch.delattr("leafgrad.utils.safetensors", raising=False)
-    for call in (lambda: save({"w": lg.ones(2)}, path), lambda: load(__file__)):
-        with pytest.raises(ImportError, match=r'leafgrad.save and leafgrad.load need .*pip install "leafgrad\[io\]"'):
-            call()
-    assert os.listdir(path.parent) == []
 
 
 def test_schedules_and_generators_are_saved(path):

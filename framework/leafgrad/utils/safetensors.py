@@ -9,18 +9,12 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple
 
+from safetensors import SafetensorError, deserialize
+
 from leafgrad import dtypes
 from leafgrad.tensor.creation import empty
 from leafgrad.tensor.interop import frombuffer
 from leafgrad.tensor.tensor import Tensor
-
-try:
-    from safetensors import SafetensorError, deserialize
-except ImportError as error:
-    raise ImportError(
-        f"leafgrad.save and leafgrad.load need safetensors, which cannot be imported ({error}): "
-        'pip install "leafgrad[io]"'
-    ) from error
 
 DTYPES = {
     "BOOL": dtypes.bool_,
