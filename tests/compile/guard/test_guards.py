@@ -727,3 +727,15 @@ def test_a_class_of_a_module_that_is_not_registered_is_the_users():
     module.top = 2.0
     assert step(x).tolist() == [12.0, 12.0]
     assert "open, since" not in step.explain()
+
+
+def test_a_step_that_reads_a_dataclass_is_closed():
+    @dataclasses.dataclass
+    class Config:
+        gain: float = dataclasses.field(default=2.0, metadata={"unit": "m"})
+
+    config = Config()
+    step = leafgrad.compile(lambda x: x * config.gain + len(vars(config)), closed=True)
+    for gain in (2.0, 2.0, 2.0, 3.0, 3.0):
+        config.gain = gain
+        assert step(leafgrad.ones(2)).tolist() == [gain + 1] * 2

@@ -168,11 +168,11 @@ class ObjectWalker:
             held = vars(base)
             if is_library(file_of(base)):
                 continue
-            self.place("body", base, (), f"what is in the class {base.__name__}", Body.of(base, ()))
+            special = tuple(name for name in held if name.startswith("__") and name not in OF_CLASSES)
+            self.place("body", base, special, f"what is in the class {base.__name__}", Body.of(base, special))
             for name, found in list(held.items()):
                 function = function_in(found)
-                special = name.startswith("__") and name not in OF_CLASSES
-                named = special or ((names is None or name in names) and not name.startswith("__"))
+                named = (names is None or name in names) and not name.startswith("__")
                 if isinstance(function, types.FunctionType):
                     if named or function in self.codes:
                         self.visit("item", held, name, f"{base.__name__}.{name}", live)
