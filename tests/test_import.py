@@ -146,3 +146,8 @@ def test_the_signature_of_an_op():
     assert made.signature.required == 1
     assert made.signature.parameters == {"dim": REQUIRED, "keepdim": False}
     assert str(op(variadic).signature) == "*xs, dim=0"
+
+
+def test_a_misspelt_name_is_told_what_was_meant():
+    ran = subprocess.run([sys.executable, "-c", "import leafgrad; leafgrad.sofmax"], capture_output=True, text=True)
+    assert "module 'leafgrad' has no attribute 'sofmax'. Did you mean: 'softmax'?" in ran.stderr

@@ -2,6 +2,7 @@
 
 from importlib import import_module as _import_module
 from math import e as e, inf as inf, nan as nan, pi as pi
+from sys import modules as _modules
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 # NumPy before all else: further inside, Python's stack gets and gives back a page of memory at many a call.
@@ -143,7 +144,8 @@ else:
             return globals().setdefault(name, found[name])
         if name in _DECLARED:
             return _DECLARED[name]
-        raise AttributeError(f"module 'leafgrad' has no attribute {name!r}", name=name)
+        this = _modules[__name__]  # among whose names Python looks for one that was meant
+        raise AttributeError(f"module 'leafgrad' has no attribute {name!r}", name=name, obj=this)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *_LATER, *_OF_NN, *_FUNCTIONS, *_DECLARED, "vmap"})

@@ -532,3 +532,19 @@ def test_unflatten_takes_sizes():
     for sizes in ("22", (2, "2"), 4):
         with pytest.raises(TypeError, match="unflattened_size must be tuple of ints"):
             nn.Unflatten(1, sizes)
+
+
+@pytest.mark.parametrize(
+    ("shape", "remedy"),
+    [
+        ((3, 2, 2, 2), r"flatten it first, with nn.Flatten\(\)"),
+        ((8, 3), "transpose it with .mT"),
+        ((3, 7), "give the layer as many in_features"),
+        ((7,), "give the layer as many in_features"),
+        ((), "give the layer as many in_features"),
+    ],
+)
+def test_an_input_that_does_not_go_through_linear(shape, remedy):
+    expected = rf"expected a last dimension of 8, the in_features of weight \(2, 8\), got .*; {remedy}"
+    with pytest.raises(RuntimeError, match=expected):
+        nn.Linear(8, 2)(lg.ones(shape))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import leafgrad
-from leafgrad import optim
+from leafgrad import nn, optim
 from leafgrad.optim import lr_scheduler
 
 MAKERS = [
@@ -649,3 +649,8 @@ def test_a_chain_of_a_hundred_thousand_operations():
             y.sum().backward()
             assert x.grad.tolist() == [1.0, 1.0]
         del y
+
+
+def test_parameters_that_were_not_called():
+    with pytest.raises(TypeError, match=r"got .*parameters itself; call it: parameters\(\)"):
+        optim.Adam(nn.Linear(2, 2).parameters)

@@ -236,7 +236,10 @@ def linear(xp: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     """x weight^T + bias, an affine layer. (..., n), (m, n), (m,) -> (..., m)"""
     if weight.ndim != 2:
         raise RuntimeError(f"expected weight to be a matrix (out_features, in_features), got {weight.shape}")
-    y = matmul.forward(xp, x, weight.T)
+    try:
+        y = matmul.forward(xp, x, weight.T)
+    except RuntimeError:
+        raise RuntimeError(misfit(x.shape, weight.shape)) from None
     if bias is None:
         return y
     if bias.dtype != y.dtype:
@@ -246,6 +249,21 @@ def linear(xp: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     except ValueError:
         raise RuntimeError(f"expected bias of size ({weight.shape[0]},), got {bias.shape}") from None
     return y
+
+
+def misfit(x: tuple[int, ...], weight: tuple[int, ...]) -> str:
+    """Why an input of shape ``x`` does not go through ``linear``."""
+    features = weight[1]
+    sizes = f"{'x'.join(map(str, x[-2:]))} and {features}x{weight[0]}"
+    remedy = "give the layer as many in_features"
+    if math.prod(x[1:]) == features:
+        remedy = "flatten it first, with nn.Flatten() or x.flatten(1)"
+    elif features in x[-2:-1]:
+        remedy = "transpose it with .mT"
+    return (
+        f"mat1 and mat2 shapes cannot be multiplied ({sizes}): expected a last dimension of {features}, the "
+        f"in_features of weight {weight}, got {x}; {remedy}"
+    )
 
 
 linear.vjp(

@@ -64,6 +64,11 @@ class Optimizer:
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got a Tensor; "
                 "put it in a list"
             )
+        if callable(params) and not hasattr(params, "__iter__"):
+            raise TypeError(
+                f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                f"{getattr(params, '__qualname__', params)} itself; call it: {getattr(params, '__name__', 'params')}()"
+            )
         for other in ("foreach", "differentiable"):
             if defaults.get("fused") and defaults.get(other):
                 raise RuntimeError(f"`fused` and `{other}` cannot be `True` together; leave one out")

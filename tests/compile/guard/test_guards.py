@@ -17,6 +17,7 @@ import pytest
 import leafgrad
 from leafgrad import nn, optim
 from leafgrad.batching.pytree import flatten
+from leafgrad.compile.guard import walk
 from leafgrad.compile.record.watch import Watch, watching
 
 SCALE = 2.0
@@ -739,3 +740,16 @@ def test_a_step_that_reads_a_dataclass_is_closed():
     for gain in (2.0, 2.0, 2.0, 3.0, 3.0):
         config.gain = gain
         assert step(leafgrad.ones(2)).tolist() == [gain + 1] * 2
+
+
+def test_a_step_that_may_read_whole_packages_is_open(monkeypatch):
+    monkeypatch.setattr(walk, "GUARDED", 500)
+    module = types.ModuleType("whole_package")
+    for i in range(400):
+        setattr(module, f"part{i}", types.SimpleNamespace(gain=float(i), shift=1.0))
+    names = ["part3"]
+    step = leafgrad.compile(lambda x: x * getattr(module, names[0]).gain)
+    for gain in (1.0, 1.0, 1.0, 2.0, 2.0, 3.0):
+        module.part3.gain = gain
+        assert step(leafgrad.ones(2)).tolist() == [gain, gain]
+    assert "more than 500 places" in step.explain()

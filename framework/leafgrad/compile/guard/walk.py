@@ -61,11 +61,19 @@ def look(roots: Iterable[tuple[Any, str]], codes: Codes, everything: bool = Fals
     return walker.found
 
 
+GUARDED = 50_000  # places, of which a large network has a fifth; code that computes names may reach whole packages
+
+
 class Walker(ObjectWalker):
     """Breadth-first, so that paths are short."""
 
     def run(self) -> None:
         while self.queue:
+            if len(self.found.places) > GUARDED:
+                self.open(
+                    "what its Python may read", f"is more than {GUARDED} places, too many to look at in each call"
+                )
+                return
             value, path, live = self.queue.popleft()
             self.expand(value, path, live | self.live_state(type(value)))
 
