@@ -164,6 +164,7 @@ def nameless():
         (ImportError("no module named numpy_3"), r"failed to load: ImportError: no module named numpy_3"),
         (SystemExit(3), r"failed to load: SystemExit: 3"),
         (plugin(ops=lambda: 1 // 0), r"failed to register: ZeroDivisionError"),
+        (plugin(ops=lambda: sys.exit(3)), r"failed to register: SystemExit: 3"),
         (plugin(ops={"b": 1}), r"expected leafgrad_ops to return a list, got dict"),
         (plugin(ops=["b"]), r"expected leafgrad_ops to list Op objects, got 'b'"),
         (plugin(ops=[NamedOp]), r"expected leafgrad_ops to list Op objects"),

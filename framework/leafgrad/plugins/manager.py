@@ -186,7 +186,7 @@ class Manager:
                 self._refuse_clashes(contribution, record)
                 for mistake in self._mistakes(contribution, record):
                     raise mistake
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if self._pluggy.get_plugin(record.name) is plugin:
                 self._pluggy.unregister(plugin)
             if isinstance(error, PluginError):
