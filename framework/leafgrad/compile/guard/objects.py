@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import sys
 import types
 from collections import deque
 from typing import Any
@@ -35,10 +36,16 @@ class ObjectWalker:
         self.seen: dict[int, Any] = self.found.seen
         self.read: set[tuple[int, str, Any]] = set()
         self.reached = Codes()
+        self.loose: set[int] = set()  # modules that more is done with than to read attributes by their names
         self.bodies: dict[type, set[str]] = {}  # classes of this package, and what of them was executed or is named
         self.queue: deque[tuple[Any, str, frozenset[str]]] = deque()
 
     def push(self, value: Any, path: str, live: frozenset[str]) -> None:
+        if isinstance(value, types.ModuleType) and id(value) not in self.loose:
+            name = path.rpartition(".")[2]
+            if not name.isidentifier() or name in self.names.passed_on or value is sys.modules.get(path):
+                self.loose.add(id(value))
+                self.seen.pop(id(value), None)
         if type(value) in SCALARS or id(value) in self.seen:
             return
         self.seen[id(value)] = value

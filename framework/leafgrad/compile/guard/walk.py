@@ -213,7 +213,7 @@ class Walker(ObjectWalker):
         """What the user's code reads of a module; of a library's, functions and classes are known when called."""
         ours, held = is_library(file_of(value)), vars(value)
         names = self.names.users & held.keys()
-        if self.names.any_name and not ours:
+        if self.names.any_name and not ours and id(value) in self.loose:
             self.place("keys", held, None, f"the names in {path}", Keys.of(held))
             names = names | {name for name in held if not name.startswith("__")}
         for name in sorted(names):

@@ -93,6 +93,19 @@ def read_live(code: types.CodeType, scope: dict[str, Any]) -> frozenset[str]:
 
 
 @functools.cache
+def passed_on(code: types.CodeType) -> frozenset[str]:
+    """The names whose values a code object uses for more than to read an attribute, by its name, of them."""
+    found: set[str] = set()
+    steps = list(dis.get_instructions(code))
+    for step, then in zip(steps, [*steps[1:], None], strict=True):
+        read = then is not None and then.opname in ("LOAD_ATTR", "LOAD_METHOD") and then.argval != "__dict__"
+        if step.opname.startswith("LOAD_") and step.opname != "LOAD_CONST" and not read:
+            names = step.argval if isinstance(step.argval, tuple) else (step.argval,)  # one step may load two
+            found.update(name for name in names if isinstance(name, str))
+    return frozenset(found)
+
+
+@functools.cache
 def matches(code: types.CodeType) -> bool:
     """Whether a code object has a class pattern, which reads attributes that ``__match_args__`` of the class names."""
     return any(step.opname == "MATCH_CLASS" for step in dis.get_instructions(code))
@@ -122,6 +135,7 @@ class Names:
         self.ours: set[str] = set()
         self.by_file: dict[str, set[str]] = {}
         self.any_name = self.picks = False
+        self.passed_on: set[str] = set()
         self.everything = everything
         self.file_of = file_of
         self.known: dict[type, set[str] | None] = {}
@@ -135,6 +149,7 @@ class Names:
         if not is_library(file):
             self.users |= words(code) - read_live(code, scope)
             self.picks = self.picks or picks(code)
+            self.passed_on |= passed_on(code)
             self.any_name |= not ANY_NAME.isdisjoint(words(code)) or matches(code)
         elif is_ours(file) and not file.startswith(BELOW):
             self.ours |= words(code)
