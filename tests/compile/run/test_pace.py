@@ -105,6 +105,7 @@ def test_always_takes_no_choice_of_the_clock(monkeypatch):
         step(leafgrad.ones(3))
     assert clock.kinds == [True] * 20
     assert "uncompiled" not in step.explain()
+    assert sum(map(len, step._pace.timed)) <= ROUNDS + COLD
 
 
 def test_a_step_that_must_be_closed_is_never_timed(monkeypatch):

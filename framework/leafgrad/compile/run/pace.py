@@ -44,7 +44,8 @@ class Pace:
         """A call took so long. Whether that led to a choice."""
         if not self.left:
             timed = self.timed  # calls of other threads may begin anew meanwhile
-            timed[not compiled].append(seconds)
+            if len(timed[not compiled]) < ROUNDS + COLD:  # where one way is always taken, nobody chooses
+                timed[not compiled].append(seconds)
             enough = len(timed[1]) >= ROUNDS and len(timed[0]) > COLD
             if enough:
                 self.choose(median(timed[0][COLD:]), median(timed[1]))
