@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -450,6 +452,16 @@ def test_topk_and_kthvalue(device):
         x.kthvalue(0)
     with pytest.raises(IndexError, match="Dimension out of range"):
         x.sort(2)
+
+
+def test_searchsorted_of_nan_is_as_in_pytorch():
+    edges = leafgrad.tensor([1.0, 2.0, 3.0])
+    x = leafgrad.tensor([math.nan, 0.0, 2.0, math.inf])
+    assert leafgrad.searchsorted(edges, x).tolist() == [3, 0, 1, 3]
+    assert leafgrad.searchsorted(edges.expand(2, 3), x.expand(2, 4), right=True).tolist() == [[3, 0, 2, 3]] * 2
+    edges = leafgrad.tensor([1.0, math.inf, math.inf, math.nan])
+    assert leafgrad.searchsorted(edges, x).tolist() == [4, 0, 1, 1]
+    assert leafgrad.bucketize(x, edges, right=True).tolist() == [4, 0, 1, 4]
 
 
 @pytest.mark.parametrize("right", [False, True])

@@ -26,10 +26,17 @@ def searchsorted(xp: Any, edges: Any, x: Any, *, right: bool) -> Any:
 
     Or row by row: (..., n), (..., m) -> (..., m).
     """
-    if edges.ndim == 1:
+    if edges.ndim == 1 and not bool((edges != edges).any()):
         return xp.searchsorted(edges, x, "right" if right else "left")
-    edges, x = edges[..., None, :], x[..., :, None]
-    return (edges <= x if right else edges < x).sum(axis=-1)
+    n = edges.shape[-1]
+    low, high = xp.zeros(x.shape, "int64"), xp.full(x.shape, n, "int64")
+    for _ in range(n.bit_length()):  # bisection with PyTorch's comparisons, so that nan goes where it goes there
+        middle = xp.minimum((low + high) >> 1, n - 1)
+        edge = edges[middle] if edges.ndim == 1 else xp.take_along_axis(edges, middle, -1)
+        above = edge > x if right else edge >= x
+        go = low < high
+        low, high = xp.where(go & ~above, middle + 1, low), xp.where(go & above, middle, high)
+    return low
 
 
 @searchsorted.batched
