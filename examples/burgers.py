@@ -136,7 +136,6 @@ class Training:
         self.seconds = 0.0
         self.evaluate = loss_and_gradients(self.model)
         self.begin_round()
-        self.evaluate(*self.points)  # the first call runs eagerly; all that count, resumed or not, run compiled
 
     def begin_round(self) -> None:
         """New points, and an optimizer that knows nothing of the old ones."""

@@ -20,9 +20,9 @@ def compile(function: Callable[..., Any], *, executor: str | None = None, closed
 def compile(function: Callable[..., Any] | None = None, *, executor: str | None = None, closed: bool = False) -> Any:
     """Make a function run as a compiled program: whole training steps too, with derivatives of any order inside.
 
-    The first call runs as it is, so that what is made once, such as an optimizer's state, exists. The second is
-    traced into a program, which later calls repeat as long as its guards hold: shapes, dtypes, devices, flags, Python
-    values and everything the function read from outside are as they were. Otherwise it is traced anew;
+    The first call is traced into a program, or the second if the first made what stays, such as an optimizer's state.
+    Later calls repeat the program as long as its guards hold: shapes, dtypes, devices, flags, Python values and
+    everything the function read from outside are as they were. Otherwise it is traced anew;
     ``explain()`` says why. What cannot be closed runs its Python at each call, compiled or not, as it is faster. With
     ``LEAFGRAD_COMPILE=0`` in the environment every call runs as it is, with ``always`` none that can be compiled.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.errors import TraceError
 from leafgrad.nn.batchnorm import (
     BatchNorm1d,
     BatchNorm2d,
@@ -53,13 +52,14 @@ class LazyModuleMixin(Module):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if modes.get() & modes.TRACE:
-            raise TraceError(
-                f"{type(self).__name__} makes its parameters in its first call, which cannot be traced; call the "
-                "module once on a batch before the compiled function"
-            )
-        with modes.no_grad():
+        flags = modes.get()
+        if flags & modes.TRACE:
+            modes.TRACER.get().interrupt(f"{type(self).__name__} makes its parameters")
+        token = modes.FLAGS.set(flags & ~(modes.TRACE | modes.GRAD))
+        try:
             self.initialize_parameters(*args, **kwargs)
+        finally:
+            modes.FLAGS.reset(token)
         if self.has_uninitialized_params():
             raise RuntimeError(f"{type(self).__name__}: initialize_parameters left parameters without a shape")
         if self.cls_to_become is not None:

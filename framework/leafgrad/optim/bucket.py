@@ -139,7 +139,13 @@ class Buckets:
 
     def of(self, group: dict[str, Any]) -> list[Bucket]:
         """The buckets of the group's parameters that have a gradient now."""
-        active = [p for p in group["params"] if p.grad is not None]
+        return self._held(group, [p for p in group["params"] if p.grad is not None])
+
+    def restore(self, group: dict[str, Any]) -> None:
+        """Make the buckets of the group's parameters that have a state: of those that had a gradient."""
+        self._held(group, [p for p in group["params"] if self.state.get(p)])
+
+    def _held(self, group: dict[str, Any], active: list[Tensor]) -> list[Bucket]:
         who = [id(p) for p in active]
         before, buckets = self.last.get(id(group), (None, []))
         if who != before or not all(b.intact(self.state) for b in buckets):

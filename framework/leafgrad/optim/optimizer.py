@@ -253,6 +253,9 @@ class Optimizer:
             for ours, theirs in zip(self.param_groups, saved, strict=True)
         ]
         self.__setstate__({"state": state, "param_groups": groups})
+        if type(self).update is not Optimizer.update:
+            for group in self.param_groups:  # now, since a compiled step that makes what it keeps is open
+                self._buckets.restore(group)
         for hook in list(self._hooks.load_post.values()):
             hook(self)
 

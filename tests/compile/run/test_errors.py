@@ -238,21 +238,18 @@ def test_an_executor_that_fails_names_the_equation_and_its_line(picky, monkeypat
         return y.cos()
 
     compiled = leafgrad.compile(f, executor="picky")
-    compiled(leafgrad.ones(2))
     with pytest.raises(CompileError, match=r"executor 'picky' failed on sin, from test_errors.py.*y = y.sin.*no sines"):
         compiled(leafgrad.ones(2))
-    assert w.tolist() == [1, 1]
+    assert w.tolist() == [0, 0]
 
 
 def test_executors_by_name_and_device():
     f = leafgrad.compile(lambda x: x * 2, executor="fortran")
-    f(leafgrad.ones(1))
     with pytest.raises(LookupError, match="unknown executor 'fortran': known are"):
         f(leafgrad.ones(1))
     leafgrad.testing.fake.register()
     f = leafgrad.compile(lambda x: x * 2, executor="numpy")
     x = leafgrad.ones(1, device="fake:0")
-    f(x)
     with pytest.raises(CompileError, match="runs programs on 'cpu', but this one has arrays on fake"):
         f(x)
 
@@ -279,8 +276,7 @@ def test_a_write_into_an_input_of_a_vmapped_function():
     def add(x):
         return leafgrad.vmap(lambda row, x: row.add_(x))(total, x)
 
-    add(leafgrad.ones(2, 3))
     with pytest.raises(TraceError, match="a write into an input of the vmapped function cannot be traced") as info:
         add(leafgrad.ones(2, 3))
     assert HERE in str(info.value)
-    assert total.tolist() == [[1.0] * 3] * 2
+    assert total.tolist() == [[0.0] * 3] * 2

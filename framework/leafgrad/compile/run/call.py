@@ -54,6 +54,7 @@ class Call:
         backward: how its results are differentiated by it.
         hits: how often it was run.
         trusted: whether a second run of the Python has confirmed it.
+        first: whether it was recorded at the first call, which may find what no other does, such as no gradients.
     """
 
     def __init__(self, traced: Traced, guards: Guards, tensors: Sequence[int], name: str | None, guide: Guide) -> None:
@@ -65,7 +66,7 @@ class Call:
         self.differentiable = traced.differentiable
         self.tensors = list(tensors)  # the place among the leaves of each tensor argument
         self.hits = 0
-        self.trusted = False
+        self.trusted = self.first = False
         self.count = traced.count
         self.leaves = traced.leaves
         self.aliases = traced.aliases

@@ -145,7 +145,7 @@ class Compiled:
             if call.guards.match(flags, structure, leaves):
                 if not call.trusted or os.environ.get("LEAFGRAD_COMPILE") == "check":
                     if not self._lock.acquire(blocking=False):  # another thread does so
-                        return self._perform(call, leaves, args, kwargs)
+                        return self._run(leaves, args, kwargs)
                     try:
                         with COLLECTOR.paused():
                             return self._confirm(call, structure, leaves, args, kwargs)
@@ -158,13 +158,7 @@ class Compiled:
         return self._missed(flags, structure, leaves, args, kwargs)
 
     def _missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
-        """No closed program serves this call: the first one runs as it is, later ones are recorded."""
-        if self._watch is None:
-            watch = Watch()
-            with watching(watch):
-                result = self.function(*args, **kwargs)
-            vars(self)["_watch"] = watch
-            return result
+        """No closed program serves this call: it is recorded."""
         if self._failures >= ATTEMPTS and not self.closed:
             compiled = self._gains()
             run = partial(self._run, leaves) if compiled else self.function
@@ -191,8 +185,9 @@ class Compiled:
 
     def _attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Record a call, and close it if guards can stand for its Python."""
-        if self._calls:  # the program that came closest tells why
-            misses = [call.guards.miss(flags, structure, leaves) for call in self._calls]
+        settled = [call for call in self._calls if not call.first]
+        if settled:  # the program that came closest tells why
+            misses = [call.guards.miss(flags, structure, leaves) for call in settled]
             self._note_miss(max(misses, key=lambda miss: miss.held))
         if self._gives_up():
             return self._run(leaves, args, kwargs)
@@ -200,6 +195,8 @@ class Compiled:
         paths = paths_of(self.function, args, kwargs)
         attempt = Attempt(self.function, (args, kwargs), leaves, structure, paths, self._watch)
         recorder = self._recorder(leaves, self._guides, attempt.wary)
+        first = self._watch is None
+        recorder.strict = self.closed and not first
         result = self._record(recorder, attempt.watch, args, kwargs)
         try:
             call = attempt.close(recorder, result, self.executor)
@@ -207,7 +204,8 @@ class Compiled:
             return self._left_open(str(error), attempt, recorder, result)
         recorder.restore_generators()
         vars(self).update(_failures=0, _reason=None, _watch=attempt.watch, _last=call)
-        self._calls = [call, *self._calls][:KEPT]
+        call.first = first
+        self._calls = [call, *settled][:KEPT]
         seconds = time.perf_counter() - start
         log(
             f"{self.__qualname__}: traced in {1000 * seconds:.0f} ms: {call.runner.before} equations, "
@@ -237,7 +235,7 @@ class Compiled:
                 ) from error
             return self._left_open(str(error), attempt, recorder, result)
         recorder.restore_generators()
-        call.trusted = True
+        call.trusted, call.first = True, False
         vars(self)["_last"] = call
         return self._perform(call, leaves, args, kwargs)
 
@@ -279,8 +277,13 @@ class Compiled:
         return recorder
 
     def _left_open(self, reason: str, attempt: Attempt, recorder: LazyRecorder, result: Any) -> Any:
-        """Finish a recorded call that no closed program can repeat."""
+        """Finish a recorded call that no closed program can repeat. The first one may have made what others find."""
         wary = self._wary or attempt.wary
+        if self._watch is None:
+            log(f"{self.__qualname__}: the first call is open, since {reason}")
+            recorder.finish()
+            vars(self).update(_last=recorder.course, _reason=reason, _wary=wary, _watch=attempt.watch)
+            return result
         vars(self).update(_failures=self._failures + 1, _reason=reason, _wary=wary, _watch=attempt.watch)
         log(f"{self.__qualname__}: open, since {reason}")
         if self.closed:
@@ -323,10 +326,9 @@ class Compiled:
 
     def explain(self) -> str:
         """What was traced and why, the guards, and how the programs run, as text."""
-        started = self._watch is not None
         chosen = self._failures >= ATTEMPTS and os.environ.get("LEAFGRAD_COMPILE") != "always"
         how = self._pace.explain() if chosen else None
-        return explain.text(self.__qualname__, self._calls, self._misses, started, self._reason, self._last, how)
+        return explain.text(self.__qualname__, self._calls, self._misses, self._failures, self._reason, self._last, how)
 
     @property
     def graph(self) -> Graph:
@@ -344,8 +346,8 @@ class Compiled:
         runners = [] if last is None else [part.runner for part in last.parts if part.runner is not None]
         if not runners:
             raise RuntimeError(
-                f"{self.__qualname__} has no program yet: its first call runs as it is, the second is recorded; "
-                "parts of an open step become programs when they come again"
+                f"{self.__qualname__} has no program yet: calls are recorded, and parts of an open step become "
+                "programs when they come again"
             )
         return runners[-1]
 

@@ -19,14 +19,14 @@ def text(
     name: str,
     calls: Sequence[Call],
     misses: Sequence[Miss],
-    started: bool,
+    failures: int,
     reason: str | None,
     last: Any,
     how: str | None,
 ) -> str:
     """Programs, guards, retraces with their reasons, how an open step runs, and what the executors say."""
-    if not calls and reason is None:
-        state = "ran once as it is; the next call is recorded" if started else "has not been called"
+    if not calls and not failures:
+        state = "has not been called" if reason is None else f"its first call was open, since {reason}"
         return f"{name}: {state}"
     plural = "program" if len(calls) == 1 else "programs"
     lines = [f"{name}: {len(calls)} {plural}, traced again {len(misses)} times"]
