@@ -6,15 +6,20 @@ import io
 import json
 import os
 import pickle
+import random
 import struct
-from collections import OrderedDict
+from argparse import Namespace
+from collections import Counter, OrderedDict, defaultdict, deque
+from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import safetensors.numpy
 
 import leafgrad as lg
 from leafgrad import nn, optim
-from leafgrad.utils import serialization
+from leafgrad.utils import serialization, structure
 from leafgrad.utils.serialization import load, save
 
 
@@ -160,7 +165,10 @@ def test_loaded_tensors_can_be_written(path):
 @pytest.mark.parametrize(
     ("obj", "message"),
     [
-        ({"a": [1, {2, 3}]}, r"save: obj at 'a.1': expected a Tensor, .* got set"),
+        ({"a": [1, {(2, (3,))}]}, r"save: obj at 'a.1': expected a set of numbers, strings or flat tuples of them"),
+        ({"a": np.array(["text"])}, "save: obj at 'a': expected numbers that leafgrad has, got <U4"),
+        ([defaultdict(lambda: 1)], "save: obj at '0': expected a defaultdict of dict, .* convert it to a dict"),
+        ({2**70: 1}, "save: obj: expected keys that are strings or numbers"),
         ({"net": nn.Linear(1, 1)}, r"save: obj at 'net': .* got Linear; save its state_dict\(\)"),
         (b"bytes", "save: obj: expected a Tensor, .* got bytes"),
         ({"x": {(1, 2): 3}}, r"save: obj at 'x': expected keys that are strings or numbers, got \(1, 2\)"),
@@ -344,4 +352,90 @@ def test_what_shares_memory_and_what_requires_grad_does_so_again(tmp_path):
     assert found["weight"].tolist() == [0, 0]
     assert found["turned"].tolist() == [[0, 3], [1, 4], [2, 5]]
     found["x"].zero_()
-    assert found["part"].tolist() == [0, 1, 2]  # other shapes and strides are tensors of their own
+    assert found["part"].tolist() == [0, 0, 0]
+    assert found["turned"].sum() == 0
+
+
+def test_parts_that_overlap_do_so_again(path):
+    x = lg.arange(10.0)
+    parts = [x[:6], x[4:], x[::3], x[3].expand(2, 2)]
+    save([*parts, lg.zeros(3)], path)
+    assert {k: v.shape for k, v in safetensors.numpy.load_file(path).items()} == {"0": (10,), "4": (3,)}
+    found = load(path)
+    found[0][3:5] = -1
+    x[3:5] = -1
+    assert [t.tolist() for t in found[:4]] == [t.tolist() for t in parts]
+
+
+def test_random_views_stay_tied(path):
+    chance = random.Random(0)
+    for _ in range(100):
+        bases = [lg.randn(3, 4, 2), lg.arange(10), lg.randn(5, 5, dtype=lg.float64)]
+        saved = []
+        for _ in range(4):
+            t = chance.choice(bases)
+            d = chance.randrange(t.ndim)
+            start = chance.randrange(t.shape[d])
+            t = t.narrow(d, start, chance.randint(1, t.shape[d] - start))
+            saved.append(t.transpose(0, -1)[:: chance.randint(1, 2)])
+        save(saved, path)
+        found = load(path)
+        for ours, theirs in zip(saved, found, strict=True):
+            ours.add_(1)
+            theirs.add_(1)
+            assert [t.tolist() for t in found] == [t.tolist() for t in saved]
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        Counter("hello"),
+        defaultdict(list, {"a": [1]}),
+        defaultdict(None, {1: 2}),
+        Namespace(lr=0.1, folder=Path("a") / "b"),
+        SimpleNamespace(a=1),
+        {1, "a", (2, None)},
+        frozenset([1.5]),
+        deque([1, 2]),
+        np.float32(1.5),
+        np.float64(0.1),
+        np.bool_(True),
+        OrderedDict(b=1, a=2),
+    ],
+    ids=lambda obj: type(obj).__name__,
+)
+def test_containers_and_numbers_come_back_as_what_they_were(path, obj):
+    save({"it": obj}, path)
+    found = load(path)["it"]
+    assert found == obj
+    assert type(found) is type(obj)
+    assert getattr(found, "default_factory", None) is getattr(obj, "default_factory", None)
+
+
+def test_arrays_come_back_as_arrays(path):
+    array = np.arange(6, dtype="int16").reshape(2, 3).T
+    save({"one": array, "same": array}, path)
+    found = load(path)
+    assert type(found["one"]) is np.ndarray
+    assert found["one"].dtype == np.int16
+    assert found["one"].tolist() == array.tolist()
+
+
+HOSTILE = {
+    "unhashable": [["list", [1]], ["set", [{"row": 0}]]],
+    "tuples of tuples": [["tuple", [1]], ["tuple", [{"row": 0}, {"row": 0}]], ["set", [{"row": 1}]]],
+    "large keys": [["dict", [[2**61 - 1, 1]]]],
+    "factory": [["defaultdict", [[None, "eval"]]]],
+    "names": [["Namespace", [[1, 2]]]],
+    "part": [["list", [{"tensor": "t", "size": [2], "stride": [3], "offset": 0}]]],
+    "part of nothing": [["list", [{"tensor": "t", "size": [1], "stride": [1], "offset": -1}]]],
+    "sizes": [["list", [{"tensor": "t", "size": [True], "stride": [1], "offset": 0}]]],
+    "no stride": [["list", [{"tensor": "t", "size": [1]}]]],
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_structures_that_nobody_saved(name):
+    rows = HOSTILE[name]
+    with pytest.raises(ValueError, match=r"its structure has|it has a part|, not a string or a number"):
+        structure.unpack({"rows": rows, "root": {"row": len(rows) - 1}}, {"t": lg.zeros(3)})

@@ -51,8 +51,10 @@ def save(obj: Any, f: Path | Writable) -> None:
     a symbolic link the target is written. What is no regular file, as a pipe or device, is written to.
 
     Args:
-        obj: a tensor, number, string, bool, None, or a dict, list or tuple of such, nested at will. State dicts of
-            modules, optimizers and schedules are. What stands in several places is stored once.
+        obj: a tensor, number, string, bool, None, path, NumPy array or scalar, or a dict, OrderedDict, Counter,
+            defaultdict, Namespace, list, tuple, deque, set or frozenset of such, nested at will. State dicts of
+            modules, optimizers and schedules are. What stands in several places is stored once; tensors that overlap in
+            memory do so again. Other mappings become a dict, named tuples a tuple.
         f: the path, or a binary file to write to.
 
     Raises:
@@ -94,7 +96,7 @@ def load(f: Path | Readable, map_location: Any = None, *, weights_only: bool = T
 
     Returns:
         The object. Tensors require grad if they did, parameters are tensors, and tensors that were the same elements
-        in the same memory are again. What ``save`` wrote has every mapping as a dict or an OrderedDict.
+        in the same memory are again, and so are views and what they are views of.
 
     Raises:
         FileNotFoundError: there is no such file. RuntimeError: it is a pickle, no safetensors file, not as it was

@@ -1,22 +1,98 @@
 """Nested containers as rows of JSON, and back: nested as deep as one likes, since neither way recurses.
 
 A row is one container, ``[kind, items]``, and stands after those that it contains. Numbers, strings, booleans and None
-stand for themselves, ``{"tensor": name}`` for a tensor, and ``{"row": n}`` for a container. With ``"grad": true`` the
-tensor requires grad, with ``"shared": true`` it is another tensor with the same memory. In an OrderedDict, the pair
-whose key is None holds the versions of the modules that a ``state_dict()`` is of.
+stand for themselves, ``{"tensor": name}`` for a tensor, ``{"path": text}`` for a path, and ``{"row": n}`` for a
+container. With ``"grad": true`` the tensor requires grad, with ``"shared": true`` it is another tensor with the same
+memory; with ``"size"``, ``"stride"`` and ``"offset"``, counted in elements, it is a part of that memory; with
+``"numpy"`` it is an ``"array"`` or a ``"scalar"`` of NumPy's. In a mapping, the pair whose key is None holds what else
+belongs to it: in an OrderedDict the versions of the modules that a ``state_dict()`` is of.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from argparse import Namespace
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from types import SimpleNamespace
 from typing import Any
 
+from leafgrad import backends
+from leafgrad.tensor.data import tensor
+from leafgrad.tensor.storage import as_strided, storage
 from leafgrad.tensor.tensor import Tensor
 
-MAPPINGS = ("dict", "OrderedDict")
-KINDS = (*MAPPINGS, "list", "tuple")
+
+@dataclass(frozen=True)
+class Kind:
+    """How containers of one class are stored.
+
+    Attributes:
+        of: the class itself; subclasses are not of this kind.
+        pairs: the keys and values of one, for what is stored as pairs; None for what is stored as items.
+        made: one of these pairs or items.
+        extra: what is stored beside them under the key None, or None.
+    """
+
+    of: type
+    pairs: Callable[[Any], Iterable[tuple[Any, Any]]] | None
+    made: Callable[[list[Any], Any], Any]
+    extra: Callable[[Any], Any] = lambda obj: None
+
+
+def _versioned(pairs: list[Any], versions: Any) -> OrderedDict[Any, Any]:
+    made = OrderedDict(pairs)
+    if versions is not None:
+        made._metadata = versions  # type: ignore[attr-defined]
+    return made
+
+
+def _with_default(pairs: list[Any], name: Any) -> defaultdict[Any, Any]:
+    factory = next((f for f in FACTORIES if f.__name__ == name), None)
+    if factory is None and name is not None:
+        raise ValueError(f"its structure has a defaultdict of {name!r:.40}")
+    return defaultdict(factory, pairs)
+
+
+def _factory(obj: defaultdict[Any, Any]) -> str | None:
+    """What a defaultdict fills itself with; TypeError if only code could tell."""
+    if obj.default_factory is not None and obj.default_factory not in FACTORIES:
+        names = ", ".join(f.__name__ for f in FACTORIES)
+        raise TypeError(f"expected a defaultdict of {names} or None, got {obj.default_factory!r}; convert it to a dict")
+    return None if obj.default_factory is None else obj.default_factory.__name__
+
+
+def _hashable(items: list[Any]) -> list[Any]:
+    for item in items:
+        for part in item if isinstance(item, tuple) else (item,):
+            if not _is_key(part) and part is not None:
+                raise ValueError(f"its structure has {part!r:.40} in a set")
+    return items
+
+
+def _is_key(key: Any) -> bool:
+    """Numbers and strings; not integers so large that many of them could have one hash."""
+    return isinstance(key, (str, float)) or (isinstance(key, int) and abs(key) < 2**60)
+
+
+FACTORIES: tuple[Any, ...] = (dict, list, set, tuple, int, float, str, bool)
+KINDS = {
+    "dict": Kind(dict, dict.items, lambda pairs, _: dict(pairs)),
+    "OrderedDict": Kind(OrderedDict, dict.items, _versioned, lambda obj: getattr(obj, "_metadata", None)),
+    "Counter": Kind(Counter, dict.items, lambda pairs, _: Counter(dict(pairs))),
+    "defaultdict": Kind(defaultdict, dict.items, _with_default, _factory),
+    "Namespace": Kind(Namespace, lambda obj: vars(obj).items(), lambda pairs, _: Namespace(**dict(pairs))),
+    "SimpleNamespace": Kind(
+        SimpleNamespace, lambda obj: vars(obj).items(), lambda pairs, _: SimpleNamespace(**dict(pairs))
+    ),
+    "list": Kind(list, None, lambda items, _: items),
+    "tuple": Kind(tuple, None, lambda items, _: tuple(items)),
+    "deque": Kind(deque, None, lambda items, _: deque(items)),
+    "set": Kind(set, None, lambda items, _: set(_hashable(items))),
+    "frozenset": Kind(frozenset, None, lambda items, _: frozenset(_hashable(items))),
+}
+KIND_OF = {kind.of: name for name, kind in KINDS.items()}
 
 
 @dataclass
@@ -31,7 +107,7 @@ class _Open:
 
     def add(self, item: Any) -> None:
         """Take what stands for the value under the present key."""
-        self.items.append([self.key, item] if self.kind in MAPPINGS else item)
+        self.items.append(item if KINDS[self.kind].pairs is None else [self.key, item])
 
 
 def pack(obj: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -44,29 +120,37 @@ def pack(obj: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
     tensors: dict[str, Tensor] = {}
     known: dict[int, tuple[Any, Any]] = {}  # by identity: the object, kept alive, and what stands for it
     names: dict[Any, str] = {}  # of tensors by their memory
+    users: dict[str, list[dict[str, Any]]] = {}  # what stands for tensors, by the stored one
+    arrays = backends.by_device_type("cpu").xp
     within: set[int] = set()  # the containers that are open
     stack = [_Open(None, "list", iter([("", obj)]))]
     while True:
         top = stack[-1]
         for key, value in top.rest:
             top.key = key
-            if value is None or isinstance(value, (bool, int, float, str)):
-                top.add(value)
-            elif id(value) in known:
+            if id(value) in known:
                 top.add(known[id(value)][1])
-            elif isinstance(value, Tensor):
-                place = memory(value)
+            elif isinstance(value, (Tensor, arrays.ndarray, arrays.generic)) and not isinstance(value, (str, bytes)):
+                t = value if isinstance(value, Tensor) else _of_numpy(value, stack)
+                place = memory(t)
                 item: dict[str, Any] = {"tensor": names[place], "shared": True} if place in names else {}
                 if not item:
                     name = _path(stack) or "tensor"
                     while name in tensors or name == "__metadata__":  # {"a.b": ..., "a": {"b": ...}}
                         name += "_"
                     names[place] = item["tensor"] = name
-                    tensors[name] = value
-                if value.requires_grad:
+                    tensors[name] = t
+                users.setdefault(item["tensor"], []).append(item)
+                if t.requires_grad:
                     item["grad"] = True
+                if t is not value:
+                    item["numpy"] = "array" if isinstance(value, arrays.ndarray) else "scalar"
                 known[id(value)] = value, item
                 top.add(item)
+            elif value is None or isinstance(value, (bool, int, float, str)):
+                top.add(value)
+            elif isinstance(value, PurePath):
+                top.add({"path": str(value)})
             elif id(value) in within:
                 raise ValueError(f"save: obj{_where(stack)}: expected a tree, got a {type(value).__name__} in itself")
             else:
@@ -76,6 +160,7 @@ def pack(obj: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
         else:
             done = stack.pop()
             if not stack:
+                tie(tensors, users)
                 return {"rows": rows, "root": done.items[0]}, tensors
             within.remove(id(done.obj))
             rows.append([done.kind, done.items])
@@ -88,21 +173,92 @@ def memory(x: Tensor) -> Any:
     return (x.device, x.data_ptr(), x.shape, x.stride(), x.dtype) if x.numel() else id(x)
 
 
+def tie(tensors: dict[str, Tensor], users: Mapping[str, list[dict[str, Any]]]) -> None:
+    """Make tensors that overlap in memory parts of one stored tensor: one of them that has all, or a flat one."""
+    spans: dict[Any, list[tuple[int, int, str]]] = {}
+    for name, t in tensors.items():
+        if t.numel() and all(n >= 0 for n in t.stride()):
+            last = sum((n - 1) * step for n, step in zip(t.shape, t.stride(), strict=True))
+            start = t.data_ptr()
+            key = t.device, t.dtype, start % t.element_size()
+            spans.setdefault(key, []).append((start, start + (last + 1) * t.element_size(), name))
+    order = {name: i for i, name in enumerate(tensors)}
+    for found in spans.values():
+        for group in overlapping(sorted(found)):
+            low, high = group[0][0], max(end for _, end, _ in group)
+            first = tensors[group[0][2]]
+            count = (high - low) // first.element_size()
+            whole = [
+                name for start, end, name in group if (start, end) == (low, high) and tensors[name].is_contiguous()
+            ]
+            stored = whole[0] if whole else min((name for _, _, name in group), key=order.__getitem__)
+            for start, _, name in group:
+                if name != stored or not whole:
+                    t, offset = tensors[name], (start - low) // first.element_size()
+                    part = {"tensor": stored, "size": [*t.shape], "stride": [*t.stride()], "offset": offset}
+                    for item in users[name]:
+                        item.update(part, shared=True)
+            for _, _, name in group:
+                if name != stored:
+                    del tensors[name]
+            if not whole:
+                tensors[stored] = storage(first).strided((count,), (1,), first.storage_offset())
+
+
+def overlapping(spans: Iterable[tuple[int, int, str]]) -> list[list[tuple[int, int, str]]]:
+    """Those of sorted spans (start, end, name) that meet others, in groups."""
+    groups: list[list[tuple[int, int, str]]] = []
+    reach = 0
+    for span in spans:
+        if groups and span[0] < reach:
+            groups[-1].append(span)
+        else:
+            groups.append([span])
+        reach = max(reach, span[1])
+    return [group for group in groups if len(group) > 1]
+
+
+def _of_numpy(value: Any, stack: list[_Open]) -> Tensor:
+    try:
+        made: Tensor = tensor(value)
+    except TypeError as error:
+        raise TypeError(f"save: obj{_where(stack)}: expected numbers that leafgrad has, got {value.dtype}") from error
+    return made
+
+
 def _opened(value: Any, stack: list[_Open]) -> _Open:
-    if isinstance(value, (list, tuple)):
-        return _Open(value, "list" if isinstance(value, list) else "tuple", enumerate(value))
-    if not isinstance(value, Mapping):
+    name = KIND_OF.get(type(value))
+    if name is None:  # of a class derived from one of them, or a mapping: what it holds, in the plain container
+        name = next((n for n in ("OrderedDict", "list", "tuple") if isinstance(value, KINDS[n].of)), None)
+        name = "dict" if name is None and isinstance(value, Mapping) else name
+    if name is None:
         raise TypeError(
-            f"save: obj{_where(stack)}: expected a Tensor, number, string, None, dict, list or tuple, got "
-            f"{type(value).__name__}; save its state_dict() or convert it first"
+            f"save: obj{_where(stack)}: expected a Tensor, array, number, string, path, None, or one of "
+            f"{', '.join(KINDS)}, got {type(value).__name__}; save its state_dict() or convert it first"
         )
-    for key in value:
-        if not isinstance(key, (str, int, float, bool)):
+    kind = KINDS[name]
+    if kind.pairs is None:
+        if name in ("set", "frozenset"):
+            _check_set(value, stack)
+        return _Open(value, name, enumerate(value))
+    pairs = list(value.items() if name == "dict" else kind.pairs(value))
+    for key, _ in pairs:
+        if not _is_key(key):
             raise TypeError(f"save: obj{_where(stack)}: expected keys that are strings or numbers, got {key!r}")
-    if not isinstance(value, OrderedDict):
-        return _Open(value, "dict", iter(value.items()))
-    versions = getattr(value, "_metadata", None)
-    return _Open(value, "OrderedDict", iter([*value.items(), *([] if versions is None else [(None, versions)])]))
+    try:
+        extra = kind.extra(value)
+    except TypeError as error:
+        raise TypeError(f"save: obj{_where(stack)}: {error}") from None
+    return _Open(value, name, iter([*pairs, *([] if extra is None else [(None, extra)])]))
+
+
+def _check_set(value: Any, stack: list[_Open]) -> None:
+    try:
+        _hashable(list(value))
+    except ValueError:
+        raise TypeError(
+            f"save: obj{_where(stack)}: expected a set of numbers, strings or flat tuples of them, got {value!r:.80}"
+        ) from None
 
 
 def _path(stack: list[_Open]) -> str:
@@ -124,10 +280,6 @@ def unpack(data: Any, tensors: Mapping[str, Tensor]) -> Any:
         raise ValueError("its structure has no rows and root")
     built: list[Any] = []
 
-    def one(item: dict[str, Any], stored: Tensor) -> Tensor:
-        found = stored.detach() if item.get("shared") else stored
-        return found.requires_grad_() if item.get("grad") else found
-
     def value(item: Any) -> Any:
         if isinstance(item, list):
             raise ValueError(f"row {len(built)} of its structure contains {item!r:.40}, not a value")
@@ -138,30 +290,47 @@ def unpack(data: Any, tensors: Mapping[str, Tensor]) -> Any:
             if name not in tensors:
                 raise ValueError(f"it lacks tensor {name!r}")
             return one(item, tensors[name])
+        if isinstance(item.get("path"), str):
+            return Path(item["path"])
         if type(row) is not int or not 0 <= row < len(built):
             raise ValueError(f"row {len(built)} of its structure contains {item!r:.40}, not a tensor or an earlier row")
         return built[row]
 
-    def key(item: Any) -> Any:
-        if not isinstance(item, (str, int, float)):
-            raise ValueError(f"row {len(built)} of its structure has the key {item!r:.40}, not a string or a number")
-        return item
-
     for row in data["rows"]:
         if not isinstance(row, list) or len(row) != 2 or row[0] not in KINDS or not isinstance(row[1], list):
-            raise ValueError(f"row {len(built)} of its structure is {row!r:.40}, not a dict, list or tuple")
-        kind, items = row
-        if kind in MAPPINGS:
-            if not all(isinstance(pair, list) and len(pair) == 2 for pair in items):
-                raise ValueError(f"row {len(built)} of its structure is a dict, but not of pairs")
-            made: Any = {} if kind == "dict" else OrderedDict()
-            for k, v in items:
-                if k is None and kind == "OrderedDict":
-                    made._metadata = value(v)
-                else:
-                    made[key(k)] = value(v)
-            built.append(made)
-        else:
-            values = [value(item) for item in items]
-            built.append(values if kind == "list" else tuple(values))
+            raise ValueError(f"row {len(built)} of its structure is {row!r:.40}, not one of {', '.join(KINDS)}")
+        kind, items = KINDS[row[0]], row[1]
+        if kind.pairs is None:
+            built.append(kind.made([value(item) for item in items], None))
+            continue
+        if not all(isinstance(pair, list) and len(pair) == 2 for pair in items):
+            raise ValueError(f"row {len(built)} of its structure is a {row[0]}, but not of pairs")
+        for key, _ in items:
+            named = "Namespace" in row[0]
+            if not (isinstance(key, str) if named else _is_key(key) or key is None):
+                raise ValueError(f"row {len(built)} of its structure has the key {key!r:.40}, not a string or a number")
+        extra = next((v for k, v in items if k is None), None)
+        built.append(kind.made([(k, value(v)) for k, v in items if k is not None], value(extra)))
     return value(data["root"])
+
+
+def one(item: dict[str, Any], stored: Tensor) -> Any:
+    """The tensor or array that an item stands for."""
+    found = stored.detach() if item.get("shared") else stored
+    if "size" in item:
+        found = _part(found, item["size"], item.get("stride"), item.get("offset"))
+    if "numpy" in item:
+        array = found.cpu().numpy()
+        return array[()] if item["numpy"] == "scalar" and not array.ndim else array
+    return found.requires_grad_() if item.get("grad") else found
+
+
+def _part(stored: Tensor, size: Any, stride: Any, offset: Any) -> Tensor:
+    numbers = [*size, *stride, offset] if isinstance(size, list) and isinstance(stride, list) else [None]
+    if not all(type(n) is int and n >= 0 for n in numbers) or len(size) != len(stride):
+        raise ValueError(f"it has a part of a tensor of size {size!r:.40} and stride {stride!r:.40}")
+    last = sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+    if 0 in size or offset + last >= stored.numel() or not stored.is_contiguous():
+        raise ValueError(f"it has a part at {offset}, of size {size} and stride {stride}, of {stored.numel()} numbers")
+    found: Tensor = as_strided(stored, size, stride, stored.storage_offset() + offset)
+    return found
