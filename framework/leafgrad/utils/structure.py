@@ -18,7 +18,6 @@ from pathlib import Path, PurePath
 from types import SimpleNamespace
 from typing import Any
 
-from leafgrad import backends
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.storage import as_strided, storage
 from leafgrad.tensor.tensor import Tensor
@@ -44,7 +43,7 @@ class Kind:
 def _versioned(pairs: list[Any], versions: Any) -> OrderedDict[Any, Any]:
     made = OrderedDict(pairs)
     if versions is not None:
-        made._metadata = versions  # type: ignore[attr-defined]
+        vars(made).update(_metadata=versions)
     return made
 
 
@@ -121,7 +120,6 @@ def pack(obj: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
     known: dict[int, tuple[Any, Any]] = {}  # by identity: the object, kept alive, and what stands for it
     names: dict[Any, str] = {}  # of tensors by their memory
     users: dict[str, list[dict[str, Any]]] = {}  # what stands for tensors, by the stored one
-    arrays = backends.by_device_type("cpu").xp
     within: set[int] = set()  # the containers that are open
     stack = [_Open(None, "list", iter([("", obj)]))]
     while True:
@@ -130,7 +128,7 @@ def pack(obj: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
             top.key = key
             if id(value) in known:
                 top.add(known[id(value)][1])
-            elif isinstance(value, (Tensor, arrays.ndarray, arrays.generic)) and not isinstance(value, (str, bytes)):
+            elif isinstance(value, Tensor) or _is_of_numpy(value):
                 t = value if isinstance(value, Tensor) else _of_numpy(value, stack)
                 place = memory(t)
                 item: dict[str, Any] = {"tensor": names[place], "shared": True} if place in names else {}
@@ -144,7 +142,7 @@ def pack(obj: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
                 if t.requires_grad:
                     item["grad"] = True
                 if t is not value:
-                    item["numpy"] = "array" if isinstance(value, arrays.ndarray) else "scalar"
+                    item["numpy"] = "array" if type(value).__name__ == "ndarray" else "scalar"
                 known[id(value)] = value, item
                 top.add(item)
             elif value is None or isinstance(value, (bool, int, float, str)):
@@ -216,6 +214,10 @@ def overlapping(spans: Iterable[tuple[int, int, str]]) -> list[list[tuple[int, i
             groups.append([span])
         reach = max(reach, span[1])
     return [group for group in groups if len(group) > 1]
+
+
+def _is_of_numpy(value: Any) -> bool:
+    return type(value).__module__ == "numpy" and hasattr(value, "__array__") and not isinstance(value, (str, bytes))
 
 
 def _of_numpy(value: Any, stack: list[_Open]) -> Tensor:
