@@ -7,17 +7,22 @@ CALLS lists. Format: torch/serialization.py and pickletools.py.
 
 from __future__ import annotations
 
+import math
 import pickletools
 import sys
 import zipfile
-from collections import OrderedDict
+from argparse import Namespace
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
+from pathlib import Path, PureWindowsPath
+from types import SimpleNamespace
 from typing import Any, BinaryIO, NamedTuple
 
 from leafgrad import devices, dtypes
 from leafgrad.tensor.interop import strided
 from leafgrad.tensor.size import Size
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.utils.structure import FACTORIES
 
 MAGIC = b"PK\x03\x04"
 
@@ -54,6 +59,16 @@ class Storage(NamedTuple):
 
     memory: Any
     dtype: dtypes.dtype
+
+
+class Unbuilt:
+    """An array of NumPy's whose state has not come, and the numbers under which it is remembered."""
+
+    def __init__(self) -> None:
+        self.places: list[Any] = []
+
+    def __str__(self) -> str:
+        return "an array without a shape"
 
 
 class Mark:
@@ -138,33 +153,43 @@ class Machine:
     def _values(self, items: list[Any]) -> list[Any]:
         """``items``, none of which may be a mere name."""
         for item in items:
-            if isinstance(item, Name):
+            if isinstance(item, (Name, Unbuilt)):
                 raise ValueError(f"it has {item} in it; {REMEDY}")
         return items
 
     def _put(self, index: Any) -> None:
-        self._memo[len(self._memo) if index is None else index] = self._stack[-1]
+        place = len(self._memo) if index is None else index
+        self._memo[place] = self._stack[-1]
+        if type(self._stack[-1]) is Unbuilt:
+            self._stack[-1].places.append(place)
 
     def _name(self, module: str, name: str) -> None:
+        found = Name(MOVED.get(module, module), name)
         known = module == "torch" and dtypes.BY_NAME.get(name)
-        self._stack.append(known or Name(module, name))
+        self._stack.append(known or BUILTINS.get(found) or found)
 
     def _tuple(self, items: list[Any]) -> None:
-        self._stack.append(tuple(items if items[:1] == ["storage"] else self._values(items)))
+        names = items[:1] in (["storage"], [Name("numpy", "ndarray")])
+        self._stack.append(tuple(items if names else self._values(items)))
 
     def _append(self, items: list[Any]) -> None:
-        self._container(list).extend(self._values(items))
+        self._container((list, deque)).extend(self._values(items))
+
+    def _add(self, items: list[Any]) -> None:
+        self._container(set).update(map(hashable, items))
 
     def _set(self, items: list[Any]) -> None:
-        self._container(dict).update(zip(items[::2], self._values(items[1::2]), strict=True))
+        self._container(dict).update(zip(map(hashable, items[::2]), self._values(items[1::2]), strict=True))
 
-    def _container(self, kind: type[Any]) -> Any:
+    def _container(self, kind: Any) -> Any:
         if not isinstance(self._stack[-1], kind):
             raise ValueError(f"its pickle adds items to a {type(self._stack[-1]).__name__}; {REMEDY}")
         return self._stack[-1]
 
     def _call(self) -> None:
         function, arguments = self._last(2)
+        if not isinstance(function, (Name, type)):  # its text might be endless
+            raise ValueError(f"it is damaged: it calls a {type(function).__name__}")
         if function not in CALLS:
             raise ValueError(f"it has {function} in it; {REMEDY}")
         self._stack.append(CALLS[function](*arguments))
@@ -172,6 +197,11 @@ class Machine:
     def _state(self) -> None:
         """Attributes: a state_dict has the versions of its modules, by which they know what to bring up to date."""
         state = self._stack.pop()
+        last = self._stack[-1]
+        if type(last) in STATES:
+            self._stack[-1] = made = STATES[type(last)](last, state)
+            self._memo.update(dict.fromkeys(getattr(last, "places", ()), made))
+            return
         if type(self._stack[-1]) is not OrderedDict or not isinstance(state, dict) or set(state) - {"_metadata"}:
             raise ValueError(f"it has a {type(self._stack[-1]).__name__} with attributes in it; {REMEDY}")
         vars(self._stack[-1]).update(state)
@@ -203,17 +233,105 @@ def parameter(data: Tensor, requires_grad: bool, *_: Any) -> Tensor:
     return data.requires_grad_(requires_grad)
 
 
+def hashable(key: Any) -> Any:
+    """A key, or an item of a set, if its hash is cheap: tuples in tuples and colliding integers take for ever."""
+    for part in key if type(key) is tuple else (key,):
+        plain = part is None or isinstance(part, (str, bytes, int, float, complex, dtypes.dtype, devices.device))
+        if not plain or (isinstance(part, int) and abs(part) >= 2**60):
+            raise ValueError(f"it has a {type(part).__name__} that is large or not flat as a key or in a set; {REMEDY}")
+    return key
+
+
+def mapping(items: Any) -> dict[Any, Any]:
+    """A dict of a dict, or of pairs."""
+    return {hashable(key): value for key, value in (items.items() if isinstance(items, dict) else items)}
+
+
+def encoded(text: str, encoding: str) -> bytes:
+    """Bytes, as pickles of protocol 2 have them."""
+    if encoding != "latin1":
+        raise ValueError(f"it is damaged: it has bytes in the encoding {encoding!r:.40}")
+    return text.encode("latin1")
+
+
+def number_kind(name: str, *_: Any) -> dtypes.dtype:
+    """A dtype of NumPy's."""
+    if name not in NUMBERS:
+        raise ValueError(f"it has numbers of NumPy's dtype {name!r:.40}, which leafgrad has not; {REMEDY}")
+    return NUMBERS[name]
+
+
+def in_order(kind: dtypes.dtype, state: Any) -> dtypes.dtype:
+    """The dtype, if its bytes are in this machine's order."""
+    if state[1] not in ("|", "=", "<" if sys.byteorder == "little" else ">"):
+        raise ValueError(f"it has numbers in the byte order {state[1]!r:.40}; {REMEDY}")
+    return kind
+
+
+def array(kind: dtypes.dtype, data: bytes, shape: Any = (), fortran: bool = False) -> Any:
+    """A NumPy array of these bytes."""
+    if len(data) != math.prod(shape) * kind.itemsize:
+        raise ValueError(f"it is damaged: an array of shape {shape} has {len(data)} bytes")
+    order = range(len(shape)) if fortran else range(len(shape))[::-1]
+    steps, step = [0] * len(shape), 1
+    for d in order:
+        steps[d], step = step, step * max(1, shape[d])
+    return strided(bytearray(data), dtype=kind, size=shape, stride=steps, offset=0).numpy()
+
+
+def with_attributes(obj: Any, state: dict[str, Any]) -> Any:
+    """A Namespace with what it holds."""
+    vars(obj).update(state)
+    return obj
+
+
+MOVED = {  # modules by what they were called in Python 2, NumPy 1 and Python 3.13
+    "__builtin__": "builtins",
+    "numpy.core.multiarray": "numpy._core.multiarray",
+    "pathlib._local": "pathlib",
+}
+NUMBERS = {
+    "b1": dtypes.bool_, "u1": dtypes.uint8, "i1": dtypes.int8, "i2": dtypes.int16, "i4": dtypes.int32,
+    "i8": dtypes.int64, "f2": dtypes.float16, "f4": dtypes.float32, "f8": dtypes.float64,
+}  # fmt: skip
+BUILTINS: dict[Any, type] = {Name("builtins", kind.__name__): kind for kind in FACTORIES}
+STATES: dict[type, Callable[[Any, Any], Any]] = {
+    Namespace: with_attributes,
+    SimpleNamespace: with_attributes,
+    dtypes.dtype: in_order,
+    Unbuilt: lambda _, state: array(state[2], state[4], state[1], state[3]),
+}
 CALLS: dict[Any, Callable[..., Any]] = {
-    Name("collections", "OrderedDict"): OrderedDict,
+    Name("collections", "Counter"): lambda counts=(): Counter(mapping(counts)),
+    Name("collections", "defaultdict"): lambda factory=None: defaultdict(factory),
+    Name("collections", "deque"): deque,
+    Name("argparse", "Namespace"): Namespace,
+    Name("types", "SimpleNamespace"): SimpleNamespace,
+    Name("pathlib", "PosixPath"): Path,
+    Name("pathlib", "WindowsPath"): PureWindowsPath,
+    Name("builtins", "frozenset"): lambda items: frozenset(map(hashable, items)),
+    Name("builtins", "bytes"): lambda: b"",
+    Name("builtins", "complex"): complex,
+    Name("builtins", "slice"): slice,
+    Name("_codecs", "encode"): encoded,
+    Name("numpy", "dtype"): number_kind,
+    Name("numpy._core.multiarray", "scalar"): lambda kind, data: array(kind, data)[()],
+    Name("numpy._core.multiarray", "_reconstruct"): lambda *_: Unbuilt(),
+    set: lambda items: set(map(hashable, items)),
+    Name("collections", "OrderedDict"): lambda pairs=(): OrderedDict(mapping(pairs)),
     Name("torch._utils", "_rebuild_tensor_v2"): tensor,
     Name("torch._utils", "_rebuild_parameter"): parameter,
     Name("torch", "Size"): Size,
     Name("torch", "device"): devices.device,
 }
-PUSHED = frozenset("BINUNICODE SHORT_BINUNICODE BINUNICODE8 BININT BININT1 BININT2 BINFLOAT LONG1 LONG4 INT".split())
+PUSHED = frozenset(
+    "BINUNICODE SHORT_BINUNICODE BINUNICODE8 SHORT_BINBYTES BINBYTES BINFLOAT "
+    "BININT BININT1 BININT2 LONG1 LONG4 INT".split()
+)
 CONSTANTS: dict[str, Callable[[], Any]] = {
     "EMPTY_DICT": dict,
     "EMPTY_LIST": list,
+    "EMPTY_SET": set,
     "EMPTY_TUPLE": tuple,
     "MARK": Mark,
     "NONE": lambda: None,
@@ -236,6 +354,8 @@ OPERATIONS: dict[str, Callable[[Any, Any], object]] = {
     "TUPLE3": lambda machine, _: machine._tuple(machine._last(3)),
     "APPEND": lambda machine, _: machine._append(machine._last(1)),
     "APPENDS": lambda machine, _: machine._append(machine._since_mark()),
+    "ADDITEMS": lambda machine, _: machine._add(machine._since_mark()),
+    "FROZENSET": lambda machine, _: machine._stack.append(frozenset(map(hashable, machine._since_mark()))),
     "SETITEM": lambda machine, _: machine._set(machine._last(2)),
     "SETITEMS": lambda machine, _: machine._set(machine._since_mark()),
     "REDUCE": lambda machine, _: machine._call(),

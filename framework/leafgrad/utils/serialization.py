@@ -8,8 +8,10 @@ is ever pickled or unpickled, so loading runs no code.
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
+from argparse import Namespace
+from collections import OrderedDict, deque
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any, Protocol, runtime_checkable
 
 from leafgrad.tensor.tensor import Tensor
@@ -84,8 +86,9 @@ def save(obj: Any, f: Path | Writable) -> None:
 def load(f: Path | Readable, map_location: Any = None, *, weights_only: bool = True, mmap: bool = False) -> Any:
     """What ``save`` wrote to a file. A safetensors file of another program gives a dict of its tensors.
 
-    Of files of ``torch.save`` it reads those with tensors, numbers, strings, containers of them, sizes, dtypes and
-    devices, by a reader that runs no code. Anything else in them is an error that names it.
+    Of files of ``torch.save`` it reads those with tensors, numbers, strings, paths, NumPy's arrays and scalars, what
+    containers ``save`` takes, sizes, dtypes and devices, by a reader that runs no code. Anything else in them is an
+    error that names it.
 
     Args:
         f: the path, or a binary file, which is read from where it stands.
@@ -159,21 +162,31 @@ def _of_pytorch(file: Any, name: Any, map_location: Any) -> Any:
         found = pytorch_file.read(io.BytesIO(file.read()))
     except ValueError as error:
         raise RuntimeError(f"load: {name}: expected a file of torch.save with tensors, but {error}") from error
-    return found if map_location is None else _each_moved(found, map_location)
+    try:
+        return found if map_location is None else _each_moved(found, map_location, {})
+    except RecursionError as error:
+        raise RuntimeError(f"load: {name}: expected containers in containers that can be moved, but {error}") from error
 
 
-def _each_moved(found: Any, map_location: Any) -> Any:
-    """``found`` with its tensors moved, in containers of the same kind."""
+def _each_moved(found: Any, map_location: Any, moved: dict[int, Any]) -> Any:
+    """``found`` with its tensors moved, in containers of the same kind; what stands in several places is moved once."""
+    if id(found) in moved:
+        return moved[id(found)]
+    made = found
     if isinstance(found, Tensor):
-        return _moved(found, map_location)
-    if isinstance(found, dict):
-        moved = type(found)((k, _each_moved(v, map_location)) for k, v in found.items())
+        made = _moved(found, map_location)
+    elif isinstance(found, dict):
+        made = found.copy()
+        for key, value in found.items():
+            made[key] = _each_moved(value, map_location, moved)
         if isinstance(found, OrderedDict):
-            vars(moved).update(vars(found))
-        return moved
-    if type(found) in (list, tuple):
-        return type(found)(_each_moved(v, map_location) for v in found)
-    return found
+            vars(made).update(vars(found))
+    elif type(found) in (Namespace, SimpleNamespace):
+        made = type(found)(**_each_moved(vars(found), map_location, moved))
+    elif type(found) in (list, tuple, deque):
+        made = type(found)(_each_moved(v, map_location, moved) for v in found)
+    moved[id(found)] = made
+    return made
 
 
 def _moved(t: Tensor, map_location: Any) -> Tensor:

@@ -66,7 +66,7 @@ def _hashable(items: list[Any]) -> list[Any]:
     for item in items:
         for part in item if isinstance(item, tuple) else (item,):
             if not _is_key(part) and part is not None:
-                raise ValueError(f"its structure has {part!r:.40} in a set")
+                raise ValueError(f"its structure has a {type(part).__name__} that is large or not flat in a set")
     return items
 
 
