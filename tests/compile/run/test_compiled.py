@@ -483,7 +483,7 @@ def test_a_first_call_that_makes_state_is_followed_by_one_that_closes():
         optimizer.step()
 
     step()
-    assert "its first call was open, since a tensor made" in step.explain()
+    assert "its first call was open, since it keeps the tensor made" in step.explain()
     step()
     assert "1 program, traced again 0 times" in step.explain()
 

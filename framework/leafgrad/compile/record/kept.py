@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leafgrad.autograd import engine
 from leafgrad.autograd.context import FunctionNode
-from leafgrad.batching.pytree import flatten
+from leafgrad.batching.pytree import DICTS, flatten
 from leafgrad.compile.record.recorder import Recorder
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.ops.node import FREED, GraphNode, Node
+from leafgrad.ops.node import FREED, GraphNode, Leaf, Node
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.tensor.view import View
 
 
 def check_made(recorder: Recorder, tensors: Sequence[Tensor]) -> None:
@@ -64,6 +66,41 @@ def check_kept(recorder: Recorder, result: Any) -> None:
             f"a tensor made{line_of(recorder, kept)} was kept outside of the function; a program would put nothing "
             "there. State that is made at a first call, such as an optimizer's, has to exist before"
         )
+
+
+def check_outside(recorder: Recorder, tensors: Mapping[int, str]) -> None:
+    """Unclosed if a tensor of the call is among those that are found outside, by id with how they are reached."""
+    for made in recorder.tensors:
+        t = made()
+        if t is not None and id(t) in tensors:
+            raise Unclosed(f"it keeps the tensor made{line_of(recorder, t)}, as {tensors[id(t)]}")
+
+
+def check_returned(recorder: Recorder, result: Any) -> None:
+    """Unclosed if something outside keeps a tensor that the call made and returns, where nobody knows what was before.
+
+    What holds one must be the result itself, a function that runs, or a part of the graph.
+    """
+    tensors: list[Tensor] = []
+    known, waiting = {id(tensors)}, [result]
+    while waiting:
+        part = waiting.pop()
+        known.add(id(part))
+        if isinstance(part, (list, tuple)) or type(part) in DICTS:
+            waiting += part.values() if isinstance(part, dict) else part
+        elif isinstance(part, Tensor) and isinstance(part._data, Symbol):
+            tensors.append(part)
+    nodes = [t._node for t in tensors if isinstance(t._node, GraphNode)]
+    for node in engine.reachable(nodes, recorder.born):
+        saved = getattr(node, "saved", None)
+        known |= {id(saved), *map(id, saved if isinstance(saved, tuple) else ())}
+    frame: Any = sys._getframe()
+    while frame is not None:
+        known.add(id(frame))
+        frame = frame.f_back
+    for holder in gc.get_referrers(*tensors) if tensors else ():
+        if id(holder) not in known and not isinstance(holder, (Tensor, GraphNode, Leaf, View)):
+            raise Unclosed(f"a {type(holder).__name__} keeps a tensor that it makes and returns")
 
 
 def last_kept(recorder: Recorder, allowed: set[int]) -> Any:

@@ -15,7 +15,7 @@ from leafgrad.compile.guard.walk import look
 from leafgrad.compile.ir.graph import Argument, Captured, Grad, Graph, Line, Live, Number, Raw, Value, Write
 from leafgrad.compile.ir.memory import Apart
 from leafgrad.compile.record.guide import Guide
-from leafgrad.compile.record.kept import check_kept, line_of
+from leafgrad.compile.record.kept import check_kept, check_outside, check_returned
 from leafgrad.compile.record.lazy import LazyRecorder
 from leafgrad.compile.record.trace import Traced, finish, recording
 from leafgrad.compile.record.unclosed import Unclosed
@@ -79,6 +79,7 @@ class Attempt:
         self.leaves, self.structure, self.paths = leaves, structure, paths
         self.roots = roots(function, leaves, paths)
         self.watch = Watch()
+        self.first = watch is None  # nobody knows what it will read, so nothing is known of how that was before
         self.before = look(self.roots, Codes() if watch is None else watch.codes)
         self.held = self.before.snapshot()
         self.flags = modes.get()
@@ -112,9 +113,9 @@ class Attempt:
         outer = next((c for c in containers(result) if id(c) in environment.seen or id(c) in self.given), None)
         if outer is not None:
             raise Unclosed(f"it returns a {type(outer).__name__} from outside")
-        kept = next((t for r in recorder.tensors if (t := r()) is not None and id(t) in environment.tensors), None)
-        if kept is not None:
-            raise Unclosed(f"it keeps the tensor made{line_of(recorder, kept)}, as {environment.tensors[id(kept)]}")
+        check_outside(recorder, environment.tensors)
+        if self.first:
+            check_returned(recorder, result)
         guide = recorder.end_part()
         with recording(recorder):
             traced = finish(recorder, result)
