@@ -77,11 +77,11 @@ def test_other_programs_may_change_their_files(tmp_path):
             "row 0 of its structure contains {'row': 0}, not a tensor or an earlier row",
         ),
         ({"rows": [["list", [{"row": -1}]]], "root": 1}, "row 0 .* not a tensor or an earlier row"),
-        ({"rows": [["set", []]], "root": 1}, r"row 0 of its structure is \['set', \[\]\], not a dict, list or tuple"),
+        ({"rows": [["bag", []]], "root": 1}, r"row 0 of its structure is \['bag', \[\]\], not one of dict, "),
         ({"rows": [["dict", [[[], 1]]]], "root": 1}, r"row 0 of its structure has the key \[\], not a string"),
         ({"rows": [["dict", [1]]], "root": 1}, "row 0 of its structure is a dict, but not of pairs"),
         ({"rows": [["list", [[]]]], "root": 1}, r"row 0 of its structure contains \[\], not a value"),
-        ({"rows": [[["list"], []]], "root": 1}, "row 0 of its structure is .* not a dict, list or tuple"),
+        ({"rows": [[["list"], []]], "root": 1}, "row 0 of its structure is .* not one of dict, "),
     ],
 )
 def test_a_structure_that_cannot_be(tmp_path, data, message):

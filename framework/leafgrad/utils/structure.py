@@ -299,7 +299,8 @@ def unpack(data: Any, tensors: Mapping[str, Tensor]) -> Any:
         return built[row]
 
     for row in data["rows"]:
-        if not isinstance(row, list) or len(row) != 2 or row[0] not in KINDS or not isinstance(row[1], list):
+        whole = isinstance(row, list) and len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], list)
+        if not whole or row[0] not in KINDS:
             raise ValueError(f"row {len(built)} of its structure is {row!r:.40}, not one of {', '.join(KINDS)}")
         kind, items = KINDS[row[0]], row[1]
         if kind.pairs is None:

@@ -61,7 +61,7 @@ def test_a_wrong_body_is_refused_by_the_name_of_its_op():
     wrong = leafgrad.op("elementwise", "float", name="check_wrong", c="x + 2")(lambda xp, x: x + 1)
     right = leafgrad.op("elementwise", "float", name="check_right", c="x + 1")(lambda xp, x: x + 1)
     x = leafgrad.randn(50, dtype=leafgrad.float64)
-    c = compiled(lambda x: right(wrong(leafgrad.exp(x)) * 2), x)
+    c = leafgrad.compile(lambda x: right(wrong(leafgrad.exp(x)) * 2), executor="native")
     message = r"op 'check_wrong', from test_check.py:\d+: .*: its c='x \+ 2' computes something else than its forward"
     with pytest.warns(RuntimeWarning, match=message):
         got = c(x)
@@ -73,7 +73,7 @@ def test_a_wrong_body_is_refused_by_the_name_of_its_op():
 def test_wrong_code_of_ours_is_written_down(monkeypatch):
     monkeypatch.setattr(expressions, "worded", lambda *given, worded=expressions.worded: f"{worded(*given)} + 1")
     x = leafgrad.randn(50, dtype=leafgrad.float64)
-    c = compiled(lambda x: leafgrad.exp(x) * 2, x)
+    c = leafgrad.compile(lambda x: leafgrad.exp(x) * 2, executor="native")
     with pytest.warns(RuntimeWarning, match=r"differently from NumPy \(by [\d.]+\).*Please file (\S+)") as caught:
         got = c(x)
     for result in (got, c(x)):
@@ -90,6 +90,6 @@ def test_wrong_code_of_ours_is_written_down(monkeypatch):
 def test_rounding_does_not_explain_what_is_wrong_elsewhere():
     wrong = leafgrad.op("elementwise", "float", name="check_small", c="x * 1.00001")(lambda xp, x: x * 1.0)
     x = leafgrad.linspace(0.1, 40, 50, dtype=leafgrad.float64)
-    c = compiled(lambda x: wrong(slope(x)), x)
+    c = leafgrad.compile(lambda x: wrong(slope(x)), executor="native")
     with pytest.warns(RuntimeWarning, match="check_small"):
         c(x)

@@ -77,7 +77,7 @@ def test_without_a_compiler_numpy_runs_after_one_notice(monkeypatch):
     monkeypatch.setenv("LEAFGRAD_CC", "none")
     executor.notice.cache_clear()
     step, arguments = burgers()
-    c = compiled(step, arguments)
+    c = leafgrad.compile(step, executor="native")
     with pytest.warns(RuntimeWarning, match="run with NumPy, not as C: LEAFGRAD_CC is none"):
         got = arrays(c(*arguments))
     assert "def run(" in c.source()

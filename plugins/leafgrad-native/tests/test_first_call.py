@@ -55,7 +55,7 @@ def test_code_that_is_refused_is_compared_again(monkeypatch):
     wrong = leafgrad.op("elementwise", "float", name="native_off", c="x - by")(lambda xp, x, *, by: x + by)
     x = leafgrad.randn(50, dtype=leafgrad.float64)
     for _ in range(2):
-        c = compiled(lambda x: wrong(x, by=own), x)
+        c = leafgrad.compile(lambda x: wrong(x, by=own), executor="native")
         with pytest.warns(RuntimeWarning, match="computes something else than its forward"):
             c(x)
 

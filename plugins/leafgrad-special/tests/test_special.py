@@ -97,7 +97,7 @@ def test_compiled_and_eager_agree(device):
     for _ in range(3):
         np.testing.assert_allclose(compiled(r).cpu().numpy(), expected, atol=1e-13)
     assert np.abs(expected).max() < 1e-13
-    assert "program 1, run 2 times" in compiled.explain()
+    assert "program 1, run 3 times" in compiled.explain()
 
 
 # ---- functions ----------------------------------------------------------------------------------------------------
