@@ -113,11 +113,16 @@ def accumulate(leaf: Leaf, g: Any, taken: set[int], recorded: bool) -> None:
         with modes.no_grad():
             update(before, add, dispatch.alias(dispatch.array(g)))
         return
-    if not isinstance(g, SymbolBase):
+    shared = id(g) in taken or leaf.hooks is not None
+    if isinstance(g, SymbolBase):
+        if shared:
+            with modes.no_grad():
+                g = clone(dispatch.alias(g))._data
+    else:
         g = dispatch.array(g)
-        if id(g) in taken or g.base is not None or leaf.hooks is not None:
+        if shared or g.base is not None:
             g = g.copy()
-        taken.add(id(g))
+    taken.add(id(g))
     dispatch.set_grad(leaf, dispatch.alias(g))
 
 

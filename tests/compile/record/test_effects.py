@@ -77,6 +77,25 @@ def test_gradients_are_tensors_of_their_own():
     assert before.tolist() == [5, 5, 5]
 
 
+def test_gradients_of_an_open_step_are_in_memory_of_their_own(monkeypatch):
+    monkeypatch.setenv("LEAFGRAD_COMPILE", "always")
+    v, w = nn.Parameter(leafgrad.ones(3)), nn.Parameter(leafgrad.ones(3))
+    seen = []
+    w.register_hook(seen.append)
+
+    @leafgrad.compile
+    def step(x):
+        v.grad = w.grad = None
+        seed = x * 2
+        (v + w).backward(seed)
+        return float(seed.sum()), seed
+
+    for _ in range(4):
+        _, seed = step(leafgrad.ones(3))
+        v.grad.mul_(5)
+        assert w.grad.tolist() == seed.tolist() == seen[-1].tolist() == [2, 2, 2]
+
+
 def test_results_never_share_memory():
     @leafgrad.compile
     def f(x):

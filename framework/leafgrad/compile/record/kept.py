@@ -82,7 +82,7 @@ def check_returned(recorder: Recorder, result: Any) -> None:
     What holds one must be the result itself, a function that runs, or a part of the graph.
     """
     tensors: list[Tensor] = []
-    known, waiting = {id(tensors)}, [result]
+    known, waiting = {id(tensors), *map(id, recorder.grads.values())}, [result]
     while waiting:
         part = waiting.pop()
         known.add(id(part))
