@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 
 from leafgrad.plugins.specs import BackendSpec, CommandSpec, ExecutorSpec, resolve
 
+CONTRACTS = {
+    "Backend": "leafgrad.backends.contract:Backend",
+    "Executor": "leafgrad.compile.run.executor:Executor",
+    "Preferred": "leafgrad.compile.run.executor:Preferred",
+    "Program": "leafgrad.compile.run.executor:Program",
+}
+"""What a plugin's classes must do, by name; imported when it is asked for."""
+
 if TYPE_CHECKING:
+    from leafgrad.backends.contract import Backend
+    from leafgrad.compile.run.executor import Executor, Preferred, Program
     from leafgrad.plugins.lookup import (
         API_VERSION,
         Plugin,
@@ -34,6 +44,8 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
+        if name in CONTRACTS:
+            return resolve(CONTRACTS[name])
         if name in __all__:
             return getattr(import_module("leafgrad.plugins.lookup"), name)
         raise AttributeError(f"module 'leafgrad.plugins' has no attribute {name!r}", name=name)
@@ -44,12 +56,16 @@ else:
 
 __all__ = [
     "API_VERSION",
+    "Backend",
     "BackendSpec",
     "CommandSpec",
+    "Executor",
     "ExecutorSpec",
     "Plugin",
     "PluginClashError",
     "PluginWarning",
+    "Preferred",
+    "Program",
     "UnknownNameError",
     "backend",
     "backend_for",

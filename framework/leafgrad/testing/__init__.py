@@ -1,8 +1,18 @@
-"""Help for tests: comparing, random tensors, checks of ops and of backends; ``fake`` in it is a stand-in device."""
+"""Help for tests: comparing, random tensors, checks of ops, backends and executors; ``fake``: a stand-in device."""
 
 from leafgrad.testing.backends import check_backend
 from leafgrad.testing.comparison import assert_close
 from leafgrad.testing.conformance import CHECKS, ConformanceError, Report, check_op
+from leafgrad.testing.executors import check_executor
 from leafgrad.testing.making import make_tensor
 
-__all__ = ["CHECKS", "ConformanceError", "Report", "assert_close", "check_backend", "check_op", "make_tensor"]
+__all__ = [
+    "CHECKS",
+    "ConformanceError",
+    "Report",
+    "assert_close",
+    "check_backend",
+    "check_executor",
+    "check_op",
+    "make_tensor",
+]

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leafgrad.compile.ir import rounding
 from leafgrad.compile.ir.graph import Equation, Given, Graph, Source, Value
 from leafgrad.compile.ir.replay import run
-from leafgrad_native import pool, rounding
+from leafgrad_native import pool
 from leafgrad_native.cache import Library
 from leafgrad_native.program import CPhase
 

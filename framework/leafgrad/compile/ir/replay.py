@@ -8,6 +8,7 @@ from typing import Any
 
 from leafgrad import backends
 from leafgrad.compile.ir.agreement import check, is_checked
+from leafgrad.compile.ir.draws import generators, restore, states
 from leafgrad.compile.ir.graph import Equation, Graph, Value
 from leafgrad.compile.ir.memory import separate
 
@@ -19,9 +20,21 @@ class ReplayProgram:
         self.graph = graph
         self.ends = graph.ends
         self.steps = steps(graph)
+        self.generators = generators(graph)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
-        """The arrays of ``graph.results`` and then of its effects' values, each in new memory."""
+        """The arrays of ``graph.results`` and then of its effects' values, each in new memory.
+
+        Where an op fails, nothing is drawn: whoever runs it again draws the same.
+        """
+        drawn = states(self.generators)
+        try:
+            return self.run(inputs)
+        except BaseException:
+            restore(drawn)
+            raise
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
         at: dict[Value, Any] = dict(zip(self.graph.inputs, inputs, strict=True))
         for equation, dead in self.steps:
             try:

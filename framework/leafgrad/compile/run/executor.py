@@ -122,11 +122,11 @@ def runs(executor: Executor, types: set[str]) -> bool:
     return executor.device_type is None or not types - {executor.device_type}
 
 
-def build(graph: Graph, name: str | None) -> Program:
-    """The program of ``graph``; where the executor fails, a CompileError that names the equation."""
+def build(graph: Graph, name: str | None) -> tuple[Executor, Program]:
+    """An executor, and its program of ``graph``; where it fails, a CompileError that names the equation."""
     executor = find(name, graph)
     try:
-        return executor.compile(graph)
+        return executor, executor.compile(graph)
     except Exception as error:
         plain = isinstance(error, (CompileError, TraceError))
         failure = error if plain else blame(executor, graph, error, executor.compile)
@@ -144,7 +144,12 @@ def is_preferred(executor: Executor) -> bool:
     return not os.environ.get("LEAFGRAD_EXECUTOR") and executor.name in preferred
 
 
-def explain_failure(name: str | None, graph: Graph, inputs: Sequence[Any], error: Exception) -> Exception:
+def is_foreign(executor: Executor) -> bool:
+    """Whether it comes from a plugin."""
+    return not type(executor).__module__.startswith("leafgrad.")
+
+
+def explain_failure(executor: Executor, graph: Graph, inputs: Sequence[Any], error: Exception) -> Exception:
     """What to raise when a program failed while it ran: the op's own error as eager gives it, else a CompileError."""
     from leafgrad.compile.ir.replay import ReplayProgram
 
@@ -152,7 +157,6 @@ def explain_failure(name: str | None, graph: Graph, inputs: Sequence[Any], error
         ReplayProgram(graph)(inputs)
     except Exception as own:
         return own
-    executor = find(name, graph)
     return blame(executor, graph, error, lambda part: executor.compile(part)(inputs))
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
+from leafgrad.compile.ir.draws import generators, restore, rewound, states
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.run import executor
+from leafgrad.compile.run.checked import Kinds, Mismatch, check_run, expected
 
 
 class Runner:
@@ -17,6 +20,7 @@ class Runner:
         before: how many equations the graph had.
         graph: the optimized graph.
         program: the executor's program.
+        kinds: what a plugin's executor must return; None before its program's first run, and for the core's.
     """
 
     def __init__(self, graph: Graph, name: str | None) -> None:
@@ -25,13 +29,62 @@ class Runner:
         self.name = name
         self.before = len(graph)
         self.graph = optimize(graph)
-        self.program = executor.build(self.graph, name)
+        self.generators = generators(self.graph)
+        self.kinds: Kinds | None = None
         self.lock = Lock()
+        self.build()
+
+    def build(self) -> None:
+        """Ask for a program."""
+        self.executor, self.program = executor.build(self.graph, self.name)
+        self.foreign = executor.is_foreign(self.executor)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
-        """The arrays of results and effects' values."""
+        """The arrays of results and effects' values.
+
+        Raises:
+            CompileError: a plugin's executor returned something else.
+        """
         with self.lock.held:
-            try:
-                return self.program(inputs)
-            except Exception as error:
-                raise executor.explain_failure(self.name, self.graph, inputs, error) from error
+            while True:
+                drawn = states(self.generators) if self.generators else []
+                try:
+                    return self.run(inputs)
+                except BaseException as error:
+                    restore(drawn)  # whoever runs it again draws the same
+                    if isinstance(error, Mismatch):
+                        self.refuse(inputs, error)
+                    elif isinstance(error, Exception):
+                        with rewound(self.graph):
+                            failure = executor.explain_failure(self.executor, self.graph, inputs, error)
+                        raise failure from error
+                    else:
+                        raise
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        checking = os.environ.get("LEAFGRAD_COMPILE") == "check"
+        if checking or (self.foreign and self.kinds is None):
+            right = expected(self.graph, inputs)
+            arrays = check_run(self.graph, self.program, inputs, right)
+            self.kinds = Kinds(self.graph, right, arrays) if self.foreign else None
+            return arrays
+        arrays = self.program(inputs)
+        if self.kinds is not None:
+            self.kinds.check(inputs, arrays)
+        return arrays
+
+    def refuse(self, inputs: Sequence[Any], error: Mismatch) -> None:
+        """What the executor returned is used for nothing: another one runs the program, or it is an error."""
+        graph, found = self.graph, self.executor
+
+        def attempt(part: Graph) -> None:
+            right = expected(part, inputs)
+            with rewound(part):
+                check_run(part, found.compile(part), inputs, right)
+
+        wrong = executor.blame(found, graph, error, attempt)
+        if not (self.name is None and executor.is_preferred(found)):
+            raise wrong from error
+        executor.leave_out(found.name, str(wrong))
+        self.kinds = None
+        self.build()

@@ -1,0 +1,38 @@
+"""What a graph draws, drawn again: where a run failed, and where two runs are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from leafgrad.backends.contract import Generator
+from leafgrad.compile.ir.graph import Graph
+
+States = list[tuple[Generator, Any]]
+
+
+def generators(graph: Graph) -> list[Generator]:
+    """What a graph draws from."""
+    return list({id(p): p for e in graph.equations for p in e.params.values() if isinstance(p, Generator)}.values())
+
+
+def states(drawing: list[Generator]) -> States:
+    """Generators with their states."""
+    return [(g, g.get_state()) for g in drawing]
+
+
+def restore(before: States) -> None:
+    """Give generators the states that they had."""
+    for generator, state in before:
+        generator.set_state(state)
+
+
+@contextmanager
+def rewound(graph: Graph) -> Iterator[None]:
+    """What is drawn within is drawn again after it."""
+    before = states(generators(graph))
+    try:
+        yield
+    finally:
+        restore(before)

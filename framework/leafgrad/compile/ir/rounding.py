@@ -1,0 +1,109 @@
+"""Whether two results of one graph differ by rounding only: by how much it moves when what is computed on the way does.
+
+Where values cancel, as in 1 - tanh(x)**2 of a large x, the last digit of a value on the way decides all digits of the
+result. No tolerance fits that; but a graph that is run with its own last digits at random shows what they decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from leafgrad import backends
+from leafgrad.backends.place import place
+from leafgrad.compile.ir.graph import Graph, Value
+from leafgrad.compile.ir.replay import run, steps
+
+FLOATS = ("bfloat16", "float16", "float32", "float64")
+NEAR = {"float32": 1e-4, "float64": 1e-10}  # of the largest element: so near, nothing more is asked
+DIGITS = 4  # by so many units in the last place are values moved
+BLOCKS = 8  # of the elements of an array, that move together
+RUNS = 8  # with other random digits
+MORE = 32  # times as far as those runs are from each other, results may differ
+
+
+def close(a: Any, b: Any) -> bool:
+    """Whether two arrays are equal up to ``NEAR`` of the largest element, with nan and inf in the same places."""
+    xp = backends.by_device_type("cpu").xp
+    a, b, near = on_host(a), on_host(b), NEAR.get(b.dtype.name, 0.0)
+    if b.dtype.kind != "f":
+        return bool(xp.array_equal(a, b))
+    finite = xp.isfinite(b)
+    if not xp.array_equal(a[~finite], b[~finite], equal_nan=True) or not xp.all(xp.isfinite(a[finite])):
+        return False
+    return distance(a, b) <= near * largest(b)
+
+
+def explains(ours: Any, right: Any, others: Sequence[Any]) -> bool:
+    """Whether ``ours`` is as far from ``right`` as rounding takes results: ``others`` are those of `unsure` runs.
+
+    Of integers, choices, and what is finite, twice as many elements may differ as differ in any of those runs, since
+    rounding decides some of them in few.
+    """
+    xp = backends.by_device_type("cpu").xp
+    ours, right, others = on_host(ours), on_host(right), list(map(on_host, others))
+    floating = right.dtype.kind == "f"
+
+    def apart(a: Any) -> Any:
+        return xp.isfinite(a) != xp.isfinite(right) if floating else a != right
+
+    off, differs = apart(ours), xp.logical_or.reduce([apart(other) for other in others])
+    if xp.count_nonzero(off) > 2 * xp.count_nonzero(differs):
+        return False
+    if not floating:
+        return True
+    same = ~(xp.isfinite(right) | differs | off)
+    if not xp.array_equal(ours[same], right[same], equal_nan=True):
+        return False
+    return distance(ours, right) <= MORE * max(distance(other, right) for other in others)
+
+
+def unsure(graph: Graph, inputs: Sequence[Any], seed: int) -> dict[Value, Any]:
+    """The results of a graph, each value that it reads or makes moved by some units in the last place."""
+    xp = backends.by_device_type("cpu").xp
+    rng = xp.random.default_rng(seed)
+    at = {v: nudged(a, rng) for v, a in zip(graph.inputs, inputs, strict=True)}
+    with xp.errstate(all="ignore"):
+        for equation, dead in steps(graph):
+            made = run(equation, at)
+            for v, array in zip(equation.outputs, made if equation.several else (made,), strict=True):
+                at[v] = nudged(array, rng)
+            for v in dead:
+                del at[v]
+    return {v: at[v] for v in graph.ends}
+
+
+def nudged(array: Any, rng: Any) -> Any:
+    """The array with numbers moved by some units in the last place, each and in blocks; integers stay.
+
+    A sum rounds its partial sums, which may be larger than all that it is made of, and than itself: as blocks move.
+    """
+    name = array.dtype.name
+    if name not in FLOATS:
+        return array
+    xp, (device, index) = backends.by_device_type("cpu").xp, place(array)
+    host, eps = on_host(array), 2.0**-7 if name == "bfloat16" else float(xp.finfo(name).eps)
+    each, together = (rng.uniform(-DIGITS, DIGITS, n) for n in (array.size, BLOCKS))
+    noise = each + together[xp.arange(array.size) * BLOCKS // max(1, array.size)]
+    with xp.errstate(all="ignore"):
+        moved = xp.asarray(host * (1 + noise.reshape(array.shape) * eps), array.dtype)
+    return backends.by_device_type(device).from_host(moved, index)
+
+
+def on_host(array: Any) -> Any:
+    """The array as one of the host's, bfloat16 as float32."""
+    host = backends.backend_of(array).to_host(array)
+    return host.astype("float32") if array.dtype.name == "bfloat16" else host
+
+
+def distance(a: Any, b: Any) -> float:
+    """The largest difference between finite elements of two arrays of the host."""
+    xp = backends.by_device_type("cpu").xp
+    both = xp.isfinite(a) & xp.isfinite(b)
+    return float(xp.max(xp.abs(a[both].astype("float64") - b[both]), initial=0.0))
+
+
+def largest(a: Any) -> float:
+    """The largest finite element, without its sign."""
+    xp = backends.by_device_type("cpu").xp
+    return float(xp.max(xp.abs(a[xp.isfinite(a)]), initial=0.0))
