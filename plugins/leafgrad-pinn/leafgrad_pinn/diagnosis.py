@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy as np
 import leafgrad
 from leafgrad import Tensor
 from leafgrad.func import functional_call, jacrev, vmap
+from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.objective import Parameters
-from leafgrad_pinn.problem import Tensors
+from leafgrad_pinn.problem import Tensors, norm
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.trainee import Trainee
 
@@ -36,6 +38,62 @@ def residuals(trainees: Sequence[Trainee]) -> dict[str, dict[str, Array]]:
         name: {"points": np.concatenate([p for p, _ in parts]), "sizes": np.concatenate([s for _, s in parts])}
         for name, parts in found.items()
     }
+
+
+def relative(trainees: Sequence[Trainee]) -> dict[str, float]:
+    """For each condition the norm of its residuals over that of its terms; of several windows the largest.
+
+    A term's size is what the residual is of no field at all, as a source or given values, or what fields as large as
+    the solution add to it which go once up and down over the domain; whichever is larger.
+    """
+    found: dict[str, float] = {}
+    for trainee in trainees:
+        sizes = amplitudes(trainee)
+        for index, name in enumerate(trainee.problem.names):
+            share = left_over(trainee, index, sizes)
+            found[name] = max(found.get(name, 0.0), share)
+    return found
+
+
+def left_over(trainee: Trainee, index: int, sizes: Mapping[str, float]) -> float:
+    """The share for a condition, of fields of these sizes."""
+    batch = {key: t[: SHOWN // 4] for key, t in trainee.batches[index].items()}
+
+    def of(factor: float) -> Array:
+        waves = partial(wave, trainee.problem.domain, {name: factor * size for name, size in sizes.items()})
+        return host(trainee.system.residuals(index, batch, waves)[0])
+
+    left, source = host(trainee.residuals(index, batch)), of(0.0)
+    terms = max(norm(source), norm(of(1.0) - source), norm(left - source))
+    return norm(left) / terms if terms else 0.0
+
+
+def amplitudes(trainee: Trainee) -> dict[str, float]:
+    """The root mean square of each field, at all points of the training."""
+    values: dict[str, list[Array]] = {}
+    for batch in trainee.batches:
+        for name, t in trainee.system.fields(trainee.system.points(batch["points"]).columns).items():
+            values.setdefault(name, []).append(host(t))
+    return {name: norm(np.concatenate(parts)) for name, parts in values.items()}
+
+
+def wave(domain: Domain, sizes: Mapping[str, float], columns: Mapping[str, Tensor]) -> Tensors:
+    """Fields of these root mean squares that go up and down once along each coordinate, none like another."""
+    found: Tensors = {}
+    for k, (name, size) in enumerate(sizes.items()):
+        parts = [
+            leafgrad.cos((columns[c] - low) * (2 * math.pi / (high - low)) + 0.7 + k)
+            for c, (low, high) in zip(domain.names, domain.bounds, strict=True)
+            if c in columns
+        ]
+        first, *others = parts
+        found[name] = math.prod(others, start=first) * (size * math.sqrt(2) ** len(parts))
+    return found
+
+
+def host(t: Tensor) -> Array:
+    found: Array = t.detach().cpu().numpy().astype(np.float64)
+    return found
 
 
 def deviations(trainee: Trainee) -> dict[str, float]:

@@ -230,21 +230,13 @@ def counted(batches: Sequence[Tensors]) -> list[int]:
 
 
 def program(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A compiled function whose first call is made by its program too, as all later ones of the same shapes."""
+    """A compiled function, from its first call on."""
 
     @leafgrad.compile
     def compiled(*arguments: Any) -> Any:
         return detached(function(*arguments))
 
-    fresh = [True]
-
-    def call(*arguments: Any) -> Any:
-        if fresh:  # the first call runs op by op, and rounds otherwise
-            fresh.clear()
-            compiled(*arguments)
-        return compiled(*arguments)
-
-    return call
+    return compiled
 
 
 def detached(found: Any) -> Any:

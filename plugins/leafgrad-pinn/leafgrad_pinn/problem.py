@@ -16,7 +16,7 @@ from leafgrad_pinn.complex import ComplexField, ComplexValue, parts_of
 from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Scene, Wrap
 from leafgrad_pinn.field import Ansatz, Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker, Periodic
-from leafgrad_pinn.planner import MODES, Plan, plan
+from leafgrad_pinn.planner import MODES, Fields, Plan, plan
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.unknowns import Unknown, bound
 from leafgrad_pinn.values import Points, Request
@@ -281,8 +281,8 @@ class System(nn.Module):
         found, _ = self.residuals(index, batch)
         return found
 
-    def residuals(self, index: int, batch: Tensors) -> tuple[Tensor, set[Request]]:
-        """The same, and which derivatives of fields were asked for."""
+    def residuals(self, index: int, batch: Tensors, fields: Fields | None = None) -> tuple[Tensor, set[Request]]:
+        """The same, of other fields if some are given, and which derivatives of fields were asked for."""
         condition, label = self.conditions[index], self.labels[index]
         points = self.points(batch["points"], batch.get("normals"))
         opposite = self.points(batch["opposite"]) if "opposite" in batch else None
@@ -290,8 +290,8 @@ class System(nn.Module):
         with bound(self.unknowns, list(self.numbers)):
             extra: dict[str, Any] = {**batch}
             if opposite is not None:
-                extra["opposite"] = self.values(opposite, chosen)
-            result = condition.residual(self.values(points, chosen), points, extra)
+                extra["opposite"] = self.values(opposite, chosen, fields)
+            result = condition.residual(self.values(points, chosen, fields), points, extra)
         parts = parts_of(result)
         if not parts:
             raise ValueError(f"{label}: expected one number for each point, or a tuple of such, got ()")
@@ -313,9 +313,9 @@ class System(nn.Module):
         sides = None if normals is None else {name: normals[:, i] for i, name in enumerate(self.domain.space)}
         return Points(columns, self.domain.space, sides)
 
-    def values(self, points: Points, plan: Plan) -> dict[str, Any]:
-        """Fields and coordinates by name."""
-        fields = plan.values(self.fields, points, self.coordinates)
+    def values(self, points: Points, plan: Plan, given: Fields | None = None) -> dict[str, Any]:
+        """Fields, or those that are given, and coordinates by name."""
+        fields = plan.values(given or self.fields, points, self.coordinates)
         pairs = {name: ComplexValue(fields[real], fields[imag]) for name, (real, imag) in self.pairs.items()}
         return {**points.columns, **fields, **pairs}
 

@@ -76,7 +76,8 @@ class Script:
         for name, value in solution.unknowns.items():
             off = statistics.median(abs(r.unknowns[name] / truth[name] - 1) for r in solution.runs) if truth else None
             lines.append(f"{name} = {value:.6g}" + (f", off by {off:.1e} of {truth[name]:.6g}" if truth else ""))
-        return lines + [f"seed {run.seed}: {'; '.join(run.reasons)}" for run in solution.runs]
+        ends = [(run.seed, [*run.reasons, *([run.doubts] if run.doubts else [])]) for run in solution.runs]
+        return lines + [f"seed {seed}: {'; '.join(said)}" for seed, said in ends]
 
 
 def find(folder: Path) -> tuple[dict[str, Script], dict[str, Exception]]:

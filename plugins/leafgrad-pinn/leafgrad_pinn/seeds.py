@@ -73,8 +73,11 @@ class Child:
             self.process.terminate()
 
 
-def each(work: Work, seeds: Sequence[int], count: int) -> list[Any]:
+def each(work: Work, seeds: Sequence[int], count: int, keep: bool = False) -> list[Any]:
     """What ``work(seed, place)`` gives for each seed, ``count`` at once. It crosses to this process by pickle.
+
+    Args:
+        keep: after Ctrl-C or SIGTERM return what those give that have begun.
 
     Raises:
         Whatever ends a seed; SystemExit after Ctrl-C or SIGTERM. The other seeds stop at their next safe point before.
@@ -82,24 +85,29 @@ def each(work: Work, seeds: Sequence[int], count: int) -> list[Any]:
     threads = max(1, leafgrad.get_num_threads() // count)
     waiting, running, found = list(seeds), list[Child](), dict[int, Any]()
     life = multiprocessing.Pipe(duplex=False)
+    asked = False
     with Interrupts() as interrupts, life[0], life[1]:
         try:
-            while waiting or running:
-                while waiting and len(running) < count:
+            while running or (waiting and not interrupts.received):
+                while waiting and len(running) < count and not interrupts.received:
                     place = min(set(range(count)) - {child.place for child in running})
                     running.append(Child(work, waiting.pop(0), place, threads, life))
                 ready = wait([child.answer for child in running], LOOK)
                 for child in [child for child in running if child.answer in ready]:
                     found[child.seed] = child.result()
                     running.remove(child)
-                if interrupts.received:
+                if interrupts.received and not keep:
                     raise SystemExit(128 + interrupts.received)
+                if interrupts.received and not asked:
+                    asked = True
+                    for child in running:
+                        child.stop()
         finally:
             for child in running:
                 child.stop()
             for child in running:
                 child.process.join()
-    return [found[seed] for seed in seeds]
+    return [found[seed] for seed in seeds if seed in found]
 
 
 def serve(

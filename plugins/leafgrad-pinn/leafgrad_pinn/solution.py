@@ -23,6 +23,7 @@ from leafgrad_pinn.windows import Piecewise, module_of
 
 CHUNK = 2**15  # points that are evaluated at once
 FORMAT = 3
+UNSOLVED = 0.3  # of its terms: what a condition's residuals have to be below
 
 
 class Run:
@@ -34,6 +35,7 @@ class Run:
         errors: for each field ``{"l2": relative L2 error, "max": largest error}``; empty without a reference.
         unknowns, deviations: the numbers that were solved for, and their standard deviations from J^T J.
         residuals: for each condition ``points`` (m, d), and ``sizes`` (m,) of its residual there.
+        relative: for each condition the norm of its residuals over that of its terms.
         reasons: why each stage stopped.
         seconds: of training.
         history: a dict for each noted step.
@@ -45,6 +47,7 @@ class Run:
         self.unknowns: dict[str, float] = details["unknowns"]
         self.deviations: dict[str, float] = details["deviations"]
         self.residuals: dict[str, dict[str, Array]] = details["residuals"]
+        self.relative: dict[str, float] = details.get("relative", {})  # which older files do not have
         self.reasons: list[str] = details["reasons"]
         self.seconds: float = details["seconds"]
         self.history: list[dict[str, Any]] = details["history"]
@@ -54,9 +57,16 @@ class Run:
         """The last one; of several windows of time the sum of theirs."""
         return sum({row.get("window"): row["loss"] for row in self.history}.values()) if self.history else float("inf")
 
+    @property
+    def doubts(self) -> str:
+        """Which conditions the fields do not satisfy, whatever the loss says; "" for none."""
+        wrong = [f"the residuals of {name} are {share:.0%} of its terms" for name, share in self.relative.items()
+                 if not share < UNSOLVED]  # fmt: skip
+        return f"not solved: {', '.join(wrong)}" if wrong else ""
+
     def details(self) -> dict[str, Any]:
         """All but seed and modules, as numbers, strings, lists and dicts."""
-        names = ("errors", "unknowns", "deviations", "residuals", "reasons", "seconds", "history")
+        names = ("errors", "unknowns", "deviations", "residuals", "relative", "reasons", "seconds", "history")
         return {name: getattr(self, name) for name in names}
 
 

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 import leafgrad
 from leafgrad_pinn.codec import encode
-from leafgrad_pinn.diagnosis import deviations, residuals
+from leafgrad_pinn.diagnosis import deviations, relative, residuals
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.ranks import meet
@@ -21,7 +21,7 @@ from leafgrad_pinn.references import Reference
 from leafgrad_pinn.seeds import at_once, each
 from leafgrad_pinn.solution import Run, Solution, check_reference, score
 from leafgrad_pinn.stages import Stage
-from leafgrad_pinn.training import Modules, Training
+from leafgrad_pinn.training import ENDINGS, Modules, Training
 from leafgrad_pinn.windows import moments_of
 
 
@@ -52,7 +52,8 @@ def solve(
         device: where to train.
 
     Returns:
-        The solution. A nan ends the training of a seed at its last good state; ``sol.run.reasons`` says so.
+        The solution. A nan ends the training of a seed at its last good state, and Ctrl-C that of all where it is,
+        unless ``out`` keeps it to be resumed; ``sol.run.reasons`` says so.
 
     Raises:
         ValueError: a reference of other fields; ``resume`` without ``out``, or of another problem; windows of a problem
@@ -91,7 +92,8 @@ def solve(
     runs, count = [], at_once(numbers, device) if ranks.size == 1 else 1
     if count > 1:
         tqdm.write(f"{len(numbers)} seeds: {count} at once, in processes of their own", file=sys.stderr)
-        for seed, (state, details) in zip(numbers, each(elsewhere, numbers, count), strict=True):
+        for state, details in each(elsewhere, numbers, count, keep=out is None):
+            seed = state["setup"]["seed"]
             training = training_of(seed, None, False)
             training.load_state_dict(state)
             runs.append(Run(seed, training.modules, details))
@@ -99,7 +101,16 @@ def solve(
         for seed in numbers:
             training, details = trained(seed)
             runs.append(Run(seed, training.modules, details))
+            if training.interrupted:
+                break
+    if not runs:
+        raise SystemExit(130)  # interrupted before any seed had begun
     solution = Solution(problem.groups, runs, reference, problem.pairs, moments)
+    if ranks.first:
+        for run in solution.runs:
+            ended = [reason for reason in run.reasons if any(word in reason for word in ENDINGS)]
+            for doubt in [*ended, *([run.doubts] if run.doubts else [])]:
+                tqdm.write(f"seed {run.seed}: {doubt}", file=sys.stderr)
     if out is not None and ranks.first:
         solution.save(Path(out) / "solution.safetensors")
     return solution
@@ -112,6 +123,7 @@ def details_of(training: Training, problem: Problem, reference: Reference | None
         "unknowns": training.trainee.system.solved(),
         "deviations": deviations(training.trainee),
         "residuals": residuals(training.trainees),
+        "relative": relative(training.trainees),
         "reasons": training.reasons,
         "seconds": training.seconds,
         "history": training.rows,

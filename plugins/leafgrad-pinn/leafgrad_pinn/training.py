@@ -26,6 +26,8 @@ from leafgrad_pinn.stages import Stage, Worker
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.windows import Piecewise, window
 
+ENDINGS = BACK, INTERRUPTED, DIVERGED = "went back", "interrupted", "diverged"  # in reasons that are to be told
+GROWN = 10  # times its first loss: a stage that ends above has diverged
 DENSE = 500  # calls whose terms all go into the history; later ones, only with the error
 
 Modules = list[Surrogate | Piecewise]
@@ -108,17 +110,22 @@ class Training:
         self.trainees.append(Trainee(problem, self.seed, self.dtype, self.device, last))
 
     @property
-    def healthy(self) -> bool:
-        """Whether no stage met a nan."""
-        return not any("nan" in reason or "inf" in reason for reason in self.reasons)
+    def interrupted(self) -> bool:
+        """Whether it ended before its time, and nothing else is to be trained."""
+        return any(INTERRUPTED in reason for reason in self.reasons)
+
+    @property
+    def over(self) -> bool:
+        """Whether a stage met a nan, or was interrupted where there are no checkpoints: no stage comes after it."""
+        return self.interrupted or any(BACK in reason for reason in self.reasons)
 
     def run(self, place: int | None = None) -> None:
-        """Train to the end, or to a nan; raises SystemExit after Ctrl-C or the like, with a checkpoint.
+        """Train to the end, to a nan, or to Ctrl-C or the like, which raises SystemExit if there is a checkpoint.
 
         Args:
             place: of the bar that shows its progress, among those of other seeds.
         """
-        if not self.healthy:
+        if self.over:
             return
         with Interrupts() as interrupts:
             for number, stage in enumerate(self.stages):
@@ -135,14 +142,35 @@ class Training:
                 with tqdm(total=stage.steps, initial=worker.done, desc=label, position=place, disable=hidden) as bar:
                     self._stage(worker, number, bar, interrupts)
                 if received := self.ranks.most(int(interrupts.received or 0)):
-                    self._save(number, worker)
-                    if self.ranks.first:
-                        print(f"stopped after {worker.done} steps; resume=True goes on from there", file=sys.stderr)
-                    raise SystemExit(128 + received)
-                self.reasons.append(worker.reason or "")
-                self._save(number + 1, None)
-                if not self.healthy:
+                    self._interrupted(number, worker, received)
                     return
+                self.reasons.append((worker.reason or "") + self._grown(number))
+                self._save(number + 1, None)
+                if self.over:
+                    return
+
+    def _interrupted(self, number: int, worker: Worker, received: int) -> None:
+        """End the process where it can go on from a checkpoint, else the training."""
+        if self.checkpoints is not None:
+            self._save(number, worker)
+            if self.ranks.first:
+                print(f"stopped after {worker.done} steps; resume=True goes on from there", file=sys.stderr)
+            raise SystemExit(128 + received)
+        self.reasons.append(f"{INTERRUPTED} after {worker.done} steps, which are all that is kept: out=... would go on")
+
+    def _grown(self, number: int) -> str:
+        """How the loss has grown in a stage, for the reason why it ended; "" if it has not."""
+        label = self._label(number)
+        losses = [row["loss"] for row in self.rows if (row.get("window"), row["stage"]) == label]
+        if len(losses) < 2 or not losses[-1] > GROWN * losses[0]:
+            return ""
+        return f", but {DIVERGED}: the loss went from {losses[0]:.2g} to {losses[-1]:.2g}"
+
+    def _label(self, number: int) -> tuple[int | None, str]:
+        """The window, if there are several, and the name of a stage, as in the history."""
+        at, place = divmod(number, self.count)
+        before = f"{at + 1}." if self.moments else ""
+        return at + 1 if self.moments else None, f"{before}{place + 1} {type(self.stages[number]).__name__}"
 
     def _worker(self, stage: Stage, number: int) -> Worker:
         """A worker at its start, or where the checkpoint was."""
@@ -183,9 +211,8 @@ class Training:
         return {**shown, **errors}
 
     def _note(self, number: int, worker: Worker, terms: Sequence[float], look: bool) -> None:
-        at, place = divmod(number, self.count)
-        row: dict[str, Any] = {"window": at + 1} if self.moments else {}
-        stage = f"{at + 1}." * bool(self.moments) + f"{place + 1} {type(self.stages[number]).__name__}"
+        at, (shown, stage) = number // self.count, self._label(number)
+        row: dict[str, Any] = {} if shown is None else {"window": shown}
         row.update({"stage": stage, "step": worker.done, "seconds": self.seconds, "loss": math.fsum(terms)})
         row.update(zip(self.trainee.problem.names, terms, strict=True))
         if look:
@@ -197,7 +224,7 @@ class Training:
     def _go_back(self, worker: Worker, good: dict[str, Any], what: str) -> None:
         self._put(worker, good)
         del self.rows[good["rows"] :]  # the history is that of what is kept
-        worker.reason = f"{what}: went back to the state after step {worker.done}"
+        worker.reason = f"{what}: {BACK} to the state after step {worker.done}"
 
     def _put(self, worker: Worker, state: dict[str, Any]) -> None:
         worker.load_state_dict(state["worker"])

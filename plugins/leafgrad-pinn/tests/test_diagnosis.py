@@ -1,0 +1,83 @@
+"""What a training says of itself: that it is not solved, that it diverged, that it was interrupted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+import leafgrad as lg
+import leafgrad_pinn as pinn
+
+
+def bending(length, amplitude, **hard):
+    """u'' = -8 A / L^2, u = 0 at both ends: A in the middle."""
+    domain = pinn.Interval("x", 0, length)
+    u = pinn.Field("u", domain, pinn.MLP(8, 1), **hard)
+    conditions = [pinn.Interior(lambda u: u.xx + 8 * amplitude / length**2, n=48)]
+    return pinn.Problem(u, conditions if hard else [*conditions, pinn.Dirichlet(0, n=2)])
+
+
+@pytest.mark.parametrize(("length", "amplitude"), [(1, 1), (3, 1), (1, 0.3)])
+def test_what_is_solved_raises_no_doubts(length, amplitude, capsys):
+    sol = bending(length, amplitude).solve(pinn.GaussNewton(30))
+    assert float(sol(length / 2)) == pytest.approx(amplitude, rel=1e-2)
+    assert sol.run.doubts == ""
+    assert max(sol.run.relative.values()) < 0.1
+    assert "not solved" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("length", "amplitude"), [(1000, 1), (1e-3, 1), (1e-6, 1), (1, 1e9), (1, 1e-9), (1e5, 1e-5)])
+def test_units_in_which_it_is_not_solved_are_told(length, amplitude, capsys):
+    sol = bending(length, amplitude).solve(pinn.GaussNewton(20))
+    if float(sol(length / 2)) != pytest.approx(amplitude, rel=0.1):
+        assert "seed 0: not solved: the residuals of" in capsys.readouterr().err
+        assert "% of its terms" in sol.run.doubts
+
+
+def test_a_file_keeps_doubts(tmp_path):
+    sol = bending(1000, 1).solve(pinn.GaussNewton(3), out=tmp_path)
+    again = pinn.Solution.load(tmp_path / "solution.safetensors")
+    assert again.run.relative == sol.run.relative
+    assert again.run.doubts == sol.run.doubts != ""
+
+
+def test_windows_parts_and_systems_have_shares():
+    domain = pinn.Interval("x", 0, 1) * pinn.Time("t", 0, 1)
+    u = pinn.Field("u", domain, pinn.MLP(6, 1), boundary=pinn.Hard(0), initial=pinn.Hard(lambda x: x * (1 - x)))
+    sol = pinn.Problem(u, pinn.Interior(lambda u: u.t - u.xx, n=32)).solve(pinn.GaussNewton(5), windows=2)
+    assert set(sol.run.relative) == {"interior"}
+    square = pinn.Interval("x", 0, 1) * pinn.Interval("y", 0, 1)
+    v, p = pinn.fields("v p", square, pinn.MLP(6, 1))
+    conditions = [pinn.Interior(lambda v, p: (v.lap - p.x, p.lap), n=32), pinn.Dirichlet(1, field="v", n=32)]
+    sol = pinn.Problem([v, p], [*conditions, pinn.Neumann(0, field="p", n=16)]).solve(pinn.GaussNewton(5))
+    assert all(0 <= share < 10 for share in sol.run.relative.values())
+
+
+def test_a_loss_that_grew_is_called_diverged(capsys):
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(8, 1))
+    conditions = [pinn.Interior(lambda u: u.xx + 30 * u * u, n=48), pinn.Dirichlet(1, n=2)]
+    sol = pinn.Problem(u, conditions).solve(pinn.Adam(200, lr=30))
+    assert "all 200 steps are done, but diverged: the loss went from" in sol.run.reasons[0]
+    assert "diverged" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_an_interrupt_without_a_folder_gives_the_solution_so_far(seeds, capsys):
+    before, process = lg.get_num_threads(), os.getpid()
+    lg.set_num_threads(2)
+    timer = threading.Timer(1.5, os.kill, (process, signal.SIGINT))
+    timer.start()
+    try:
+        sol = bending(1, 1).solve(pinn.Adam(10**7), pinn.GaussNewton(5), seeds=seeds)
+    finally:
+        timer.cancel()
+        lg.set_num_threads(before)
+    assert len(sol.runs) >= 1
+    for run in sol.runs:
+        assert len(run.reasons) == 1
+        assert "interrupted after" in run.reasons[0]
+    assert float(sol(0.5)) == float(sol(0.5))
+    assert "interrupted after" in capsys.readouterr().err
