@@ -23,7 +23,8 @@ def square(u):
 def solve(run):
     cube = pinn.Box(**dict.fromkeys(NAMES, (0, 1)))
     n, steps = (256, 2000) if run.quick else (512, 20000)
-    u = pinn.Field("u", cube, net=pinn.MLP(128, 2, activation="softplus"))  # fewer would see fewer directions than 100
+    net = pinn.MLP(128, 2, activation="softplus")  # fewer would see fewer directions than 100
+    u = pinn.Field("u", cube, net, scale=10)
     conditions = [
         pinn.Stochastic(lambda u, lap: (lap(u) - 200) / 200, n=n, weight=10),
         pinn.Dirichlet(square, n=2 * n, sampler="uniform"),

@@ -49,7 +49,7 @@ def encode(value: Any) -> Any:
         return {"derivative": value.name, "of": encode(value.of), "by": value.coordinate, "factor": value.factor}
     if isinstance(value, Field):
         parts = {name: encode(getattr(value, name)) for name in ("domain", "net", "initial", "boundary")}
-        return {"field": value.name, **parts}
+        return {"field": value.name, "scale": value.scale, **parts}
     if isinstance(value, Domain):
         return {"domain": encode(value.shape), "time": encode(value.time)}
     if isinstance(value, Time):
@@ -77,9 +77,8 @@ def decode(saved: Any) -> Any:
         return Derivative(saved["derivative"], decode(saved["of"]), saved["by"], saved["factor"])
     if "field" in saved:
         parts = {name: decode(saved[name]) for name in ("domain", "net", "initial", "boundary")}
-        return Field(
-            saved["field"], parts["domain"], parts["net"], initial=parts["initial"], boundary=parts["boundary"]
-        )
+        exact = {name: parts[name] for name in ("initial", "boundary")}
+        return Field(saved["field"], parts["domain"], parts["net"], scale=saved.get("scale"), **exact)
     if "domain" in saved:
         return Domain(decode(saved["domain"]), decode(saved["time"]))
     if "start" in saved:

@@ -16,6 +16,7 @@ from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.objective import Parameters
 from leafgrad_pinn.problem import Tensors, norm
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.scales import wave
 from leafgrad_pinn.trainee import Trainee
 
 SHOWN = 4000  # points of a condition whose residuals are kept
@@ -44,14 +45,14 @@ def relative(trainees: Sequence[Trainee]) -> dict[str, float]:
     """For each condition the norm of its residuals over that of its terms; of several windows the largest.
 
     A term's size is what the residual is of no field at all, as a source or given values, or what fields as large as
-    the solution add to it which go once up and down over the domain; whichever is larger.
+    the solution add to it which are waves over the domain; whichever is larger. The norm is the root mean square, or
+    the median if that gives less: near a corner of the domain the terms of a good solution may grow without bound.
     """
     found: dict[str, float] = {}
     for trainee in trainees:
         sizes = amplitudes(trainee)
         for index, name in enumerate(trainee.problem.names):
-            share = left_over(trainee, index, sizes)
-            found[name] = max(found.get(name, 0.0), share)
+            found[name] = max(found.get(name, 0.0), left_over(trainee, index, sizes))
     return found
 
 
@@ -60,12 +61,20 @@ def left_over(trainee: Trainee, index: int, sizes: Mapping[str, float]) -> float
     batch = {key: t[: SHOWN // 4] for key, t in trainee.batches[index].items()}
 
     def of(factor: float) -> Array:
-        waves = partial(wave, trainee.problem.domain, {name: factor * size for name, size in sizes.items()})
-        return host(trainee.system.residuals(index, batch, waves)[0])
+        given = partial(waves, trainee.problem.domain, {name: factor * size for name, size in sizes.items()})
+        return host(trainee.system.residuals(index, batch, given)[0])
 
     left, source = host(trainee.residuals(index, batch)), of(0.0)
-    terms = max(norm(source), norm(of(1.0) - source), norm(left - source))
-    return norm(left) / terms if terms else 0.0
+    terms = [source, of(1.0) - source, left - source]
+    return min(share(norm(left), max(map(norm, terms))), share(median(left), max(map(median, terms))))
+
+
+def share(left: float, terms: float) -> float:
+    return left / terms if terms else 0.0
+
+
+def median(values: Array) -> float:
+    return float(np.median(np.abs(values)))
 
 
 def amplitudes(trainee: Trainee) -> dict[str, float]:
@@ -77,18 +86,11 @@ def amplitudes(trainee: Trainee) -> dict[str, float]:
     return {name: norm(np.concatenate(parts)) for name, parts in values.items()}
 
 
-def wave(domain: Domain, sizes: Mapping[str, float], columns: Mapping[str, Tensor]) -> Tensors:
-    """Fields of these root mean squares that go up and down once along each coordinate, none like another."""
-    found: Tensors = {}
-    for k, (name, size) in enumerate(sizes.items()):
-        parts = [
-            leafgrad.cos((columns[c] - low) * (2 * math.pi / (high - low)) + 0.7 + k)
-            for c, (low, high) in zip(domain.names, domain.bounds, strict=True)
-            if c in columns
-        ]
-        first, *others = parts
-        found[name] = math.prod(others, start=first) * (size * math.sqrt(2) ** len(parts))
-    return found
+def waves(domain: Domain, sizes: Mapping[str, float], columns: Mapping[str, Tensor]) -> Tensors:
+    """Fields of these root mean squares."""
+    found = [columns[name] for name in domain.names if name in columns]
+    bounds = np.array([domain.bounds[domain.names.index(name)] for name in domain.names if name in columns])
+    return {name: size * wave(found, bounds, k) for k, (name, size) in enumerate(sizes.items())}
 
 
 def host(t: Tensor) -> Array:

@@ -50,6 +50,7 @@ class Field:
         net: the network's recipe, such as ``MLP(width, depth)``.
         initial: ``Hard(...)`` for exact values at the first moment.
         boundary: ``Hard(...)`` for exact values on edges.
+        scale: of what size it is, in its units; what a `Problem` finds by default, where that is far from 1.
 
     Raises:
         ValueError: names that clash, edges that do not exist, hard conditions that contradict each other.
@@ -59,7 +60,14 @@ class Field:
     """
 
     def __init__(
-        self, name: str, domain: Any, net: Network, *, initial: Hard | None = None, boundary: Hard | None = None
+        self,
+        name: str,
+        domain: Any,
+        net: Network,
+        *,
+        initial: Hard | None = None,
+        boundary: Hard | None = None,
+        scale: float | None = None,
     ) -> None:
         if not isinstance(net, Network):
             raise TypeError(f"net: expected a recipe, such as MLP(32, 3), got {type(net).__name__}")
@@ -70,6 +78,11 @@ class Field:
             raise ValueError(f"Field {name!r}: initial: clamped is for boundaries; give the rate, as Hard(..., rate=0)")
         self.name, self.domain, self.net = name, as_domain(domain), net
         self.initial, self.boundary = initial, boundary
+        if scale is not None:
+            check_number(f"Field {name!r}: scale", scale)
+            if scale <= 0:
+                raise ValueError(f"Field {name!r}: scale: expected a positive number, got {scale}")
+        self.scale = scale
         self.shared: tuple[Field, ...] = (self,)
         clash = {name, *RESERVED} & set(self.domain.names)
         if clash or not name.isidentifier():
@@ -81,7 +94,13 @@ class Field:
 
 
 def fields(
-    names: str, domain: Any, net: Network, *, initial: Mapping[str, Hard] = {}, boundary: Mapping[str, Hard] = {}
+    names: str,
+    domain: Any,
+    net: Network,
+    *,
+    initial: Mapping[str, Hard] = {},
+    boundary: Mapping[str, Hard] = {},
+    scale: Mapping[str, float] = {},
 ) -> tuple[Field, ...]:
     """Several fields on one network, which has an output for each: ``u, v, p = fields("u v p", domain, net=...)``.
 
@@ -89,14 +108,22 @@ def fields(
         names: of the fields, as one string.
         domain, net: as for `Field`.
         initial, boundary: exact conditions by field.
+        scale: sizes by field.
     """
     split = names.split()
-    for given in (initial, boundary):
+    for given in (initial, boundary, scale):
         if not isinstance(given, Mapping):
-            raise TypeError(f"fields: expected conditions by field, as {{'{split[0]}': Hard(0)}}, got {given!r}")
+            what = (
+                f"sizes by field, as {{'{split[0]}': 1e5}}"
+                if given is scale
+                else (f"conditions by field, as {{'{split[0]}': Hard(0)}}")
+            )
+            raise TypeError(f"fields: expected {what}, got {given!r}")
         if unknown := set(given) - set(split):
             raise ValueError(f"fields: expected names among {names}, got {', '.join(sorted(unknown))}")
-    made = tuple(Field(n, domain, net, initial=initial.get(n), boundary=boundary.get(n)) for n in split)
+    made = tuple(
+        Field(n, domain, net, initial=initial.get(n), boundary=boundary.get(n), scale=scale.get(n)) for n in split
+    )
     if len(set(split)) < len(split) or not made:
         raise ValueError(f"fields: expected different names, at least one, got {names!r}")
     for field in made:
@@ -294,12 +321,22 @@ class Surrogate(nn.Module):
     def __init__(self, shared: Sequence[Field], make: Maker, before: Surrogate | None = None) -> None:
         super().__init__()
         domain = shared[0].domain
-        self.names, self.time = domain.names, domain.time
+        self.names, self.time, self.bounds = domain.names, domain.time, domain.bounds
+        self.scales = [field.scale or 1.0 for field in shared if not isinstance(field, Derivative)]
         self.fields = [field.name for field in shared]
         self.derivatives = [field for field in shared if isinstance(field, Derivative)]
         self.ansatz = {field.name: Ansatz(field) for field in shared if not isinstance(field, Derivative)}
         self.net = shared[0].net.build(domain.names, domain.bounds, len(self.ansatz), make)
+        self._begin_small()
         self.before = () if before is None else (before,)  # in a tuple: none of its weights are this module's
+
+    def _begin_small(self) -> None:
+        """Let large fields begin as they would in units in which they are 1: what is nonlinear begins gently."""
+        large = np.maximum(self.scales, 1.0)
+        for name, p in self.net.named_parameters():
+            if name.endswith(("last.weight", "last.bias")) and large.max() > 1:
+                share = np.tile(large, p.shape[-1] // len(large))
+                p.data.div_(leafgrad.tensor(share, dtype=p.dtype, device=p.device))
 
     def forward(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {**self.values(columns), **{field.name: self.value(field, columns) for field in self.derivatives}}
@@ -311,7 +348,9 @@ class Surrogate(nn.Module):
         begun: Mapping[str, Beginning] = {}
         for before in self.before:
             begun = before.end(columns, {name: self.ansatz[name].rate is not None for name in exact})
-        return {name: one(columns, outputs[:, i], begun.get(name)) for i, (name, one) in enumerate(self.ansatz.items())}
+        found = [outputs[:, i] if scale == 1 else outputs[:, i] * scale for i, scale in enumerate(self.scales)]
+        return {name: one(columns, output, begun.get(name))
+                for output, (name, one) in zip(found, self.ansatz.items(), strict=True)}  # fmt: skip
 
     def end(self, columns: Mapping[str, Tensor], rates: Mapping[str, bool]) -> dict[str, Beginning]:
         """Fields at the last moment, at n places, and for those where ``rates`` says so their derivatives by time."""

@@ -18,6 +18,7 @@ from leafgrad_pinn.field import Ansatz, Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker, Periodic
 from leafgrad_pinn.planner import MODES, Fields, Plan, plan
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.scales import scales_of, sizes_of
 from leafgrad_pinn.unknowns import Unknown, bound
 from leafgrad_pinn.values import Points, Request
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from leafgrad_pinn.stages import Stage
 
 LOOKS = 16  # points of each condition that are tried before training
+UNITS = 128  # points of a condition by which its terms are sized
 COLUMNS = ("window", "stage", "step", "seconds", "loss")  # of a history, beside the terms
 Tensors = dict[str, Tensor]
 AnyField = Field | ComplexField
@@ -82,6 +84,7 @@ class Problem:
         if derivatives not in ("auto", *MODES):
             raise ValueError(f"Problem: derivatives: expected auto, {', '.join(MODES)}, got {derivatives!r}")
         self.plans: list[Plan] = []
+        self.sizes: list[float] = []  # for each condition that of its terms, which its residuals are divided by
         self.marks: list[list[float]] = []  # for each condition numbers that are others for another equation or data
         self.before: tuple[Surrogate, ...] = ()  # for each group what it goes on from, in a later window of time
         if not self.fields or not self.conditions:
@@ -99,6 +102,7 @@ class Problem:
         self._check_periodic()
         self._check_values()
         self._check_residuals(derivatives)
+        self._choose_units()
 
     def __str__(self) -> str:
         """The fields, and how each condition gets its derivatives."""
@@ -239,6 +243,21 @@ class Problem:
         if unused := [unknown.name for unknown in self.unknowns if not unknown.used]:
             raise ValueError(f"unknowns: {', '.join(unused)}: expected in some condition, found in none")
 
+    def _choose_units(self) -> None:
+        """Give fields and conditions their sizes, where these are far from 1; fields become copies that have them."""
+        system, drawn = self.system(), self.draw(np.random.default_rng(0))
+        batches = [{key: leafgrad.tensor(np.ascontiguousarray(values[:UNITS])) for key, values in batch.items()}
+                   for batch in drawn]  # fmt: skip
+        declared = {field.name: field.scale for field in self.fields if field.scale is not None}
+        scales = scales_of(system, batches, declared)
+        self.sizes = sizes_of(system, batches, scales)
+        if any(scale != 1 for scale in scales.values()):
+            copies = {field.name: copy.copy(field) for field in self.fields}
+            for field in copies.values():
+                field.scale = scales.get(field.name)
+                field.shared = tuple(copies[other.name] for other in field.shared)
+            self.fields = list(copies.values())
+
     def _check_alone(self, name: str, together: Array, alone: Array) -> None:
         """ValueError if the residual at the first point is another where it is the only one. (n, k), (1, k)"""
         size = 1 + np.abs(together).max()
@@ -255,7 +274,7 @@ class System(nn.Module):
     def __init__(self, problem: Problem, make: Maker) -> None:
         super().__init__()
         self.domain, self.conditions, self.labels = problem.domain, problem.conditions, problem.names
-        self.plans = problem.plans
+        self.plans, self.sizes = problem.plans, problem.sizes
         before = problem.before or [None] * len(problem.groups)
         self.surrogates = nn.ModuleList(
             [Surrogate(group, make, last) for group, last in zip(problem.groups, before, strict=True)]
@@ -303,7 +322,8 @@ class System(nn.Module):
         points.forget()
         if opposite is not None:
             opposite.forget()
-        return leafgrad.stack([part * 1 for part in parts], 1), points.asked
+        size = self.sizes[index] if index < len(self.sizes) else 1
+        return leafgrad.stack([part * (1 / size) for part in parts], 1), points.asked
 
     def points(self, rows: Tensor, normals: Tensor | None = None) -> Points:
         """Points (n, d), and normals (n, k), by coordinate."""

@@ -23,7 +23,7 @@ from leafgrad_pinn.windows import Piecewise, module_of
 
 CHUNK = 2**15  # points that are evaluated at once
 FORMAT = 3
-UNSOLVED = 0.3  # of its terms: what a condition's residuals have to be below
+UNSOLVED = 0.1  # of its terms: what a condition's residuals have to be below
 
 
 class Run:

@@ -192,13 +192,14 @@ def window(problem: Problem, start: float, stop: float, before: Sequence[Surroga
     part.fields, part.before = cut(problem.fields, start, stop), tuple(before)
     part.domain = max((field.domain for field in part.fields), key=lambda domain: len(domain.names))
     kept = []
-    for condition, name, plan in zip(problem.conditions, problem.names, problem.plans, strict=True):
+    columns = problem.conditions, problem.names, problem.plans, problem.sizes
+    for condition, name, plan, size in zip(*columns, strict=True):
         inside = condition.within(part.domain)
         if isinstance(inside, Initial):
             inside = Continued(inside, before, parts(problem, inside))
         if inside is not None:
-            kept.append((inside, name, plan))
-    part.conditions, part.names, part.plans = (list(column) for column in zip(*kept, strict=True))
+            kept.append((inside, name, plan, size))
+    part.conditions, part.names, part.plans, part.sizes = (list(column) for column in zip(*kept, strict=True))
     return part
 
 

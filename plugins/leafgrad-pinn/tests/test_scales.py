@@ -1,0 +1,95 @@
+"""Units: the same problem in others has the same solution, to the same relative error."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leafgrad as lg
+import leafgrad_pinn as pinn
+
+UNITS = [(1000, 1), (1e-3, 1), (1e6, 1), (1e-6, 1), (1, 1e9), (1, 1e-9), (1, 30), (30, 1), (1e5, 1e-7), (0.02, 100)]
+
+
+def bending(length=1.0, amplitude=1.0, **field):
+    """u'' = -8 A / L^2, u = 0 at both ends: A in the middle."""
+    u = pinn.Field("u", pinn.Interval("x", 0, length), pinn.MLP(8, 1), **field)
+    return pinn.Problem(u, [pinn.Interior(lambda u: u.xx + 8 * amplitude / length**2, n=48), pinn.Dirichlet(0, n=2)])
+
+
+def error(sol, length, amplitude):
+    x = np.linspace(0, length, 101)
+    exact = 4 * amplitude * x * (length - x) / length**2
+    return float(np.linalg.norm(sol(x) - exact) / np.linalg.norm(exact))
+
+
+@pytest.mark.parametrize(("length", "amplitude"), UNITS)
+def test_a_beam_in_any_units(length, amplitude):
+    sol = bending(length, amplitude).solve(pinn.GaussNewton(30))
+    assert error(sol, length, amplitude) < 1e-3
+    assert sol.run.doubts == ""
+
+
+@pytest.mark.parametrize(("length", "seconds", "kelvin"), [(1, 1, 1), (1e-4, 1e-2, 300), (1e3, 1e7, 1e-3)])
+def test_heat_in_any_units(length, seconds, kelvin):
+    domain = pinn.Interval("x", 0, length) * pinn.Time("t", 0, seconds)
+    rate = 0.1 * length**2 / seconds
+    u = pinn.Field("u", domain, pinn.MLP(12, 1))
+    first = pinn.Initial(lambda x: kelvin * lg.sin(np.pi / length * x), n=32)
+    problem = pinn.Problem(u, [pinn.Interior(lambda u: u.t - rate * u.xx, n=128), pinn.Dirichlet(0, n=32), first])
+    sol = problem.solve(pinn.GaussNewton(25))
+    x, t = np.meshgrid(np.linspace(0, length, 21), np.linspace(0, seconds, 21))
+    exact = kelvin * np.sin(np.pi * x / length) * np.exp(-0.1 * np.pi**2 * t / seconds)
+    assert np.linalg.norm(sol(x, t) - exact) / np.linalg.norm(exact) < 2e-2
+
+
+def test_hard_conditions_and_data_have_units():
+    length, amplitude = 1e4, 1e6
+    u = pinn.Field("u", pinn.Interval("x", 0, length), pinn.MLP(8, 1), boundary=pinn.Hard(0))
+    problem = pinn.Problem(u, pinn.Interior(lambda u: u.xx + 8 * amplitude / length**2, n=48))
+    assert error(problem.solve(pinn.GaussNewton(20)), length, amplitude) < 1e-3
+
+
+def test_usual_units_stay():
+    problem = bending()
+    assert [field.scale for field in problem.fields] == [None]
+    assert problem.sizes == [1.0, 1.0]
+
+
+def test_fields_of_the_caller_stay_and_files_keep_scales(tmp_path):
+    problem = bending(1, 1e9)
+    sol = problem.solve(pinn.GaussNewton(5), out=tmp_path)
+    assert [field.scale for field in sol.fields] == [1e9]
+    again = pinn.Solution.load(tmp_path / "solution.safetensors")
+    assert again(0.3) == sol(0.3)
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), pinn.MLP(4, 1))
+    pinn.Problem(u, [pinn.Interior(lambda u: u.xx + 1e9, n=8), pinn.Dirichlet(0, n=2)])
+    assert u.scale is None
+
+
+def test_a_declared_scale_is_taken():
+    problem = bending(1, 1e9, scale=3e8)
+    assert [field.scale for field in problem.fields] == [3e8]
+    assert error(problem.solve(pinn.GaussNewton(30)), 1, 1e9) < 1e-3
+    u, v = pinn.fields("u v", pinn.Interval("x", 0, 1), pinn.MLP(4, 1), scale={"v": 1e5})
+    assert (u.scale, v.scale) == (None, 1e5)
+    for wrong in (0, -1, float("nan")):
+        with pytest.raises(ValueError, match=r"Field 'u': scale"):
+            bending(scale=wrong)
+    with pytest.raises(TypeError, match="scale"):
+        bending(scale="large")
+    with pytest.raises(TypeError, match="sizes by field"):
+        pinn.fields("u v", pinn.Interval("x", 0, 1), pinn.MLP(4, 1), scale=3)
+
+
+def test_resumed_runs_and_windows_keep_units(tmp_path):
+    domain = pinn.Interval("x", 0, 1e3) * pinn.Time("t", 0, 1)
+    u = pinn.Field("u", domain, pinn.MLP(8, 1))
+    first = pinn.Initial(lambda x: 1e6 * lg.sin(np.pi / 1e3 * x), n=16)
+    problem = pinn.Problem(u, [pinn.Interior(lambda u: u.t - 1e5 * u.xx, n=64), pinn.Dirichlet(0, n=16), first])
+    sol = problem.solve(pinn.GaussNewton(15), windows=2, out=tmp_path)
+    again = problem.solve(pinn.GaussNewton(15), windows=2, out=tmp_path, resume=True)
+    x = np.linspace(0, 1e3, 11)
+    assert np.array_equal(sol(x, 0.7), again(x, 0.7))
+    exact = 1e6 * np.sin(np.pi * x / 1e3) * np.exp(-0.1 * np.pi**2 * 0.7)
+    assert np.abs(sol(x, 0.7) - exact).max() < 2e4
