@@ -47,6 +47,21 @@ def unflatten(structure: Any, leaves: Iterator[Any]) -> Any:
     return kind(*children) if hasattr(kind, "_fields") else kind(children)
 
 
+def containers(tree: Any) -> list[Any]:
+    """The lists and dicts in nested results."""
+    found: list[Any] = []
+    waiting = [tree]
+    while waiting:
+        part = waiting.pop()
+        if type(part) is list or type(part) in DICTS:
+            found.append(part)
+        if type(part) in DICTS:
+            waiting += part.values()
+        elif isinstance(part, (list, tuple)):
+            waiting += part
+    return found
+
+
 def mapped(function: Any, tree: Any) -> Any:
     """The pytree with ``function`` applied to each leaf."""
     leaves, structure = flatten(tree)

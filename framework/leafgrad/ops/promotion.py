@@ -105,7 +105,7 @@ def alike(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
 
 
 def _number(op: Any, i: int, value: Any) -> Any:
-    if type(value) in _CATEGORY or (value is None and i >= op.signature.required):
+    if value.__class__ in _CATEGORY or (value is None and i >= op.signature.required):
         return value
     if isinstance(value, numbers.Number) and not isinstance(value, complex) and hasattr(value, "item"):
         return value.item()
@@ -127,11 +127,11 @@ def result_type(args: tuple[Any, ...]) -> dtypes.dtype:
         elif a is None:
             continue
         else:
-            if type(a) not in _CATEGORY:
+            if a.__class__ not in _CATEGORY:
                 raise TypeError(
                     f"expected a Tensor or a real number, got {type(a).__name__}; convert it with leafgrad.tensor(...)"
                 )
-            level, d = 2, (dtypes.bool_, dtypes.int64, dtypes.get_default_dtype())[_CATEGORY[type(a)]]
+            level, d = 2, (dtypes.bool_, dtypes.int64, dtypes.get_default_dtype())[_CATEGORY[a.__class__]]
         found = best[level]
         best[level] = d if found is None else dtypes.promote_types(found, d)
     if not best[0] and not best[1] and any(isinstance(a, TensorBase) for a in args):

@@ -86,6 +86,9 @@ def plain(data: Any, depth: int = 0) -> tuple[Any, dtypes.dtype | None]:
         return data, dtypes.of(data)
     if hasattr(data, "__array__"):
         return plain(data.__array__(), depth)
+    for number, dtype in python.items():
+        if isinstance(data, number):  # of a class of its own, such as an IntEnum
+            return number(data), dtype
     if isinstance(data, str):
         error = ValueError if depth else TypeError
         raise error(f"tensor: data: expected numbers or sequences of numbers, got the string {data!r}")

@@ -315,7 +315,8 @@ class Tensor(Operators, Methods, TensorBase):
         Raises:
             RuntimeError: the tensor has more than one element, or is empty.
         """
-        return self._number("item()")
+        later = modes.TRACER.get().number_of(self) if modes.get() & modes.TRACE else None
+        return self._number("item()") if later is None else later
 
     def _number(self, what: str) -> Any:
         """The only element, for ``what``."""

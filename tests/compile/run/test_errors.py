@@ -29,7 +29,7 @@ VALUES = {
     "float": lambda x: float(x.sum()),
     "int": lambda x: int(x.sum()),
     "bool": branch,
-    "item": lambda x: x.sum().item(),
+    "item": lambda x: x * x.sum().item(),
     "tolist": lambda x: x.tolist(),
     "numpy": lambda x: x.detach().numpy(),
     "print": lambda x: print(x),
@@ -102,8 +102,6 @@ class Counter:
 
 def test_python_state_that_the_function_changes():
     counter = Counter()
-    with pytest.raises(TraceError, match=r"changes self\.calls from 1 to 2 at test_errors.py:.*self.calls \+= 1"):
-        traced_call(counter.count, leafgrad.ones(1))
     with pytest.raises(TraceError, match=r"changes len\(self\.history\) from 1 to 2 in test_errors.py"):
         traced_call(counter.remember, leafgrad.ones(1))
     with pytest.raises(TraceError, match=r"changes self\.last from .* to .* at test_errors.py.*self.last = x"):
@@ -116,7 +114,8 @@ def test_python_state_changes_at_each_call_of_an_open_step():
         f = leafgrad.compile(method)
         results = [f(leafgrad.ones(1) * i).tolist() for i in range(5)]
         assert results == [method(leafgrad.ones(1) * i).tolist() for i in range(5)]
-        assert "open, since it changes" in f.explain()
+        closes = method == counter.count  # a number that changes is followed
+        assert ("open, since it changes" in f.explain()) is not closes
     assert counter.calls == len(counter.history) == 10
     assert counter.last.tolist() == [8]
 

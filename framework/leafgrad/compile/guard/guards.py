@@ -10,7 +10,8 @@ import operator
 import types
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from leafgrad import devices, dtypes, modes
@@ -76,6 +77,26 @@ def facts(t: Tensor) -> str:
     return f"{messages.describe(t)} on {devices.of(t._data)}{history}"
 
 
+@dataclass
+class Symbolic:
+    """The numbers that a recording followed, which guards let differ.
+
+    Attributes:
+        relations: expressions that must be true, each with what it looks at.
+        arguments: which leaves, named ``a0``, ``a1``, … in expressions.
+        places: numbers outside, by the number in their names ``p0``, ``p1``, ….
+    """
+
+    relations: dict[str, str] = field(default_factory=dict)
+    arguments: set[int] = field(default_factory=set)
+    places: dict[int, Place] = field(default_factory=dict)
+
+    @property
+    def used(self) -> bool:
+        """Whether any number may differ."""
+        return bool(self.arguments or self.places)
+
+
 class Guards:
     """The conditions under which one program may be run.
 
@@ -88,6 +109,7 @@ class Guards:
         touched: whose ``.grad`` was looked at, and whether it was None.
         environment: what else was read.
         apart: a check of what memory is written; None if none is.
+        symbolic: numbers that may differ.
     """
 
     def __init__(
@@ -101,8 +123,12 @@ class Guards:
         touched: Sequence[tuple[Argument | Captured, bool]],
         environment: Environment,
         apart: Apart | None,
+        symbolic: Symbolic,
     ) -> None:
         self.apart = apart
+        self.count = len(leaves)
+        self.environment = environment
+        self.symbolic = symbolic
         self.flags = flags
         self.default = dtypes.get_default_dtype()
         self.structure = structure
@@ -120,7 +146,8 @@ class Guards:
         for view in views:
             self.view(view, leaves, environment)
         self.gradients(touched, tensors, leaves, captured, environment)
-        self.places(environment.places)
+        self.places([place for place in environment.places if not self.is_symbolic(place)])
+        self.numbers()
         self.accepts = compiled([c for c in self.conditions if not c.covered], len(leaves), self.scope)
 
     # ---- the conditions ---------------------------------------------------------------------------------------
@@ -149,9 +176,12 @@ class Guards:
         if isinstance(leaf, Tensor):
             test = f"type({at}) is {self.name(type(leaf))} and {self.tensor(at, leaf)}"
             test += f" and (not {at}.__dict__ or {at}.__dict__.keys().isdisjoint(names))"
+        elif i in self.symbolic.arguments:
+            test = f"type({at}) is {self.name(type(leaf))}"
         else:
             test = self.same(at, leaf)
-        self.add(test, self.paths[i], brief(leaf), lambda leaves: brief(leaves[i]), isinstance(leaf, Tensor))
+        expected = f"{brief(leaf)}, or another one" if i in self.symbolic.arguments else brief(leaf)
+        self.add(test, self.paths[i], expected, lambda leaves: brief(leaves[i]), isinstance(leaf, Tensor))
 
     def view(self, view: Any, leaves: Sequence[Any], environment: Environment) -> None:
         """That a view which was recorded as one is the same part of the same memory."""
@@ -294,6 +324,38 @@ class Guards:
             test = f"{{{', '.join(apart)}}}.isdisjoint({known})"
             self.add(test, "gradients", "used as such only", lambda _: "used directly too")
 
+    def is_symbolic(self, place: Place) -> bool:
+        """Whether the number in a place may differ."""
+        return any(
+            place.container is p.container and (place.kind, place.key) == (p.kind, p.key)
+            for p in self.symbolic.places.values()
+        )
+
+    def numbers(self) -> None:
+        """The types of numbers that may differ, and what decided which way the Python went."""
+        for k, place in self.symbolic.places.items():
+            test = f"(p{k} := {self.reading(place)}) is p{k} and type(p{k}) is {self.name(type(place.now()))}"
+            self.add(test, place.path, f"{brief(place.now())}, or another one", partial(now_of, place), False)
+        for test, path in self.symbolic.relations.items():
+            self.add(test, path, "on one side of a test", lambda _: "on the other side", False)
+
+    def reading(self, place: Place) -> str:
+        """The expression that reads a place which holds a number."""
+        at = self.name(place.container)
+        return f"{at}.cell_contents" if place.kind == "cell" else f"{at}[{self.key(place.key)}]"
+
+    def expressions(self, texts: Sequence[str], items: Sequence[str] = ()) -> Callable[..., tuple[Any, ...]]:
+        """A function of the leaves, and of values read, that gives what these expressions are."""
+        count = self.count
+        lines = [f"def values(leaves, {', '.join(items)}):"]
+        lines += [f"    {''.join(f'a{i}, ' for i in range(count))}= leaves"] * bool(count)
+        lines += [f"    p{k} = {self.reading(place)}" for k, place in self.symbolic.places.items()]
+        lines += [f"    return ({''.join(f'{text}, ' for text in texts)})"]
+        space = dict(self.scope)
+        exec(compile("\n".join(lines), "<leafgrad numbers>", "exec"), space)
+        found: Callable[..., tuple[Any, ...]] = space["values"]
+        return found
+
     def places(self, places: Sequence[Place]) -> None:
         """What was read from outside. Whole containers of objects, and dicts that are empty, take one look each."""
         self.scope["is_"] = operator.is_
@@ -398,8 +460,9 @@ class Guards:
             return Miss(1, "the arguments", "of another number, nesting or set of keys", "as they are now")
         if dtypes.get_default_dtype() is not self.default:
             return Miss(2, "the default dtype", repr(self.default), repr(dtypes.get_default_dtype()))
+        binding = [c for c in self.conditions if c.test.startswith("(p")]
         for i, condition in enumerate(self.conditions):
-            if not compiled([condition], len(leaves), self.scope)(leaves):
+            if not compiled([*binding, condition], len(leaves), self.scope)(leaves):
                 return Miss(3 + i, condition.path, condition.expected, condition.now(leaves), condition.of_tensor)
         return Miss(3 + len(self.conditions), "memory that is written", "one tensor's", "shared with another tensor")
 
@@ -410,12 +473,17 @@ def compiled(conditions: Sequence[Condition], count: int, scope: dict[str, Any])
     unpack = f"    {''.join(f'a{i}, ' for i in range(count))}= leaves\n" if count else ""
     source = (
         f"def accepts(leaves):\n{unpack}    try:\n        return (\n            {tests}\n        )\n"
-        "    except (LookupError, AttributeError, TypeError, ValueError):\n        return False\n"
+        "    except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError):\n        return False\n"
     )
     space = dict(scope)
     exec(compile(source, "<leafgrad guards>", "exec"), space)
     accepts: Callable[[Sequence[Any]], bool] = space["accepts"]
     return accepts
+
+
+def now_of(place: Place, _: Any) -> str:
+    """What to say of what a place holds now."""
+    return brief(now(place))
 
 
 def gradient_of(i: int, t: Tensor) -> Callable[[Sequence[Any]], str]:

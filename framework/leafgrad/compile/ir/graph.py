@@ -127,6 +127,13 @@ class Number:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Expression:
+    """A Python number that is computed anew at each call, by an expression in what the call was given."""
+
+    text: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Raw:
     """An array that belongs to no tensor; no guarded program has one."""
 
@@ -145,7 +152,7 @@ class Given:
     index: int
 
 
-Source = Argument | Captured | Live | Grad | Given | Number | Raw
+Source = Argument | Captured | Live | Grad | Given | Number | Expression | Raw
 
 
 # ---- what is done with results ----------------------------------------------------------------------------------
@@ -336,6 +343,8 @@ def origin(source: Source) -> str:
             return "read at each call"
         case Number(value):
             return f"{value!r} here"
+        case Expression(text):
+            return f"{text} at each call"
         case Raw():
             return "an array"
         case Grad(of):

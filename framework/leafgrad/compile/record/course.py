@@ -8,9 +8,10 @@ from typing import Any
 
 from leafgrad import backends
 from leafgrad.backends.place import place
-from leafgrad.compile.ir.graph import Equation, Number, Operand, Source, Value, user_line
+from leafgrad.compile.ir.graph import Equation, Expression, Number, Operand, Source, Value, user_line
 from leafgrad.compile.record.guide import Event, Guide, Input, same
 from leafgrad.compile.record.symbol import Symbol
+from leafgrad.compile.record.symbolic import Numbers, SymbolicNumber, fixed
 
 NUMBERS = (int, float)
 new = object.__new__
@@ -22,12 +23,23 @@ def same_operand(a: Operand, b: Operand) -> bool:
     return a is b if isinstance(a, Value) else same(a, b)
 
 
+def dtype_of_numbers(op: Any, operands: Sequence[Operand]) -> str | None:
+    """The dtype in which numbers among these operands may be inputs; None if the op must see them themselves."""
+    values = [v for v in operands if isinstance(v, Value)]
+    dtypes = {v.dtype for v in values if v.dtype.startswith("float")}
+    fits = "elementwise" in op.traits and len(dtypes) == 1 and all(v.place[0] == "cpu" for v in values)
+    return dtypes.pop() if fits else None
+
+
 class Course:
     """Follows a guide, and leaves one.
 
     Args:
         guides: what earlier calls recorded from the same place on.
     """
+
+    numbers: Numbers | None = None  # those that are followed; of most calls none
+    later: dict[tuple[str, str], Value] | None = None  # inputs for those in the derivatives of results, by expression
 
     def __init__(self, guides: Sequence[Guide]) -> None:
         self.begin(guides)
@@ -47,6 +59,7 @@ class Course:
         self.sources: dict[Value, Source] = {}
         self.likes: dict[Value, Value] = {}  # gradients of results: taken to be like these
         self.symbols: list[weakref.ref[Symbol]] = []
+        self.followed: dict[tuple[str, str], Value] = {}  # inputs for symbolic numbers, by expression and dtype
 
     def expect(self, fits: Callable[[Event], bool]) -> Event | None:
         """The next event, if it fits; else that of another guide with the same past; else None, and no guide."""
@@ -102,6 +115,8 @@ class Course:
         at = self.at
         known, inputs, expected, plain, out, outputs, weak = guide.steps[at]
         if known is not op or len(inputs) != len(args):
+            return None
+        if self.numbers is not None and any(type(a) is SymbolicNumber for a in args):
             return None
         for a, v in zip(args, inputs, strict=False):
             if a.__class__ is Symbol:
@@ -175,6 +190,26 @@ class Course:
         array = backends.by_device_type("cpu").asarray(float(number), dtype, 0)
         return self.input("number", array, Number(float(number)), operand).value
 
+    def follow_numbers(self, op: Any, operands: list[Operand]) -> None:
+        """Symbolic numbers among operands become inputs where the op takes them as elements; else they are fixed."""
+        for i, number in enumerate(list[Any](operands)):
+            if type(number) is SymbolicNumber:
+                dtype = dtype_of_numbers(op, operands)
+                operands[i] = fixed(number) if dtype is None else self.followed_input(number, i, dtype)
+
+    def followed_input(self, number: SymbolicNumber, operand: int, dtype: str) -> Value:
+        """The input for a symbolic number, one for all that have its expression."""
+        key = number._text, dtype
+        if key not in self.followed:
+            array, source = backends.by_device_type("cpu").asarray(float(number._value), dtype, 0), Expression(key[0])
+            value = None if self.later is None else self.later.get(key)
+            if value is None:
+                value = self.input("number", array, source, operand).value
+            self.followed[key], self.known[value], self.sources[value] = value, array, source
+            if self.later is not None:
+                self.later[key] = value
+        return self.followed[key]
+
     def lift_numbers(self, op: Any, operands: list[Operand], params: dict[str, Any]) -> None:
         """Where the guide that was left has the same op with another number, the number becomes an input."""
         numbers: set[int] = set()
@@ -187,13 +222,12 @@ class Course:
             self.past = ()
             return
         self.past_at += 1
-        dtypes = {v.dtype for v in operands if isinstance(v, Value) and v.dtype.startswith("float")}
-        on_host = all(v.place[0] == "cpu" for v in operands if isinstance(v, Value))
-        if "elementwise" not in op.traits or len(dtypes) != 1 or not on_host:
+        dtype = dtype_of_numbers(op, operands)
+        if dtype is None:
             return
         for i, (number, before) in enumerate(zip(operands, event.inputs, strict=True)):
             if type(number) in NUMBERS and (i in numbers or (type(before) in NUMBERS and not same(number, before))):
-                operands[i] = self.number(number, i, *dtypes)
+                operands[i] = self.number(number, i, dtype)
 
     def varies(self, op: Any, params: dict[str, Any], result: Any) -> bool:
         """Whether the guide that was left has a constant like this one here, with other elements."""

@@ -81,6 +81,7 @@ class Guide:
         next: the parts that came after it.
         seen: how many calls took this course.
         calls: closed programs that were made of it.
+        later: inputs that only their derivatives have, by expression and dtype.
     """
 
     def __init__(self, events: Sequence[Event], weak: set[Value], copies: set[Value]) -> None:
@@ -93,6 +94,7 @@ class Guide:
         self.next: list[Guide] = []
         self.seen = 0
         self.calls: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.later: dict[tuple[str, str], Value] = {}
         self.runner: Any = None
         self.results: dict[Value, int] = {}
         self.lock = Lock()

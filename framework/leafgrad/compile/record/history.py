@@ -18,6 +18,7 @@ from leafgrad.batching.batched import Batch, Batched, Pending
 from leafgrad.compile.ir.graph import Value
 from leafgrad.compile.record.guide import same
 from leafgrad.compile.record.symbol import Symbol
+from leafgrad.compile.record.symbolic import SymbolicNumber, fixed
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import FREED, SEQ, GraphNode, Leaf, Node, Output, TensorBase
@@ -49,6 +50,12 @@ class Kept(NamedTuple):
     """A tensor that a node keeps."""
 
     data: Any
+
+
+class Item(NamedTuple):
+    """A Python number that differs from call to call."""
+
+    array: Any
 
 
 class Hidden(NamedTuple):
@@ -133,13 +140,15 @@ class History:
         def raw(kept: Any) -> Any:
             if isinstance(kept, Hidden):
                 return Batched(raw(kept.array), batches[kept.batch])
+            if isinstance(kept, Item):
+                return float(arrays(kept.array)[0])
             return arrays(kept)[0] if isinstance(kept, Value) else kept
 
         def saved(kept: Any) -> Any:
             if isinstance(kept, Saved):
                 return Saved(saved(kept.tensor), edge(kept.edge), kept.number)
             if not isinstance(kept, Kept):
-                return kept
+                return raw(kept) if isinstance(kept, Item) else kept
             tensor = dispatch.alias(raw(kept.data))
             tensor._writes = next((version for v in values_in(kept) if (version := arrays(v)[1]) is not None), None)
             return tensor
@@ -281,6 +290,10 @@ class Reader:
             return kept.value
         if isinstance(kept, Batched) and not isinstance(kept, Pending):
             return Hidden(self.raw(kept.array), self.batches[kept.batch])
+        if type(kept) is SymbolicNumber:
+            found = (v for (text, _), v in self.tracer.followed.items() if text == kept._text)
+            value = next(found, None)
+            return fixed(kept) if value is None else Item(value)
         if kept is None or isinstance(kept, (bool, int, float)):
             return kept
         raise Unclosed(f"its gradients need a {type(kept).__name__} that no program knows")

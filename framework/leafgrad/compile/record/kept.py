@@ -56,6 +56,7 @@ def check_kept(recorder: Recorder, result: Any) -> None:
     mine = {id(t) for t in flatten(result)[0] if isinstance(t, Tensor)}
     mine |= {id(o.inner) for o in recorder.outside.values()}
     mine |= {id(after) for _, _, after in recorder.grads.values()}
+    mine |= {id(t) for t in recorder.numbers.items} if recorder.numbers is not None else set()
     allowed = held_by_graph(recorder, result) | mine
     if last_kept(recorder, allowed) is None:
         return

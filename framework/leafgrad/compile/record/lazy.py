@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from leafgrad import modes
+from leafgrad import backends, modes
 from leafgrad.backends.place import place
 from leafgrad.compile.ir import memory
 from leafgrad.compile.ir.graph import Captured, Equation, Line, Raw, Value, user_line
@@ -25,6 +25,7 @@ from leafgrad.compile.record.guide import KEPT, Guide, Programs
 from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.recorder import Recorder, is_exposed
 from leafgrad.compile.record.symbol import Symbol
+from leafgrad.compile.record.symbolic import settled
 from leafgrad.compile.record.watch import is_ours, unwatched
 from leafgrad.errors import CompileError, TraceError
 from leafgrad.ops import dispatch, messages
@@ -66,6 +67,7 @@ class LazyRecorder(Recorder):
         self.programs = programs
         self.strict = False  # whether a tear is an error
         self.given_up = False  # whether a signal has ended a part of the call
+        self.follows_items = False  # whether what item() reads is a symbolic number
         self.tears: list[tuple[str, Line]] = []
         self.parts: list[Guide] = []
         self.owners: dict[int, list[Outside]] = {}  # tensors from outside that were read, by whose memory they show
@@ -109,6 +111,19 @@ class LazyRecorder(Recorder):
             self.settle_tensor(tensor)
             return tensor._data
         return self.waiting[inner._data.value][0]
+
+    def number_of(self, tensor: Tensor) -> Any:
+        """What stands for the element of a tensor that the program computes; None where it must be read at once."""
+        if self.numbers is None or not self.follows_items:
+            return None
+        data = self.inside(tensor)._data
+        if type(data) is not Symbol or data.size != 1 or data.value in self.sources or data.value in self.waiting:
+            return None
+        return self.numbers.item(data, float) if data.value.dtype in ("float32", "float64") else None
+
+    def read_item(self, tensor: Tensor) -> Any:
+        """The element of a tensor, after everything that was recorded."""
+        return backends.backend_of(array := self.reveal(tensor, "item()")).item(array)
 
     def foreign(self, op: Any, array: Any) -> Value:
         """An array of a graph from outside, or of an earlier part."""
@@ -413,6 +428,8 @@ class LazyRecorder(Recorder):
                 continue
             seen.add(node)
             waiting += node.edges
+            if isinstance(node, Node) and self.numbers is not None and type(node.saved) is tuple:
+                node.saved = tuple(map(settled, node.saved))
             if isinstance(node, Node) and node.out is not None:
                 several = type(node.out) is tuple
                 node.out = tuple(map(self.settled, node.out)) if several else self.settled(node.out)

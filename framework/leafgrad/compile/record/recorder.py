@@ -15,13 +15,26 @@ from leafgrad import backends, modes
 from leafgrad.backends import Generator
 from leafgrad.backends.place import place
 from leafgrad.compile.ir import shapes
-from leafgrad.compile.ir.graph import Argument, Captured, Equation, Grad, Live, Operand, Raw, Source, Value, user_line
+from leafgrad.compile.ir.graph import (
+    Argument,
+    Captured,
+    Equation,
+    Expression,
+    Grad,
+    Live,
+    Operand,
+    Raw,
+    Source,
+    Value,
+    user_line,
+)
 from leafgrad.compile.ir.replay import run
 from leafgrad.compile.record import outside
 from leafgrad.compile.record.course import Course, same_operand
 from leafgrad.compile.record.guide import Event, Guide, Input, same
 from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.symbol import Symbol
+from leafgrad.compile.record.symbolic import SymbolicNumber, fixed, settled
 from leafgrad.compile.record.watch import unwatched
 from leafgrad.errors import TraceError
 from leafgrad.ops import dispatch, messages
@@ -146,13 +159,19 @@ class Recorder(Course):
 
     def live(self, read: Callable[[], float]) -> Symbol:
         """A Symbol for a Python number that is read anew at each call of a program."""
-        backend = backends.by_device_type("cpu")
-        return self.input("live", backend.asarray(float(read()), "float64", 0), Live(read), weak=True)
+        number: Any = read()
+        symbolic = type(number) is SymbolicNumber and not number._items
+        source: Source = Expression(number._text) if symbolic else Live(read)
+        array = backends.by_device_type("cpu").asarray(float(settled(number)), "float64", 0)
+        return self.input("live", array, source, weak=True)
 
     # ---- ops --------------------------------------------------------------------------------------------------
 
     def trace(self, op: Any, args: tuple[Any, ...], params: dict[str, Any], flags: int) -> Any:
         """An op on tensors. It is watched only where it may call a user's code: in vmap, under hooks, of numbers."""
+        if self.numbers is not None:
+            params = self.numbers.plain(params)
+            args = fixed(args) if flags & modes.BATCH else self.numbers.ready(args)
         if flags & (modes.BATCH | modes.PACK):
             return op.trace(args, params, flags)
         for a in args:
@@ -182,6 +201,8 @@ class Recorder(Course):
                 if a._view is not None and a._view.root is not a._view.base._data:
                     return None
                 raw.append(data)
+            elif type(a) is SymbolicNumber:
+                return None
             else:
                 raw.append(a)
             inner.append(a)
@@ -190,10 +211,12 @@ class Recorder(Course):
 
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """An op on Symbols, numbers and raw arrays."""
+        if self.numbers is not None:
+            args, params = self.numbers.ready(args), self.numbers.plain(params)
         if op not in self.fit:
             why = self.unfit(op)
             if why is not None:
-                return self.at_once(op, args, params, why)
+                return self.at_once(op, fixed(args), params, why)
             self.fit.add(op)
         with unwatched():
             event = self.event(op, args, params)
@@ -202,6 +225,8 @@ class Recorder(Course):
     def event(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Equation:
         """The equation of an op: the guide's, or a new one."""
         operands = [self.operand(op, a) for a in args]
+        if self.numbers is not None:
+            self.follow_numbers(op, operands)
         self.admit_numbers(op, operands)
 
         def fits(e: Event) -> bool:
@@ -258,6 +283,8 @@ class Recorder(Course):
 
     def create(self, op: Any, where: tuple[str, int], params: dict[str, Any]) -> Any:
         """An op without array arguments, on a device."""
+        if self.numbers is not None:
+            params = self.numbers.plain(params)
 
         def fits(e: Event) -> bool:
             if type(e) is Input and e.kind == "constant":

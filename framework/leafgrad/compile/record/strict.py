@@ -31,6 +31,10 @@ class StrictRecorder(Recorder):
             "than once, in parts. Make it a function of its arguments"
         )
 
+    def number_of(self, tensor: Tensor) -> Any:
+        """None: a trace reads no numbers."""
+        return None
+
     def written(self, tensor: Any) -> None:
         """Nothing waits for a write here."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +17,7 @@ from leafgrad.compile.ir.graph import (
     Captured,
     Effect,
     Equation,
+    Expression,
     Given,
     Grad,
     Graph,
@@ -34,6 +35,7 @@ from leafgrad.compile.record.kept import check_kept, check_made
 from leafgrad.compile.record.recorder import Owner, Recorder
 from leafgrad.compile.record.strict import StrictRecorder
 from leafgrad.compile.record.symbol import Symbol
+from leafgrad.compile.record.symbolic import SymbolicNumber
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.errors import MissingGradientError, TraceError
 from leafgrad.ops import messages
@@ -63,6 +65,7 @@ class Traced:
         touched: sources whose ``.grad`` was looked at, with whether it was None.
         views: captured views.
         aliases: which results are in the memory of others.
+        items: which results are read as numbers, by the number in their names ``r0``, ``r1``, ….
         read: how many of ``saved`` ``backward`` is given; the others are for derivatives of derivatives.
         history: the graph of the ``differentiable`` results.
     """
@@ -80,6 +83,7 @@ class Traced:
     refused: dict[int, Exception] = field(default_factory=dict)
     leaves: list[Owner] = field(default_factory=list)
     aliases: dict[int, Alias] = field(default_factory=dict)
+    items: dict[int, int] = field(default_factory=dict)
     read: int = 0
     history: History = field(default_factory=History)
 
@@ -164,8 +168,8 @@ def sets_default(before: dtypes.dtype) -> bool:
 # ---- what a call leaves behind ------------------------------------------------------------------------------------
 
 
-def finish(recorder: Recorder, result: Any) -> Traced:
-    """The program of a recorded call. Nothing is recorded after it.
+def finish(recorder: Recorder, result: Any, written: Sequence[Any] = ()) -> Traced:
+    """The program of a recorded call, which leaves ``written`` numbers behind. Nothing is recorded after it.
 
     Raises:
         Unclosed: the call did what a program cannot.
@@ -173,25 +177,9 @@ def finish(recorder: Recorder, result: Any) -> Traced:
     effects = tuple(effects_of(recorder))
     leaves, structure = flatten(result)
     check_gradients(recorder, [leaf for leaf in leaves if isinstance(leaf, Tensor)])
-    late = {id(after): Grad(s) for s, before, after in recorder.grads.values() if s is not None and after is not before}
-    outputs: list[Any] = []
-    tensors: list[Tensor] = []
-    slots: dict[int, Slot] = {}
-    for leaf in leaves:
-        if not isinstance(leaf, Tensor):
-            if type(leaf) not in IMMUTABLE:
-                raise Unclosed(f"it returns a {type(leaf).__name__}, which has to be made anew at each call")
-            outputs.append(leaf)
-            continue
-        if id(leaf) not in slots:
-            if id(leaf) in late:
-                slots[id(leaf)] = Slot(-1, late[id(leaf)], late=True)
-            elif isinstance(leaf._data, Symbol):
-                slots[id(leaf)] = Slot(place(tensors, leaf))
-            else:
-                recorder.inside(leaf)
-                slots[id(leaf)] = Slot(-1, recorder.outside[id(leaf)].source)
-        outputs.append(slots[id(leaf)])
+    outputs, tensors = outputs_of(recorder, leaves)
+    numbers = [n for n in (*leaves, *written) if type(n) is SymbolicNumber]
+    items = {k: place(tensors, n._numbers.items[k]) for n in numbers for k in sorted(n._items)}
     aliases: dict[int, Alias] = {}
     bases = Counter(id(t._view.base) for t in tensors if t._view is not None)
     bases.update(map(id, tensors))
@@ -215,11 +203,38 @@ def finish(recorder: Recorder, result: Any) -> Traced:
     graph = Graph(inputs, tuple(recorder.equations), tuple(values), effects)
     touched = [(source, before is None) for source, before, _ in recorder.grads.values() if source is not None]
     views = [o.tensor for o in recorder.outside.values() if o.inner._view is not None and o.tensor._view is not None]
-    traced = Traced(graph, outputs, structure, touched, views, len(values), aliases=aliases)
+    traced = Traced(graph, outputs, structure, touched, views, len(values), aliases=aliases, items=items)
     recorder.depart()
     recorder.past = ()
     differentiate(recorder, traced, {i: t for i, t in enumerate(tensors) if t._node is not None})
     return traced
+
+
+def outputs_of(recorder: Recorder, leaves: Sequence[Any]) -> tuple[list[Any], list[Tensor]]:
+    """What stands for the leaves of a result, and the tensors among them that the call made."""
+    late = {id(after): Grad(s) for s, before, after in recorder.grads.values() if s is not None and after is not before}
+    outputs: list[Any] = []
+    tensors: list[Tensor] = []
+    slots: dict[int, Slot] = {}
+    for leaf in leaves:
+        if type(leaf) is SymbolicNumber:
+            outputs.append(Expression(leaf._text))
+            continue
+        if not isinstance(leaf, Tensor):
+            if type(leaf) not in IMMUTABLE:
+                raise Unclosed(f"it returns a {type(leaf).__name__}, which has to be made anew at each call")
+            outputs.append(leaf)
+            continue
+        if id(leaf) not in slots:
+            if id(leaf) in late:
+                slots[id(leaf)] = Slot(-1, late[id(leaf)], late=True)
+            elif isinstance(leaf._data, Symbol):
+                slots[id(leaf)] = Slot(place(tensors, leaf))
+            else:
+                recorder.inside(leaf)
+                slots[id(leaf)] = Slot(-1, recorder.outside[id(leaf)].source)
+        outputs.append(slots[id(leaf)])
+    return outputs, tensors
 
 
 def place(tensors: list[Tensor], t: Tensor) -> int:
@@ -350,7 +365,7 @@ def trace_backward(recorder: Recorder, traced: Traced, outputs: list[Tensor], fo
         engine.run(seeds, set(sources), True, False, found.__setitem__, recorder.born)
     targets = [(source, recorder.operand(None, found[node])) for node, source in sources.items() if node in found]
     events = recorder.fresh[forward:]
-    if any(not isinstance(e, Equation) for e in events):
+    if any(not isinstance(e, Equation) and not isinstance(recorder.sources[e.value], Expression) for e in events):
         raise TraceError(f"the gradient of a result needs an array that the program does not know, at {user_line()}")
     equations = tuple(e for e in events if isinstance(e, Equation))
     made = {v for e in equations for v in e.outputs} | {s.value for s in symbols}
@@ -361,6 +376,8 @@ def trace_backward(recorder: Recorder, traced: Traced, outputs: list[Tensor], fo
     saved = list(dict.fromkeys([*read, *traced.history.values()]))
     given: dict[Value, Source] = {v: Given(i) for i, v in enumerate([*read, *(s.value for s in symbols)])}
     graph = traced.graph
+    numbers = {v: s for v in saved if isinstance(s := recorder.sources.get(v), Expression) and v not in graph.inputs}
+    graph = Graph(graph.inputs | numbers, graph.equations, graph.results, graph.effects)
     results = (*graph.results[: traced.count], *(v for v in saved if v not in graph.inputs))
     traced.backward = Graph(given, equations, tuple(v for _, v in targets if isinstance(v, Value)))
     traced.saved, traced.read = saved, len(read)

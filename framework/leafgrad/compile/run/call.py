@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,6 +16,7 @@ from leafgrad.compile.ir.graph import (
     Argument,
     Captured,
     Effect,
+    Expression,
     Grad,
     Graph,
     Live,
@@ -54,10 +56,19 @@ class Call:
         backward: how its results are differentiated by it.
         hits: how often it was run.
         trusted: whether a second run of the Python has confirmed it.
+        symbolic: the numbers that it computes by expressions; None if there are none.
         first: whether it was recorded at the first call, which may find what no other does, such as no gradients.
     """
 
-    def __init__(self, traced: Traced, guards: Guards, tensors: Sequence[int], name: str | None, guide: Guide) -> None:
+    def __init__(
+        self,
+        traced: Traced,
+        guards: Guards,
+        tensors: Sequence[int],
+        name: str | None,
+        guide: Guide,
+        written: Sequence[Any] = (),
+    ) -> None:
         self.guards = guards
         self.guide = guide
         self.outputs = traced.outputs
@@ -95,6 +106,9 @@ class Call:
         self.numbers = [
             number(s.value, v.dtype, 0) for v, s in zip(inputs, sources, strict=True) if isinstance(s, Number)
         ]
+        self.symbolic = (
+            SymbolicValues(traced, guards, inputs, written) if guards.symbolic.used or traced.items else None
+        )
         order = sorted(range(len(sources)), key=lambda i: RANK[type(sources[i])])
         self.order = None if order == list(range(len(order))) else [order.index(i) for i in range(len(order))]
 
@@ -107,18 +121,22 @@ class Call:
             and self.structure == other.structure
             and len(self.outputs) == len(other.outputs)
             and all(map(same_output, self.outputs, other.outputs))
+            and same_numbers(self.symbolic, other.symbolic)
         )
 
     def __call__(self, leaves: Leaves) -> Any:
         """What the function would return, with everything done that it would do."""
         self.hits += 1
-        inputs = self.gather(leaves)
+        symbolic = self.symbolic
         try:
+            given = () if symbolic is None else symbolic.before(leaves)
+            inputs = self.gather(leaves, given)
             arrays = self.runner(inputs)
         except CompileError:
             raise
         except Exception as error:
             raise Failed from error
+        numbers = {} if symbolic is None else symbolic.after(leaves, given, arrays)
         early = {o.source: self.tensor(o.source, leaves) for o in self.outputs if is_early(o)}
         made = [dispatch.alias(a) for a in arrays[: self.count]]
         if modes.DERIVATIVES.get():
@@ -133,6 +151,8 @@ class Call:
                 node = self.backward.node(self.save(leaves, inputs, arrays))
 
         steps = [partial(self.apply, e, None if k is None else arrays[k], leaves) for e, k in self.effects]
+        if symbolic is not None:
+            steps += [partial(w.put, numbers[w.number._text]) for w in symbolic.written]
         complete([*steps[: self.new_leaves], make_node, *steps[self.new_leaves :]])
         for i, alias in self.aliases.items():
             base = made[alias.base] if isinstance(alias.base, int) else self.tensor(alias.base, leaves)
@@ -147,7 +167,9 @@ class Call:
                 t._writes = dispatch.INFERENCE_VERSION
         results: list[Any] = []
         for o in self.outputs:
-            if not isinstance(o, Slot):
+            if isinstance(o, Expression):
+                results.append(numbers[o.text])
+            elif not isinstance(o, Slot):
                 results.append(o)
             elif o.source is None:
                 results.append(made[o.index])
@@ -155,13 +177,15 @@ class Call:
                 results.append(self.tensor(o.source, leaves) if o.late else early[o.source])
         return unflatten(self.structure, iter(results))
 
-    def gather(self, leaves: Leaves) -> list[Any]:
-        """The arrays of the program's inputs, as they are now."""
+    def gather(self, leaves: Leaves, given: Sequence[Any]) -> list[Any]:
+        """The arrays of the program's inputs, as they are now, the last of them ``given`` numbers."""
         found = [leaves[i]._data for i in self.arguments]
         found += [t._data for t in self.captured]
         found += [self.owner(of, leaves)._leaf.grad._data for of in self.grads]
         found += [live() for live in self.lives]
         found += self.numbers
+        if self.symbolic is not None:
+            found += self.symbolic.arrays(given)
         return found if self.order is None else [found[i] for i in self.order]
 
     def owner(self, source: Argument | Captured, leaves: Leaves) -> Any:
@@ -197,6 +221,55 @@ class Call:
             target.requires_grad_()
 
 
+class SymbolicValues:
+    """The numbers that a program computes by expressions: some of its inputs, results, and what it leaves behind.
+
+    Attributes:
+        written: numbers that are left in containers.
+        forms: what tells these numbers from those of another recording.
+    """
+
+    def __init__(self, traced: Traced, guards: Guards, inputs: Sequence[Value], written: Sequence[Any]) -> None:
+        sources = [(v, s) for v in inputs if isinstance(s := traced.graph.inputs[v], Expression)]
+        self.dtypes = [v.dtype for v, _ in sources]
+        texts = [s.text for _, s in sources]
+        results = [o.text for o in traced.outputs if isinstance(o, Expression)]
+        results += [w.number._text for w in written]
+        self.written = list(written)
+        self.items = list(traced.items.values())
+        self.late = [text for text in results if READ.search(text)]
+        self.early = [text for text in results if not READ.search(text)]
+        self.compute_early = guards.expressions([*texts, *self.early])
+        self.compute_late = guards.expressions(self.late, [f"r{k}" for k in traced.items])
+        places = [(id(w.container), w.key, w.number._text) for w in written]
+        self.forms = [(v, s.text) for v, s in sources], results, places, [*guards.symbolic.relations], traced.items
+
+    def before(self, leaves: Leaves) -> tuple[Any, ...]:
+        """The values of inputs, then of results that come from them alone."""
+        return self.compute_early(leaves)
+
+    def arrays(self, given: Sequence[Any]) -> list[Any]:
+        """The inputs among these values."""
+        make = backends.by_device_type("cpu").asarray
+        return [make(float(value), dtype, 0) for value, dtype in zip(given, self.dtypes, strict=False)]
+
+    def after(self, leaves: Leaves, given: Sequence[Any], arrays: Sequence[Any]) -> dict[str, Any]:
+        """What results and what is left behind are, by their expressions."""
+        found = dict(zip(self.early, given[len(self.dtypes) :], strict=True))
+        if self.late:
+            read = [backends.backend_of(arrays[i]).item(arrays[i]) for i in self.items]
+            found.update(zip(self.late, self.compute_late(leaves, *read), strict=True))
+        return found
+
+
+READ = re.compile(r"\br\d")  # the name of a value that was read
+
+
+def same_numbers(a: SymbolicValues | None, b: SymbolicValues | None) -> bool:
+    """Whether two recordings follow numbers alike."""
+    return a is b if a is None or b is None else a.forms == b.forms
+
+
 class LiveArray:
     """A Python number that is read anew at each call, as an array; a new one only if it is another number.
 
@@ -219,6 +292,8 @@ class LiveArray:
 
 def same_output(a: Any, b: Any) -> bool:
     """Whether two results are the same number, string or place of a tensor."""
+    if isinstance(a, Expression) and isinstance(b, Expression):
+        return a.text == b.text
     if isinstance(a, Slot) and isinstance(b, Slot):
         return a.index == b.index and a.late == b.late and same_source(a.source, b.source)
     return same(a, b)
@@ -237,7 +312,7 @@ def same_source(a: Any, b: Any) -> bool:
     return a is b
 
 
-RANK: dict[type, int] = {Argument: 0, Captured: 1, Grad: 2, Live: 3, Number: 4}
+RANK: dict[type, int] = {Argument: 0, Captured: 1, Grad: 2, Live: 3, Number: 4, Expression: 5}
 
 
 def in_order(graph: Graph) -> Graph:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.batching.pytree import DICTS
+from leafgrad.batching.pytree import containers
 from leafgrad.compile.guard.environment import Environment
-from leafgrad.compile.guard.guards import Guards, brief, facts
+from leafgrad.compile.guard.guards import Guards, Symbolic, brief, facts
 from leafgrad.compile.guard.walk import look
-from leafgrad.compile.ir.graph import Argument, Captured, Grad, Graph, Line, Live, Number, Raw, Value, Write
+from leafgrad.compile.ir.graph import Argument, Captured, Expression, Grad, Graph, Line, Live, Number, Raw, Value, Write
 from leafgrad.compile.ir.memory import Apart
 from leafgrad.compile.record.guide import Guide
 from leafgrad.compile.record.kept import check_kept, check_outside, check_returned
@@ -21,6 +21,7 @@ from leafgrad.compile.record.trace import Traced, finish, recording
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, Watch, is_library, source_of
 from leafgrad.compile.run.call import Call
+from leafgrad.compile.run.following import Changes, Followed, differs
 from leafgrad.tensor.tensor import Tensor
 
 
@@ -29,21 +30,6 @@ def roots(function: Any, leaves: Sequence[Any], paths: Sequence[str]) -> list[tu
     name = "self" if not hasattr(function, "__name__") else function.__name__
     objects = [(leaf, path) for leaf, path in zip(leaves, paths, strict=True) if not isinstance(leaf, Tensor)]
     return [(function, name), *objects]
-
-
-def containers(tree: Any) -> list[Any]:
-    """The lists and dicts in nested results."""
-    found: list[Any] = []
-    waiting = [tree]
-    while waiting:
-        part = waiting.pop()
-        if type(part) is list or type(part) in DICTS:
-            found.append(part)
-        if type(part) in DICTS:
-            waiting += part.values()
-        elif isinstance(part, (list, tuple)):
-            waiting += part
-    return found
 
 
 def line_that_stores(codes: Codes, key: Any) -> str:
@@ -85,25 +71,29 @@ class Attempt:
         self.flags = modes.get()
         self.wary = bool(self.before.open)
 
-    def close(self, recorder: LazyRecorder, result: Any, name: str | None) -> Call:
-        """The program of the call.
+    def close(self, recorder: LazyRecorder, result: Any, name: str | None, followed: Followed | None = None) -> Call:
+        """The program of the call, in which some numbers were ``followed``.
 
         Raises:
             Unclosed: it would not do at later calls what the function does, or nobody can tell.
         """
         try:
-            traced, guards, tensors, guide = self.guarded(recorder, result)
+            traced, guards, tensors, guide = self.guarded(recorder, result, followed)
         except Unclosed:
             raise
         except Exception as error:  # of a user's __eq__, say; whatever it is, an open step is right
             raise Unclosed(f"closing it failed with {type(error).__name__}: {error}") from error
-        return Call(traced, guards, tensors, name, guide)
+        return Call(traced, guards, tensors, name, guide, [] if followed is None else followed.written)
 
-    def guarded(self, recorder: LazyRecorder, result: Any) -> tuple[Traced, Guards, list[int], Guide]:
+    def guarded(
+        self, recorder: LazyRecorder, result: Any, followed: Followed | None
+    ) -> tuple[Traced, Guards, list[int], Guide]:
         """The call as a program, its guards, which leaves are tensors, and what was recorded."""
         environment = look(self.roots, self.watch.codes)
         self.wary |= recorder.wary or bool(environment.open)
-        self.check(recorder)
+        self.check(recorder, followed)
+        if followed is not None:
+            followed.check(environment)
         for leaf, path in zip(self.leaves, self.paths, strict=True):
             if isinstance(leaf, Tensor) and not environment.names.isdisjoint(vars(leaf)):
                 raise Unclosed(f"it may read attributes of the tensor {path}")
@@ -117,8 +107,9 @@ class Attempt:
         if self.first:
             check_returned(recorder, result)
         guide = recorder.end_part()
+        recorder.later = guide.later
         with recording(recorder):
-            traced = finish(recorder, result)
+            traced = finish(recorder, result, [] if followed is None else [w.number for w in followed.written])
         check_kept(recorder, result)
         environment = read_by(traced, self.watch, self.roots, environment)
         environment.check()
@@ -127,13 +118,13 @@ class Attempt:
         apart = apart_of(traced.graph, tensors)
         guards = Guards(
             self.flags, self.structure, self.leaves, self.paths, traced.captured, traced.views,
-            traced.touched, environment, apart,
+            traced.touched, environment, apart, Symbolic() if followed is None else followed.symbolic,
         )  # fmt: skip
         if apart is not None and not apart.holds(self.leaves):
             raise Unclosed("it writes memory that another tensor of it shows")
         return traced, guards, tensors, guide
 
-    def check(self, recorder: LazyRecorder) -> None:
+    def check(self, recorder: LazyRecorder, followed: Followed | None) -> None:
         """Unclosed if the call did what no program can repeat, or changed what it reads."""
         if recorder.tears:
             what, line = recorder.tears[0]
@@ -141,9 +132,13 @@ class Attempt:
         if self.watch.open:
             what, line = self.watch.open[0]
             raise Unclosed(f"{what} at {line}")
-        for place, old, new in self.before.changed(self.held):
+        written = [] if followed is None else followed.written
+        changes = [c for c in self.before.changed(self.held) if not any(w.is_at(c[0]) for w in written)]
+        if changes:
+            place, old, new = changes[0]
             where = line_that_stores(self.watch.codes, place.key)
-            raise Unclosed(f"it changes {place.path} from {brief(old)} to {brief(new)}{where}")
+            what = f"it changes {place.path} from {brief(old)} to {brief(new)}{where}"
+            raise Changes([p for p, before, after in changes if differs(before, after)], what)
         if modes.get() != self.flags:
             raise Unclosed("it leaves another gradient mode behind than it found")
 
@@ -209,7 +204,7 @@ def name_inputs(traced: Traced, leaves: Sequence[Any], paths: Sequence[str], env
 
     names: dict[Value, str] = traced.graph.names
     for value, source in traced.graph.inputs.items():
-        names[value] = f"number{len(names)}" if isinstance(source, (Live, Number, Raw)) else name(source)
+        names[value] = f"number{len(names)}" if isinstance(source, (Expression, Live, Number, Raw)) else name(source)
 
 
 __all__ = ["Attempt", "name_inputs", "read_by", "roots"]

@@ -25,6 +25,7 @@ from leafgrad.compile.record.watch import COLLECTOR, Watch, watching
 from leafgrad.compile.run import explain, pace
 from leafgrad.compile.run.call import Call, Failed
 from leafgrad.compile.run.closing import Attempt, name_inputs, read_by, roots
+from leafgrad.compile.run.following import Followed, Following
 from leafgrad.compile.run.pace import Pace
 from leafgrad.compile.run.paths import paths_of
 from leafgrad.compile.run.runner import Runner
@@ -75,7 +76,9 @@ class Compiled:
         closed: whether a call that needs the function's Python is an error.
     """
 
-    live_state = frozenset("_calls _failures _guides _last _lock _misses _pace _reason _retraces _watch _wary".split())
+    live_state = frozenset(
+        "_calls _failures _following _guides _last _lock _misses _pace _reason _retraces _watch _wary".split()
+    )
 
     function: Callable[..., Any]
     executor: str | None
@@ -85,6 +88,7 @@ class Compiled:
     _attribute: str  # its name in a class
     _calls: list[Call]
     _failures: int  # calls in a row that could not be closed
+    _following: Following  # the numbers that differ from call to call
     _guides: list[Guide]
     _last: Parts | Call | None  # what ran last
     _lock: Lock
@@ -108,6 +112,7 @@ class Compiled:
             _attribute=f"_compiled_{getattr(function, '__qualname__', '')}",
             _calls=[],
             _failures=0,
+            _following=Following(),
             _guides=[],
             _last=None,
             _lock=Lock(),
@@ -185,23 +190,25 @@ class Compiled:
 
     def _attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Record a call, and close it if guards can stand for its Python."""
+        paths = paths_of(self.function, args, kwargs)
         settled = [call for call in self._calls if not call.first]
+        self._following.compare(self._calls, leaves, paths)
         if settled:  # the program that came closest tells why
             misses = [call.guards.miss(flags, structure, leaves) for call in settled]
             self._note_miss(max(misses, key=lambda miss: miss.held))
         if self._gives_up():
             return self._run(leaves, args, kwargs)
         start = time.perf_counter()
-        paths = paths_of(self.function, args, kwargs)
         attempt = Attempt(self.function, (args, kwargs), leaves, structure, paths, self._watch)
         recorder = self._recorder(leaves, self._guides, attempt.wary)
         first = self._watch is None
         recorder.strict = self.closed and not first
-        result = self._record(recorder, attempt.watch, args, kwargs)
+        followed = self._follow(recorder, attempt, args, kwargs)
+        result = self._record(recorder, attempt.watch, args, kwargs, followed)
         try:
-            call = attempt.close(recorder, result, self.executor)
+            call = attempt.close(recorder, result, self.executor, followed)
         except Unclosed as error:
-            return self._left_open(str(error), attempt, recorder, result)
+            return self._left_open(error, attempt, recorder, result, followed)
         recorder.restore_generators()
         vars(self).update(_failures=0, _reason=None, _watch=attempt.watch, _last=call)
         call.first = first
@@ -219,9 +226,10 @@ class Compiled:
         attempt = Attempt(self.function, (args, kwargs), leaves, structure, paths, self._watch)
         guides = [call.guide, *(g for g in self._guides if g is not call.guide)]
         recorder = self._recorder(leaves, guides, attempt.wary)
-        result = self._record(recorder, attempt.watch, args, kwargs)
+        followed = self._follow(recorder, attempt, args, kwargs)
+        result = self._record(recorder, attempt.watch, args, kwargs, followed)
         try:
-            again = attempt.close(recorder, result, self.executor)
+            again = attempt.close(recorder, result, self.executor, followed)
             if not again.same_as(call):
                 raise Unclosed(
                     "its Python does something else at the next call, although nothing that it reads changed"
@@ -233,7 +241,7 @@ class Compiled:
                 raise CompileError(
                     f"{self.__qualname__}: its guards hold, yet {error}; LEAFGRAD_COMPILE=check compares each call"
                 ) from error
-            return self._left_open(str(error), attempt, recorder, result)
+            return self._left_open(error, attempt, recorder, result, followed)
         recorder.restore_generators()
         call.trusted, call.first = True, False
         vars(self)["_last"] = call
@@ -246,14 +254,31 @@ class Compiled:
         except Failed:
             return self._run(leaves, args, kwargs)
 
-    def _record(self, recorder: LazyRecorder, watch: Watch, args: Any, kwargs: Any) -> Any:
+    def _follow(self, recorder: LazyRecorder, attempt: Attempt, args: Any, kwargs: Any) -> Followed | None:
+        """Symbolic numbers for those that differ from call to call, if any are known."""
+        watch = self._watch
+        return None if watch is None else self._following.begin(recorder, args, kwargs, attempt.paths, watch.codes)
+
+    def _record(self, recorder: LazyRecorder, watch: Watch, args: Any, kwargs: Any, followed: Followed | None) -> Any:
         """Run the Python; if it fails, what came before has happened, as in any call."""
+        result = None
         try:
-            with recording(recorder), watching(watch):
-                return self.function(*args, **kwargs)
+            if followed is None:
+                with recording(recorder), watching(watch):
+                    return self.function(*args, **kwargs)
+            try:
+                followed.enter()
+                with recording(recorder), watching(watch):
+                    result = self.function(*followed.args, **followed.kwargs)
+            finally:
+                followed.leave(result)
         except BaseException as error:
+            self._following.stopped = followed is not None
             recorder.fail(error)
+            if followed is not None:
+                followed.settle(None)
             raise
+        return result
 
     def _run(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """An open call: its Python runs, and programs compute."""
@@ -276,24 +301,27 @@ class Compiled:
         recorder.strict = self.closed
         return recorder
 
-    def _left_open(self, reason: str, attempt: Attempt, recorder: LazyRecorder, result: Any) -> Any:
+    def _left_open(
+        self, error: Unclosed, attempt: Attempt, recorder: LazyRecorder, result: Any, followed: Followed | None
+    ) -> Any:
         """Finish a recorded call that no closed program can repeat. The first one may have made what others find."""
-        wary = self._wary or attempt.wary
-        if self._watch is None:
-            log(f"{self.__qualname__}: the first call is open, since {reason}")
+        reason, first = str(error), self._watch is None
+        fails = not self._following.learn(error, recorder, attempt.watch, followed) and self.closed and not first
+        vars(self).update(_reason=reason, _wary=self._wary or attempt.wary, _watch=attempt.watch)
+        log(f"{self.__qualname__}: {'the first call is ' if first else ''}open, since {reason}")
+        if not first:
+            vars(self)["_failures"] += 1
+        if not fails:
             recorder.finish()
-            vars(self).update(_last=recorder.course, _reason=reason, _wary=wary, _watch=attempt.watch)
+            vars(self)["_last"] = recorder.course
+        if followed is not None:
+            result = followed.settle(result)
+        if not fails:
             return result
-        vars(self).update(_failures=self._failures + 1, _reason=reason, _wary=wary, _watch=attempt.watch)
-        log(f"{self.__qualname__}: open, since {reason}")
-        if self.closed:
-            raise TraceError(
-                f"{self.__qualname__} was compiled with closed=True, but is open: {reason}. Pass what changes as an "
-                "argument, take it out of the function, or leave closed=True out, and its Python runs at each call"
-            )
-        recorder.finish()
-        vars(self)["_last"] = recorder.course
-        return result
+        raise TraceError(
+            f"{self.__qualname__} was compiled with closed=True, but is open: {reason}. Pass what changes as an "
+            "argument, take it out of the function, or leave closed=True out, and its Python runs at each call"
+        )
 
     def _gives_up(self) -> bool:
         """Whether calls are not worth watching any more: all others were not closed, or one value keeps changing."""

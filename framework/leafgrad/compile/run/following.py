@@ -1,0 +1,232 @@
+"""Which of Python's numbers a compiled function follows, since they differ from call to call, and where they are.
+
+A number that was another one at the second call is not guarded but an input: an argument, an attribute, an item of a
+dict or list, a variable of an enclosing function or module, and what ``item()`` reads. The function is recorded with a
+SymbolicNumber in the place of each. What it leaves there is an effect of its program.
+"""
+
+from __future__ import annotations
+
+import gc
+import operator
+import types
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from leafgrad.batching.pytree import containers, flatten, is_tuple
+from leafgrad.compile.guard.environment import Environment, Place, now
+from leafgrad.compile.guard.guards import Symbolic
+from leafgrad.compile.record.guide import same
+from leafgrad.compile.record.symbolic import UNREAD, Numbers, SymbolicNumber, settled
+from leafgrad.compile.record.unclosed import Unclosed
+from leafgrad.compile.record.watch import Codes, is_library, source_of
+
+NUMBERS = (int, float)
+
+
+class Written(NamedTuple):
+    """A number that the call leaves in a container, which is a cell if ``key`` is None."""
+
+    container: Any
+    key: Any
+    number: Any
+
+    def put(self, value: Any) -> None:
+        """Put a number there."""
+        if self.key is None:
+            self.container.cell_contents = value
+        else:
+            self.container[self.key] = value
+
+    def held(self) -> Any:
+        """What is there now; None if nothing."""
+        try:
+            return self.container.cell_contents if self.key is None else self.container[self.key]
+        except (LookupError, ValueError):
+            return None
+
+    def is_at(self, place: Place) -> bool:
+        """Whether this is that place."""
+        cell = place.kind == "cell"
+        return place.container is self.container and (cell or (place.kind == "item" and place.key == self.key))
+
+
+def may_hold(place: Place) -> bool:
+    """Whether a symbolic number may be put into a place: a plain container, of which nobody hears."""
+    return place.kind == "cell" or (place.kind == "item" and type(place.container) in (dict, OrderedDict, list))
+
+
+def differs(before: Any, value: Any) -> bool:
+    """Whether two values are numbers of one type, and not the same."""
+    return type(before) in NUMBERS and type(value) is type(before) and not same(before, value)
+
+
+class Following:
+    """What a compiled function has found to differ from call to call.
+
+    Attributes:
+        paths: of arguments.
+        places: of numbers outside.
+        items: whether what ``item()`` reads is followed; None if nobody knows whether that is of use.
+        stopped: whether nothing is followed any more, since it was in vain.
+    """
+
+    def __init__(self) -> None:
+        self.paths: set[str] = set()
+        self.seen: dict[str, Any] = {}  # numbers among the arguments of the last call that was recorded
+        self.places: list[Place] = []
+        self.items: bool | None = None
+        self.stopped = False
+
+    def compare(self, calls: Sequence[Any], leaves: Sequence[Any], paths: Sequence[str]) -> None:
+        """Note the numbers that are not what they were at the last recorded call, or in closed ``calls``."""
+        seen = dict(zip(paths, leaves, strict=True))
+        self.paths |= {path for path, value in seen.items() if differs(self.seen.get(path), value)}
+        self.seen = {path: value for path, value in seen.items() if type(value) in NUMBERS}
+        for call in calls:
+            self.changed([p for p in call.guards.environment.places if differs(p.value, now(p))])
+
+    @property
+    def count(self) -> int:
+        """How many numbers are known to differ."""
+        return len(self.paths) + len(self.places)
+
+    def changed(self, places: Sequence[Place]) -> None:
+        """Numbers in places are changed by the function, or between its calls."""
+        known = [Written(p.container, p.key, None) for p in self.places]
+        self.places += [p for p in places if may_hold(p) and not any(w.is_at(p) for w in known)]
+
+    def learn(self, error: Unclosed, recorder: Any, watch: Any, followed: Followed | None) -> bool:
+        """A call was not closed: what the next one is to follow, and what not. Whether it will follow more."""
+        count = self.count
+        if isinstance(error, Changes):
+            self.changed(error.places)
+        read = {what for what, _ in recorder.tears}
+        if read == {"item()"} and not watch.open and self.items is None:
+            self.items = True
+        elif read and self.items:
+            self.items = False
+        elif followed is not None and self.count == count:
+            self.stopped = True
+        return self.count > count and not self.stopped
+
+    def begin(
+        self, recorder: Any, args: tuple[Any, ...], kwargs: dict[str, Any], paths: Sequence[str], codes: Codes
+    ) -> Followed | None:
+        """Follow the numbers through the call that ``recorder`` is about to record; None if there are none."""
+        if self.stopped or not (self.paths or self.places or self.items) or asks_types(codes):
+            return None
+        return Followed(self, recorder, args, kwargs, paths)
+
+
+def asks_types(codes: Codes) -> bool:
+    """Whether code of the user may see that a symbolic number is not of the type that it says."""
+    return any("type" in code.co_names and not is_library(source_of(code, scope)) for code, scope in codes)
+
+
+class Followed:
+    """The numbers that are followed through one recorded call.
+
+    Attributes:
+        args, kwargs: the arguments, with symbolic numbers.
+        symbolic: what guards are to know of them.
+        written: what the call leaves behind in containers, once it is over.
+    """
+
+    def __init__(
+        self, following: Following, recorder: Any, args: tuple[Any, ...], kwargs: dict[str, Any], paths: Sequence[str]
+    ) -> None:
+        self.numbers = recorder.numbers = Numbers(recorder)
+        recorder.follows_items = bool(following.items)
+        self.symbolic = Symbolic(self.numbers.relations)
+        counts = [len(flatten(a)[0]) for a in (*args, *kwargs.values())]
+        given: list[Any] = []
+        for i, value in zip(accumulate(counts, initial=0), (*args, *kwargs.values()), strict=False):
+            follows = type(value) in NUMBERS and paths[i] in following.paths
+            given.append(self.numbers.given(value, f"a{i}", paths[i]) if follows else value)
+            self.symbolic.arguments |= {i} if follows else set()
+        self.args, self.kwargs = tuple(given[: len(args)]), dict(zip(kwargs, given[len(args) :], strict=True))
+        self.spots: list[Written] = []
+        for k, place in enumerate(following.places):
+            if type(value := now(place)) in NUMBERS:
+                self.spots.append(Written(place.container, place.key, self.numbers.given(value, f"p{k}", place.path)))
+                self.symbolic.places[k] = place
+        self.written: list[Written] = []
+
+    def enter(self) -> None:
+        """Put the symbolic numbers where they are read."""
+        for spot in self.spots:
+            spot.put(spot.number)
+
+    def leave(self, result: Any) -> None:
+        """Take them back, and see what the call has left where. The result keeps its own."""
+        own = {id(part) for part in (self.spots, self.written, self.kwargs, *containers(result))}
+        for spot in self.spots:
+            left = spot.held()
+            if type(left) is SymbolicNumber:
+                spot.put(spot.number._value)
+                if left is not spot.number:
+                    self.written.append(spot._replace(number=left))
+        made = [ref() for ref in self.numbers.made]
+        alive = [number for number in made if number is not None]
+        own |= {id(made), id(alive)}
+        for holder in gc.get_referrers(*alive) if alive else ():
+            if id(holder) in own:
+                continue
+            for container, key, number in kept_in(holder):
+                self.written.append(Written(container, key, number))
+                self.written[-1].put(number._kind() if number._value is UNREAD else number._value)
+
+    def check(self, environment: Environment) -> None:
+        """Unclosed if a number was left where no program can put it."""
+        known = {id(place.container) for place in environment.places} | environment.seen.keys()
+        for written in self.written:
+            if id(written.container) not in known:
+                raise Unclosed(f"it keeps a number that changes in a {type(written.container).__name__}")
+            guarded = next((place for place in environment.places if written.is_at(place)), None)
+            if guarded is not None and not any(written.is_at(place) for place in self.symbolic.places.values()):
+                raise Changes([guarded])
+
+    def settle(self, result: Any) -> Any:
+        """The result of a call that no program repeats, and what it leaves behind, as ordinary numbers."""
+        self.numbers.over = True
+        for written in self.written:
+            written.put(settled(written.number))
+        for part in containers(result):
+            for container, key, number in kept_in(part):
+                container[key] = settled(number)
+        return ordinary(result)
+
+
+def ordinary(result: Any) -> Any:
+    """A result whose tuples have ordinary numbers; its lists and dicts stay the same objects."""
+    if not is_tuple(result):
+        return settled(result)
+    parts = [ordinary(part) for part in result]
+    if all(map(operator.is_, parts, result)):
+        return result
+    return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
+
+
+class Changes(Unclosed):
+    """The call changes numbers in places that are guarded."""
+
+    def __init__(self, places: Sequence[Place], what: str | None = None) -> None:
+        super().__init__(what or f"it changes {places[0].path}")
+        self.places = places
+
+
+def kept_in(holder: Any) -> Iterator[tuple[Any, Any, SymbolicNumber]]:
+    """The symbolic numbers in a list, a dict, a cell or the attributes of an object, each with where it is."""
+    if type(holder) is types.CellType:
+        found: Any = [(None, holder.cell_contents)]
+    elif type(holder) is list:
+        found = enumerate(holder)
+    else:
+        holder = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
+        found = list(holder.items()) if isinstance(holder, dict) else ()
+    for key, value in found:
+        if type(value) is SymbolicNumber:
+            yield holder, key, value
