@@ -236,8 +236,8 @@ class Tracer(Protocol):
     def reveal(self, tensor: Any, what: str) -> Any:
         """The array of a tensor, which ``what`` reads."""
 
-    def number_of(self, tensor: Any) -> Any:
-        """What stands for the only element of a tensor as a Python number, if it may be read later; else None."""
+    def number_of(self, tensor: Any, what: str) -> Any:
+        """What stands for the only element of a tensor until ``what`` needs it; None where it is needed now."""
 
     def import_array(self, what: str) -> None:
         """``what`` makes a tensor of an array that the trace does not know."""

@@ -6,7 +6,6 @@ import numbers
 from collections.abc import Iterator
 from typing import Any
 
-from leafgrad import backends
 from leafgrad.ops import messages
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.rearranging import flip
@@ -17,13 +16,13 @@ __all__: list[str] = []  # what it adds are methods
 
 def to_bool(self: Tensor) -> bool:
     """Whether the only element is not zero."""
-    data = self._array("bool()")
-    if data.size != 1:
+    size = self._data.size
+    if size != 1:
         raise RuntimeError(
-            f"Boolean value of Tensor with {'more than one value' if data.size else 'no values'} is ambiguous; use "
+            f"Boolean value of Tensor with {'more than one value' if size else 'no values'} is ambiguous; use "
             ".any() or .all()"
         )
-    return bool(backends.backend_of(data).item(data))
+    return bool(self._number("bool()"))
 
 
 def to_float(self: Tensor) -> float:

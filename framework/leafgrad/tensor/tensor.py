@@ -315,11 +315,13 @@ class Tensor(Operators, Methods, TensorBase):
         Raises:
             RuntimeError: the tensor has more than one element, or is empty.
         """
-        later = modes.TRACER.get().number_of(self) if modes.get() & modes.TRACE else None
-        return self._number("item()") if later is None else later
+        return self._number("item()")
 
     def _number(self, what: str) -> Any:
-        """The only element, for ``what``."""
+        """The only element, for ``what``; in a trace perhaps something that stands for it until it is known."""
+        later = modes.TRACER.get().number_of(self, what) if modes.get() & modes.TRACE else None
+        if later is not None:
+            return later
         data = self._array(what)
         if data.size != 1:
             raise RuntimeError(f"a Tensor with {data.size} elements cannot be converted to Scalar")

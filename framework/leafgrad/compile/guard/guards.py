@@ -83,11 +83,13 @@ class Symbolic:
 
     Attributes:
         relations: expressions that must be true, each with what it looks at.
+        outcomes: the same of values that the program computes, with which these are.
         arguments: which leaves, named ``a0``, ``a1``, … in expressions.
         places: numbers outside, by the number in their names ``p0``, ``p1``, ….
     """
 
     relations: dict[str, str] = field(default_factory=dict)
+    outcomes: dict[str, tuple[str, frozenset[int]]] = field(default_factory=dict)
     arguments: set[int] = field(default_factory=set)
     places: dict[int, Place] = field(default_factory=dict)
 

@@ -31,7 +31,7 @@ class StrictRecorder(Recorder):
             "than once, in parts. Make it a function of its arguments"
         )
 
-    def number_of(self, tensor: Tensor) -> Any:
+    def number_of(self, tensor: Tensor, what: str) -> Any:
         """None: a trace reads no numbers."""
         return None
 

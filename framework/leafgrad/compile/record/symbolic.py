@@ -33,6 +33,7 @@ class Numbers:
     Attributes:
         relations: expressions that are true as long as the Python goes the same way, each with a reader's words for
             what it looks at.
+        outcomes: the same of values that the program computes, which are known after it has run.
         items: tensors of one element that were read as numbers ``r0``, ``r1``, …, whose program has not run.
         over: whether the recording is over. The numbers are ordinary ones then.
     """
@@ -40,6 +41,7 @@ class Numbers:
     def __init__(self, recorder: Any) -> None:
         self.recorder = recorder
         self.relations: dict[str, str] = {}
+        self.outcomes: dict[str, tuple[str, frozenset[int]]] = {}
         self.items: list[Any] = []
         self.made: list[weakref.ref[SymbolicNumber]] = []
         self.over = False
@@ -53,6 +55,10 @@ class Numbers:
         self.items.append(dispatch.alias(data))
         k = len(self.items) - 1
         return SymbolicNumber(self, UNREAD, kind, f"r{k}", "a value that it computes", frozenset([k]))
+
+    def foresees(self, items: frozenset[int]) -> bool:
+        """Whether these values can be computed beside the recording, which goes on."""
+        return all(self.recorder.foresees(self.items[k]) for k in items)
 
     def ready(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Operands of an op, with the numbers that the program computes read."""
@@ -157,7 +163,7 @@ def derived(function: Callable[..., Any], form: str, *parts: Any) -> Any:
     path = ", ".join(dict.fromkeys(p._path for p in known))
     if any(p._value is UNREAD for p in known):
         kinds = {p._kind if type(p) is SymbolicNumber else type(p) for p in parts}
-        never_raises = function in (operator.add, operator.sub, operator.mul, operator.neg)
+        never_raises = function in (operator.add, operator.sub, operator.mul, operator.neg, operator.pos, abs)
         if function is operator.truediv and type(parts[1]) in (int, float) and parts[1]:
             never_raises, kinds = True, {float}
         if not never_raises or kinds != {float}:
@@ -169,17 +175,32 @@ def derived(function: Callable[..., Any], form: str, *parts: Any) -> Any:
     return SymbolicNumber(numbers, value, type(value), text, path, items)
 
 
-def compared(function: Callable[..., Any], form: str, a: SymbolicNumber, b: Any) -> bool:
-    """Whether ``a`` compares so with ``b``; it must at each call of the program."""
-    numbers = a._numbers
+def compared(function: Callable[..., Any], form: str, a: Any, b: Any) -> bool:
+    """Whether two numbers, of which one is symbolic, compare so; they must at each call of the program."""
     parts = (a, b)
-    if numbers.over or a._items or (type(b) is SymbolicNumber and b._items):
+    known = [p for p in parts if type(p) is SymbolicNumber]
+    numbers = known[0]._numbers
+    items = frozenset[int]().union(*(p._items for p in known))
+    if numbers.over or (items and not numbers.foresees(items)):
         return bool(function(*map(fixed, parts)))
-    found = bool(function(*map(settled, parts)))
+    found = bool(function(*map(foreseen, parts)))
     test = form.format(*map(text_of, parts))
-    path = ", ".join(dict.fromkeys(p._path for p in parts if type(p) is SymbolicNumber))
-    numbers.relations.setdefault(test if found else f"not {test}", path)
+    test, path = test if found else f"not {test}", ", ".join(dict.fromkeys(p._path for p in known))
+    if items:
+        numbers.outcomes.setdefault(test, (path, items))
+    else:
+        numbers.relations.setdefault(test, path)
     return found
+
+
+def foreseen(value: Any) -> Any:
+    """A number as it is in this call, although its program has not run; other values as they are."""
+    if type(value) is not SymbolicNumber or value._value is not UNREAD:
+        return settled(value)
+    if value._parts:
+        function, *parts = value._parts
+        return function(*map(foreseen, parts))
+    return value._numbers.recorder.foresee(*[value._numbers.items[k] for k in value._items])
 
 
 def binary(function: Callable[..., Any], form: str, *, test: bool = False) -> tuple[Any, Any]:

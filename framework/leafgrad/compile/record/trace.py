@@ -179,7 +179,11 @@ def finish(recorder: Recorder, result: Any, written: Sequence[Any] = ()) -> Trac
     check_gradients(recorder, [leaf for leaf in leaves if isinstance(leaf, Tensor)])
     outputs, tensors = outputs_of(recorder, leaves)
     numbers = [n for n in (*leaves, *written) if type(n) is SymbolicNumber]
-    items = {k: place(tensors, n._numbers.items[k]) for n in numbers for k in sorted(n._items)}
+    items: dict[int, int] = {}
+    wanted = {k for n in numbers for k in n._items}
+    if recorder.numbers is not None:
+        wanted |= {k for _, read in recorder.numbers.outcomes.values() for k in read}
+        items = {k: place(tensors, recorder.numbers.items[k]) for k in sorted(wanted)}
     aliases: dict[int, Alias] = {}
     bases = Counter(id(t._view.base) for t in tensors if t._view is not None)
     bases.update(map(id, tensors))

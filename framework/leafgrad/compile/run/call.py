@@ -11,7 +11,8 @@ from typing import Any
 
 from leafgrad import backends, modes
 from leafgrad.batching.pytree import unflatten
-from leafgrad.compile.guard.guards import Guards
+from leafgrad.compile.guard.guards import Guards, Miss
+from leafgrad.compile.ir.draws import restore, states
 from leafgrad.compile.ir.graph import (
     Argument,
     Captured,
@@ -44,6 +45,10 @@ class Failed(Exception):
     """An op refused what it was given, before any effect."""
 
 
+class Strayed(Exception):
+    """A value that the program computed decides for another way than the Python went; nothing is done yet."""
+
+
 class Call:
     """One closed program of a compiled function.
 
@@ -54,7 +59,7 @@ class Call:
         gradients: the program of the gradients of its results; None if none requires grad.
         history: what the nodes of its results are made of.
         backward: how its results are differentiated by it.
-        hits: how often it was run.
+        hits, strays: how often it was run, and how often in vain, since a value decided for another way.
         trusted: whether a second run of the Python has confirmed it.
         symbolic: the numbers that it computes by expressions; None if there are none.
         first: whether it was recorded at the first call, which may find what no other does, such as no gradients.
@@ -76,7 +81,7 @@ class Call:
         self.targets = traced.targets
         self.differentiable = traced.differentiable
         self.tensors = list(tensors)  # the place among the leaves of each tensor argument
-        self.hits = 0
+        self.hits = self.strays = 0
         self.trusted = self.first = False
         self.count = traced.count
         self.leaves = traced.leaves
@@ -124,10 +129,21 @@ class Call:
             and same_numbers(self.symbolic, other.symbolic)
         )
 
+    def goes_another_way(self, other: Call) -> bool:
+        """Whether a second recording went another way, since a value that is computed was another one."""
+        a, b = self.symbolic, other.symbolic
+        return a is not None and b is not None and a.outcomes.keys() != b.outcomes.keys()
+
+    def strayed(self) -> Miss:
+        """Why it was run in vain."""
+        paths = [path for path, _ in self.guards.symbolic.outcomes.values()]
+        return Miss(0, ", ".join(dict.fromkeys(paths)), "on one side of a test", "on the other side")
+
     def __call__(self, leaves: Leaves) -> Any:
         """What the function would return, with everything done that it would do."""
         self.hits += 1
         symbolic = self.symbolic
+        drawn = states(self.runner.generators) if symbolic is not None and symbolic.outcomes else []
         try:
             given = () if symbolic is None else symbolic.before(leaves)
             inputs = self.gather(leaves, given)
@@ -136,7 +152,12 @@ class Call:
             raise
         except Exception as error:
             raise Failed from error
-        numbers = {} if symbolic is None else symbolic.after(leaves, given, arrays)
+        try:
+            numbers = {} if symbolic is None else symbolic.after(leaves, given, arrays)
+        except Strayed:
+            self.strays += 1
+            restore(drawn)
+            raise
         early = {o.source: self.tensor(o.source, leaves) for o in self.outputs if is_early(o)}
         made = [dispatch.alias(a) for a in arrays[: self.count]]
         if modes.DERIVATIVES.get():
@@ -226,6 +247,7 @@ class SymbolicValues:
 
     Attributes:
         written: numbers that are left in containers.
+        outcomes: tests of computed values that decided which way the Python went.
         forms: what tells these numbers from those of another recording.
     """
 
@@ -236,8 +258,9 @@ class SymbolicValues:
         results = [o.text for o in traced.outputs if isinstance(o, Expression)]
         results += [w.number._text for w in written]
         self.written = list(written)
+        self.outcomes = guards.symbolic.outcomes
         self.items = list(traced.items.values())
-        self.late = [text for text in results if READ.search(text)]
+        self.late = [text for text in (*results, *self.outcomes) if READ.search(text)]
         self.early = [text for text in results if not READ.search(text)]
         self.compute_early = guards.expressions([*texts, *self.early])
         self.compute_late = guards.expressions(self.late, [f"r{k}" for k in traced.items])
@@ -254,12 +277,22 @@ class SymbolicValues:
         return [make(float(value), dtype, 0) for value, dtype in zip(given, self.dtypes, strict=False)]
 
     def after(self, leaves: Leaves, given: Sequence[Any], arrays: Sequence[Any]) -> dict[str, Any]:
-        """What results and what is left behind are, by their expressions."""
+        """What expressions of results, of what is left behind and of outcomes give.
+
+        Raises:
+            Strayed: an outcome is another one.
+        """
         found = dict(zip(self.early, given[len(self.dtypes) :], strict=True))
         if self.late:
             read = [backends.backend_of(arrays[i]).item(arrays[i]) for i in self.items]
             found.update(zip(self.late, self.compute_late(leaves, *read), strict=True))
+            if not all(found[test] for test in self.outcomes):
+                raise Strayed
         return found
+
+    def same_as(self, other: SymbolicValues) -> bool:
+        """Whether two recordings follow numbers alike."""
+        return self.forms == other.forms and self.outcomes.keys() == other.outcomes.keys()
 
 
 READ = re.compile(r"\br\d")  # the name of a value that was read
@@ -267,7 +300,7 @@ READ = re.compile(r"\br\d")  # the name of a value that was read
 
 def same_numbers(a: SymbolicValues | None, b: SymbolicValues | None) -> bool:
     """Whether two recordings follow numbers alike."""
-    return a is b if a is None or b is None else a.forms == b.forms
+    return a is b if a is None or b is None else a.same_as(b)
 
 
 class LiveArray:

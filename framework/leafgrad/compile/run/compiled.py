@@ -23,7 +23,7 @@ from leafgrad.compile.record.trace import recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import COLLECTOR, Watch, watching
 from leafgrad.compile.run import explain, pace
-from leafgrad.compile.run.call import Call, Failed
+from leafgrad.compile.run.call import Call, Failed, Strayed
 from leafgrad.compile.run.closing import Attempt, name_inputs, read_by, roots
 from leafgrad.compile.run.following import Followed, Following
 from leafgrad.compile.run.pace import Pace
@@ -37,6 +37,7 @@ from leafgrad.tensor.tensor import Tensor
 PATIENCE = 8  # retraces before a warning
 CHANGES = 3  # changes of one Python value after which a step is left open
 ATTEMPTS = 3  # calls in a row that could not be closed after which no more are watched
+STRAYS = 4  # runs of a program in vain after which it is looked at whether they are many
 KEPT = 32  # closed programs of one function
 
 
@@ -159,7 +160,10 @@ class Compiled:
                 if call is not calls[0]:
                     self._calls = [call, *(c for c in calls if c is not call)]
                 vars(self)["_last"] = call
-                return self._perform(call, leaves, args, kwargs)
+                try:
+                    return self._perform(call, leaves, args, kwargs)
+                except Strayed:
+                    self._stray(call)
         return self._missed(flags, structure, leaves, args, kwargs)
 
     def _missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
@@ -193,7 +197,10 @@ class Compiled:
         paths = paths_of(self.function, args, kwargs)
         settled = [call for call in self._calls if not call.first]
         self._following.compare(self._calls, leaves, paths)
-        if settled:  # the program that came closest tells why
+        fits = [call for call in settled if call.guards.match(flags, structure, leaves)]
+        if fits:
+            self._note_miss(fits[0].strayed())
+        elif settled:  # the program that came closest tells why
             misses = [call.guards.miss(flags, structure, leaves) for call in settled]
             self._note_miss(max(misses, key=lambda miss: miss.held))
         if self._gives_up():
@@ -212,13 +219,14 @@ class Compiled:
         recorder.restore_generators()
         vars(self).update(_failures=0, _reason=None, _watch=attempt.watch, _last=call)
         call.first = first
-        self._calls = [call, *settled][:KEPT]
+        if not any(map(call.same_as, fits)):  # else rounding decides
+            self._calls = [call, *settled][:KEPT]
         seconds = time.perf_counter() - start
         log(
             f"{self.__qualname__}: traced in {1000 * seconds:.0f} ms: {call.runner.before} equations, "
             f"{len(call.runner.graph)} after the passes, {len(call.guards.conditions)} guards"
         )
-        return self._perform(call, leaves, args, kwargs)
+        return self._perform_recorded(call, leaves, args, kwargs)
 
     def _confirm(self, call: Call, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """The guards hold; before the program is trusted, the Python runs once more and must do the same."""
@@ -230,6 +238,8 @@ class Compiled:
         result = self._record(recorder, attempt.watch, args, kwargs, followed)
         try:
             again = attempt.close(recorder, result, self.executor, followed)
+            if again.goes_another_way(call):
+                return self._other_way(again, recorder, leaves, args, kwargs)
             if not again.same_as(call):
                 raise Unclosed(
                     "its Python does something else at the next call, although nothing that it reads changed"
@@ -245,7 +255,31 @@ class Compiled:
         recorder.restore_generators()
         call.trusted, call.first = True, False
         vars(self)["_last"] = call
-        return self._perform(call, leaves, args, kwargs)
+        return self._perform_recorded(call, leaves, args, kwargs)
+
+    def _other_way(self, call: Call, recorder: LazyRecorder, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """A value that was computed decided for another way than the program that was to be confirmed."""
+        recorder.restore_generators()
+        known = next((c for c in self._calls if call.same_as(c)), None)
+        if known is None:
+            self._calls = [call, *self._calls][:KEPT]
+        else:
+            known.trusted = True
+        vars(self)["_last"] = call
+        return self._perform_recorded(call, leaves, args, kwargs)
+
+    def _stray(self, call: Call) -> None:
+        """A value decided for another way than a program takes: if that happens often, it is no use."""
+        if call.strays > STRAYS and 4 * call.strays > call.hits:
+            self._calls = [c for c in self._calls if c is not call]
+            self._following.items = False
+
+    def _perform_recorded(self, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """Run a program just recorded. What rounding decides may be decided otherwise: then the Python runs."""
+        try:
+            return self._perform(call, leaves, args, kwargs)
+        except Strayed:
+            return self._run(leaves, args, kwargs)
 
     def _perform(self, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Run a program. Where an op refuses what it is given, the Python does what comes before, and raises."""

@@ -104,7 +104,7 @@ class Following:
         if isinstance(error, Changes):
             self.changed(error.places)
         read = {what for what, _ in recorder.tears}
-        if read == {"item()"} and not watch.open and self.items is None:
+        if read and read <= {"item()", "bool()"} and not watch.open and self.items is None:
             self.items = True
         elif read and self.items:
             self.items = False
@@ -140,7 +140,7 @@ class Followed:
     ) -> None:
         self.numbers = recorder.numbers = Numbers(recorder)
         recorder.follows_items = bool(following.items)
-        self.symbolic = Symbolic(self.numbers.relations)
+        self.symbolic = Symbolic(self.numbers.relations, self.numbers.outcomes)
         counts = [len(flatten(a)[0]) for a in (*args, *kwargs.values())]
         given: list[Any] = []
         for i, value in zip(accumulate(counts, initial=0), (*args, *kwargs.values()), strict=False):
