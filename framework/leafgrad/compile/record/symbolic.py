@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from leafgrad import dtypes
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import SymbolBase, TensorBase
 
@@ -60,9 +61,17 @@ class Numbers:
         """Whether these values can be computed beside the recording, which goes on."""
         return all(self.recorder.foresees(self.items[k]) for k in items)
 
-    def ready(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Operands of an op, with the numbers that the program computes read."""
-        return tuple([fixed(a) if type(a) is SymbolicNumber and a._items else a for a in args])
+    def ready(self, op: Any, args: tuple[Any, ...], raw: bool) -> tuple[Any, ...]:
+        """Operands of an op: values that the program computes are taken as tensors, or ``raw``, or else read."""
+        return tuple([self.operand(op, a, raw) if type(a) is SymbolicNumber and a._items else a for a in args])
+
+    def operand(self, op: Any, number: SymbolicNumber, raw: bool) -> Any:
+        """The tensor that a number is the element of, where an op makes the same of both; else the number, read."""
+        if number._value is UNREAD and not number._parts and "elementwise" in op.traits:
+            tensor = self.items[min(number._items)]
+            if not tensor._data.shape and tensor.dtype is dtypes.get_default_dtype():
+                return tensor._data if raw else tensor
+        return fixed(number)
 
     def plain(self, params: dict[str, Any]) -> dict[str, Any]:
         """Parameters of an op, which are the same at each call."""

@@ -163,7 +163,8 @@ class Compiled:
                 try:
                     return self._perform(call, leaves, args, kwargs)
                 except Strayed:
-                    self._stray(call)
+                    if self._strays(call):
+                        break
         return self._missed(flags, structure, leaves, args, kwargs)
 
     def _missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
@@ -268,11 +269,13 @@ class Compiled:
         vars(self)["_last"] = call
         return self._perform_recorded(call, leaves, args, kwargs)
 
-    def _stray(self, call: Call) -> None:
-        """A value decided for another way than a program takes: if that happens often, it is no use."""
-        if call.strays > STRAYS and 4 * call.strays > call.hits:
-            self._calls = [c for c in self._calls if c is not call]
+    def _strays(self, call: Call) -> bool:
+        """Whether values decide so often for another way than a program takes that it is no use to guess."""
+        often = call.strays > STRAYS and 4 * call.strays > call.hits
+        if often:
+            self._calls = [c for c in self._calls if c.symbolic is None or not c.symbolic.outcomes]
             self._following.items = False
+        return often
 
     def _perform_recorded(self, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Run a program just recorded. What rounding decides may be decided otherwise: then the Python runs."""
