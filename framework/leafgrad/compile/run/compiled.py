@@ -197,7 +197,7 @@ class Compiled:
         """Record a call, and close it if guards can stand for its Python."""
         paths = paths_of(self.function, args, kwargs)
         settled = [call for call in self._calls if not call.first]
-        self._following.compare(self._calls, leaves, paths)
+        new = self._following.compare(self._calls, leaves, paths)
         fits = [call for call in settled if call.guards.match(flags, structure, leaves)]
         if fits:
             self._note_miss(fits[0].strayed())
@@ -221,7 +221,7 @@ class Compiled:
         vars(self).update(_failures=0, _reason=None, _watch=attempt.watch, _last=call)
         call.first = first
         if not any(map(call.same_as, fits)):  # else rounding decides
-            self._calls = [call, *settled][:KEPT]
+            self._calls = [call, *([] if new else settled)][:KEPT]
         seconds = time.perf_counter() - start
         log(
             f"{self.__qualname__}: traced in {1000 * seconds:.0f} ms: {call.runner.before} equations, "
@@ -383,7 +383,7 @@ class Compiled:
             often = max(paths, key=paths.count)
             messages.warn(
                 f"{self.__qualname__} has been traced again {PATIENCE} times, mostly because of {often} (last: {path} "
-                f"was {before}, is {now}). Tracing costs far more than a call: pass a number that changes as a tensor, "
+                f"was {before}, is {now}). Tracing costs far more than a call: "
                 "keep shapes fixed, and keep what changes from call to call out of the function; explain() lists all"
             )
 
