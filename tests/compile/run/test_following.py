@@ -285,7 +285,8 @@ def statement(r, names, t):
         f"{t} = {t}.clone().add_(x, alpha={e})",
         f"{t} = {t} + lg.tensor({e} * 1.0)", f"{t} = lg.clamp({t}, -abs({e}) - 1, abs({e}) + 1)",
         f"if {e} > 1: {t} = {t} + 1", f"if int({e}) % 3 == 1: {t} = {t} * 0.5", f"if {t}.sum() > {e}: {t} = {t} - 1",
-        f"if {t}.mean().item() < {e}: {t} = -{t}", f"{t} = {t} * {t}.abs().max().item()", f"cfg.last = {t}.sum().item()",
+        f"if {t}.mean().item() < {e}: {t} = -{t}", f"{t} = {t} * {t}.abs().max().item()",
+        f"cfg.last = {t}.sum().item()",
         *(f"{place} = {place} + 1" for place in PLACES[1:]), f"c[0] = {e}", f"cfg.n = {e}", f"{t} = {t} * lg.rand(2)",
         f"{t} = lg.vmap(lambda v: v * {e})({t})", f"for _ in range(int(abs({e})) % 3): {t} = {t} * 1.5",
     ])  # fmt: skip
