@@ -11,6 +11,8 @@ from compile.scenarios import ROWS, check
 NATIVE = importlib.util.find_spec("leafgrad_native") is not None and shutil.which("cc") is not None
 ONCE = ("before the third call",)
 FIRST, LATE = ("before the second call",), ("late",)
+LEAVES = [name for name in sorted(ROWS) if ROWS[name].leaves]
+SHARE = 3  # of so many rows one is differentiated; all of them in the slow set
 SERVED = ("arguments", "buffers", "networks", "numbers")  # of everyday: refusals are no answer to these
 IN_C = """
 arguments-shape arguments-one_tensor_in_two_places arrays-tensor_of_an_array buffers-batch_norm_keeps_statistics
@@ -35,15 +37,15 @@ def test_scenarios(name, record_property):
     assert served(ROWS[name], refusals), refusals
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if ROWS[name].kind in SERVED else pytest.mark.slow) for name in sorted(ROWS)]
-)
+@pytest.mark.parametrize("name", [name for name in sorted(ROWS) if ROWS[name].kind in SERVED])
 def test_by_replay(name):
     refusals = check(ROWS[name], "replay", LATE)
     assert served(ROWS[name], refusals), refusals
 
 
-@pytest.mark.parametrize("name", sorted(name for name in ROWS if ROWS[name].leaves))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if i % SHARE == 0 else pytest.mark.slow) for i, name in enumerate(LEAVES)]
+)
 def test_derivatives_of_results(name):
     """Arguments require grad, and what each call returns is differentiated outside."""
     check(ROWS[name], "numpy", ONCE, derivatives=True)
