@@ -115,7 +115,7 @@ class Call:
         inputs = self.gather(leaves)
         try:
             arrays = self.runner(inputs)
-        except CompileError:
+        except (CompileError, MemoryError):
             raise
         except Exception as error:
             raise Failed from error

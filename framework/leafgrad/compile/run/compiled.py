@@ -198,11 +198,11 @@ class Compiled:
         first = self._watch is None
         recorder.strict = self.closed and not first
         result = self._record(recorder, attempt.watch, args, kwargs)
+        recorder.restore_generators()
         try:
             call = attempt.close(recorder, result, self.executor)
         except Unclosed as error:
             return self._left_open(str(error), attempt, recorder, result)
-        recorder.restore_generators()
         vars(self).update(_failures=0, _reason=None, _watch=attempt.watch, _last=call)
         call.first = first
         self._calls = [call, *settled][:KEPT]
@@ -220,6 +220,7 @@ class Compiled:
         guides = [call.guide, *(g for g in self._guides if g is not call.guide)]
         recorder = self._recorder(leaves, guides, attempt.wary)
         result = self._record(recorder, attempt.watch, args, kwargs)
+        recorder.restore_generators()
         try:
             again = attempt.close(recorder, result, self.executor)
             if not again.same_as(call):
@@ -234,7 +235,6 @@ class Compiled:
                     f"{self.__qualname__}: its guards hold, yet {error}; LEAFGRAD_COMPILE=check compares each call"
                 ) from error
             return self._left_open(str(error), attempt, recorder, result)
-        recorder.restore_generators()
         call.trusted, call.first = True, False
         vars(self)["_last"] = call
         return self._perform(call, leaves, args, kwargs)
