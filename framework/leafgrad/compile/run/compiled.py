@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import operator
 import os
+import sys
 import time
 import types
 from collections.abc import Callable
@@ -378,8 +380,19 @@ class Compiled:
     def __set_name__(self, owner: type, name: str) -> None:
         self._attribute = f"_compiled_{owner.__qualname__}.{name}"
 
+    def __copy__(self) -> Compiled:
+        return type(self)(self.function, self.executor, self.closed)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         return type(self)(copy.deepcopy(self.function, memo), self.executor, self.closed)
+
+    def __reduce__(self) -> Any:
+        """Pickled like a function, by name, where its name leads to it; else as its function, to be compiled anew."""
+        try:
+            found = operator.attrgetter(self.__qualname__)(sys.modules[self.__module__])
+        except (AttributeError, KeyError):
+            found = None
+        return self.__qualname__ if found is self else (of, (self.function, self.executor, self.closed))
 
 
 class CompiledObject(Compiled):
@@ -387,6 +400,9 @@ class CompiledObject(Compiled):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(vars(self)["function"], name)
+
+    def __copy__(self) -> Compiled:
+        return type(self)(copy.copy(self.function), self.executor, self.closed)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in vars(self):
