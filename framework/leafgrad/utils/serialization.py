@@ -122,6 +122,7 @@ def _loaded(file: Any, name: Any, map_location: Any) -> Any:
     import json
 
     from leafgrad.utils import disk, safetensors, structure
+    from leafgrad.utils.bounds import Bounds
 
     here = file.tell() if disk.seekable(file) else None
     if _begins(file, here, ZIP):
@@ -138,7 +139,8 @@ def _loaded(file: Any, name: Any, map_location: Any) -> Any:
     if METADATA not in metadata:
         return tensors
     try:
-        return structure.unpack(json.loads(metadata[METADATA]), tensors)
+        text = metadata[METADATA]
+        return structure.unpack(json.loads(text), tensors, Bounds(len(text)))
     except (ValueError, RecursionError) as error:
         raise RuntimeError(f"{expected} it cannot be read: {error}") from error
 
@@ -154,12 +156,10 @@ def _begins(file: Any, start: int | None, magic: bytes | tuple[bytes, ...]) -> b
 
 
 def _of_pytorch(file: Any, name: Any, map_location: Any) -> Any:
-    import io
-
     from leafgrad.utils import pytorch_file
 
     try:
-        found = pytorch_file.read(io.BytesIO(file.read()))
+        found = pytorch_file.read(file.read())
     except ValueError as error:
         raise RuntimeError(f"load: {name}: expected a file of torch.save with tensors, but {error}") from error
     try:

@@ -274,7 +274,7 @@ class LazyRecorder(Recorder):
                 written = {o.base: o.inner._data.value for o in writes if o.base is not None}
                 with unwatched():
                     found = self.known | guide.run(wanted, written, self.arrays, self.programs)
-            except CompileError:
+            except (CompileError, MemoryError):  # nothing is written, as if the call had not been made
                 raise
             except Exception:
                 self.run_up_to_error()

@@ -148,7 +148,7 @@ class Call:
             given = () if symbolic is None else symbolic.before(leaves)
             inputs = self.gather(leaves, given)
             arrays = self.runner(inputs)
-        except CompileError:
+        except (CompileError, MemoryError):
             raise
         except Exception as error:
             raise Failed from error

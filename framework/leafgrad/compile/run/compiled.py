@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import operator
 import os
+import sys
 import time
 import types
 from collections.abc import Callable
@@ -213,11 +215,11 @@ class Compiled:
         recorder.strict = self.closed and not first
         followed = self._follow(recorder, attempt, args, kwargs)
         result = self._record(recorder, attempt.watch, args, kwargs, followed)
+        recorder.restore_generators()
         try:
             call = attempt.close(recorder, result, self.executor, followed)
         except Unclosed as error:
             return self._left_open(error, attempt, recorder, result, followed)
-        recorder.restore_generators()
         vars(self).update(_failures=0, _reason=None, _watch=attempt.watch, _last=call)
         call.first = first
         if not any(map(call.same_as, fits)):  # else rounding decides
@@ -237,10 +239,11 @@ class Compiled:
         recorder = self._recorder(leaves, guides, attempt.wary)
         followed = self._follow(recorder, attempt, args, kwargs)
         result = self._record(recorder, attempt.watch, args, kwargs, followed)
+        recorder.restore_generators()
         try:
             again = attempt.close(recorder, result, self.executor, followed)
             if again.goes_another_way(call):
-                return self._other_way(again, recorder, leaves, args, kwargs)
+                return self._other_way(again, leaves, args, kwargs)
             if not again.same_as(call):
                 raise Unclosed(
                     "its Python does something else at the next call, although nothing that it reads changed"
@@ -253,14 +256,12 @@ class Compiled:
                     f"{self.__qualname__}: its guards hold, yet {error}; LEAFGRAD_COMPILE=check compares each call"
                 ) from error
             return self._left_open(error, attempt, recorder, result, followed)
-        recorder.restore_generators()
         call.trusted, call.first = True, False
         vars(self)["_last"] = call
         return self._perform_recorded(call, leaves, args, kwargs)
 
-    def _other_way(self, call: Call, recorder: LazyRecorder, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+    def _other_way(self, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """A value that was computed decided for another way than the program that was to be confirmed."""
-        recorder.restore_generators()
         known = next((c for c in self._calls if call.same_as(c)), None)
         if known is None:
             self._calls = [call, *self._calls][:KEPT]
@@ -443,8 +444,19 @@ class Compiled:
     def __set_name__(self, owner: type, name: str) -> None:
         self._attribute = f"_compiled_{owner.__qualname__}.{name}"
 
+    def __copy__(self) -> Compiled:
+        return type(self)(self.function, self.executor, self.closed)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         return type(self)(copy.deepcopy(self.function, memo), self.executor, self.closed)
+
+    def __reduce__(self) -> Any:
+        """Pickled like a function, by name, where its name leads to it; else as its function, to be compiled anew."""
+        try:
+            found = operator.attrgetter(self.__qualname__)(sys.modules[self.__module__])
+        except (AttributeError, KeyError):
+            found = None
+        return self.__qualname__ if found is self else (of, (self.function, self.executor, self.closed))
 
 
 class CompiledObject(Compiled):
@@ -452,6 +464,9 @@ class CompiledObject(Compiled):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(vars(self)["function"], name)
+
+    def __copy__(self) -> Compiled:
+        return type(self)(copy.copy(self.function), self.executor, self.closed)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in vars(self):
