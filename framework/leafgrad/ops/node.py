@@ -62,7 +62,8 @@ class TensorBase:
 
     @property
     def _node(self) -> Any:
-        return self._history if self._view is None else self._view.node(self)
+        view = self._view
+        return self._history if view is None or self._writes.seq <= view.seen else view.node(self)
 
     @_node.setter
     def _node(self, node: Any) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from leafgrad import backends, dtypes
+from leafgrad import backends, dtypes, modes
 from leafgrad.ops import index as ops
 from leafgrad.ops.geometry import index_axes, index_shape, inverse
 from leafgrad.ops.node import SymbolBase
@@ -28,7 +28,7 @@ __all__: list[str] = []  # what it adds are methods
 INTEGERS = (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8)
 SIMPLE = {int, slice, type(None), type(Ellipsis)}
 BACKENDS = backends.BACKENDS
-_part = part.function
+_part, _index = part.function, ops.index.function
 
 
 class Plan:
@@ -213,6 +213,12 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     if at is not None:
         simple: Tensor = _part(self, at=at)
         return simple
+    if isinstance(key, Tensor) and modes.get() <= modes.GRAD:
+        at, data = key._data, self._data
+        alike = type(at) is type(data) and type(at) in ops.index.lines
+        if alike and at.ndim and data.ndim and at.dtype.kind == "i":
+            picked: Tensor = _index(self, key, dims=(0,))
+            return picked
     plan = Plan(self, key)
     chosen = plan.view(self)
     if not plan.dims:

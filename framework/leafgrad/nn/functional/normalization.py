@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from leafgrad import dtypes, modes
-from leafgrad.ops.marks import shown_as
+from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.normalize import affine, standardize
 from leafgrad.tensor.arguments import expect_floating, expect_tensor
 from leafgrad.tensor.creation import zeros
@@ -19,7 +19,7 @@ __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_res
 def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     if weight is None:
         return x if bias is None else x + bias
-    result: Tensor = x * weight if bias is None else affine(x, weight, bias)
+    result: Tensor = x * weight if bias is None else affine.function(x, weight, bias)
     return result
 
 
@@ -50,20 +50,20 @@ def _check_both(function: str, running_mean: Tensor | None, running_var: Tensor 
 
 def _check_last(input: Tensor, normalized_shape: Sequence[int], **parameters: Tensor | None) -> tuple[int, ...]:
     """The last dimensions of ``input``; a RuntimeError unless they are ``normalized_shape``."""
-    expected = tuple(normalized_shape)
-    if not expected or tuple(input.shape[-len(expected) :]) != expected:
+    expected, shape = tuple(normalized_shape), input._data.shape
+    if not expected or shape[-len(expected) :] != expected:
         sizes = "".join(f", {n}" for n in expected)
         raise RuntimeError(
             f"Given normalized_shape={list(expected)}, expected input with shape [*{sizes}], but got input of size "
             f"{list(input.shape)}"
         )
     for name, value in parameters.items():
-        if value is not None and tuple(value.shape) != expected:
+        if value is not None and value._data.shape != expected:
             raise RuntimeError(
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(value.shape)} "
                 f"and normalized_shape = {list(expected)}"
             )
-    return tuple(range(input.ndim - len(expected), input.ndim))
+    return tuple(range(len(shape) - len(expected), len(shape)))
 
 
 # ---- over the batch, and over each element of it -------------------------------------------------------------------
@@ -201,7 +201,6 @@ def group_norm(
 # ---- over features -------------------------------------------------------------------------------------------------
 
 
-@shown_as("NativeLayerNormBackward0", "input", "weight", "bias")
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -218,7 +217,11 @@ def layer_norm(
     """
     expect_floating(input, "layer_norm", NotImplementedError)
     dims = _check_last(input, normalized_shape, weight=weight, bias=bias)
-    return _affine(standardize(input, dim=dims, eps=eps), weight, bias)
+    out: Tensor = mark(
+        _affine(standardize.function(input, dim=dims, eps=eps), weight, bias),
+        *("NativeLayerNormBackward0", input, weight, bias),
+    )
+    return out
 
 
 def rms_norm(
