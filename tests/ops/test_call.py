@@ -88,7 +88,8 @@ def described(x, known):
         else (id(x._view.base), x._view.origin, repr([(o, sorted(p.items())) for o, p in x._view.steps]), x._view.seen)
     )
     data = x._data
-    return type(x), type(data), data.dtype, data.shape, data.strides, data.tobytes(), graph, view, x._epoch
+    values = repr(data) if data.dtype == object else data.tobytes()
+    return type(x), type(data), data.dtype, data.shape, data.strides, values, graph, view, x._epoch
 
 
 def attempt(call, args):

@@ -111,7 +111,7 @@ class Function:
         elif kwargs:
             raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, got {next(iter(kwargs))!r}")
         raw = tuple([a._data if isinstance(a, Tensor) else a for a in args])
-        if any(isinstance(r, SymbolBase) and r.level for r in raw):
+        if [r for r in raw if isinstance(r, SymbolBase) and r.level]:
             if cls.vmap is not Function.vmap:
                 from leafgrad.autograd.function_rules import vmapped
 
@@ -121,11 +121,14 @@ class Function:
             args = unbatched_arguments(args, raw)
         ctx = FunctionCtx()
         flags = modes.get()
-        traced = flags & modes.TRACE
-        inner = [dispatch.inside(a) if traced and isinstance(a, Tensor) else a for a in args]
-        nodes = [a._node if isinstance(a, Tensor) else None for a in inner]
-        ctx.needs_input_grad = tuple([node is not None for node in nodes])
-        edges = tuple([node for a, node in zip(args, nodes, strict=True) if isinstance(a, Tensor)])
+        nodes: list[Any] = []
+        needs: list[bool] = []
+        for a in args:
+            if isinstance(a, Tensor):
+                x = dispatch.inside(a) if flags & modes.TRACE else a
+                nodes.append(x._history if x._view is None else x._node)
+            needs.append(isinstance(a, Tensor) and nodes[-1] is not None)
+        ctx.needs_input_grad, edges = tuple(needs), tuple(nodes)
         token = modes.FLAGS.set(flags & ~modes.GRAD)
         try:
             if apart:

@@ -209,7 +209,7 @@ class Op(Declarations):
             edges = tuple([
                 (a._history if a._view is None else a._node) if isinstance(a, TensorBase) else None for a in args
             ])  # fmt: skip
-            if any(edges):
+            if any(edges) and (type(result) is tuple or dispatch.is_floating(result)):
                 node = self.node(args, params, raw, result, edges, flags)
         if type(result) is tuple:
             return tuple([self.output(args, params, r, node, i, flags) for i, r in enumerate(result)])

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 Tensors = Sequence[Tensor]
-_cat, _part = ops.cat.function, ops.part.function
+_cat, _part, _stack = ops.cat.function, ops.part.function, ops.stack.function
 
 
 def several(tensors: Any, function: str) -> list[Tensor]:
@@ -113,7 +113,7 @@ def stack(tensors: Tensors, dim: int = 0) -> Tensor:
                 f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
                 f"{list(x._data.shape)} at entry {i}"
             )
-    out: Tensor = ops.stack(*parts, dim=d)
+    out: Tensor = _stack(*parts, dim=d)
     return out
 
 

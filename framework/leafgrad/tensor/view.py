@@ -128,9 +128,9 @@ def of(step: Any, parent: Any, params: dict[str, Any], out: Any, flags: int) -> 
     origin, base, path = None if flags & GRAD else "inference" if flags & INFERENCE else "no_grad", parent, None
     detached = not flags & GRAD
     view = parent._view
-    if view is not None and not is_own_leaf(parent):
-        base, path = view.base, view.path
-        detached = detached or view.detached
+    if view is not None and not (view.seen == math.inf and is_own_leaf(parent)):
+        base = view._base if view._base._view is None else view.base
+        path, detached = view.path, detached or view.seen == math.inf
         origin = view.origin or origin
     out._view = found = new(View)
     found.hides, found.origin, found.path = False, origin, (path, (step, params))
