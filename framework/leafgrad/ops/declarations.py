@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Self, TypeVar
 
 from leafgrad.ops import dispatch, messages
@@ -58,6 +59,8 @@ class Declarations:
         self.ufunc: str | None = None
         self.kernels: dict[str, Forward] = {}
         self.table: dict[type, tuple[Forward, Any]] = {}
+        self.lines: dict[type, tuple[Forward, Any]] = {}  # the same for classes of arrays that lie on one device
+        self.functions: list[FunctionType] = []  # all that are written from the declarations
         self.calls: dict[str, RuleCall] = {}
         self.uses: tuple[frozenset[str], ...] = (frozenset(),) * len(signature.arguments)
         self.plans: dict[tuple[bool, ...], tuple[tuple[bool, ...], bool, bool]] = {}
@@ -93,6 +96,8 @@ class Declarations:
         self.plans.clear()
         for made in ("rules", "pull"):
             vars(self).pop(made, None)
+        for function in self.functions:
+            function.__code__ = function.__globals__["stub"]  # to be written anew
         return self
 
     def kernel(self, backend: str) -> Callable[[Rule], Rule]:
@@ -110,6 +115,7 @@ class Declarations:
             self.declare(f"kernel {backend}", forward)
             self.kernels[backend] = forward
             self.table.clear()
+            self.lines.clear()
             return forward
 
         return register

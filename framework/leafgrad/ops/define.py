@@ -10,7 +10,6 @@ from typing import Any, Final, overload
 
 from leafgrad.ops import messages
 from leafgrad.ops.declarations import Forward
-from leafgrad.ops.fast import BinaryOp, DirectOp, UnaryOp
 from leafgrad.ops.op import Op
 from leafgrad.ops.signature import Signature
 from leafgrad.ops.traits import TRAITS
@@ -88,14 +87,7 @@ def _make(
     if len(kinds) > 1:
         both = " and ".join(map(repr, sorted(kinds)))
         raise messages.definition(name, f"expected one of the traits {both}, got both")
-    count = len(signature.arguments)
-    plain = not (signature.parameters or signature.variadic or traits & {"view", "random", "any_dtype"})
-    kind: type[Op] = Op
-    if count and not signature.variadic and not traits & {"view", "random", "collective"}:
-        kind = DirectOp
-    if traits & {"elementwise", "bilinear"} and plain and signature.required == count and count in (1, 2):
-        kind = UnaryOp if count == 1 else BinaryOp
-    made = kind(forward, name, traits, signature)
+    made = Op(forward, name, traits, signature)
     made.c = c if c is None else _checked(c, made)
     made.ufunc = ufunc
     if transpose_of is not None:

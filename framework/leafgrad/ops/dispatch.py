@@ -10,6 +10,7 @@ from leafgrad import backends, dtypes, modes
 from leafgrad.ops import messages
 from leafgrad.ops.node import Epoch, Node, Output, SymbolBase, TensorBase, Version, transparent
 
+BACKENDS = backends.BACKENDS
 TENSOR: type[TensorBase] = TensorBase
 _view: Callable[..., Any]
 _detach: Callable[..., Any]
@@ -208,6 +209,9 @@ def on_device_of_arrays(forward: Callable[..., Any], backend: backends.Backend) 
 
 def wrap(op: Any, kind: type, result: Any) -> Any:
     """The result of a forward on arrays of a class: library scalars made 0-d arrays, and sequences made tuples."""
+    own = BACKENDS.get(kind)
+    if own is not None and BACKENDS.get(type(result)) is own:
+        return own.wrap(result)
     if type(result) in (tuple, list) or isinstance(result, tuple):
         return tuple([wrap(op, kind, r) for r in result])
     if isinstance(result, SymbolBase):

@@ -53,14 +53,14 @@ def method(function: F) -> F:
     return function
 
 
-def attach(name: str, function: Callable[..., Any] | property) -> None:
-    """Make ``function`` the method ``name`` of Tensor."""
+def attach(name: str, function: Callable[..., Any] | property, *, checked: bool = False) -> None:
+    """Make ``function``, which may have ``checked`` all arguments itself, the method ``name`` of Tensor."""
     if name in Methods.__dict__ and not isinstance(Methods.__dict__[name], Later):
         raise TypeError(f"Tensor already has a method {name!r}")
     if isinstance(function, FunctionType):
         if "<" in function.__qualname__:  # a lambda or a closure; errors name it
             function.__name__ = function.__qualname__ = name
-        function = public(function, bound=True)
+        function = function if checked else public(function, bound=True)
     setattr(Methods, name, function)
 
 

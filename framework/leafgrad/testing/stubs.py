@@ -29,7 +29,7 @@ DECLARED: dict[str, Callable[..., Any]]
 
 def declare(name: str, function: Callable[..., Any]) -> None: ...
 def method(function: F) -> F: ...
-def attach(name: str, function: Callable[..., Any] | property) -> None: ...
+def attach(name: str, function: Callable[..., Any] | property, *, checked: bool = False) -> None: ...
 
 class Later:
     module: str
@@ -92,7 +92,7 @@ def definition(name: str, function: Callable[..., Any], imports: Imports) -> str
     shown = shown_as(name, function)
     signature = inspect.signature(shown)
     first, *others = signature.parameters.values()
-    bare = shown.__module__ == "leafgrad.ops.fast"  # an op itself: untyped, its arguments called x and y
+    bare = shown.__module__ == "leafgrad.ops.call"  # an op itself: untyped, its arguments called x and y
     if bare or shown is not function or name in INPLACE:
         imports["leafgrad.tensor.tensor"].add("Tensor")
         result = "Tensor"
