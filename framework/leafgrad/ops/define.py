@@ -10,6 +10,7 @@ from typing import Any, Final, overload
 
 from leafgrad.ops import messages
 from leafgrad.ops.declarations import Forward
+from leafgrad.ops.drawing import RandomOp
 from leafgrad.ops.fast import BinaryOp, DirectOp, UnaryOp
 from leafgrad.ops.op import Op
 from leafgrad.ops.signature import Signature
@@ -91,20 +92,26 @@ def _make(
     count = len(signature.arguments)
     plain = not (signature.parameters or signature.variadic or traits & {"view", "random", "any_dtype"})
     kind: type[Op] = Op
-    if count and not signature.variadic and not traits & {"view", "random", "collective"}:
+    if "random" in traits:
+        kind = RandomOp
+    elif count and not signature.variadic and not traits & {"view", "collective"}:
         kind = DirectOp
     if traits & {"elementwise", "bilinear"} and plain and signature.required == count and count in (1, 2):
         kind = UnaryOp if count == 1 else BinaryOp
     made = kind(forward, name, traits, signature)
-    made.c = c if c is None else _checked(c, made)
+    if c is not None:
+        made.c = _checked(c, made)
+        made.origins["c"] = f"{forward.__code__.co_filename}:{forward.__code__.co_firstlineno}"
     made.ufunc = ufunc
     if transpose_of is not None:
         pair(made, transpose_of)
     return made
 
 
-def _checked(c: str, op: Op) -> str:
+def _checked(c: Any, op: Op) -> str:
     """The C expression of an op, of which each name must be known."""
+    if not isinstance(c, str):
+        raise messages.definition(op.name, f"c: expected text, a C expression of one result, got {c!r}")
     if "elementwise" not in op.traits:
         raise messages.definition(op.name, "c is for ops with the trait 'elementwise'")
     known = {*op.signature.arguments, *op.signature.parameters, *C_FUNCTIONS}
