@@ -38,7 +38,7 @@ ROOMS = {
     "distributed": "errors dtypes modes backends devices ops tensor autograd",
     "nn": "errors dtypes modes devices ops tensor autograd distributed",
     "optim": "errors dtypes modes devices ops tensor autograd nn",
-    "utils": "errors dtypes modes devices ops tensor autograd distributed",
+    "utils": "errors dtypes modes plugins devices ops tensor autograd distributed",
     "compile": "errors dtypes modes threads plugins backends devices ops tensor batching autograd",
 }
 # The same within compile, in the order of its phases. What stands in no room of it is its front.

@@ -61,6 +61,7 @@ from leafgrad.modes import (
     set_grad_enabled as set_grad_enabled,
 )
 from leafgrad.ops.define import op as op
+from leafgrad.plugins.added import Finder as _Finder, missed as _missed
 from leafgrad.tensor.conversions import *
 from leafgrad.tensor.creation import *
 from leafgrad.tensor.data import *
@@ -123,6 +124,7 @@ if _TYPE_CHECKING:
     from leafgrad.tensor.window_functions import *
     from leafgrad.utils.serialization import *
 else:
+    _modules["sys"].meta_path.append(_Finder())
     _LATER = ("compat", "distributed", "distributions", "func", "linalg", "nn", "optim", "rules", "special", "utils")
     _OF_NN = ("cosine_similarity", "pairwise_distance")
     _FUNCTIONS = {**_OF_TENSOR, **dict.fromkeys(("load", "save"), "leafgrad.utils.serialization")}
@@ -144,6 +146,8 @@ else:
             return globals().setdefault(name, found[name])
         if name in _DECLARED:
             return _DECLARED[name]
+        if (added := _missed(name, _modules[__name__].__path__, _DECLARED)) is not None:
+            return added
         this = _modules[__name__]  # among whose names Python looks for one that was meant
         raise AttributeError(f"module 'leafgrad' has no attribute {name!r}", name=name, obj=this)
 

@@ -248,7 +248,15 @@ def test_ordinary_steps_close_in_a_fresh_process(tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["torch.foo", "torch.op", "torch.dtypes", "torch.nn.Foo", "torch.fft", "torch.backends.numpy", "torch.utils.foo"],
+    [
+        "torch.foo",
+        "torch.op",
+        "torch.dtypes",
+        "torch.nn.Foo",
+        "torch.package",
+        "torch.backends.numpy",
+        "torch.utils.foo",
+    ],
 )
 def test_missing_names(torch, name):
     with pytest.raises(AttributeError, match=f"leafgrad, which stands in for PyTorch here, does not provide {name}$"):
@@ -259,7 +267,8 @@ def test_missing_names(torch, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["torch.fft", "torch.utils.tensorboard", "torch.ops", "torch.nn.modules.foo", "torch._D", "torch.sparse"]
+    "name",
+    ["torch.package", "torch.utils.tensorboard", "torch.ops", "torch.nn.modules.foo", "torch._D", "torch.quantization"],
 )
 def test_missing_modules(torch, name):
     with pytest.raises(ModuleNotFoundError, match=f"does not provide {name}$") as caught:

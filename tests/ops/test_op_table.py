@@ -14,7 +14,7 @@ ERRORS = [(row, *error) for row in ROWS for error in row.errors]
 INTEGERS = [row for row in ROWS if row.integers and "elementwise" in getattr(row.op, "traits", ())]
 
 IN_EACH_DTYPE = ("forward", "values", "inputs", "backward")
-ELSEWHERE_CHECKED = {"vmap", "shapes", "compile", "chunks"}  # test_vmap_ops.py and compile/test_op_table.py
+ELSEWHERE_CHECKED = {"vmap", "shapes", "compile", "chunks", "edges"}  # test_vmap_ops.py and compile/test_op_table.py
 HANDS_ON = {"overwrite"}  # gives its argument itself: in-place writing copies where it has to
 
 

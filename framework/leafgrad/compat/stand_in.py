@@ -15,6 +15,8 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
+from leafgrad.plugins.added import PUBLISHED, lacking
+
 # What leafgrad has of its own, or under the name of something else in PyTorch.
 HIDDEN_MODULES = frozenset(
     "backends batching cli compat compile devices dtypes errors modes ops plugins tensor testing threads "
@@ -53,6 +55,9 @@ ELSEWHERE = {
 
 def lacks(name: str) -> str:
     """What to say of a name that is not there."""
+    room = name.removeprefix("torch.").partition(".")[0]
+    if room in PUBLISHED:
+        return f"{name}: {lacking(room)}"
     return f"leafgrad, which stands in for PyTorch here, does not provide {name}"
 
 

@@ -46,7 +46,7 @@ class Declarations:
         lowering: for each executor, how it is generated.
         methods: the names under which it is a function and a method of Tensor.
         transpose: the op that is its transpose, as a map of its first argument.
-        origins: for each declaration, ``module:line`` of where it was made.
+        origins: for each declaration, ``file:line`` of where it was made.
     """
 
     def __init__(self, forward: Forward, name: str, traits: frozenset[str], signature: Signature) -> None:
@@ -283,8 +283,8 @@ class Declarations:
         """An OpDefinitionError if a declaration is no function, or made already."""
         if not callable(rule):
             raise messages.definition(self.name, f"{what}: expected a function, got {rule!r}")
-        origin = self.origins.get(what, "trait")
-        if not origin.startswith(("trait", "transpose")):
+        origin = self.origins.get(what, "trait ")
+        if not origin.startswith(("trait ", "transpose of ")):
             raise messages.definition(self.name, f"already has {spoken(what)}, from {origin}")
 
     def declare(self, what: str, rule: Any) -> None:
@@ -293,4 +293,4 @@ class Declarations:
         frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
             frame = frame.f_back
-        self.origins[what] = f"{frame.f_globals.get('__name__', '?')}:{frame.f_lineno}"
+        self.origins[what] = f"{frame.f_code.co_filename}:{frame.f_lineno}"

@@ -8,7 +8,7 @@ from typing import Any
 from leafgrad import backends, modes
 from leafgrad.errors import MissingGradientError
 from leafgrad.modes import ANOMALY, AUTOCAST, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER
-from leafgrad.ops import call, dispatch, messages, narrow, promotion
+from leafgrad.ops import call, dispatch, first_call, messages, narrow, promotion
 from leafgrad.ops.declarations import Declarations, Forward
 from leafgrad.ops.node import FREED, SEQ, Epoch, GraphNode, Node, Output, SymbolBase, TensorBase, Version
 from leafgrad.ops.pull import RuleCall, compile_pull, compile_rule
@@ -144,13 +144,25 @@ class Op(Declarations):
         forward = narrow.adapted(self, self.kernels.get(backend.name, self.forward), kind)
         if self.signature.arguments and backend.device_count() > 1:
             forward = dispatch.on_device_of_arrays(forward, backend)
-        self.table[kind] = forward, backend.xp
-        if backend.device_count() == 1 or self.arity == 1:
-            self.lines[kind] = self.table[kind]
+        checked = forward
+        if not (self.forward.__module__ or "").startswith("leafgrad."):
+
+            def done() -> None:
+                if self.table.get(kind) == (checked, backend.xp):
+                    self.enter(kind, forward, backend)
+
+            checked = first_call.watched(self, forward, done)
+        self.enter(kind, checked, backend)
         if narrow.begun() is not begun:  # in another thread, meanwhile
             self.table.clear()
             self.lines.clear()
-        return forward, backend.xp
+        return checked, backend.xp
+
+    def enter(self, kind: type, forward: Forward, backend: backends.Backend) -> None:
+        """Note the forward for a class of arrays, for the straight line too where one device is all that there is."""
+        self.table[kind] = forward, backend.xp
+        if backend.device_count() == 1 or self.arity == 1:
+            self.lines[kind] = self.table[kind]
 
     def create(self, backend: backends.Backend, params: dict[str, Any]) -> Any:
         """Run an op that takes no arrays: a raw array of the backend, on its current device."""

@@ -7,7 +7,7 @@ import. The loader itself, and pluggy with it, is imported when one of its names
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from leafgrad.plugins.specs import BackendSpec, CommandSpec, ExecutorSpec, resolve
+from leafgrad.plugins.specs import BackendSpec, CallbackSpec, CommandSpec, ExecutorSpec, FormatSpec, ModuleSpec, resolve
 
 CONTRACTS = {
     "Backend": "leafgrad.backends.contract:Backend",
@@ -29,17 +29,21 @@ if TYPE_CHECKING:
         backend,
         backend_for,
         backends,
+        callback,
         command,
         commands,
         executor,
         executors,
+        format_of,
         hookimpl,
         load,
+        module,
         op,
         ops,
         register,
         report,
         status,
+        unregister,
     )
 else:
 
@@ -58,9 +62,12 @@ __all__ = [
     "API_VERSION",
     "Backend",
     "BackendSpec",
+    "CallbackSpec",
     "CommandSpec",
     "Executor",
     "ExecutorSpec",
+    "FormatSpec",
+    "ModuleSpec",
     "Plugin",
     "PluginClashError",
     "PluginWarning",
@@ -70,16 +77,20 @@ __all__ = [
     "backend",
     "backend_for",
     "backends",
+    "callback",
     "command",
     "commands",
     "executor",
     "executors",
+    "format_of",
     "hookimpl",
     "load",
+    "module",
     "op",
     "ops",
     "register",
     "report",
     "resolve",
     "status",
+    "unregister",
 ]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from types import FunctionType
 from typing import Any, TypeVar
 
+from leafgrad import plugins
 from leafgrad.ops import dispatch
 from leafgrad.tensor.public import public
 
@@ -34,6 +35,32 @@ class Later:
         return getattr(kind if tensor is None else tensor, self.name)
 
 
+class Listed:
+    """Stands in Tensor for a method that a plugin lists, until plugins are loaded."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tensor: Any, kind: type) -> Any:
+        plugins.load()
+        if vars(Methods).get(self.name) is not self:
+            return getattr(kind if tensor is None else tensor, self.name)
+        left_out = "".join(f"; {plugin.error}" for plugin in plugins.status() if plugin.error)
+        what = f"a plugin lists it, but no op of one that was loaded declares it{left_out}"
+        raise AttributeError(
+            f"{kind.__name__!r} object has no attribute {self.name!r}: {what}", name=self.name, obj=tensor
+        )
+
+
+def expect(names: Iterable[str]) -> None:
+    """Expect methods that plugins list; those that Tensor has stay."""
+    for name in names:
+        if name not in vars(Methods):
+            setattr(Methods, name, Listed(name))
+
+
 # The functions of ops that plugins made methods: what `leafgrad` and the array API's namespace have besides their own.
 DECLARED: dict[str, Callable[..., Any]] = {}
 
@@ -41,7 +68,8 @@ DECLARED: dict[str, Callable[..., Any]] = {}
 def declare(name: str, function: Callable[..., Any]) -> None:
     """Make the function of an op a method of Tensor, and a function of the public namespaces."""
     package = sys.modules["leafgrad"]
-    if hasattr(package, name) or hasattr(package.Tensor, name):
+    listed = isinstance(vars(Methods).get(name), Listed)
+    if name in dir(package) or (not listed and hasattr(package.Tensor, name)):
         raise TypeError(f"leafgrad has {name!r} already; choose another name")
     setattr(Methods, name, function)
     DECLARED[name] = function

@@ -30,6 +30,7 @@ DECLARED: dict[str, Callable[..., Any]]
 def declare(name: str, function: Callable[..., Any]) -> None: ...
 def method(function: F) -> F: ...
 def attach(name: str, function: Callable[..., Any] | property, *, checked: bool = False) -> None: ...
+def expect(names: Iterable[str]) -> None: ...
 
 class Later:
     module: str
@@ -37,19 +38,24 @@ class Later:
 
     def __init__(self, module: str, name: str) -> None: ...
 
+class Listed:
+    name: str
+
+    def __init__(self, name: str) -> None: ...
+
 class Methods:
 """
 Imports = defaultdict[str, set[str]]
 
 
-def stub() -> str:
-    """The text that `methods.pyi` should have."""
+def stub(added: bool = False) -> str:
+    """The text that `methods.pyi` should have. ``added``: with what plugins add, as far as they are loaded."""
     import_module("leafgrad")  # which attaches most methods
     for module in MODULES:
         import_module(module)
-    imports: Imports = defaultdict(set, {"collections.abc": {"Callable"}, "typing": {"Any", "TypeVar"}})
+    imports: Imports = defaultdict(set, {"collections.abc": {"Callable", "Iterable"}, "typing": {"Any", "TypeVar"}})
     blocks = []
-    attached = {name: value for name, value in vars(Methods).items() if name not in methods.DECLARED}
+    attached = {name: value for name, value in vars(Methods).items() if added or name not in methods.DECLARED}
     for name, value in sorted(attached.items()):
         if isinstance(value, property):
             getter: Any = value.fget
@@ -92,8 +98,9 @@ def definition(name: str, function: Callable[..., Any], imports: Imports) -> str
     shown = shown_as(name, function)
     signature = inspect.signature(shown)
     first, *others = signature.parameters.values()
+    declared = name in methods.DECLARED
     bare = shown.__module__ == "leafgrad.ops.call"  # an op itself: untyped, its arguments called x and y
-    if bare or shown is not function or name in INPLACE:
+    if bare or declared or shown is not function or name in INPLACE:
         imports["leafgrad.tensor.tensor"].add("Tensor")
         result = "Tensor"
     else:
@@ -107,6 +114,17 @@ def definition(name: str, function: Callable[..., Any], imports: Imports) -> str
     head = layout(name, ["self", *written], result)
     summary = shorten((inspect.getdoc(function) or "").partition("\n")[0])
     return f'{head}\n    """{summary}"""' if summary else f"{head} ..."
+
+
+def functions() -> str:
+    """Definitions of the functions of `leafgrad` that plugins add, with the imports that they need."""
+    imports: Imports = defaultdict(set, {"typing": {"Any"}})
+    blocks = []
+    for name, function in sorted(methods.DECLARED.items()):
+        first, *_ = inspect.signature(function).parameters.values()
+        block = definition(name, function, imports)
+        blocks.append(block.replace("(self", f"({first}: Any" if first.kind is not first.VAR_POSITIONAL else "(", 1))
+    return "\n".join([import_lines(imports), *blocks, ""])
 
 
 def shown_as(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
