@@ -154,11 +154,12 @@ def _of_format(other: Any, file: Any, name: Any, map_location: Any) -> Any:
     import json
 
     from leafgrad.utils import structure
+    from leafgrad.utils.bounds import Bounds
 
     try:
         arrays, text = other.read(file)
         tensors = {path: _moved(as_tensor(a), map_location) for path, a in arrays.items()}
-        return tensors if text is None else structure.unpack(json.loads(text), tensors)
+        return tensors if text is None else structure.unpack(json.loads(text), tensors, Bounds(len(text)))
     except (ValueError, RecursionError) as error:
         raise RuntimeError(f"load: {name}: expected a whole file of its format, but {error}") from error
 
