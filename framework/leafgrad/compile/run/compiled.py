@@ -14,30 +14,26 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.batching.pytree import flatten
-from leafgrad.compile.guard.guards import Miss
-from leafgrad.compile.guard.walk import look
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.ir.log import log
 from leafgrad.compile.record.guide import Guide
 from leafgrad.compile.record.lazy import LazyRecorder, Parts
-from leafgrad.compile.record.trace import recording, trace_call
+from leafgrad.compile.record.trace import recording
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import COLLECTOR, Watch, watching
 from leafgrad.compile.run import explain, pace
 from leafgrad.compile.run.call import Call, Failed, Strayed
-from leafgrad.compile.run.closing import Attempt, name_inputs, read_by, roots
+from leafgrad.compile.run.closing import Attempt, graph_of
 from leafgrad.compile.run.following import Followed, Following
+from leafgrad.compile.run.misses import Misses
 from leafgrad.compile.run.pace import Pace
 from leafgrad.compile.run.paths import paths_of
 from leafgrad.compile.run.runner import Runner
 from leafgrad.errors import CompileError, TraceError
-from leafgrad.ops import messages
 from leafgrad.tensor.matrices import trace as matrix_trace
 from leafgrad.tensor.tensor import Tensor
 
-PATIENCE = 8  # retraces before a warning
-CHANGES = 3  # changes of one Python value after which a step is left open
 ATTEMPTS = 3  # calls in a row that could not be closed after which no more are watched
 STRAYS = 4  # runs of a program in vain after which it is looked at whether they are many
 KEPT = 32  # closed programs of one function
@@ -58,16 +54,7 @@ def traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``leafgrad.trace`` of a call."""
     if isinstance(fn, Tensor) or not callable(fn):
         return matrix_trace(fn, *args, **kwargs)
-    function = fn.function if isinstance(fn, Compiled) else fn
-    leaves, _ = flatten((args, kwargs))
-    paths = paths_of(function, args, kwargs)
-    watch = Watch()
-    with watching(watch):
-        found = trace_call(function, args, kwargs)
-    starts = roots(function, leaves, paths)
-    environment = read_by(found, watch, starts, look(starts, watch.codes))
-    name_inputs(found, leaves, paths, environment)
-    return found.graph
+    return graph_of(fn.function if isinstance(fn, Compiled) else fn, args, kwargs)
 
 
 class Compiled:
@@ -79,9 +66,7 @@ class Compiled:
         closed: whether a call that needs the function's Python is an error.
     """
 
-    live_state = frozenset(
-        "_calls _failures _following _guides _last _lock _misses _pace _reason _retraces _watch _wary".split()
-    )
+    live_state = frozenset("_calls _failures _following _guides _last _lock _misses _pace _reason _watch _wary".split())
 
     function: Callable[..., Any]
     executor: str | None
@@ -95,10 +80,9 @@ class Compiled:
     _guides: list[Guide]
     _last: Parts | Call | None  # what ran last
     _lock: Lock
-    _misses: list[Miss]
+    _misses: Misses
     _pace: Pace  # how it runs while it is open
     _reason: str | None  # why the last recorded call was not closed
-    _retraces: int
     _watch: Watch | None  # of the last watched call
     _wary: bool  # whether its Python may read and write the memory of tensors
 
@@ -119,10 +103,9 @@ class Compiled:
             _guides=[],
             _last=None,
             _lock=Lock(),
-            _misses=[],
+            _misses=Misses(),
             _pace=Pace(),
             _reason=None,
-            _retraces=0,
             _watch=None,
             _wary=False,
         )
@@ -202,10 +185,10 @@ class Compiled:
         new = self._following.compare(self._calls, leaves, paths)
         fits = [call for call in settled if call.guards.match(flags, structure, leaves)]
         if fits:
-            self._note_miss(fits[0].strayed())
+            self._misses.note(fits[0].strayed(), self.__qualname__)
         elif settled:  # the program that came closest tells why
             misses = [call.guards.miss(flags, structure, leaves) for call in settled]
-            self._note_miss(max(misses, key=lambda miss: miss.held))
+            self._misses.note(max(misses, key=lambda miss: miss.held), self.__qualname__)
         if self._gives_up():
             return self._run(leaves, args, kwargs)
         start = time.perf_counter()
@@ -362,31 +345,13 @@ class Compiled:
         )
 
     def _gives_up(self) -> bool:
-        """Whether calls are not worth watching any more: all others were not closed, or one value keeps changing."""
-        if self.closed:
-            return False
-        changed = [miss.path for miss in self._misses if not miss.of_tensor]
-        often = next((path for path in changed if changed.count(path) >= CHANGES), None)
+        """Whether calls are not worth watching any more, since one value keeps changing."""
+        often = None if self.closed else self._misses.often()
         if often is not None:
             vars(self).update(_failures=ATTEMPTS, _reason=f"{often} changes from call to call")
             self._calls = []
             log(f"{self.__qualname__}: open, since {self._reason}")
         return often is not None
-
-    def _note_miss(self, miss: Miss) -> None:
-        path, before, now = miss.path, miss.before, miss.now
-        self._misses.append(miss)
-        del self._misses[:-KEPT]
-        vars(self)["_retraces"] += 1
-        log(f"{self.__qualname__}: recorded again, since {path} was {before} and is {now}")
-        if self._retraces == PATIENCE:
-            paths = [m.path for m in self._misses]
-            often = max(paths, key=paths.count)
-            messages.warn(
-                f"{self.__qualname__} has been traced again {PATIENCE} times, mostly because of {often} (last: {path} "
-                f"was {before}, is {now}). Tracing costs far more than a call: "
-                "keep shapes fixed, and keep what changes from call to call out of the function; explain() lists all"
-            )
 
     # ---- looking inside ---------------------------------------------------------------------------------------
 

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from leafgrad.compile.guard.guards import Guards, Miss, mode_name
+from leafgrad.compile.guard.conditions import Miss, mode_name
+from leafgrad.compile.guard.guards import Guards
 from leafgrad.compile.ir.graph import Equation
 from leafgrad.compile.record.lazy import Parts
 from leafgrad.compile.run.call import Call

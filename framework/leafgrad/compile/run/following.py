@@ -143,8 +143,7 @@ class Followed:
     def __init__(
         self, following: Following, recorder: Any, args: tuple[Any, ...], kwargs: dict[str, Any], paths: Sequence[str]
     ) -> None:
-        self.numbers = recorder.numbers = Numbers(recorder)
-        recorder.follows_items = bool(following.items)
+        self.numbers = recorder.numbers = Numbers(recorder, follows=bool(following.items))
         self.symbolic = Symbolic(self.numbers.relations, self.numbers.outcomes)
         counts = [len(flatten(a)[0]) for a in (*args, *kwargs.values())]
         given: list[Any] = []
