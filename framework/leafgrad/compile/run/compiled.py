@@ -112,7 +112,8 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         flags = modes.get()
-        if flags & (modes.TRACE | modes.ANOMALY) or os.environ.get("LEAFGRAD_COMPILE") == "0":
+        asked = os.environ.get("LEAFGRAD_COMPILE")
+        if flags & (modes.TRACE | modes.ANOMALY) or asked == "0":
             return self.function(*args, **kwargs)
         if flags & modes.BATCH:
             raise RuntimeError(
@@ -120,21 +121,21 @@ class Compiled:
                 "leafgrad.compile(leafgrad.vmap(f))"
             )
         try:
-            return self._call(flags, args, kwargs)
+            return self._call(flags, args, kwargs, asked == "check")
         except Exception:
             raise
         except BaseException:  # the handler of a signal may raise anywhere, between any two lines
             modes.FLAGS.set(flags)
             raise
 
-    def _call(self, flags: int, args: Any, kwargs: Any) -> Any:
+    def _call(self, flags: int, args: Any, kwargs: Any, checks: bool) -> Any:
         if self._failures >= ATTEMPTS and not self._calls and not self.closed and not self._gains():
             return self._timed(False, self.function, args, kwargs)
         leaves, structure = flatten((args, kwargs))
         calls = self._calls
         for call in calls:
             if call.guards.match(flags, structure, leaves):
-                if not call.trusted or os.environ.get("LEAFGRAD_COMPILE") == "check":
+                if checks or not call.trusted:
                     if not self._lock.acquire(blocking=False):  # another thread does so
                         return self._run(leaves, args, kwargs)
                     try:
