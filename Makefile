@@ -18,7 +18,7 @@ PEERS   := from importlib.util import find_spec as f; from os.path import dirnam
 ASKING  := $(sort $(shell grep -lrE '"torch"|parity|def test_\w+\((.*, )?t[,)]' tests plugins/*/tests --include='test_*.py'))
 GPU     := $(sort $(wildcard tests/benchmarks/gpu*.py))
 REPORT  := docs/benchmarks/gpu.md
-FAULTS  := tests/faults $(wildcard plugins/*/tests/test_faults.py)
+FAULTS  := tests/faults tests/distributed/test_launcher.py $(wildcard plugins/*/tests/test_faults.py plugins/*/tests/test_files.py)
 # One BLAS thread for each test process; two test processes with two threads each are slower than one.
 PYTEST  := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
