@@ -1,8 +1,6 @@
 """leafgrad: PyTorch's autograd semantics on pluggable array backends, and whole training steps compiled."""
 
-from importlib import import_module as _import_module
 from math import e as e, inf as inf, nan as nan, pi as pi
-from sys import modules as _modules
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 # NumPy before all else: further inside, Python's stack gets and gives back a page of memory at many a call.
@@ -52,6 +50,7 @@ from leafgrad.dtypes import (
     strided as strided,
     uint8 as uint8,
 )
+from leafgrad.lazy import attach as _attach
 from leafgrad.modes import (
     enable_grad as enable_grad,
     inference_mode as inference_mode,
@@ -103,6 +102,46 @@ if _TYPE_CHECKING:
         special as special,
         utils as utils,
     )
+    from leafgrad.compat.functions import *
+    from leafgrad.compat.torch import (
+        accelerator as accelerator,
+        amp as amp,
+        are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+        autocast as autocast,
+        cdouble as cdouble,
+        cfloat as cfloat,
+        compiler as compiler,
+        complex64 as complex64,
+        complex128 as complex128,
+        cpu as cpu,
+        cuda as cuda,
+        export as export,
+        fx as fx,
+        get_autocast_dtype as get_autocast_dtype,
+        get_float32_matmul_precision as get_float32_matmul_precision,
+        get_num_interop_threads as get_num_interop_threads,
+        hub as hub,
+        is_autocast_enabled as is_autocast_enabled,
+        jit as jit,
+        mps as mps,
+        multiprocessing as multiprocessing,
+        newaxis as newaxis,
+        onnx as onnx,
+        overrides as overrides,
+        profiler as profiler,
+        serialization as serialization,
+        set_default_tensor_type as set_default_tensor_type,
+        set_float32_matmul_precision as set_float32_matmul_precision,
+        set_num_interop_threads as set_num_interop_threads,
+        signal as signal,
+        types as types,
+        uint16 as uint16,
+        uint32 as uint32,
+        uint64 as uint64,
+        use_deterministic_algorithms as use_deterministic_algorithms,
+        version as version,
+        xpu as xpu,
+    )
     from leafgrad.func import vmap as vmap
     from leafgrad.nn.functional import cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance
     from leafgrad.tensor.cholesky import *
@@ -123,29 +162,23 @@ if _TYPE_CHECKING:
     from leafgrad.tensor.window_functions import *
     from leafgrad.utils.serialization import *
 else:
-    _LATER = ("compat", "distributed", "distributions", "func", "linalg", "nn", "optim", "rules", "special", "utils")
-    _OF_NN = ("cosine_similarity", "pairwise_distance")
-    _FUNCTIONS = {**_OF_TENSOR, **dict.fromkeys(("load", "save"), "leafgrad.utils.serialization")}
 
-    def __getattr__(name: str) -> object:
-        """What not every program needs is imported when it is first asked for."""
-        if name in _LATER:
-            return _import_module(f"leafgrad.{name}")
-        if name in _OF_NN:
-            globals()[name] = function = getattr(_import_module("leafgrad.nn.functional"), name)
-            return function
-        if name == "vmap":
-            globals()[name] = found = _import_module("leafgrad.func").vmap
-            return found
-        if name in _FUNCTIONS:
-            found = {"__name__": __name__, name: getattr(_import_module(_FUNCTIONS[name]), name)}
-            _publish(found)
+    def _made(name: str, value: object) -> object:
+        """A function as one of this module: behind the door of public functions, and with ``out=``."""
+        if name in _OF_TENSOR:
+            _publish(found := {"__name__": __name__, name: value})
             _take_out(found)
-            return globals().setdefault(name, found[name])
-        if name in _DECLARED:
-            return _DECLARED[name]
-        this = _modules[__name__]  # among whose names Python looks for one that was meant
-        raise AttributeError(f"module 'leafgrad' has no attribute {name!r}", name=name, obj=this)
+            return found[name]
+        return value
 
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *_LATER, *_OF_NN, *_FUNCTIONS, *_DECLARED, "vmap"})
+    __getattr__, __dir__ = _attach(
+        __name__,
+        {
+            **_OF_TENSOR,
+            **dict.fromkeys(("cosine_similarity", "pairwise_distance"), "leafgrad.nn.functional"),
+            **dict.fromkeys(("load", "save"), "leafgrad.utils.serialization"),
+            "vmap": "leafgrad.func",
+        },
+        made=_made,
+        declared=_DECLARED,
+    )

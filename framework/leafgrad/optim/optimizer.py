@@ -7,9 +7,10 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leafgrad import modes
+from leafgrad.lazy import attach
 from leafgrad.optim.bucket import Bucket, Buckets, counting, exact
 from leafgrad.optim.hooks import (
     EVERY,
@@ -342,3 +343,7 @@ def check_range(name: str, value: Any, low: float, below: float = math.inf) -> N
     if not low <= value < below:
         within = f"at least {low}" if below == math.inf else f"in [{low}, {below})"
         raise ValueError(f"Invalid {name}: {value}; expected it to be {within}")
+
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = attach(__name__)

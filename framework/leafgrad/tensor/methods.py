@@ -8,6 +8,7 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any, TypeVar
 
+from leafgrad.lazy import own
 from leafgrad.ops import dispatch
 from leafgrad.tensor.public import public
 
@@ -41,9 +42,10 @@ DECLARED: dict[str, Callable[..., Any]] = {}
 def declare(name: str, function: Callable[..., Any]) -> None:
     """Make the function of an op a method of Tensor, and a function of the public namespaces."""
     package = sys.modules["leafgrad"]
-    if hasattr(package, name) or hasattr(package.Tensor, name):
+    if name in own(package.__name__) or hasattr(package.Tensor, name):
         raise TypeError(f"leafgrad has {name!r} already; choose another name")
     setattr(Methods, name, function)
+    vars(package).pop(name, None)  # PyTorch's of this name, if it was asked for before
     DECLARED[name] = function
 
 

@@ -1,13 +1,12 @@
-"""``torch.nn.parallel``: a process has one device, so DataParallel calls its module, as PyTorch's does then."""
+"""A process has one device, so DataParallel calls its module, as PyTorch's does then."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from leafgrad.nn.module import Module
-from leafgrad.nn.parallel import DistributedDataParallel
 
-__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
+__all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
