@@ -102,6 +102,7 @@ if _TYPE_CHECKING:
         special as special,
         utils as utils,
     )
+    from leafgrad.autograd.explanation import explain as explain
     from leafgrad.compat.functions import *
     from leafgrad.compat.torch import (
         accelerator as accelerator,
@@ -177,6 +178,7 @@ else:
             **_OF_TENSOR,
             **dict.fromkeys(("cosine_similarity", "pairwise_distance"), "leafgrad.nn.functional"),
             **dict.fromkeys(("load", "save"), "leafgrad.utils.serialization"),
+            "explain": "leafgrad.autograd.explanation",
             "vmap": "leafgrad.func",
         },
         made=_made,

@@ -23,6 +23,7 @@ PACK: Final = 32
 TO_BFLOAT16: Final = 64
 TO_FLOAT16: Final = 128
 AUTOCAST: Final = TO_BFLOAT16 | TO_FLOAT16
+WATCH: Final = 256
 
 FLAGS: Final[ContextVar[int]] = ContextVar("leafgrad_mode", default=GRAD)
 get: Final = FLAGS.get
@@ -257,6 +258,39 @@ class Tracer(Protocol):
 
 # Under PACK: what changes the values that a new node keeps.
 PACKER: Final[ContextVar[Callable[[Any], None]]] = ContextVar("leafgrad_packer")
+
+# Under WATCH: runs what it is given, a call of an op or a compiled function, or the backward pass of one node.
+Watcher = Callable[[Any, Sequence[Any], Callable[[], Any]], Any]
+WATCHER: Final[ContextVar[Watcher]] = ContextVar("leafgrad_watcher")
+
+
+def watched(what: Any, args: Sequence[Any], run: Callable[[], Any]) -> Any:
+    """``run()`` by the watcher, who is not told of what happens inside."""
+    flags = get()
+    FLAGS.set(flags & ~WATCH)
+    try:
+        return WATCHER.get()(what, args, run)
+    finally:
+        FLAGS.set(flags)
+
+
+class watching:
+    """Within it, ``watcher(what, args, run)`` runs each op on tensors, and those who watched before watch within."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self.outer = outer = WATCHER.get() if get() & WATCH else None
+        self.watcher = watcher if outer is None else lambda w, a, run: watcher(w, a, lambda: outer(w, a, run))
+
+    def __enter__(self) -> None:
+        FLAGS.set(get() | WATCH)
+        WATCHER.set(self.watcher)
+
+    def __exit__(self, *_: object) -> None:  # in another context perhaps, where no token of ours would be known
+        if self.outer is None:
+            FLAGS.set(get() & ~WATCH)
+        else:
+            WATCHER.set(self.outer)
+
 
 TRACER: Final[ContextVar[Tracer]] = ContextVar("leafgrad_tracer")
 

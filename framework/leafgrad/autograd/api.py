@@ -106,6 +106,13 @@ def check_nothing(returned: Any) -> None:
 def accumulate(leaf: Leaf, g: Any, taken: set[int], recorded: bool) -> None:
     """Put a gradient into ``.grad``, or add it to what is there."""
     before = dispatch.grad_of(leaf)
+    passes = 1 if before is None else leaf.passes + (leaf.passes > 0)  # 0: added to what came otherwise
+    put(leaf, before, g, taken, recorded)
+    leaf.passes = passes
+
+
+def put(leaf: Leaf, before: Any, g: Any, taken: set[int], recorded: bool) -> None:
+    """Make a gradient and what was there before the ``.grad`` of a leaf."""
     if recorded:
         dispatch.set_grad(leaf, clone(g) if before is None else before + g)
         return

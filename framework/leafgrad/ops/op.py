@@ -7,7 +7,7 @@ from typing import Any
 
 from leafgrad import backends, modes
 from leafgrad.errors import MissingGradientError
-from leafgrad.modes import ANOMALY, AUTOCAST, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER
+from leafgrad.modes import ANOMALY, AUTOCAST, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER, WATCH, watched
 from leafgrad.ops import dispatch, messages, narrow, promotion
 from leafgrad.ops.declarations import Declarations, Forward
 from leafgrad.ops.node import FREED, SEQ, Epoch, GraphNode, Node, Output, SymbolBase, TensorBase, Version
@@ -151,8 +151,10 @@ class Op(Declarations):
     def apply(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run on Tensors: check, promote, compute, record. The complete path; the fast ones shortcut it."""
         flags = get_mode()
-        if flags & TRACE:
-            return TRACER.get().trace(self, args, params, flags)
+        if flags & (TRACE | WATCH):
+            if flags & TRACE:
+                return TRACER.get().trace(self, args, params, flags)
+            return watched(self, args, lambda: self.apply(args, params))
         plain = promotion.alike(self, args) if flags <= GRAD else None
         if plain is not None:
             return self.record(args, params, plain, self.run(plain[0], plain, params), flags)

@@ -235,9 +235,9 @@ class Call:
                 inplace.version(target).bump()
         elif isinstance(effect, SetGrad):
             if array is not None:
-                target._accumulator().grad = dispatch.alias(array)
+                dispatch.set_grad(target._accumulator(), dispatch.alias(array))
             elif target._leaf is not None:
-                target._leaf.grad = None
+                dispatch.set_grad(target._leaf, None)
         else:
             target.requires_grad_()
 

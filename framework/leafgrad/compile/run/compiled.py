@@ -129,6 +129,8 @@ class Compiled:
         flags = modes.get()
         if flags & (modes.TRACE | modes.ANOMALY) or os.environ.get("LEAFGRAD_COMPILE") == "0":
             return self.function(*args, **kwargs)
+        if flags & modes.WATCH:
+            return modes.watched(self, args, lambda: self(*args, **kwargs))
         if flags & modes.BATCH:
             raise RuntimeError(
                 "a compiled function was called inside vmap, where its program does not fit; compile the whole, "
