@@ -108,7 +108,7 @@ def modules(root: Path) -> dict[str, Path]:
     return found
 
 
-NOT_RUN = ("TYPE_CHECKING", "_TYPE_CHECKING", "typing.TYPE_CHECKING")
+NOT_RUN = ("TYPE_CHECKING", "typing.TYPE_CHECKING", "_typing.TYPE_CHECKING")
 
 
 def imported(path: Path) -> Iterator[tuple[int, str, str]]:
@@ -116,11 +116,7 @@ def imported(path: Path) -> Iterator[tuple[int, str, str]]:
     todo: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while todo:
         node = todo.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test) in (
-            "TYPE_CHECKING",
-            "_TYPE_CHECKING",
-            "typing.TYPE_CHECKING",
-        ):
+        if isinstance(node, ast.If) and ast.unparse(node.test) in NOT_RUN:
             todo += node.orelse
             continue
         todo += ast.iter_child_nodes(node)

@@ -1,7 +1,7 @@
 """leafgrad: PyTorch's autograd semantics on pluggable array backends, and whole training steps compiled."""
 
+import typing as _typing
 from math import e as e, inf as inf, nan as nan, pi as pi
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 # NumPy before all else: further inside, Python's stack gets and gives back a page of memory at many a call.
 from leafgrad import backends as backends
@@ -89,7 +89,7 @@ bool, float, int = bool_, float_, int_
 _publish(globals())
 _take_out(globals())
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from leafgrad import (
         compat as compat,
         distributed as distributed,
@@ -98,6 +98,7 @@ if _TYPE_CHECKING:
         linalg as linalg,
         nn as nn,
         optim as optim,
+        plugins as plugins,
         rules as rules,
         special as special,
         utils as utils,
@@ -144,7 +145,35 @@ if _TYPE_CHECKING:
         xpu as xpu,
     )
     from leafgrad.func import vmap as vmap
-    from leafgrad.nn.functional import cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance
+    from leafgrad.nn.functional import (
+        adaptive_avg_pool1d as adaptive_avg_pool1d,
+        avg_pool1d as avg_pool1d,
+        bilinear as bilinear,
+        celu_ as celu_,
+        channel_shuffle as channel_shuffle,
+        conv1d as conv1d,
+        conv2d as conv2d,
+        conv3d as conv3d,
+        conv_transpose1d as conv_transpose1d,
+        conv_transpose2d as conv_transpose2d,
+        conv_transpose3d as conv_transpose3d,
+        cosine_similarity as cosine_similarity,
+        hardshrink as hardshrink,
+        max_pool1d as max_pool1d,
+        max_pool2d as max_pool2d,
+        max_pool3d as max_pool3d,
+        pairwise_distance as pairwise_distance,
+        pdist as pdist,
+        pixel_shuffle as pixel_shuffle,
+        pixel_unshuffle as pixel_unshuffle,
+        prelu as prelu,
+        relu_ as relu_,
+        rrelu as rrelu,
+        rrelu_ as rrelu_,
+        selu_ as selu_,
+        threshold as threshold,
+        threshold_ as threshold_,
+    )
     from leafgrad.tensor.cholesky import *
     from leafgrad.tensor.closeness import *
     from leafgrad.tensor.counting import *

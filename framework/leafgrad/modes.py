@@ -12,7 +12,9 @@ import inspect
 from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Protocol, Self, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 GRAD: Final = 1
 TRACE: Final = 2
@@ -52,10 +54,10 @@ class _Mode:
     ) -> None:
         FLAGS.set(self._before.pop())
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: F) -> F:
         return self._decorate(function)
 
-    def _decorate(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _decorate(self, function: F) -> F:
         if not callable(function):
             raise TypeError(f"{type(self).__name__}: expected a function to decorate, got {function!r}")
         on, off = self.on, self.off
@@ -74,7 +76,7 @@ class _Mode:
             def wrapped(*args: Any, **kwargs: Any) -> Any:
                 return within(function, *args, **kwargs)
 
-            return wrapped
+            return cast(F, wrapped)
 
         @functools.wraps(function)
         def resumed(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
@@ -94,7 +96,7 @@ class _Mode:
                 except BaseException as error:
                     step, given = generator.throw, error
 
-        return resumed
+        return cast(F, resumed)
 
 
 class no_grad(_Mode):
@@ -132,7 +134,7 @@ class set_grad_enabled(_Mode):
         FLAGS.set(get() & ~self.off | self.on)
         return self
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: F) -> F:
         FLAGS.set(self._at_creation)
         return self._decorate(function)
 

@@ -54,6 +54,7 @@ class Op(Declarations):
         super().__init__(forward, name, traits, signature)
         self.label = "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward0"
         self.arity = 0 if signature.variadic else len(signature.arguments)
+        self.__name__ = self.__qualname__ = name
         self.__doc__ = forward.__doc__
         self.__module__ = forward.__module__
         self.kernels: dict[str, Forward] = {}
@@ -86,6 +87,16 @@ class Op(Declarations):
         from leafgrad.ops import describe  # for those who ask what an op can do
 
         return describe.description(self)
+
+    @property
+    def __wrapped__(self) -> Forward:
+        """The forward, whose source ``inspect.getsource`` shows."""
+        return self.forward
+
+    @property
+    def __signature__(self) -> Any:
+        """Arrays by position, parameters by keyword, for ``inspect``."""
+        return self.signature.shown()
 
     def __reduce__(self) -> str:
         return self.forward.__qualname__  # a pickle has the op's name, and copies are the op itself

@@ -8,7 +8,7 @@ import time
 import types
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from leafgrad import modes
 from leafgrad.batching.pytree import flatten
@@ -41,6 +41,10 @@ STRAYS = 4  # runs of a program in vain after which it is looked at whether they
 KEPT = 32  # closed programs of one function
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
 def of(function: Callable[..., Any], executor: str | None, closed: bool) -> Compiled:
     """``leafgrad.compile`` of a function."""
     if isinstance(function, type) or not callable(function):
@@ -68,7 +72,7 @@ def traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return found.graph
 
 
-class Compiled:
+class Compiled(Generic[P, R]):
     """A compiled function. Calling it does what the function does, by programs made of earlier calls.
 
     Attributes:
@@ -81,7 +85,7 @@ class Compiled:
         "_calls _failures _following _guides _last _lock _misses _pace _reason _retraces _watch _wary".split()
     )
 
-    function: Callable[..., Any]
+    function: Callable[P, R]
     executor: str | None
     closed: bool
     __name__: str
@@ -125,19 +129,19 @@ class Compiled:
             _wary=False,
         )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         flags = modes.get()
         if flags & (modes.TRACE | modes.ANOMALY) or os.environ.get("LEAFGRAD_COMPILE") == "0":
             return self.function(*args, **kwargs)
         if flags & modes.WATCH:
-            return modes.watched(self, args, lambda: self(*args, **kwargs))
+            return cast(R, modes.watched(self, args, lambda: self(*args, **kwargs)))
         if flags & modes.BATCH:
             raise RuntimeError(
                 "a compiled function was called inside vmap, where its program does not fit; compile the whole, "
                 "leafgrad.compile(leafgrad.vmap(f))"
             )
         try:
-            return self._call(flags, args, kwargs)
+            return cast(R, self._call(flags, args, kwargs))
         except Exception:
             raise
         except BaseException:  # the handler of a signal may raise anywhere, between any two lines
@@ -446,7 +450,7 @@ class Compiled:
         return type(self)(copy.deepcopy(self.function, memo), self.executor, self.closed)
 
 
-class CompiledObject(Compiled):
+class CompiledObject(Compiled[..., Any]):
     """A compiled object, such as an ``nn.Module``; its attributes are the object's."""
 
     def __getattr__(self, name: str) -> Any:
