@@ -320,4 +320,5 @@ def shares_memory(a: Any, b: Tensor) -> bool:
     return type(x) is type(y) and hasattr(x, "base") and dispatch.memory_of(x) is dispatch.memory_of(y)
 
 
+Explain.__call__.__qualname__ = "explain"  # as Python names it in errors
 explain = Explain()

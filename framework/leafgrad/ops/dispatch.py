@@ -95,7 +95,7 @@ def created(op: Any, place: tuple[str, int], params: dict[str, Any]) -> Any:
         try:
             return op.create(backend, params)
         except MemoryError as error:
-            raise messages.failed(op, (), params, error) from error
+            raise messages.failed(op, (), params, error) from messages.cause(op, error)
 
 
 def alias(data: Any, node: Any = None, kind: type | None = None) -> Any:

@@ -45,6 +45,7 @@ class Op(Declarations):
     function: Any
     operator: Any
     reflected: Any
+    no_bool: str | None = None  # what is said of bool tensors, where the op takes none
     transparent = False  # whether it only hands an unbatched argument to vmap, once; other uses of that go past it
     batching: Callable[[Any], Any] | None = None
     shares = False  # whether it only hands an argument over to a batch, once; other uses of that go past it
@@ -138,7 +139,7 @@ class Op(Declarations):
         try:
             result = forward(xp, *args, **params)
         except Exception as error:
-            raise messages.failed(self, args, params, error) from error
+            raise messages.failed(self, args, params, error) from messages.cause(self, error)
         if type(result) is kind:
             return result
         return dispatch.wrap(self, kind, result)

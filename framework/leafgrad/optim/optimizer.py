@@ -106,7 +106,9 @@ class Optimizer:
             group["params"] = params = [p for _, p in params]
         for p in params:
             if not isinstance(p, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+                remedy = "; pass model.parameters()" if hasattr(p, "parameters") else ""
+                kind = type(p).__name__
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {kind}{remedy}")
             if not (p.is_leaf or p.retains_grad or self.defaults.get("differentiable")):
                 raise ValueError("can't optimize a non-leaf Tensor; optimize the leaves that it was computed from")
         if len(set(params)) < len(params):

@@ -68,7 +68,8 @@ def public(function: F, *, bound: bool = False, name: str = "") -> F:
             return function(*args, **kwargs)
         except Exception as error:
             meant = meant_by(inspect.unwrap(function), args, kwargs) if kwargs else None
-            wrong = None if meant or deliberate(error) else _wrong_argument(function, args, kwargs, bound, name)
+            known = meant or (deliberate(error) and not _of_another(error, name or function.__name__))
+            wrong = None if known else _wrong_argument(function, args, kwargs, bound, name)
             if wrong is None and meant is None:
                 raise
         if meant is not None:
@@ -149,6 +150,12 @@ def _wrong_argument(
                     + ("; make one with leafgrad.tensor(...)" if _is_tensor(parameter.annotation) else "")
                 )
     return None
+
+
+def _of_another(error: Exception, called: str) -> bool:
+    """Whether an error is about an argument of a function that the one that was called called in turn."""
+    function, about, _ = str(error).partition("(): argument ")
+    return bool(about) and isinstance(error, TypeError) and function.rpartition(".")[2] != called.rpartition(".")[2]
 
 
 def _is_tensor(hint: Any) -> bool:

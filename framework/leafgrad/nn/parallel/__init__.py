@@ -2,5 +2,8 @@
 
 from leafgrad.nn.parallel.data_parallel import DataParallel, data_parallel
 from leafgrad.nn.parallel.distributed import DistributedDataParallel
+from leafgrad.tensor.public import publish
 
 __all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
+
+publish(globals())
