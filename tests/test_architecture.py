@@ -40,6 +40,7 @@ ROOMS = {
     "nn": "errors dtypes modes devices ops tensor autograd distributed",
     "optim": "errors dtypes modes devices ops tensor autograd nn",
     "utils": "errors dtypes modes devices ops tensor autograd distributed",
+    "profiler": "modes ops",
     "pictures": "ops tensor autograd compile",
     "compile": "errors dtypes modes threads plugins backends devices ops tensor batching autograd",
 }

@@ -35,7 +35,7 @@ nn.modules.module nn.modules.normalization nn.modules.padding nn.modules.pixelsh
 nn.modules.rnn nn.modules.sparse nn.modules.transformer nn.modules.upsampling nn.modules.utils nn.parallel
 nn.parallel.distributed nn.parameter nn.utils nn.utils.clip_grad nn.utils.convert_parameters nn.utils.parametrizations
 nn.utils.parametrize nn.utils.rnn nn.utils.stateless optim optim.lr_scheduler optim.swa_utils overrides profiler
-random return_types serialization signal signal.windows signal.windows.windows special storage
+profiler.profiler random return_types serialization signal signal.windows signal.windows.windows special storage
 testing torch_version types utils utils.checkpoint utils.data utils.data.dataloader utils.data.dataset
 utils.data.distributed utils.data.sampler utils.dlpack utils.hooks version xpu
 """.split()
