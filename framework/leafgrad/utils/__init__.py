@@ -1,4 +1,4 @@
-"""What surrounds training: data loading, checkpoints, interrupts, and DLPack."""
+"""What surrounds training: data loading, checkpoints, interrupts, event files, pictures of graphs, and DLPack."""
 
 from typing import TYPE_CHECKING
 
@@ -6,7 +6,7 @@ from leafgrad.lazy import attach
 
 if TYPE_CHECKING:
     from leafgrad.pictures import graph as graph
-    from leafgrad.utils import checkpoint as checkpoint, data as data, dlpack as dlpack
+    from leafgrad.utils import checkpoint as checkpoint, data as data, dlpack as dlpack, tensorboard as tensorboard
     from leafgrad.utils.checkpoints import Checkpoints as Checkpoints
     from leafgrad.utils.interrupts import Interrupts as Interrupts
     from leafgrad.utils.training import Training as Training
