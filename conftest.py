@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import gc
 import os
 import platform
 from collections import Counter
@@ -29,6 +30,20 @@ hypothesis.settings.load_profile("leafgrad")
 pytest_collect_file = Sybil(
     [PythonCodeBlockParser(doctest_optionflags=ELLIPSIS)], patterns=["*.md"], fixtures=["no_leaks"]
 ).pytest()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Collect tests with the garbage collector off, and leave what they are out of its sight.
+
+    They are some 600,000 objects, and whoever asks the collector (each trace of a step does) would go through them all.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def defaults():

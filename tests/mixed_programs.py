@@ -48,6 +48,7 @@ TWO: tuple[Callable[[Any, Any], Any], ...] = (
     lambda x, y: x[y.to(leafgrad.int64) % 2], lambda x, y: leafgrad.addcmul(x, x, y),
 )  # fmt: skip
 
+REFUSALS = (RuntimeError, TypeError, IndexError, ValueError, AttributeError)  # of eager; a number has no method
 Step = Callable[[list[Any]], Any]
 
 
@@ -83,7 +84,7 @@ def program(seed: int, length: int = 12) -> tuple[Callable[[dict[Any, Any]], lis
         attempt = step(rng, len(values))
         try:
             made = attempt(values)
-        except Exception:  # what eager refuses is no part of the program
+        except REFUSALS:
             continue
         if made.numel() < 20_000:
             values.append(made)

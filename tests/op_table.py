@@ -66,6 +66,14 @@ class Row:
         shapes = self.shapes or SHAPES[len(self.op.signature.arguments)]
         return [(self.arrays(rng, dtype, s), params) for s in shapes for params in self.params]
 
+    def few(self, dtype: str) -> list[Sample]:
+        """One sample of each kind: the first with such dimensions of its arrays and such names of parameters."""
+        found: dict[Any, Sample] = {}
+        for args, params in self.draw(dtype):
+            kind = tuple([a.ndim if isinstance(a, np.ndarray) else type(a) for a in args]), tuple(params)
+            found.setdefault(kind, (args, params))
+        return list(found.values())
+
     def arrays(self, rng: np.random.Generator, dtype: str, shapes: Sequence[Shape]) -> tuple[Any, ...]:
         domains = self.domain if isinstance(self.domain, list) else [self.domain] * len(shapes)
         return tuple(uniform(rng, dtype, s, *d) for s, d in zip(shapes, domains, strict=True))

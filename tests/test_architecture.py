@@ -39,7 +39,7 @@ ROOMS = {
     "distributed": "errors dtypes modes backends devices ops tensor autograd",
     "nn": "errors dtypes modes devices ops tensor autograd distributed",
     "optim": "errors dtypes modes devices ops tensor autograd nn",
-    "utils": "errors dtypes modes devices ops tensor autograd distributed",
+    "utils": "errors dtypes modes plugins devices ops tensor autograd distributed",
     "profiler": "modes ops",
     "pictures": "ops tensor autograd compile",
     "compile": "errors dtypes modes threads plugins backends devices ops tensor batching autograd",

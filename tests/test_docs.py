@@ -56,13 +56,14 @@ def test_readme_starts_with_code():
 
 def test_every_hook_is_described_with_its_arguments():
     page = (ROOT / "docs" / "plugins.md").read_text()
-    assert len(HOOKS) == 4
+    assert len(HOOKS) == 7
     for hook in HOOKS:
         specification = getattr(hookspecs, hook)
         signature = inspect.signature(specification)
         arguments = ", ".join(signature.parameters)
         assert f"**`{hook}({arguments}) -> {signature.return_annotation}`**" in page
         assert f"def {hook}({arguments}):" in page
+        assert f"| `{hook}({arguments}) -> {signature.return_annotation}` |" in page
 
 
 @pytest.mark.parametrize("variable", ["LEAFGRAD_PLUGINS", "LEAFGRAD_STRICT_PLUGINS"])

@@ -14,7 +14,7 @@ from leafgrad.nn import functional as F
 from leafgrad.utils.data import DataLoader, TensorDataset
 
 PACKAGE = str(Path(leafgrad.__file__).parent)
-FRAMES = 10  # of leafgrad's in what Python prints, at most
+FRAMES = 10  # of leafgrad's in what Python prints, at most; some more where a first call writes functions
 
 x = leafgrad.ones(4, 3)
 image = leafgrad.ones(2, 1, 8, 8)
@@ -80,14 +80,15 @@ MISTAKES = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes(name):
     mistake, *said = MISTAKES[name]
-    try:
-        mistake()
-    except Exception as error:
-        text, printed = str(error), "".join(traceback.format_exception(error))
-    else:
-        raise AssertionError("nothing was said")
-    assert all(words in text for words in said), text
-    assert printed.count(f'File "{PACKAGE}') <= FRAMES, printed
+    for more in (3, 0):
+        try:
+            mistake()
+        except Exception as error:
+            text, printed = str(error), "".join(traceback.format_exception(error))
+        else:
+            raise AssertionError("nothing was said")
+        assert all(words in text for words in said), text
+        assert printed.count(f'File "{PACKAGE}') <= FRAMES + more, printed
 
 
 def test_cuda_without_cupy(monkeypatch):

@@ -1,5 +1,6 @@
 """leafgrad: PyTorch's autograd semantics on pluggable array backends, and whole training steps compiled."""
 
+import sys as _sys
 import typing as _typing
 from math import e as e, inf as inf, nan as nan, pi as pi
 
@@ -60,6 +61,7 @@ from leafgrad.modes import (
     set_grad_enabled as set_grad_enabled,
 )
 from leafgrad.ops.define import op as op
+from leafgrad.plugins.added import Finder as _Finder, missed as _missed
 from leafgrad.tensor.conversions import *
 from leafgrad.tensor.creation import *
 from leafgrad.tensor.data import *
@@ -192,6 +194,7 @@ if _typing.TYPE_CHECKING:
     from leafgrad.tensor.window_functions import *
     from leafgrad.utils.serialization import *
 else:
+    _sys.meta_path.append(_Finder())
 
     def _made(name: str, value: object) -> object:
         """A function as one of this module: behind the door of public functions, and with ``out=``."""
@@ -212,4 +215,5 @@ else:
         },
         made=_made,
         declared=_DECLARED,
+        beyond=lambda name: _missed(name, _sys.modules[__name__].__path__, _DECLARED),
     )

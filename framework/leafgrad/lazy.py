@@ -25,6 +25,7 @@ def attach(
     *,
     made: Callable[[str, Any], Any] = lambda name, value: value,
     declared: Mapping[str, Any] | None = None,
+    beyond: Callable[[str], Any] = lambda name: None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a module. Give them where type checkers do not look: those know all names.
 
@@ -33,6 +34,7 @@ def attach(
         names: name -> the module that has it under this name.
         made: what becomes of such a name's value before it is kept.
         declared: names and their values that others add to.
+        beyond: what has a name that is nowhere else; None if nothing.
 
     Raises:
         AttributeError: when a name is asked for that is nowhere; with one that may have been meant.
@@ -58,8 +60,10 @@ def attach(
                 borrowed.add(name)
                 mirror = import_module(f"{TOP}.compat.torch{package.removeprefix(TOP)}")
                 return held.setdefault(name, getattr(mirror, name))
-            if stand_in.sources(f"{package}.{name}"):
+            if stand_in.files(f"{package}.{name}"):
                 return import_module(f"{package}.{name}")
+            if (found := beyond(name)) is not None:
+                return found
         raise absent(f"module {package!r} has no attribute {name!r}", name, __dir__)
 
     def __dir__() -> list[str]:

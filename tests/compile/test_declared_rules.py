@@ -337,7 +337,7 @@ def value(*shape, dtype="float64"):
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        (lambda x: x.nonsense, r"op 'made', shape rule from .*test_declared_rules:\d+: AttributeError"),
+        (lambda x: x.nonsense, r"op 'made', shape rule from .*test_declared_rules.py:\d+: AttributeError"),
         (lambda x: 3, "expected a shape, .* got 3"),
         (lambda x: (3.0,), r"expected a shape, .* got \(3.0,\)"),
         (lambda x: (-1,), "expected a shape"),
@@ -386,4 +386,4 @@ def test_what_is_printed_names_each_rule_and_where_it_is():
     text = str(matmul)
     for what in ("shape", "chunk", "lower numpy"):
         (line,) = [line for line in text.splitlines() if line.strip().startswith(f"{what} ")]
-        assert "leafgrad.ops.matmul:" in line
+        assert "leafgrad/ops/matmul.py:" in line

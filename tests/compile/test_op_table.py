@@ -17,14 +17,25 @@ def test_a_trace_states_the_shapes_and_dtypes_that_ops_give(row):
         check_op(row.op, row.draw(dtype), dtypes=(), checks="shapes")
 
 
+@pytest.mark.parametrize("executor", ["numpy", pytest.param("replay", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_compiled_equals_eager(row):
-    check_op(row.op, row.draw(row.dtypes[0]), None, row.order, dtypes=(), executors=["numpy", "replay"],
-             checks="compile")  # fmt: skip
+def test_compiled_equals_eager(row, executor):
+    check_op(row.op, row.draw(row.dtypes[0]), None, row.order, dtypes=(), executors=[executor], checks="compile")
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_a_batch_in_chunks_equals_eager(row):
-    report = check_op(row.op, row.draw(row.dtypes[0]), None, row.order, dtypes=(), executors=["numpy"], checks="chunks")
+    chunks(row, row.few(row.dtypes[0]), [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_each_sample_as_a_batch_that_is_compiled_equals_eager(row):
+    chunks(row, row.draw(row.dtypes[0]), ["numpy"])
+
+
+def chunks(row, samples, executors):
+    """Part of a batch at a time, by the program itself; and in compiled steps, where executors are given."""
+    report = check_op(row.op, samples, None, row.order, dtypes=(), executors=executors, checks="chunks")
     (result,) = report.results
     assert result.outcome == ("skipped" if str(row) in BATCHLESS else "passed"), result.reason

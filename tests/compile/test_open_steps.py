@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import math
 import random
 import time
 import types
@@ -38,16 +39,16 @@ def prints(x):
 
 
 def reads_a_value(x):
-    return x * x.sum().item()  # this line reads a value
+    return x * float(x.sum())  # this line reads a value
 
 
-def branches_on_a_value(x):
-    if x.sum() > 0:  # this line branches
+def asks_of_a_value(x):
+    if math.isfinite(x.sum().item()):  # this line asks
         return x * 2
     return x
 
 
-OPEN = [draws, reads_the_clock, tallies, prints, reads_a_value, branches_on_a_value]
+OPEN = [draws, reads_the_clock, tallies, prints, reads_a_value, asks_of_a_value]
 
 
 def line(function):

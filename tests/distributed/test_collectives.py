@@ -147,10 +147,12 @@ def test_a_rank_that_is_killed_ends_all_and_is_named(ranks):
 @pytest.mark.parametrize("code", ["os._exit(0) if rank else dist.barrier()", "os._exit(0)"])
 def test_a_rank_that_does_not_leave_is_no_success(ranks, code):
     process = ranks(f"import os; {code}", status=1)
-    assert "ended or were stopped before their program was through" in process.stderr
+    assert "os._exit(0) without destroy_process_group(); all ranks are stopped" in process.stderr
 
 
-@pytest.mark.parametrize(("code", "status"), [("raise KeyError('early')", 1), ("sys.exit(7)", 7)])
+@pytest.mark.parametrize(
+    ("code", "status"), [("raise KeyError('early')", 1), ("sys.exit(7)", 7), ("os._exit(3)", 3), ("os._exit(0)", 1)]
+)
 def test_a_rank_that_ends_before_it_met_the_others_ends_all(code, status, mpi, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
@@ -161,7 +163,7 @@ def test_a_rank_that_ends_before_it_met_the_others_ends_all(code, status, mpi, t
     command = [sys.executable, "-m", "leafgrad", "run", "--ranks", "2", str(script)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == status
-    assert "a rank ended without the others; all ranks are stopped" in done.stderr
+    assert "rank 1 ended without the others; all ranks are stopped" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

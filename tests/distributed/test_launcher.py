@@ -6,8 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
+
+from leafgrad.distributed import launcher, watch
 
 SCRIPT = "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n"
 
@@ -36,3 +39,76 @@ def test_what_ends_the_launcher_ends_all_ranks(ask, status, mpi, tmp_path):
     for rank in ranks:
         with pytest.raises(ProcessLookupError):
             os.kill(rank, 0)
+
+
+def launched(tmp_path, count, code):
+    """``leafgrad run`` of some lines, which know their rank before any group does."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, signal, sys, time\nimport leafgrad.distributed as dist\n"
+        "rank = int(os.environ.get('PMI_RANK', os.environ.get('OMPI_COMM_WORLD_RANK', 0)))\n" + code
+    )
+    command = [sys.executable, "-m", "leafgrad", "run", "--ranks", str(count), str(script)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.times(1, 20)
+@pytest.mark.parametrize("victim", [0, 2])
+@pytest.mark.parametrize("joined", [False, True])
+def test_the_rank_that_was_killed_is_the_one_that_is_named(victim, joined, count, mpi, tmp_path, tried):
+    start = "dist.init_process_group()\n" * joined
+    for _ in range(count):
+        done = launched(tmp_path, 3, f"{start}if rank == {victim}: os.kill(os.getpid(), 9)\ntime.sleep(60)\n")
+        assert done.returncode != 0
+        assert f"leafgrad run: rank {victim} of 3, process " in done.stderr
+        assert "all ranks are stopped" in done.stderr
+    tried("`kill -9` of one of three ranks", count, "it is named, and all are stopped")
+
+
+def test_more_ranks_than_this_machine_can_have(mpi, tmp_path):
+    done = launched(tmp_path, 100_000, "")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--ranks: expected at most 64 for each of " in done.stderr
+
+
+def test_a_launcher_of_mpi_takes_no_early_end_for_a_success(mpi, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os\nimport leafgrad.distributed as dist\ndist.init_process_group()\n"
+        "if dist.get_rank(): os._exit(0)\ndist.barrier()\n"
+    )
+    done = subprocess.run(
+        [launcher.mpiexec(), "-n", "2", sys.executable, script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode != 0
+    assert "rank 1 of 2: os._exit(0) without destroy_process_group()" in done.stderr
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a signal when the parent dies is Linux's")
+def test_no_rank_outlives_a_launcher_that_is_killed(mpi, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, "-m", "leafgrad", "run", "--ranks", "2", str(script)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        ranks = [int(process.stdout.readline()) for _ in range(2)]
+        process.kill()
+    deadline = time.monotonic() + 20
+    while any(map(watch.is_there, ranks)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(watch.is_there, ranks))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="asks /proc about processes")
+def test_a_rank_that_stands_still_is_named(mpi, tmp_path, monkeypatch, capfd):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, signal, time\nimport leafgrad.distributed as dist\ndist.init_process_group()\n"
+        "if dist.get_rank() == 1 and os.fork():\n    os.kill(os.getpid(), signal.SIGSTOP)\n"
+        "elif dist.get_rank() == 1:\n    time.sleep(2)\n    os.kill(os.getppid(), signal.SIGCONT)\n    os._exit(0)\n"
+        "dist.barrier()\n"
+    )
+    monkeypatch.setattr(watch, "STILL", 0.2)
+    assert launcher.run([sys.executable, str(script)], 2) == 0
+    said = capfd.readouterr().err
+    assert said.count("leafgrad run: rank 1 of 2, process ") == 1
+    assert "has been stopped by a signal for 0.2 s, and the others wait for it: kill -CONT" in said

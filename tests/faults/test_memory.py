@@ -103,5 +103,68 @@ def test_a_step_without_memory_leaves_the_weights():
     assert done.returncode == 0, done.stderr
 
 
+SLOW = pytest.mark.slow
+
+COMPILED = """
+    import re, resource, sys
+    import leafgrad as lg
+    from leafgrad import nn
+
+    executor, kind = sys.argv[1:]
+    lg.manual_seed(0)
+    width = 64
+    net = nn.Sequential(nn.Linear(width, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Dropout(0.3))
+    optimizer = lg.optim.Adam(net.parameters())
+    seen = []
+    def step(x):
+        optimizer.zero_grad()
+        loss = net(x).square().mean()
+        if kind == "open":
+            seen.append(1)
+        loss.backward()
+        optimizer.step()
+        return loss
+    def state():
+        tensors = [*net.state_dict().values(), *(p.grad for p in net.parameters()), lg.get_rng_state()]
+        tensors += [t for entry in optimizer.state_dict()["state"].values() for t in entry.values()]
+        return [t.numpy().tobytes() for t in tensors]
+    def limited(room, x):
+        used = 1024 * int(re.search(r"VmSize:\\s+(\\d+)", open("/proc/self/status").read())[1])
+        resource.setrlimit(resource.RLIMIT_AS, (used + room, resource.RLIM_INFINITY))
+        try:
+            compiled(x)
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+
+    compiled = lg.compile(step, executor=executor)
+    small, large = lg.randn(64, width), lg.ones(1, width).expand(200_000, width)  # 51 MB each result
+    for _ in range(3):
+        compiled(small)
+    failed = 0
+    for room in (20_000_000, 80_000_000, 130_000_000, 180_000_000):
+        before = state()
+        try:
+            limited(room, large)
+        except MemoryError as error:
+            failed += 1
+            assert re.search(r"\\w+\\(\\w+: float32 \\(200000, 64\\)", str(error)), error
+            assert re.search(r"Unable to allocate [\\d.]+ MiB|[\\d,]+ bytes", str(error)), error
+            assert state() == before
+        compiled(small)
+    assert failed >= 2, failed
+    print(failed)
+"""
+
+
+@pytest.mark.parametrize("kind", ["closed", "open"])
+@pytest.mark.parametrize("executor", ["numpy", pytest.param("replay", marks=SLOW), pytest.param("native", marks=SLOW)])
+def test_a_compiled_step_without_memory_is_not_done(executor, kind, tried):
+    command = [sys.executable, "-c", textwrap.dedent(COMPILED), executor, kind]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "LEAFGRAD_COMPILE": "always"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    tried("a compiled step for which there is no memory", int(done.stdout), "MemoryError, and all is as before")
+
+
 if __name__ == "__main__":
     attempts()

@@ -15,7 +15,6 @@ import textwrap
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import leafgrad as lg
@@ -116,11 +115,10 @@ def test_a_run_in_parts_has_the_bits_of_a_whole_one(tmp_path, device):
     assert train(tmp_path / "parts", resume=True, device=device) == expected
 
 
-def test_compiled_steps_differ_by_rounding_since_the_first_call_is_not_compiled(tmp_path):
+def test_a_compiled_run_in_parts_has_the_bits_of_a_whole_one(tmp_path):
     expected = train(tmp_path / "whole", compiled=True)
     train(tmp_path / "parts", end=7, compiled=True)
-    found = train(tmp_path / "parts", resume=True, compiled=True)
-    assert np.frombuffer(found, np.float32) == pytest.approx(np.frombuffer(expected, np.float32), rel=1e-4)
+    assert train(tmp_path / "parts", resume=True, compiled=True) == expected
 
 
 BAR = """

@@ -91,7 +91,7 @@ def test_the_partner_may_have_a_rule():
         x = leafgrad.ones(2, 3, dtype=leafgrad.float64, requires_grad=True)
         assert gradgradcheck(lambda x, f=unflipped: leafgrad.sin(f(x, dims=(1,))), (x,))
     assert shape.flip.transpose is None
-    assert shape.flip.origins["vjp x"].startswith("leafgrad.ops.shape")
+    assert "leafgrad/ops/shape.py:" in shape.flip.origins["vjp x"]
 
 
 def test_batches_of_both():

@@ -6,10 +6,13 @@ Not an error from inside: no AttributeError, no words of Python's or an array li
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
+import itertools
 import re
 import types
 import warnings
+import zlib
 
 import numpy as np
 import pytest
@@ -22,6 +25,7 @@ from leafgrad.tensor import printing
 from leafgrad.tensor.public import raised
 from leafgrad.testing import fake
 
+SHARE = 3  # of so many wrong calls one is tried; all of them in the slow set
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 ALLOWED = (
     TypeError,
@@ -205,7 +209,7 @@ def usual(parameter):
 
 
 def calls(name, function, bound):
-    """Arguments, keyword arguments and what is wrong with them."""
+    """What is wrong with a call, and a function that gives its arguments and keyword arguments."""
     parameters = list(inspect.signature(function).parameters.values())
     plain = [p for p in parameters if p.kind in POSITIONAL]
     required = [p for p in plain if p.default is p.empty]
@@ -217,24 +221,31 @@ def calls(name, function, bound):
             args[:1] = [GOOD_SELF.get(name.rpartition(".")[2], matrix)()]
         return args, {p.name: usual(p) for p in keyword if p.default is p.empty}
 
+    def placed(i, make):
+        args, kwargs = start(i + 1)
+        args[i] = make()
+        return args, kwargs
+
+    def named(key, make):
+        args, kwargs = start(0)
+        return args, {**kwargs, key: make()}
+
+    def longer(count, *makes):
+        args, kwargs = start(count)
+        return args + [make() for make in makes], kwargs
+
     for i, p in enumerate(plain):
         for what in WRONG_SELF if bound and not i else WRONG:
-            args, kwargs = start(i + 1)
-            args[i] = WRONG[what]()
-            yield args, kwargs, f"{p.name}: {what}"
+            yield f"{p.name}: {what}", functools.partial(placed, i, WRONG[what])
     for what, make in WRONG.items():
         for p in keyword:
-            args, kwargs = start(0)
-            yield args, {**kwargs, p.name: make()}, f"{p.name}: {what}"
+            yield f"{p.name}: {what}", functools.partial(named, p.name, make)
         if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-            args, kwargs = start(0)
-            for more in ([make()], [make(), make()], [1, make()]):
-                yield args + more, kwargs, f"*: {what}"
-    args, kwargs = start(len(plain))
-    yield [*args, matrix(), matrix(), matrix()], kwargs, "too many arguments"
-    yield [matrix()] if bound else [], {}, "no argument"
-    args, kwargs = start(0)
-    yield args, {**kwargs, "no_such_name": 1}, "an unknown keyword"
+            for makes in ((make,), (make, make), (int, make)):
+                yield f"*: {what}", functools.partial(longer, 0, *makes)
+    yield "too many arguments", functools.partial(longer, len(plain), matrix, matrix, matrix)
+    yield "no argument", lambda: ([matrix()] if bound else [], {})
+    yield "an unknown keyword", functools.partial(named, "no_such_name", lambda: 1)
 
 
 def fault(error):
@@ -276,10 +287,15 @@ def attempt(function, args, kwargs):
     return None
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("bad_input")
+
+
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path, monkeypatch):
+def elsewhere(folder, monkeypatch):
     fake.register()
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(folder)
     state = leafgrad.get_rng_state()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -287,11 +303,32 @@ def elsewhere(tmp_path, monkeypatch):
     leafgrad.set_rng_state(state)
 
 
+def faults(name, function, given, share=1):
+    """What is wrong with the calls of a function. Of ``share`` calls one is tried, with each function another."""
+    for what, make in itertools.islice(given, zlib.crc32(name.encode()) % share, None, share):
+        if found := attempt(function, *make()):
+            yield f"{name}({what}): {found}"
+
+
 @pytest.mark.parametrize(("name", "function", "bound"), TARGETS, ids=[t[0] for t in TARGETS])
 def test_wrong_arguments(name, function, bound):
-    for args, kwargs, what in calls(name, function, bound):
-        found = attempt(function, args, kwargs)
-        assert found is None, f"{name}({what}): {found}"
+    assert not list(faults(name, function, calls(name, function, bound), SHARE))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("space", [*SPACES, "Tensor."])
+def test_all_wrong_arguments(space):
+    own = [target for target in TARGETS if target[0].rpartition(".")[0] == space[:-1]]
+    assert own
+    assert not [fault for name, f, bound in own for fault in faults(name, f, calls(name, f, bound))]
+
+
+def inputs(names):
+    """Arguments of a module's forward, one of them wrong."""
+    for i in range(len(names)):
+        for what, make in WRONG.items():
+            makes = [matrix] * i + [make] + [matrix] * (len(names) - i - 1)
+            yield f"{names[i].name}: {what}", lambda makes=makes: ([make() for make in makes], {})
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -300,12 +337,7 @@ def test_modules_given_wrong_input(name):
     required = [usual(p) for p in parameters if p.kind in POSITIONAL and p.default is p.empty]
     module = MODULES[name](*required, **({"output_size": 1} if name.startswith("Fractional") else {}))
     names = [p for p in inspect.signature(module.forward).parameters.values() if p.kind in POSITIONAL]
-    for i in range(len(names)):
-        for what, make in WRONG.items():
-            args = [matrix() for _ in names]
-            args[i] = make()
-            found = attempt(module, args, {})
-            assert found is None, f"{name}()({names[i].name}: {what}): {found}"
+    assert not list(faults(f"{name}()", module, inputs(names)))
 
 
 OBJECTS = {
@@ -326,14 +358,18 @@ OBJECTS = {
 }
 
 
+@pytest.mark.parametrize("share", [SHARE, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", OBJECTS)
-def test_methods_of_other_objects(name):
+def test_methods_of_other_objects(name, share):
     for method in sorted(m for m in dir(OBJECTS[name]()) if not m.startswith("_")):
         if method == "forward" or not inspect.ismethod(getattr(OBJECTS[name](), method)):
             continue
-        for args, kwargs, what in calls(method, getattr(OBJECTS[name](), method), False):
-            found = attempt(getattr(OBJECTS[name](), method), args, kwargs)
-            assert found is None, f"{name}.{method}({what}): {found}"
+
+        def call(*args, method=method, **kwargs):
+            return getattr(OBJECTS[name](), method)(*args, **kwargs)
+
+        given = calls(method, getattr(OBJECTS[name](), method), False)
+        assert not list(faults(f"{name}.{method}", call, given, share))
 
 
 def test_the_search_is_wide():

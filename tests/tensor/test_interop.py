@@ -27,6 +27,25 @@ def test_numpy_shares_memory(t):
     assert (tensor[1].item(), tensor.dtype) == (3, t.float64)
 
 
+class Matrix(np.ndarray):
+    """As np.matrix is, of which NumPy warns."""
+
+    __mul__ = np.ndarray.__matmul__
+
+
+@pytest.mark.parametrize("make", ["from_numpy", "as_tensor", "tensor"])
+def test_arrays_of_other_classes_are_plain_ones(t, make):
+    x = getattr(t, make)(np.array([[1.0, 2.0], [3.0, 4.0]]).view(Matrix))
+    assert (x * x).tolist() == [[1.0, 4.0], [9.0, 16.0]]
+    assert getattr(t, make)(np.ma.array([1.0, 2.0])).sum().item() == 3.0
+
+
+@pytest.mark.parametrize("make", [leafgrad.from_numpy, leafgrad.as_tensor, leafgrad.tensor])
+def test_masked_elements_are_no_numbers(make):
+    with pytest.raises(TypeError, match=r"array without masked elements; put numbers there by array.filled"):
+        make(np.ma.array([1.0, 2.0], mask=[False, True]))
+
+
 def test_array_takes_dtype_and_copy():
     x = leafgrad.tensor([1, 2])
     assert np.asarray(x, dtype="float32").dtype == np.float32

@@ -7,6 +7,7 @@ import io
 import os
 import pickle
 import random
+import struct
 import zipfile
 import zlib
 from argparse import Namespace
@@ -191,6 +192,66 @@ def nested(times):
 def test_pickles_that_nobody_wrote(data):
     with pytest.raises(RuntimeError, match="load: "):
         load(archive(data))
+
+
+def long(number):
+    data = number.to_bytes(number.bit_length() // 8 + 1, "little", signed=True)
+    return b"\x8a" + bytes([len(data)]) + data
+
+
+def of_one_hash(count):
+    """Pairs of integers that have one hash, by going back through what CPython does with a tuple's items."""
+    one, two, five, full = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x27D4EB2F165667C5, 2**64
+    found, a = [], 0
+    while len(found) < count:
+        a += 1
+        mixed = (five + a * two) % full
+        mixed = ((mixed << 31 | mixed >> 33) % full) * one % full
+        b = (12345 - mixed) * pow(two, -1, full) % full
+        b = b - full if b >= full // 2 else b
+        if abs(b) < 2**60:
+            found.append((a, b))
+    assert len(set(map(hash, found))) == 1
+    return found
+
+
+def memory_of_one(kind, items=b"K\x01" * 20_000, times=2000):
+    """A pickle that has one long thing, and makes others of it."""
+    return b"\x80\x04](" + items + b"q\x00" + kind * times + b"e."
+
+
+PAIRS = [long(a) + long(b) + b"\x86" for a, b in of_one_hash(200)]
+COMPLEX = b"".join(
+    b"cbuiltins\ncomplex\nG" + struct.pack(">d", 1e9 - 1_000_003 * i) + b"G" + struct.pack(">d", i) + b"\x86R"
+    for i in range(200)
+)
+TEXT = b"X" + struct.pack("<I", 100_000) + b"a" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"\x80\x04\x8f(" + b"".join(PAIRS) + b"\x90.", "one hash"),
+        (b"\x80\x04(" + b"".join(PAIRS) + b"\x91.", "one hash"),
+        (b"\x80\x04}(" + b"K\x01".join([*PAIRS, b""]) + b"u.", "one hash"),
+        (b"\x80\x04\x8f(" + COMPLEX + b"\x90.", "one hash"),
+        (memory_of_one(b"(h\x00\x91", b"(" + b"K\x01" * 20_000 + b"t"), "far more than its .* bytes explain"),
+        (memory_of_one(b"ccollections\ndeque\nh\x00\x85R", b"](" + b"K\x01" * 20_000 + b"e"), "far more than"),
+        (memory_of_one(b"ctorch\nSize\nh\x00\x85R", b"(" + b"K\x01" * 20_000 + b"t"), "far more than"),
+        (memory_of_one(b"c_codecs\nencode\nh\x00X\x06\x00\x00\x00latin1\x86R", TEXT), "far more than"),
+        (memory_of_one(b"cpathlib\nPosixPath\nh\x00\x85R", TEXT), "far more than"),
+    ],
+)
+def test_small_files_with_large_work(data, message):
+    with pytest.raises(RuntimeError, match=f"load: .*{message}"):
+        load(archive(data))
+
+
+def test_many_open_containers():
+    deep = load(archive(b"\x80\x02" + b"(" * 100_000 + b"t" * 100_000 + b"."))
+    for _ in range(99_999):
+        (deep,) = deep
+    assert deep == ()
 
 
 def test_deep_and_shared_containers_are_moved_at_once():

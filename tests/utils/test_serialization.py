@@ -20,6 +20,7 @@ import safetensors.numpy
 import leafgrad as lg
 from leafgrad import nn, optim
 from leafgrad.utils import serialization, structure
+from leafgrad.utils.bounds import Bounds
 from leafgrad.utils.serialization import load, save
 
 
@@ -434,8 +435,14 @@ HOSTILE = {
 }
 
 
+def test_one_long_tuple_in_many_sets():
+    rows = [["tuple", list(range(1000))], *[["set", [{"row": 0}]] for _ in range(1000)]]
+    with pytest.raises(ValueError, match="far more than its 30000 bytes explain"):
+        structure.unpack({"rows": rows, "root": {"row": 1}}, {}, Bounds(30_000))
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_structures_that_nobody_saved(name):
     rows = HOSTILE[name]
     with pytest.raises(ValueError, match=r"its structure has|it has a part|, not a string or a number"):
-        structure.unpack({"rows": rows, "root": {"row": len(rows) - 1}}, {"t": lg.zeros(3)})
+        structure.unpack({"rows": rows, "root": {"row": len(rows) - 1}}, {"t": lg.zeros(3)}, Bounds(1000))

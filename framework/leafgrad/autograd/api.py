@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any
 
 from leafgrad import backends, modes
@@ -12,10 +12,12 @@ from leafgrad.autograd.edge import GradientEdge
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import clone, new_full
 from leafgrad.ops.elementwise import add
-from leafgrad.ops.node import GraphNode, Leaf, SymbolBase
+from leafgrad.ops.node import Epoch, GraphNode, Leaf, SymbolBase
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.tensor import Tensor
+
+new = object.__new__
 
 Tensors = Tensor | GradientEdge | Iterable[Tensor | GradientEdge]
 
@@ -50,8 +52,14 @@ def backward(
             or the call is inside of a function that ``func`` or ``vmap`` transforms.
     """
     modes.refuse_transformed("backward()")
-    outputs = as_tuple(tensors, "tensors")
-    seeds = seed(outputs, grad_tensors, "grad_tensors", create_graph)
+    seeds = seed(as_tuple(tensors, "tensors"), grad_tensors, "grad_tensors", create_graph)
+    fill(seeds, retain_graph, create_graph, inputs)
+
+
+def fill(
+    seeds: list[tuple[GraphNode, Any]], retain_graph: bool | None, create_graph: bool, inputs: Tensors | None
+) -> None:
+    """Accumulate what ``seeds`` lead to. The arguments are those of ``backward``."""
     targets = None
     if inputs is not None:
         chosen = as_tuple(inputs, "inputs")
@@ -66,7 +74,10 @@ def backward(
         messages.warn(CYCLE)
     found: dict[GraphNode, Any] = {}
     run(seeds, targets, retain_graph, create_graph, found.__setitem__)
-    deliver(found, {id(g) for _, g in seeds}, create_graph)
+    taken: set[int] = set()
+    for _, g in seeds:
+        taken.add(id(g))
+    deliver(found, taken, create_graph)
 
 
 def deliver(found: dict[GraphNode, Any], taken: set[int], recorded: bool) -> None:
@@ -77,6 +88,15 @@ def deliver(found: dict[GraphNode, Any], taken: set[int], recorded: bool) -> Non
         if not isinstance(leaf, Leaf):
             continue
         owner, hooks = leaf.owner(), leaf.hooks
+        plain = owner is not None and hooks is None and leaf.grad is None and not (traced or recorded)
+        if plain and owner is not None and type(g) is type(owner._data):  # as mostly
+            if type(leaf) is not Leaf or (owner._history if owner._view is None else owner._node) is leaf:
+                leaf.grad, leaf.passes = (out := new(Tensor)), 1
+                out._data = g = g if id(g) not in taken and g.base is None else g.copy()
+                taken.add(id(g))
+                out._history = out._leaf = out._writes = out._view = None
+                out._epoch = Epoch.now
+            continue
         here = dispatch.inside(owner) if traced and owner is not None else owner
         if type(leaf) is Leaf and here is not None and here._node is not leaf:
             continue  # it was frozen meanwhile
@@ -90,9 +110,10 @@ def deliver(found: dict[GraphNode, Any], taken: set[int], recorded: bool) -> Non
                 for function in list(hooks.after.values()):
                     function((), node_hooks.shown((g,), recorded))
             settled |= dict.fromkeys(hooks.settled.values())
-    with modes.set_grad_enabled(recorded):
-        for function in settled:
-            function()
+    if settled:
+        with modes.set_grad_enabled(recorded):
+            for function in settled:
+                function()
 
 
 def check_nothing(returned: Any) -> None:
@@ -236,19 +257,21 @@ def run(
     before = modes.get()
     token = modes.FLAGS.set(before | modes.GRAD if create_graph else before & ~modes.GRAD)
     try:
-        with device_scope(seeds[0][1] if seeds else None):
+        scope = device_scope(seeds[0][1] if seeds else None)
+        if scope is None:
             engine.run(seeds, targets, retain, create_graph, arrived)
+        else:
+            with scope:
+                engine.run(seeds, targets, retain, create_graph, arrived)
     finally:
         modes.FLAGS.reset(token)
 
 
-def device_scope(gradient: Any) -> AbstractContextManager[Any]:
-    """Rules on raw arrays compute on the current device, so it must be the gradient's."""
-    if gradient is None or isinstance(gradient, (Tensor, SymbolBase)):
-        return nullcontext()
-    backend = backends.backend_of(gradient)
-    index = backend.device_index(gradient)
-    return backend.device_scope(index) if index else nullcontext()
+def device_scope(gradient: Any) -> AbstractContextManager[Any] | None:
+    """Rules on raw arrays compute on the current device, so it must be the gradient's; None if it is."""
+    backend = backends.BACKENDS.get(type(gradient))
+    index = 0 if backend is None else backend.device_index(gradient)
+    return backend.device_scope(index) if backend is not None and index else None
 
 
 def as_tuple(tensors: Any, name: str) -> tuple[Any, ...]:
@@ -290,13 +313,15 @@ def seed(outputs: tuple[Any, ...], gradients: Any, name: str, recorded: bool) ->
     if len(gradients) != len(outputs):
         raise RuntimeError(f"{name}: got {len(outputs)} tensors and {len(gradients)} gradients; expected one for each")
     seeds: list[tuple[GraphNode, Any]] = []
+    traced = modes.get() & modes.TRACE
     for i, (out, g) in enumerate(zip(outputs, gradients, strict=True)):
         if isinstance(out, GradientEdge):
             if g is None:
                 raise RuntimeError(f"{name}[{i}]: a GradientEdge has no value to start from; pass its gradient")
             seeds.append((out.recorded(), g if recorded else lifted(g)))
             continue
-        node = dispatch.inside(out)._node
+        x = dispatch.inside(out) if traced else out
+        node = x._history if x._view is None else x._node
         if node is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
         if g is None:
@@ -305,13 +330,23 @@ def seed(outputs: tuple[Any, ...], gradients: Any, name: str, recorded: bool) ->
                     f"grad can be implicitly created only for scalar outputs, got size {list(out.shape)}; pass "
                     f"{name.replace('grad_tensors', 'gradient')}, a tensor of that size, or reduce with sum() or mean()"
                 )
-            data = lifted(out)
-            ones = new_full(data, shape=tuple(data.shape), value=1, dtype=None)
+            data = lifted(out) if traced else out._data
+            ones = new_full(data, shape=data.shape, value=1)
             seeds.append((node, dispatch.alias(ones) if recorded else ones))
         else:
-            g = _checked_seed(out, g, name, i)
-            seeds.append((node, g if recorded else lifted(g)))
+            if traced or not isinstance(g, Tensor) or not fits(g._data, out._data):
+                g = _checked_seed(out, g, name, i)
+            seeds.append((node, g if recorded else lifted(g) if traced else g._data))
     return seeds
+
+
+def fits(g: Any, data: Any) -> bool:
+    """Whether a raw gradient is like the array that it is the gradient of."""
+    kind = type(data)
+    if type(g) is not kind or kind not in backends.BACKENDS or g.dtype is not data.dtype or g.shape != data.shape:
+        return False
+    backend = backends.BACKENDS[kind]
+    return backend.device_index(g) == backend.device_index(data)
 
 
 def _checked_seed(out: Tensor, g: Any, name: str, i: int) -> Tensor:
@@ -341,7 +376,8 @@ def backward_of(
         create_graph: record the backward pass, so that gradients can be differentiated.
         inputs: accumulate into these tensors only; all leaves by default.
     """
-    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+    modes.refuse_transformed("backward()")
+    fill(seed((self,), gradient, "grad_tensors", create_graph), retain_graph, create_graph, inputs)
 
 
-attach("backward", backward_of)
+attach("backward", backward_of, checked=True)

@@ -98,7 +98,10 @@ class FunctionCtx:
 
 def same(t: Any, tensors: tuple[Any, ...]) -> int | None:
     """The position of ``t`` itself among ``tensors``."""
-    return next((i for i, other in enumerate(tensors) if other is t), None)
+    for i, other in enumerate(tensors):
+        if other is t:
+            return i
+    return None
 
 
 def pack(
@@ -109,7 +112,7 @@ def pack(
     wrapped: list[Any],
 ) -> tuple[Saved | None, ...]:
     """Saved tensors in the form in which they make no cycle: outputs without their history."""
-    inputs = tuple(a for a in args if isinstance(a, Tensor))
+    inputs = tuple([a for a in args if isinstance(a, Tensor)])
     saved: list[Saved | None] = []
     for t in tensors:
         if t is None:

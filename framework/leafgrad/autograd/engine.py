@@ -193,7 +193,7 @@ def unbroadcast(node: GraphNode, edge: GraphNode, g: Any) -> Any:
     extra = len(wide) - len(shape)
     if wide[extra:] != shape and (extra < 0 or any(n not in (1, m) for n, m in zip(shape, wide[extra:], strict=True))):
         raise messages.bad_gradient(node, edge, f"returned shape {wide}", str(shape))
-    return sum_to(g, shape=shape)
+    return sum_to.function(g, shape=shape)
 
 
 def complete(node: Any, slots: dict[int, Any]) -> tuple[Any, ...]:

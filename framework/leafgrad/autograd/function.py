@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from leafgrad import modes
+from leafgrad import dtypes, modes
 from leafgrad.autograd.context import FunctionCtx, FunctionNode, pack, same
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import new_full, to_dtype
@@ -111,7 +111,7 @@ class Function:
         elif kwargs:
             raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, got {next(iter(kwargs))!r}")
         raw = tuple([a._data if isinstance(a, Tensor) else a for a in args])
-        if any(isinstance(r, SymbolBase) and r.level for r in raw):
+        if [r for r in raw if isinstance(r, SymbolBase) and r.level]:
             if cls.vmap is not Function.vmap:
                 from leafgrad.autograd.function_rules import vmapped
 
@@ -120,14 +120,24 @@ class Function:
 
             args = unbatched_arguments(args, raw)
         ctx = FunctionCtx()
-        ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
-        edges = tuple(dispatch.inside(a)._node for a in args if isinstance(a, Tensor))
-        with modes.no_grad():
+        flags = modes.get()
+        nodes: list[Any] = []
+        needs: list[bool] = []
+        for a in args:
+            if isinstance(a, Tensor):
+                x = dispatch.inside(a) if flags & modes.TRACE else a
+                nodes.append(x._history if x._view is None else x._node)
+            needs.append(isinstance(a, Tensor) and nodes[-1] is not None)
+        ctx.needs_input_grad, edges = tuple(needs), tuple(nodes)
+        token = modes.FLAGS.set(flags & ~modes.GRAD)
+        try:
             if apart:
                 result = cls.forward(*args)
                 cls.setup_context(ctx, args, result)
             else:
                 result = cls.forward(ctx, *args)
+        finally:
+            modes.FLAGS.reset(token)
         outputs = result if isinstance(result, tuple) else (result,)
         check_dirty(cls.__name__, ctx, outputs)
         node = None
@@ -147,7 +157,7 @@ class Function:
     @classmethod
     def pull(cls, node: FunctionNode, g: tuple[Any, ...], needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
         """Run ``backward`` on raw gradients. What a user returns may be kept elsewhere, so it is copied."""
-        grads = tuple(None if one is None else dispatch.alias(dispatch.array(one)) for one in g)
+        grads = tuple([None if one is None else dispatch.alias(dispatch.array(one)) for one in g])
         lift = modes.TRACER.get().lift if modes.get() & modes.TRACE else lambda t: t._data.copy()
         return [(edge, lift(t)) for edge, t in run_backward(cls, node, grads, needed)]
 
@@ -163,7 +173,7 @@ class Function:
 
 
 def check_dirty(name: str, ctx: FunctionCtx, outputs: tuple[Any, ...]) -> None:
-    if any(same(t, outputs) is None for t in ctx._dirty):
+    if ctx._dirty and any(same(t, outputs) is None for t in ctx._dirty):
         raise RuntimeError(
             "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
             "modified inplace must all be outputs of the Function: return them too."
@@ -189,12 +199,14 @@ def make_node(
     gaps: Any = (None,) * len(outputs)  # the engine leaves them; run_backward fills them
     node.shape = gaps
     node.hooks = node.out = node.version = None
-    node.shapes = tuple([tuple(a.shape) for a in args if isinstance(a, Tensor)])
+    node.shapes = tuple([tuple(a._data.shape) for a in args if isinstance(a, Tensor)])
     node.saved = ()
     node.ends = {}
-    node.positions = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
-    node.inputs = tuple(args[i].dtype for i in node.positions)
-    node.outputs = tuple((tuple(o.shape), o.dtype.name) if isinstance(o, Tensor) else None for o in outputs)
+    node.positions = tuple([i for i, a in enumerate(args) if isinstance(a, Tensor)])
+    node.inputs = tuple([dtypes.of(args[i]._data) for i in node.positions])
+    node.outputs = tuple([
+        (tuple(o._data.shape), dtypes.of(o._data).name) if isinstance(o, Tensor) else None for o in outputs
+    ])  # fmt: skip
     if modes.get() & modes.ANOMALY:
         node.where = messages.user_line()
     return node
@@ -205,10 +217,11 @@ def attach(ctx: FunctionCtx, node: FunctionNode | None, args: tuple[Any, ...], o
     out = outputs[i]
     if not isinstance(out, Tensor):
         return out
-    dirty = same(out, ctx._dirty) is not None
+    dirty = bool(ctx._dirty) and same(out, ctx._dirty) is not None
     if not dirty and (same(out, args) is not None or same(out, outputs[:i]) is not None or out.requires_grad):
         out = out.detach()
-    if node is None or same(outputs[i], ctx._constant) is not None or not out.dtype.is_floating_point:
+    constant = ctx._constant and same(outputs[i], ctx._constant) is not None
+    if node is None or constant or not dtypes.of(out._data).is_floating_point:
         return out
     end = Output(node, i, out._data.shape)
     if dirty:
@@ -230,9 +243,10 @@ def run_backward(
     """The edges that need a gradient, with what ``backward`` returned for them, checked."""
     ctx = node.ctx
     wanted = [e is not None and (needed is None or e in needed) for e in node.edges]
-    ctx.needs_input_grad = tuple(
-        i in node.positions and wanted[node.positions.index(i)] for i in range(len(ctx.needs_input_grad))
-    )
+    needs = [False] * len(ctx.needs_input_grad)
+    for i, want in zip(node.positions, wanted, strict=True):
+        needs[i] = want
+    ctx.needs_input_grad = tuple(needs)
     if ctx._materialize:
         some = next(one for one in grads if one is not None)
         grads = tuple(
@@ -247,7 +261,8 @@ def run_backward(
         if g is None or not want:
             continue
         check_gradient(node, i, g, edge)
-        pulled.append((edge, g if g.dtype is dtype else to_dtype(g, dtype=dtype.name, source=g.dtype.name)))
+        kind = dtypes.of(g._data)
+        pulled.append((edge, g if kind is dtype else to_dtype(g, dtype=dtype.name, source=kind.name)))
     return pulled
 
 
@@ -282,8 +297,10 @@ def check_gradient(node: FunctionNode, i: int, g: Any, edge: GraphNode) -> None:
             f"function {node.name()}, gradient {i}: expected Variable or None (got {type(g).__name__}); "
             "return a Tensor of the argument's shape"
         )
-    got, want = tuple(g.shape), tuple(edge.shape)
-    fits = len(got) >= len(want) and all(w in (1, n) for w, n in zip(want[::-1], got[::-1], strict=False))
+    got, want = tuple(g._data.shape), tuple(edge.shape)
+    fits = got == want or (
+        len(got) >= len(want) and all(w in (1, n) for w, n in zip(want[::-1], got[::-1], strict=False))
+    )
     if not fits:
         raise RuntimeError(
             f"Function {node.name()} returned an invalid gradient at index {i} - got {list(got)} but expected shape "

@@ -71,7 +71,11 @@ class Generator(ABC):
 
 
 class Backend(ABC):
-    """An array library bound to a device type. `index` is always the number of a device of that type."""
+    """An array library bound to a device type, whose arrays can be written: one of immutable arrays is none.
+
+    In-place operations, gradients that are added up and optimizers write into arrays through views. `index` is always
+    the number of a device of the type.
+    """
 
     name: ClassVar[str]
     device_type: ClassVar[str]

@@ -185,7 +185,7 @@ class NumpyBackend(Backend):
             return value
         if not isinstance(value, OWN):
             raise TypeError(f"expected an array or a scalar of NumPy's, got {type(value).__name__}")
-        array = np.asarray(value)
+        array = np.asarray(unmasked(value))
         return array if array.dtype.kind != "V" else stored(array)
 
     def generator(self, index: int = 0) -> Generator:
@@ -205,10 +205,17 @@ class NumpyBackend(Backend):
         return nullcontext()
 
 
+def unmasked(value: Any) -> Any:
+    """``value``; TypeError for an array of numpy.ma with masked elements, behind which some number stands."""
+    if isinstance(value, np.ndarray) and np.any(getattr(value, "mask", False)):
+        raise TypeError("expected an array without masked elements; put numbers there by array.filled(number)")
+    return value
+
+
 def host_array(value: Any, dtype: str | None) -> Any:
     """A NumPy array of a scalar, nested sequence or array, with errors as `Backend.asarray` promises them."""
     try:
-        array = np.asarray(value, dtype)
+        array = np.asarray(value if type(value) is np.ndarray else unmasked(value), dtype)
     except OverflowError as error:
         raise RuntimeError(f"value cannot be converted to {dtype or 'int64'} without overflow: {error}") from None
     except ValueError as error:

@@ -24,6 +24,8 @@ from leafgrad.ops.transpose import pair
 class Boundary(Op):
     """An op that sees the Batched itself, where others see what is inside: it is neither bound nor recorded."""
 
+    straight = False
+
     def compute(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         return self.forward(None, *args, **params)
 

@@ -140,13 +140,12 @@ class BatchedCall:
         return self.op(self.args[0], **self.params)
 
     def sample_by_sample(self) -> Any:
-        """A loop over the samples: right for any op whose result has one shape, and slow, which is said once for each.
+        """A loop over the samples: right for any op whose result has one shape, and slow.
 
         Raises:
             RuntimeError: there are no samples.
         """
         op = self.op
-        tell(op)
         if not self.size:
             raise RuntimeError(
                 f"vmap: the op {op.name!r} has no batching rule and there are no samples to tell its result's shape; "
@@ -159,6 +158,11 @@ class BatchedCall:
         if type(results[0]) is tuple:
             return tuple([stack(*[r[k] for r in results], dim=0) for k in range(len(results[0]))])
         return stack(*results, dim=0)
+
+    def without_rule(self) -> Any:
+        """The same where nobody asked for it, which is said once for each op."""
+        tell(self.op)
+        return self.sample_by_sample()
 
     def dynamic(self) -> NoReturn:
         """Refuse: the shape of the result depends on values."""
@@ -185,7 +189,7 @@ def run(call: BatchedCall) -> Any:
     """The raw result, with the batch in front."""
     rule = call.op.batching
     if rule is None:
-        return call.sample_by_sample()
+        return call.without_rule()
     try:
         result = rule(call)
     except Exception as error:

@@ -28,7 +28,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"leafgrad: {error}\n{USAGE}", file=sys.stderr)
         return 2
     try:
-        status: int | None = plugins.resolve(command.target)(arguments[1:])
+        run = plugins.resolve(command.target)
+    except PluginError as error:
+        print(f"leafgrad: {error}", file=sys.stderr)
+        return 2
+    try:
+        status: int | None = run(arguments[1:])
         sys.stdout.flush()
     except BrokenPipeError:  # who reads, `head` for instance, has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

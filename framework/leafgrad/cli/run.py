@@ -12,6 +12,7 @@ from importlib.machinery import ModuleSpec
 from leafgrad.compat import install_as_torch
 
 SCRIPT = "LEAFGRAD_SCRIPT"  # where worker processes that start from nothing find its path
+RANKS = "LEAFGRAD_RANKS"  # which a rank has from its launcher
 
 PARSER = argparse.ArgumentParser(
     prog="leafgrad run", description="Run a Python script as `python SCRIPT ARGS...` does.", allow_abbrev=False
@@ -34,6 +35,10 @@ def main(argv: list[str]) -> int:
         return 2
     if options.ranks is not None:
         return launch(options)
+    if RANKS in os.environ:
+        from leafgrad.distributed import launcher
+
+        launcher.enter()
     sys.argv = [options.script, *options.args]
     path = os.path.abspath(options.script)
     sys.path[0] = os.path.dirname(os.path.realpath(path))

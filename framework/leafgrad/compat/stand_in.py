@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from leafgrad.lazy import absent
+from leafgrad.plugins.added import PUBLISHED, lacking
 
 # What leafgrad has of its own, or under the name of something else in PyTorch.
 HIDDEN_MODULES = frozenset(
@@ -65,6 +66,9 @@ ELSEWHERE = {
 
 def lacks(name: str) -> str:
     """What to say of a name that is not there."""
+    room = name.removeprefix("torch.").partition(".")[0]
+    if room in PUBLISHED:
+        return f"{name}: {lacking(room)}"
     return f"leafgrad, which stands in for PyTorch here, does not provide {name}"
 
 
@@ -113,7 +117,20 @@ def shows(source: ModuleType, name: str) -> bool:
 
 
 def sources(name: str) -> list[ModuleType]:
-    """The modules that ``torch.…``, or ``leafgrad.…``, is made of; none if leafgrad does not provide it."""
+    """The modules that ``torch.…`` is made of, those of plugins too; none if leafgrad does not provide it."""
+    found, rest = files(name), name.removeprefix("torch.")
+    if found or "." in rest or rest == name or rest in HIDDEN_MODULES:
+        return found
+    try:
+        return [import_module(f"leafgrad.{rest}")]
+    except ModuleNotFoundError as error:
+        if error.name != f"leafgrad.{rest}":
+            raise
+        return []
+
+
+def files(name: str) -> list[ModuleType]:
+    """The modules that ``torch.…``, or ``leafgrad.…``, is made of, without those of plugins."""
     top, _, rest = name.partition(".")
     top = "torch" if top == "leafgrad" else top
     rooms = {".".join(rest.split(".")[: i + 1]) for i in range(rest.count(".") + 1)}
@@ -183,4 +200,4 @@ class Finder(MetaPathFinder, Loader):
 
 def beside(name: str) -> ModuleSpec | None:
     """How to make a module ``leafgrad.…`` that has no file, as the one of the same name in ``torch``."""
-    return ModuleSpec(name, Finder(), is_package=True) if sources(name) else None
+    return ModuleSpec(name, Finder(), is_package=True) if files(name) else None

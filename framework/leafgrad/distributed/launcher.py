@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -9,14 +10,19 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-FOLDER = "LEAFGRAD_RANKS"  # in which each rank has a file with its process number, until it leaves the others
+from leafgrad.distributed.watch import PATIENCE, SEEN, Death, Watch, end_with_parent
+
+FOLDER = "LEAFGRAD_RANKS"  # in which each rank has a file with its process number, until its program is through
+RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")  # where MPICH, Open MPI and Slurm put a process's number
+MOST = 64  # ranks for each processor
 LAUNCHER = "launcher"  # the file there with the number of the process that started all
 STATUS = "status "  # begins the name of the file that a rank leaves there before it ends all
 KILLED = re.compile(r"PID (?P<pid>\d+) RUNNING AT|EXIT STRING: (?P<how>.*)")  # of MPICH; Open MPI names the rank
@@ -28,26 +34,34 @@ def run(command: Sequence[str], ranks: int) -> int:
     """Run a command ``ranks`` times at once, each with its share of the processors; returns the exit status.
 
     Raises:
-        ValueError: ``ranks`` is less than 1. ImportError: there is no mpi4py, or no mpiexec.
+        ValueError: ``ranks`` is less than 1, or far more than there are processors. ImportError: there is no mpi4py,
+            or no mpiexec.
     """
     if ranks < 1:
         raise ValueError(f"expected at least 1, got {ranks}")
+    if ranks > MOST * processors():
+        raise ValueError(f"expected at most {MOST} for each of {processors()} processors, got {ranks}")
     if find_spec("mpi4py") is None:
         raise ImportError('needs mpi4py: pip install "leafgrad[mpi]"')
     with TemporaryDirectory(prefix="leafgrad-ranks-") as folder:
         Path(folder, LAUNCHER).write_text(str(os.getpid()))
         with subprocess.Popen(
             [mpiexec(), "-n", str(ranks), *command], env={**shares(ranks), **os.environ, FOLDER: folder},
-            stdout=subprocess.PIPE,
+            stdout=subprocess.PIPE, preexec_fn=end_with_parent(),
         ) as process, relayed(process) as came:  # fmt: skip
+            watch = Watch(Path(folder), ranks, process)
+            watch.start()
             said = pass_on(process)
             process.wait()
-        status = asked(Path(folder)) or process.returncode
-        if came and status == process.returncode != 0:
+            watch.stop()
+        status = asked(Path(folder))
+        if came and not status and process.returncode:
             return 128 + came[-1]
-        if said.get("how"):
-            print(f"leafgrad run: {named(said, Path(folder), ranks)}; all ranks are stopped", file=sys.stderr)
-        elif status == 0 and (there := sorted(path.name for path in Path(folder).glob("[0-9]*"))):
+        if not status and (watch.first or said.get("how")):
+            print(f"leafgrad run: {named(watch.first, said, ranks)}; all ranks are stopped", file=sys.stderr)
+            return ended(watch.first) or process.returncode or 1
+        status = status or process.returncode
+        if status == 0 and (there := sorted(path.name for path in Path(folder).glob("[0-9]*"))):
             print(f"leafgrad run: ranks {', '.join(there)} of {ranks} ended or were stopped before their program was "
                   "through: before os._exit() call destroy_process_group()", file=sys.stderr)  # fmt: skip
             status = 1
@@ -90,10 +104,54 @@ def in_terminal() -> bool:
         return False
 
 
+def enter() -> None:
+    """Note for the launcher that this process is a rank whose program is not through."""
+    rank = number()
+    if rank is not None and not Path(os.environ[FOLDER], str(rank)).exists():  # else it is a child of a rank
+        note(rank)
+        atexit.register(through, rank)
+        os._exit = ending_all(rank, os._exit)
+        seen, until = Path(os.environ[FOLDER], f"{SEEN}{rank}"), time.monotonic() + PATIENCE
+        while not seen.exists() and time.monotonic() < until:  # so that no rank ends unseen
+            time.sleep(0.002)
+
+
+def ending_all(rank: int, leave: Callable[[int], Any]) -> Any:
+    """``os._exit``, which in this process ends all ranks as long as its program is not through."""
+    own = os.getpid()
+
+    def end(status: int) -> None:
+        if os.getpid() == own and Path(os.environ[FOLDER], str(rank)).exists():
+            end_all(status or 1)
+        leave(status)
+
+    return end
+
+
+def number() -> int | None:
+    """Which rank this process is, as its launcher says; None if it says nothing."""
+    return next((int(os.environ[name]) for name in RANKS if os.environ.get(name, "").isdigit()), None)
+
+
+def note(rank: int) -> None:
+    """Note for the launcher, if there is one, which process this rank is."""
+    if folder := os.environ.get(FOLDER):
+        new = Path(folder, f"new {rank}")
+        new.write_text(str(os.getpid()))
+        new.rename(Path(folder, str(rank)))
+
+
+def through(rank: int) -> None:
+    """Note for the launcher, if there is one, that this rank may end."""
+    if folder := os.environ.get(FOLDER):
+        with suppress(OSError):  # the launcher has ended
+            Path(folder, str(rank)).unlink(missing_ok=True)
+
+
 def end_all(status: int) -> None:
     """Ask the launcher, if there is one, to end all: a rank that has not met the others cannot do so itself."""
     if folder := os.environ.get(FOLDER):
-        print("leafgrad: a rank ended without the others; all ranks are stopped", file=sys.stderr, flush=True)
+        print(f"leafgrad: rank {number()} ended without the others; all ranks are stopped", file=sys.stderr, flush=True)
         Path(folder, f"{STATUS}{status}").touch()
         with suppress(OSError):  # it has ended already
             os.kill(int(Path(folder, LAUNCHER).read_text()), signal.SIGTERM)
@@ -110,8 +168,12 @@ def mpiexec() -> str:
 
 def shares(ranks: int) -> dict[str, str]:
     """Threads for each process, so that all together have one for each processor."""
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return dict.fromkeys(THREADS, str(max(1, processors // ranks)))
+    return dict.fromkeys(THREADS, str(max(1, processors() // ranks)))
+
+
+def processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def pass_on(process: subprocess.Popen[bytes]) -> dict[str, str]:
@@ -135,9 +197,18 @@ def asked(folder: Path) -> int:
     return max((int(path.name.removeprefix(STATUS)) for path in folder.glob(f"{STATUS}*")), default=0)
 
 
-def named(said: dict[str, str], folder: Path, ranks: int) -> str:
-    """Which rank was killed, and how, in words."""
-    pids = {path.read_text(): path.name for path in folder.glob("[0-9]*")}
-    pid = said.get("pid", "")
-    who = f"rank {pids[pid]} of {ranks}" if pid in pids else "a rank"
-    return f"{who}, process {pid}: {said['how'].strip()}"
+def named(first: Sequence[Death], said: dict[str, str], ranks: int) -> str:
+    """Which rank ended first, and how, in words."""
+    if not first:  # before it was a rank that anybody knew
+        return f"a rank, process {said.get('pid', '')}: {said['how'].strip()}"
+    one = next((death for death in first if str(death.pid) == said.get("pid")), first[0])
+    others = [str(death.rank) for death in first if death is not one]
+    how = str(one)
+    if one.status is None and said.get("how") and said.get("pid") == str(one.pid):
+        how = f"process {one.pid}: {said['how'].strip()}"
+    return f"rank {one.rank} of {ranks}, {how}" + (f" (or rank {', '.join(others)}, at once)" if others else "")
+
+
+def ended(first: Sequence[Death]) -> int:
+    """The exit status of the rank that ended first, if it has one of its own; else 0."""
+    return next((death.status for death in first if death.status is not None and death.status > 0), 0)

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from leafgrad import backends, modes
+from leafgrad.distributed import launcher
 from leafgrad.distributed.launcher import FOLDER, STATUS
 
 # What the launchers of MPICH, Open MPI and Slurm tell each process: the number of processes.
@@ -102,8 +103,8 @@ def init_process_group(backend: str | None = None, *, world_size: int = -1, rank
     WORLD.append(group)
     if group.size > 1:
         sys.excepthook = ending_all(sys.excepthook)
-        if folder := os.environ.get(FOLDER):
-            Path(folder, str(group.rank)).write_text(str(os.getpid()))
+        launcher.note(group.rank)
+        os._exit = ending_others(os._exit)
         atexit.register(leave)
 
 
@@ -143,8 +144,7 @@ def leave() -> None:
             group.agree(END)
         except RuntimeError as error:
             stop_all(group, str(error), 1)
-        if folder := os.environ.get(FOLDER):
-            Path(folder, str(group.rank)).unlink(missing_ok=True)
+        launcher.through(group.rank)
 
 
 def ending_all(hook: Any) -> Any:
@@ -154,6 +154,18 @@ def ending_all(hook: Any) -> Any:
         hook(kind, error, traceback)
         if WORLD:
             stop_all(WORLD[0], f"ends by {kind.__name__}", 130 if issubclass(kind, KeyboardInterrupt) else 1)
+
+    return end
+
+
+def ending_others(leave: Any) -> Any:
+    """``os._exit``, which in this process ends all ranks: the launchers of MPI take an end with 0 for a success."""
+    own = os.getpid()
+
+    def end(status: int) -> None:
+        if WORLD and os.getpid() == own:
+            stop_all(WORLD[0], f"os._exit({status}) without destroy_process_group()", status or 1)
+        leave(status)
 
     return end
 

@@ -94,7 +94,8 @@ class ChannelNorm(Module):
 
     def _check_input_dim(self, input: Tensor) -> None:
         expect_tensor(input, "input", type(self).__name__)
-        if input.ndim < 2 if not self.dims else input.ndim not in self.dims:
+        ndim = len(input._data.shape)
+        if ndim < 2 if not self.dims else ndim not in self.dims:
             expected = " or ".join(f"{n}D" for n in self.dims) or "at least 2D"
             raise ValueError(f"expected {expected} input (got {input.ndim}D input)")
 
@@ -114,7 +115,7 @@ class BatchNorm(ChannelNorm):
     def forward(self, input: Tensor) -> Tensor:
         """(N, C, ...) -> the same"""
         self._check_input_dim(input)
-        if input.shape[1] != self.num_features:
+        if input._data.shape[1] != self.num_features:
             raise RuntimeError(
                 f"input: expected {self.num_features} channels in dimension 1, got {input.shape[1]}; running_mean "
                 f"should contain {input.shape[1]} elements not {self.num_features}"

@@ -16,6 +16,7 @@ from leafgrad.nn.parameter import Parameter
 from leafgrad.nn.recurrent_cells import NONLINEARITIES, State, lstm_step
 from leafgrad.nn.recurrent_scan import SCANS, scan
 from leafgrad.nn.utils.rnn import PackedSequence, padded, picked
+from leafgrad.ops.convert import new_full
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import arange, empty
 from leafgrad.tensor.data import tensor
@@ -255,7 +256,7 @@ class RNNBase(Module):
         count = len(self._suffixes())
         sizes = [self.proj_size or self.hidden_size] + [self.hidden_size] * (self.mode == "LSTM")
         if state is None:
-            return tuple(x.new_zeros((count, x.shape[1], size)) for size in sizes)
+            return tuple([new_full.function(x, shape=(count, x._data.shape[1], size), value=0) for size in sizes])
         for i, (part, size) in enumerate(zip(state, sizes, strict=True)):
             expected = (count, x.shape[1], size)
             if tuple(part.shape) != expected:

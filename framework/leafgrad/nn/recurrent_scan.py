@@ -12,6 +12,7 @@ from leafgrad.nn import functional as F
 from leafgrad.nn.fused import Fused
 from leafgrad.nn.recurrent_cells import State, gru_step, lstm_step, rnn_step
 from leafgrad.ops import recurrent as ops
+from leafgrad.ops.matmul import contract
 from leafgrad.tensor.joining import cat, stack
 from leafgrad.tensor.tensor import Tensor
 
@@ -57,8 +58,8 @@ class Scan(Fused):
             of_h = of_h if passed is None else passed + of_h
         return (
             inward @ w_ih if wanted[0] else None,
-            inward.flatten(0, 1).t() @ x.flatten(0, 1),
-            across.flatten(0, 1).t() @ before.flatten(0, 1),
+            contract.function(inward, x),
+            contract.function(across, before),
             bias,
             None if not wanted[4] else bias if across is inward and bias is not None else across.sum((0, 1)),
             of_h,
@@ -112,7 +113,7 @@ class LSTMScan(Scan):
 
     @staticmethod
     def run(params: bool, x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any, h: Tensor, c: Tensor) -> Any:
-        hs, cs, act = ops.lstm(F.linear(x, w_ih, _sum(b_ih, b_hh)), w_hh, h, c)
+        hs, cs, act = ops.lstm.function(F.linear(x, w_ih, _sum(b_ih, b_hh)), w_hh, h, c)
         return (hs, cs), (act,)
 
     @staticmethod
@@ -121,7 +122,7 @@ class LSTMScan(Scan):
         of_h, of_c = grads
         if of_h is None:
             of_h = of_c.new_zeros(of_c.shape)
-        inward, of_first = ops.lstm_gates(of_h, cs, _before(c, cs), act, w_hh, of_c)
+        inward, of_first = ops.lstm_gates.function(of_h, cs, _before(c, cs), act, w_hh, of_c)
         return inward, inward, None, of_first
 
 

@@ -16,6 +16,7 @@ from leafgrad.ops.select import maximum
 from leafgrad.ops.shape import reshape
 
 POSITIVE = (1 << 62) - 1
+FEW = 64  # numbers that Python looks at sooner than NumPy
 
 
 def _key(xp: Any, shape: tuple[int, ...], target: Any, dim: int, ignore: int) -> tuple[Any, Any]:
@@ -30,6 +31,8 @@ def _key(xp: Any, shape: tuple[int, ...], target: Any, dim: int, ignore: int) ->
 def _places(xp: Any, shape: tuple[int, ...], at: Any, dim: int) -> tuple[Any, ...]:
     """The index arrays of the places ``at`` along ``dim``, one for each of the others."""
     others = [n for d, n in enumerate(shape) if d != dim]
+    if len(others) == 1:
+        return (xp.arange(others[0]), at) if dim else (at, xp.arange(others[0]))
     ladders = [
         xp.arange(n).reshape((1,) * axis + (n,) + (1,) * (len(others) - axis - 1)) for axis, n in enumerate(others)
     ]
@@ -116,6 +119,9 @@ def cross_entropy(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any
 def _all_count(shape: tuple[int, ...], target: Any, dim: int, ignore: int) -> bool:
     """Whether every target is a class and none is ignored: one look, since negative ones, unsigned, are the largest."""
     classes = shape[dim]
+    if target.ndim == 1 and 0 < target.size <= FEW:
+        found = target.tolist()
+        return not 0 <= ignore < classes and min(found) >= 0 and max(found) < classes
     return target.size > 0 and not 0 <= ignore < classes and bool(target.view("uint64").max() < classes)
 
 
@@ -125,7 +131,8 @@ def _cross_entropy(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> An
     if not _all_count(x.shape, target, dim, ignore):
         return cross_entropy.forward(xp, x, target, dim=dim, ignore=ignore)
     y, now = lowered(xp, x, dim)
-    losses = xp.log(total(xp.exp(y), now, False)) - y[_places(xp, y.shape, target, now)]
+    losses = xp.log(xp.add.reduce(xp.exp(y), axis=now) if y.dtype != "float16" else total(xp.exp(y), now, False))
+    losses -= y[_places(xp, y.shape, target, now)]
     return xp.add.reduce(losses, axis=None) / x.dtype.type(target.size)
 
 

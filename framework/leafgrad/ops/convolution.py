@@ -12,14 +12,14 @@ in the cache, with the batch innermost, so that long runs of elements are copied
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator
 from typing import Any
 
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.define import op
 from leafgrad.ops.reduce import sum
-from leafgrad.ops.windows import Windows, taps
+from leafgrad.ops.windows import Windows, places, taps
 
 BLOCK = 1 << 18  # elements of a block
 NARROW = 1 << 12  # elements of an image up to which a chunk of many of them fits the cache
@@ -31,7 +31,8 @@ Band = tuple[int, int, Windows]
 # ---- blocks of the matrix of windows --------------------------------------------------------------------------------
 
 
-def _blocks(windows: Windows, channels: int, batch: int) -> Iterator[tuple[slice, list[Band]]]:
+@functools.lru_cache(maxsize=1024)
+def _blocks(windows: Windows, channels: int, batch: int) -> list[tuple[slice, list[Band]]]:
     """Parts of the batch, with bands of windows: from and to where in their first dimension, and the windows there."""
     columns = max(BLOCK // (channels * math.prod(windows.kernel) or 1), 1)
     count = math.prod(windows.size)
@@ -40,8 +41,7 @@ def _blocks(windows: Windows, channels: int, batch: int) -> Iterator[tuple[slice
     rows, some = windows.size[0], max(columns * windows.size[0] // (count * part), 1)
     edges = [(a, min(a + some, rows)) for a in range(0, rows, some)]
     bands = [(a, b, windows._replace(size=(b - a, *windows.size[1:]))) for a, b in edges]
-    for n in range(0, batch, part):
-        yield slice(n, n + part), bands
+    return [(slice(n, n + part), bands) for n in range(0, batch, part)]
 
 
 def _inner(x: Any) -> Any:
@@ -56,25 +56,25 @@ def _outer(x: Any) -> Any:
 
 def _framed(xp: Any, x: Any, windows: Windows) -> Any:
     """x over the extent of the windows, batch last, 0 in the padding. (n, c, *length) -> (c, *extent, n)"""
-    frame, source = windows.inside()
+    frame, source, extent, _ = places(windows)
     part = _inner(x[(slice(None), slice(None), *source)])
-    if part.shape[1:-1] == windows.extent:
+    if part.shape[1:-1] == extent:
         return xp.ascontiguousarray(part)
-    out = xp.zeros((x.shape[1], *windows.extent, x.shape[0]), dtype=x.dtype)
+    out = xp.zeros((x.shape[1], *extent, x.shape[0]), dtype=x.dtype)
     out[(slice(None), *frame)] = part
     return out
 
 
 def _columns(xp: Any, frame: Any, windows: Windows, groups: int) -> Any:
     """A block of the matrix for each group. (c, *extent, n) -> (groups, c / groups * kernel, size * n)"""
-    channels, batch, places = frame.shape[0], frame.shape[-1], taps(windows)
-    if len(places) == 1:
-        columns = frame[(slice(None), *places[0])]
+    channels, batch, parts = frame.shape[0], frame.shape[-1], taps(windows)
+    if len(parts) == 1:
+        columns = frame[(slice(None), *parts[0])]
     else:
-        columns = xp.empty((channels, len(places), *windows.size, batch), dtype=frame.dtype)
-        for k, tap in enumerate(places):
+        columns = xp.empty((channels, len(parts), *windows.size, batch), dtype=frame.dtype)
+        for k, tap in enumerate(parts):
             columns[:, k] = frame[(slice(None), *tap)]
-    return columns.reshape(groups, channels // groups * len(places), math.prod(windows.size) * batch)
+    return columns.reshape(groups, channels // groups * len(parts), math.prod(windows.size) * batch)
 
 
 def _add_columns(frame: Any, columns: Any, windows: Windows) -> None:
@@ -125,15 +125,15 @@ def convolution_input(xp: Any, y: Any, weight: Any, bias: Any = None, *, windows
     channels = weight.shape[1] * groups
     out = xp.zeros((y.shape[0], channels, *windows.length), dtype=y.dtype)
     kernels = _grouped(weight, groups).swapaxes(1, 2)
-    frame_places, places = windows.inside()
+    frame_places, source, extent, _ = places(windows)
     for part, bands in _blocks(windows, channels, y.shape[0]):
         inner = xp.ascontiguousarray(_inner(y[part]))
-        frame = xp.zeros((channels, *windows.extent, inner.shape[-1]), dtype=y.dtype)
+        frame = xp.zeros((channels, *extent, inner.shape[-1]), dtype=y.dtype)
         for a, b, band in bands:
             block = _grouped(inner[:, a:b], groups)
             columns = kernels @ block if kernels.shape[2] > 1 else kernels * block  # NumPy is slow at outer products
             _add_columns(frame[:, a * windows.stride[0] :], columns, band)
-        out[(part, slice(None), *places)] = _outer(frame[(slice(None), *frame_places)])
+        out[(part, slice(None), *source)] = _outer(frame[(slice(None), *frame_places)])
     if bias is not None:
         out += bias.reshape((-1,) + (1,) * len(windows.size))
     return out

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Self, TypeVar
 
 from leafgrad.ops import dispatch, messages
@@ -45,7 +46,7 @@ class Declarations:
         lowering: for each executor, how it is generated.
         methods: the names under which it is a function and a method of Tensor.
         transpose: the op that is its transpose, as a map of its first argument.
-        origins: for each declaration, ``module:line`` of where it was made.
+        origins: for each declaration, ``file:line`` of where it was made.
     """
 
     def __init__(self, forward: Forward, name: str, traits: frozenset[str], signature: Signature) -> None:
@@ -58,6 +59,8 @@ class Declarations:
         self.ufunc: str | None = None
         self.kernels: dict[str, Forward] = {}
         self.table: dict[type, tuple[Forward, Any]] = {}
+        self.lines: dict[type, tuple[Forward, Any]] = {}  # the same for classes of arrays that lie on one device
+        self.functions: list[FunctionType] = []  # all that are written from the declarations
         self.calls: dict[str, RuleCall] = {}
         self.uses: tuple[frozenset[str], ...] = (frozenset(),) * len(signature.arguments)
         self.plans: dict[tuple[bool, ...], tuple[tuple[bool, ...], bool, bool]] = {}
@@ -93,6 +96,8 @@ class Declarations:
         self.plans.clear()
         for made in ("rules", "pull"):
             vars(self).pop(made, None)
+        for function in self.functions:
+            function.__code__ = function.__globals__["stub"]  # to be written anew
         return self
 
     def kernel(self, backend: str) -> Callable[[Rule], Rule]:
@@ -110,6 +115,7 @@ class Declarations:
             self.declare(f"kernel {backend}", forward)
             self.kernels[backend] = forward
             self.table.clear()
+            self.lines.clear()
             return forward
 
         return register
@@ -277,8 +283,8 @@ class Declarations:
         """An OpDefinitionError if a declaration is no function, or made already."""
         if not callable(rule):
             raise messages.definition(self.name, f"{what}: expected a function, got {rule!r}")
-        origin = self.origins.get(what, "trait")
-        if not origin.startswith(("trait", "transpose")):
+        origin = self.origins.get(what, "trait ")
+        if not origin.startswith(("trait ", "transpose of ")):
             raise messages.definition(self.name, f"already has {spoken(what)}, from {origin}")
 
     def declare(self, what: str, rule: Any) -> None:
@@ -287,4 +293,4 @@ class Declarations:
         frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
             frame = frame.f_back
-        self.origins[what] = f"{frame.f_globals.get('__name__', '?')}:{frame.f_lineno}"
+        self.origins[what] = f"{frame.f_code.co_filename}:{frame.f_lineno}"

@@ -10,7 +10,7 @@ from typing import Any, Final, overload
 
 from leafgrad.ops import messages
 from leafgrad.ops.declarations import Forward
-from leafgrad.ops.fast import BinaryOp, DirectOp, UnaryOp
+from leafgrad.ops.drawing import RandomOp
 from leafgrad.ops.op import Op
 from leafgrad.ops.signature import Signature
 from leafgrad.ops.traits import TRAITS
@@ -88,23 +88,21 @@ def _make(
     if len(kinds) > 1:
         both = " and ".join(map(repr, sorted(kinds)))
         raise messages.definition(name, f"expected one of the traits {both}, got both")
-    count = len(signature.arguments)
-    plain = not (signature.parameters or signature.variadic or traits & {"view", "random", "any_dtype"})
-    kind: type[Op] = Op
-    if count and not signature.variadic and not traits & {"view", "random", "collective"}:
-        kind = DirectOp
-    if traits & {"elementwise", "bilinear"} and plain and signature.required == count and count in (1, 2):
-        kind = UnaryOp if count == 1 else BinaryOp
+    kind = RandomOp if "random" in traits else Op
     made = kind(forward, name, traits, signature)
-    made.c = c if c is None else _checked(c, made)
+    if c is not None:
+        made.c = _checked(c, made)
+        made.origins["c"] = f"{forward.__code__.co_filename}:{forward.__code__.co_firstlineno}"
     made.ufunc = ufunc
     if transpose_of is not None:
         pair(made, transpose_of)
     return made
 
 
-def _checked(c: str, op: Op) -> str:
+def _checked(c: Any, op: Op) -> str:
     """The C expression of an op, of which each name must be known."""
+    if not isinstance(c, str):
+        raise messages.definition(op.name, f"c: expected text, a C expression of one result, got {c!r}")
     if "elementwise" not in op.traits:
         raise messages.definition(op.name, "c is for ops with the trait 'elementwise'")
     known = {*op.signature.arguments, *op.signature.parameters, *C_FUNCTIONS}

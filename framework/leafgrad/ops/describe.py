@@ -47,7 +47,7 @@ def declarations(op: Any) -> Iterator[tuple[str, str, str]]:
     if op.transpose is not None:
         yield "transpose", op.transpose.name, ""
     if op.c is not None:
-        yield "c", op.c, ""
+        yield "c", op.c, origin("c", "")
     if op.ufunc is not None:
         yield "ufunc", op.ufunc, ""
     for what in (f"rewrite {i + 1}" for i in range(len(op.rewriting))):

@@ -10,6 +10,7 @@ from leafgrad import backends, dtypes, modes
 from leafgrad.ops import messages
 from leafgrad.ops.node import Epoch, Node, Output, SymbolBase, TensorBase, Version, transparent
 
+BACKENDS = backends.BACKENDS
 TENSOR: type[TensorBase] = TensorBase
 _view: Callable[..., Any]
 _detach: Callable[..., Any]
@@ -17,6 +18,7 @@ _unbatched: Callable[..., Any]
 _draw: Callable[..., Any]
 _attach: Callable[[str, Callable[..., Any]], None]
 _independent: Callable[..., Any]
+_stream: Callable[..., Any]
 
 # The version of every tensor made under inference_mode: it is never written, only recognised.
 INFERENCE_VERSION = Version()
@@ -43,6 +45,17 @@ def install_vmap(unbatched: Callable[..., Any], draw: Callable[..., Any], indepe
     """Install vmap's handlers for unbatched arguments, and for random ops without and with arguments."""
     global _unbatched, _draw, _independent
     _unbatched, _draw, _independent = unbatched, draw, independent
+
+
+def install_streams(stream: Callable[..., Any]) -> None:
+    """Install ``stream(generator, place, name)``: a backend's generator, the default one of a device for None."""
+    global _stream
+    _stream = stream
+
+
+def stream(generator: Any, place: tuple[str, int], name: str) -> Any:
+    """The backend's generator that a generator of leafgrad's stands for; for None the default one of a device."""
+    return _stream(generator, place, name)
 
 
 def in_batches(op: Any, args: tuple[Any, ...], raw: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -213,7 +226,12 @@ def on_device_of_arrays(forward: Callable[..., Any], backend: backends.Backend) 
 
 def wrap(op: Any, kind: type, result: Any) -> Any:
     """The result of a forward on arrays of a class: library scalars made 0-d arrays, and sequences made tuples."""
+    own = BACKENDS.get(kind)
+    if own is not None and BACKENDS.get(type(result)) is own:
+        return own.wrap(result)
     if type(result) in (tuple, list) or isinstance(result, tuple):
+        if op.c is not None:
+            raise messages.definition(op.name, f"c={op.c!r} is for one result, but its forward gives {len(result)}")
         return tuple([wrap(op, kind, r) for r in result])
     if isinstance(result, SymbolBase):
         return result

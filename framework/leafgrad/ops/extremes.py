@@ -15,6 +15,9 @@ from leafgrad.ops.index import gather
 from leafgrad.ops.reduce import amax, amin, kept, sum
 from leafgrad.ops.select import where
 from leafgrad.ops.shape import reshape
+from leafgrad.ops.traits import ALL
+
+_sum, _where = sum.function, where.function
 
 
 @op("reduction", "nondifferentiable")
@@ -70,17 +73,26 @@ def largest(xp: Any, x: Any) -> Any:
     return x.max(keepdims=False).reshape(())
 
 
+@largest.kernel("numpy")
+def _largest(xp: Any, x: Any) -> Any:
+    return xp.maximum.reduce(x, axis=None)
+
+
 @op("reduction")
 def smallest(xp: Any, x: Any) -> Any:
     """The smallest of all elements, nan if there is one. Equal ones share the gradient, nans among themselves."""
     return x.min(keepdims=False).reshape(())
 
 
+@smallest.kernel("numpy")
+def _smallest(xp: Any, x: Any) -> Any:
+    return xp.minimum.reduce(x, axis=None)
+
+
 def _share(g: Any, out: Any, x: Any, x_shape: Any) -> Any:
     """g in equal parts to the elements that are ``out``, and 0 to the others, whatever g is."""
-    dim, one = tuple(range(len(x_shape))), new_full(g, shape=(), value=1)
-    chosen = (x == out) | ((x != x) & (out != out))
-    return where(chosen, g / sum(where(chosen, one, 0), dim=dim), 0)
+    one, chosen = new_full(g, shape=(), value=1), (x == out) | ((x != x) & (out != out))
+    return _where(chosen, g / _sum(_where(chosen, one, 0), dim=ALL[len(x_shape)], keepdim=False), 0)
 
 
 @op("reduction")

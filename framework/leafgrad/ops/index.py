@@ -21,6 +21,7 @@ from leafgrad.ops.select import where
 from leafgrad.ops.shape import expand, permute, reshape
 
 Shape = tuple[int, ...]
+FEW = 16  # rows that are sooner added one by one than by an index
 
 
 # ---- keys -----------------------------------------------------------------------------------------------------------
@@ -109,6 +110,12 @@ def index(xp: Any, x: Any, *at: Any, dims: tuple[int, ...], inside: bool = False
     return x[_chosen(x.shape, at, dims, inside)]
 
 
+@index.kernel("numpy")
+def _index(xp: Any, x: Any, *at: Any, dims: tuple[int, ...], inside: bool = False) -> Any:
+    """As above; NumPy says itself what is out of range."""
+    return x.take(at[0], axis=dims[0]) if len(dims) == 1 and x.size else x[_chosen(x.shape, at, dims, True)]
+
+
 index.kernel("bfloat16")(index.forward)  # elements are only moved
 
 
@@ -116,6 +123,17 @@ index.kernel("bfloat16")(index.forward)  # elements are only moved
 def index_sum(xp: Any, x: Any, *at: Any, shape: Shape, dims: tuple[int, ...], inside: bool = False) -> Any:
     """Zeros of ``shape`` with x added where ``index`` would read; the transpose of index."""
     return _add_at(xp, shape, _spelled_out(xp, shape, at, dims, inside), x)
+
+
+@index_sum.kernel("numpy")
+def _index_sum(xp: Any, x: Any, *at: Any, shape: Shape, dims: tuple[int, ...], inside: bool = False) -> Any:
+    """As above; of few rows, each is added by itself."""
+    if len(dims) == 1 and at[0].ndim == 1 and at[0].size <= FEW:
+        out, lead = xp.zeros(shape, dtype=x.dtype), (slice(None),) * dims[0]
+        for i, k in enumerate(at[0].tolist()):
+            out[(*lead, k)] += x[(*lead, i)]
+        return out
+    return index_sum.forward(xp, x, *at, shape=shape, dims=dims, inside=inside)
 
 
 index.lower("native", lambda c, e: c.lookup("read", e.params["dims"], at=1))

@@ -21,9 +21,12 @@ def mark(out: Any, label: str, *inputs: Any) -> Any:
         return out
     edges: list[Any] = []
     for t in inputs:
-        edges += map(node_of, t) if type(t) in (tuple, list) else (node_of(t),)
+        if type(t) in (tuple, list):
+            edges += map(node_of, t)
+        else:
+            edges.append(node_of(t))
     for part in out if isinstance(out, tuple) else (out,):
-        node = part._node
+        node = part._history if part._view is None or part._writes.seq <= part._view.seen else part._node
         if type(node) is Output:
             node = node.source
         if type(node) is Node and node not in edges:
@@ -34,7 +37,9 @@ def mark(out: Any, label: str, *inputs: Any) -> Any:
 def node_of(value: Any) -> Any:
     if not isinstance(value, TensorBase):
         return None
-    return (TRACER.get().inside(value) if get_mode() & TRACE else value)._node
+    if get_mode() & TRACE:
+        value = TRACER.get().inside(value)
+    return value._history if value._view is None else value._node
 
 
 def shown_as(label: str, *names: str) -> Callable[[F], F]:

@@ -15,11 +15,13 @@ from leafgrad.ops.elementwise import add, mul
 from leafgrad.ops.shape import permute, reshape
 from leafgrad.ops.shifted import behind
 
+_permute, _reshape = permute.function, reshape.function
+
 
 def swap(x: Any) -> Any:
     """x with its last two dimensions exchanged. (..., n, m) -> (..., m, n)"""
     k = len(x.shape)
-    return permute(x, dims=(1, 0) if k == 2 else (*range(k - 2), k - 1, k - 2))
+    return _permute(x, dims=(1, 0) if k == 2 else (*range(k - 2), k - 1, k - 2))
 
 
 @op("bilinear")
@@ -173,7 +175,7 @@ def _matrices(call: Any, i: int, ndim: int, row: bool) -> Any:
 def rows(x: Any) -> Any:
     """x as one matrix of all its last-dimension rows. (..., n) -> (m, n)"""
     shape = x.shape
-    return x if len(shape) == 2 else reshape(x, shape=(math.prod(shape[:-1]), shape[-1]))
+    return x if len(shape) == 2 else _reshape(x, shape=(math.prod(shape[:-1]), shape[-1]))
 
 
 @op("bilinear")
@@ -269,8 +271,8 @@ def misfit(x: tuple[int, ...], weight: tuple[int, ...]) -> str:
 
 
 linear.vjp(
-    x=lambda g, weight: g @ weight if len(g.shape) == 2 else matmul(g, weight),
-    weight=lambda g, x: swap(g) @ x if len(g.shape) == 2 else contract(g, x),
+    x=lambda g, weight: g @ weight if len(g.shape) == 2 else matmul.function(g, weight),
+    weight=lambda g, x: swap(g) @ x if len(g.shape) == 2 else contract.function(g, x),
     bias=lambda g: g,
 )
 

@@ -21,12 +21,9 @@ SEQ: Final = itertools.count(1)
 class Version:
     """How often the memory of a tensor and its views was written in place, and when lately."""
 
-    __slots__ = ("count", "earlier", "seq")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.seq = 0
-        self.earlier: tuple[int, ...] = ()  # the writes before the last one, as far as they are remembered
+    count = 0  # a default, like the others: most versions are made and never written
+    seq = 0
+    earlier: tuple[int, ...] = ()  # the writes before the last one, as far as they are remembered
 
     def bump(self) -> None:
         self.count += 1
@@ -65,7 +62,8 @@ class TensorBase:
 
     @property
     def _node(self) -> Any:
-        return self._history if self._view is None else self._view.node(self)
+        view = self._view
+        return self._history if view is None or self._writes.seq <= view.seen else view.node(self)
 
     @_node.setter
     def _node(self, node: Any) -> None:

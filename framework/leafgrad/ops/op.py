@@ -8,7 +8,7 @@ from typing import Any
 from leafgrad import backends, modes
 from leafgrad.errors import MissingGradientError
 from leafgrad.modes import ANOMALY, AUTOCAST, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER, WATCH, watched
-from leafgrad.ops import dispatch, messages, narrow, promotion
+from leafgrad.ops import call, dispatch, first_call, messages, narrow, promotion
 from leafgrad.ops.declarations import Declarations, Forward
 from leafgrad.ops.node import FREED, SEQ, Epoch, GraphNode, Node, Output, SymbolBase, TensorBase, Version
 from leafgrad.ops.pull import RuleCall, compile_pull, compile_rule
@@ -35,16 +35,14 @@ class Op(Declarations):
         traits: what passes and forward mode may assume (``"elementwise"``, ``"linear"``, ...).
         c: what it computes of one element, as a C expression of its arguments and parameters; None if unknown.
         ufunc: the one function of the array namespace that its forward calls; None if it does something else.
-        function: of ops on the short path (``ops/fast.py``): the plain function that calls the op.
-        operator, reflected: of two arguments, makes it a Python operator; the same with its arguments exchanged.
+        function: the plain function that calls the op, written from its declarations (``ops/call.py``).
+        straight: whether that may run the forward on raw arrays itself.
         ordered: runs once per call, and in the order of calls.
         keeps_layout: whether the result may lie in memory as its arguments do, rather than in the order of dimensions.
         dims: the parameter that names dimensions to be normalised, ``"dim"``; None if there is none.
     """
 
-    function: Any
-    operator: Any
-    reflected: Any
+    straight = True
     no_bool: str | None = None  # what is said of bool tensors, where the op takes none
     transparent = False  # whether it only hands an unbatched argument to vmap, once; other uses of that go past it
     batching: Callable[[Any], Any] | None = None
@@ -60,7 +58,7 @@ class Op(Declarations):
         self.__module__ = forward.__module__
         self.kernels: dict[str, Forward] = {}
         self.table: dict[type, tuple[Forward, Any]] = {}
-        narrow.TABLES.append(self.table)
+        narrow.TABLES.extend((self.table, self.lines))
         self.calls: dict[str, RuleCall] = {}
         self.arity = 0 if self.signature.variadic else len(self.signature.arguments)
         self.differentiable = "nondifferentiable" not in traits
@@ -72,6 +70,7 @@ class Op(Declarations):
         self.dims = dims_of(traits, signature)
         self.keeps_layout = bool(traits & {"elementwise", "view"})
         expand(self)
+        self.function: Any = call.function(self, self.general)
 
     def call(self, argument: str) -> RuleCall:
         """The rule of an argument, and what to call it with. Where there is none, a rule that says so."""
@@ -97,7 +96,7 @@ class Op(Declarations):
     @property
     def __signature__(self) -> Any:
         """Arrays by position, parameters by keyword, for ``inspect``."""
-        return self.signature.shown()
+        return call.SIGNATURES[self.arity] if call.operands(self) else self.signature.shown()
 
     def __reduce__(self) -> str:
         return self.forward.__qualname__  # a pickle has the op's name, and copies are the op itself
@@ -105,12 +104,17 @@ class Op(Declarations):
     # ---- dispatch ---------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        if len(params) != self.count:
-            params = self.signature.bind(params)
+        try:
+            return self.function(*args, **params)
+        except TypeError as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                raise
+        return self.general(args, self.signature.bind(params))  # which finds the words for arguments that do not fit
+
+    def general(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """The call of everything that is not on the straight line of ``function``."""
         if self.dims is not None:
             params = normalized(self, args, params)
-        if len(args) == 1 and type(args[0]) in self.table:
-            return self.run(args[0], args, params)
         for a in args:
             if isinstance(a, TensorBase):
                 return self.apply(args, params)
@@ -150,10 +154,25 @@ class Op(Declarations):
         forward = narrow.adapted(self, self.kernels.get(backend.name, self.forward), kind)
         if self.signature.arguments and backend.device_count() > 1:
             forward = dispatch.on_device_of_arrays(forward, backend)
-        self.table[kind] = forward, backend.xp
+        checked = forward
+        if not (self.forward.__module__ or "").startswith("leafgrad."):
+
+            def done() -> None:
+                if self.table.get(kind) == (checked, backend.xp):
+                    self.enter(kind, forward, backend)
+
+            checked = first_call.watched(self, forward, done)
+        self.enter(kind, checked, backend)
         if narrow.begun() is not begun:  # in another thread, meanwhile
             self.table.clear()
-        return forward, backend.xp
+            self.lines.clear()
+        return checked, backend.xp
+
+    def enter(self, kind: type, forward: Forward, backend: backends.Backend) -> None:
+        """Note the forward for a class of arrays, for the straight line too where one device is all that there is."""
+        self.table[kind] = forward, backend.xp
+        if backend.device_count() == 1 or self.arity == 1:
+            self.lines[kind] = self.table[kind]
 
     def create(self, backend: backends.Backend, params: dict[str, Any]) -> Any:
         """Run an op that takes no arrays: a raw array of the backend, on its current device."""
@@ -161,15 +180,12 @@ class Op(Declarations):
         return backend.wrap(forward(xp, **params))
 
     def apply(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Run on Tensors: check, promote, compute, record. The complete path; the fast ones shortcut it."""
+        """Run on Tensors: check, promote, compute, record. The complete path."""
         flags = get_mode()
         if flags & (TRACE | WATCH):
             if flags & TRACE:
                 return TRACER.get().trace(self, args, params, flags)
-            return watched(self, args, lambda: self.apply(args, params))
-        plain = promotion.alike(self, args) if flags <= GRAD else None
-        if plain is not None:
-            return self.record(args, params, plain, self.run(plain[0], plain, params), flags)
+            return watched(self, args, lambda: self.general(args, params))
         args = promotion.prepare(self, args)
         raw = tuple([a._data if isinstance(a, TensorBase) else a for a in args])
         if flags & BATCH or any(isinstance(r, SymbolBase) and r.level for r in raw):
@@ -217,7 +233,7 @@ class Op(Declarations):
             edges = tuple([
                 (a._history if a._view is None else a._node) if isinstance(a, TensorBase) else None for a in args
             ])  # fmt: skip
-            if any(edges):
+            if any(edges) and (type(result) is tuple or dispatch.is_floating(result)):
                 node = self.node(args, params, raw, result, edges, flags)
         if type(result) is tuple:
             return tuple([self.output(args, params, r, node, i, flags) for i, r in enumerate(result)])

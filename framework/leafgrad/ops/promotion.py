@@ -10,7 +10,7 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from leafgrad import backends, dtypes, modes
+from leafgrad import dtypes, modes
 from leafgrad.backends.place import place
 from leafgrad.ops import messages
 from leafgrad.ops.node import SymbolBase, TensorBase
@@ -76,34 +76,6 @@ def autocast(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
         else a
         for a in args
     ])  # fmt: skip
-
-
-def alike(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """The raw arrays of ``args`` where nothing needs to be prepared: Tensors of one kind, dtype and device, or None."""
-    kind = dtype = backend = None
-    index = 0
-    raw = []
-    for i, a in enumerate(args):
-        if isinstance(a, TensorBase):
-            data = a._data
-            if backend is None:
-                kind, dtype = type(data), data.dtype
-                backend = backends.BACKENDS.get(kind)
-                if backend is None or isinstance(data, SymbolBase):
-                    return None
-                if op.converts_integers and not dtypes.of(data).is_floating_point:
-                    return None
-                index = backend.device_index(data)
-            else:
-                mixed = data.dtype is not dtype and not op.mixes_dtypes
-                if mixed or type(data) is not kind or backend.device_index(data) != index:
-                    return None
-            raw.append(data)
-        elif a is None and i >= op.signature.required and i:
-            raw.append(None)
-        else:
-            return None
-    return tuple(raw)
 
 
 def _number(op: Any, i: int, value: Any) -> Any:

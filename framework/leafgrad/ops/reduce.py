@@ -16,6 +16,9 @@ from leafgrad.ops.select import where
 from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.ops.traits import dims
 
+SMALL = 4096  # elements of an array for which memory costs less than a call
+_expand, _reshape = expand.function, reshape.function
+
 Shape = tuple[int, ...]
 Dims = int | tuple[int, ...] | None
 
@@ -28,11 +31,13 @@ def kept(shape: Shape, dim: Dims) -> Shape:
 
 def broadcast_back(g: Any, x_shape: Shape, dim: Dims) -> Any:
     """The gradient (or value) of a reduction, back in the shape of what was reduced."""
-    return expand(reshape(g, shape=kept(x_shape, dim)), shape=x_shape)
+    return _expand(_reshape(g, shape=kept(x_shape, dim)) if g.shape != () else g, shape=x_shape)
 
 
 def count(x_shape: Shape, dim: Dims) -> int:
     """How many elements go into one of the result."""
+    if dim is None or (type(dim) is tuple and len(dim) == len(x_shape)):
+        return math.prod(x_shape)
     return math.prod([x_shape[d] for d in dims(dim, len(x_shape))])
 
 
@@ -77,6 +82,15 @@ def mean(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
     if x.dtype == "float16":
         return (x.sum(axis=dim, keepdims=keepdim, dtype="float32") / count(x.shape, dim)).astype("float16")
     return x.sum(axis=dim, keepdims=keepdim) / count(x.shape, dim)
+
+
+@mean.kernel("numpy")
+def _mean(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
+    """As above, like ``sum``."""
+    if x.dtype == "float16":
+        return mean.forward(xp, x, dim=dim, keepdim=keepdim)
+    out = xp.add.reduce(x, axis=dim, keepdims=keepdim)
+    return out / (x.size // (out.size or 1))
 
 
 mean.vjp(x=lambda g, x_shape, *, dim: broadcast_back(g / count(x_shape, dim), x_shape, dim))
@@ -152,6 +166,16 @@ def _deviation(x: Any, x_shape: Shape, dim: Dims, correction: float) -> Any:
 def var(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = False) -> Any:
     """Variance over ``dim``: squared deviations from the mean, summed, over n - correction."""
     return _moment(xp, x, dim, correction, keepdim).astype(x.dtype)
+
+
+@var.kernel("numpy")
+def _var(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = False) -> Any:
+    """As above; small arrays in fewer calls."""
+    n = count(x.shape, dim)
+    if x.dtype.char not in "fd" or not 0 < x.size <= SMALL or n <= correction:
+        return var.forward(xp, x, dim=dim, correction=correction, keepdim=keepdim)
+    d = x - xp.add.reduce(x, axis=dim, keepdims=True) / n
+    return xp.add.reduce(xp.square(d, out=d), axis=dim, keepdims=keepdim) / x.dtype.type(n - correction)
 
 
 def _var_x(g: Any, x: Any, x_shape: Shape, *, dim: Dims, correction: float) -> Any:
@@ -256,7 +280,7 @@ def softmax(xp: Any, x: Any, *, dim: int) -> Any:
 
 def _along(x: Any, dim: int) -> Any:
     """The sum along ``dim``, kept; a 0-d value is its own."""
-    return sum(x, dim=(dim,), keepdim=True) if x.shape else x
+    return sum.function(x, dim=(dim,), keepdim=True) if x.shape else x
 
 
 def lowered(xp: Any, x: Any, dim: int) -> tuple[Any, int]:
@@ -281,6 +305,11 @@ def _softmax(xp: Any, x: Any, *, dim: int) -> Any:
     """As above; short rows upright."""
     if not x.ndim or not x.size:
         return softmax.forward(xp, x, dim=dim)
+    if x.size < 64 * x.shape[dim] and x.dtype != "float16":
+        y = x - xp.maximum.reduce(x, axis=dim, keepdims=True)
+        xp.exp(y, out=y)
+        y /= xp.add.reduce(y, axis=dim, keepdims=True)
+        return y
     y, now = lowered(xp, x, dim)
     xp.exp(y, out=y)
     y /= total(y, now, True)

@@ -73,6 +73,21 @@ def expand(xp: Any, x: Any, *, shape: Shape) -> Any:
     return out
 
 
+@expand.kernel("numpy")
+def _expand(xp: Any, x: Any, *, shape: Shape) -> Any:
+    """As above, without the several Python functions that ``broadcast_to`` is."""
+    x = xp.asarray(x) if isinstance(x, xp.generic) else x
+    extra = len(shape) - x.ndim
+    if type(x) is not xp.ndarray or not x.flags.c_contiguous or extra < 0 or 0 in shape:
+        return expand.forward(xp, x, shape=shape)
+    strides = [0] * extra
+    for n, wide, step in zip(x.shape, shape[extra:], x.strides, strict=True):
+        if n != wide and n != 1:
+            raise ValueError(f"sizes {n} and {wide} do not broadcast")
+        strides.append(step if n == wide else 0)
+    return xp.ndarray(shape, x.dtype, x, 0, strides)
+
+
 expand.lower("native", lambda c, e: c.view(lambda x, axis: x.expand(e.out.shape)))
 expand.shape(lambda x, *, shape: shape if broadcast((x.shape, shape)) == tuple(shape) else None)
 expand.chunk(lambda call: call.on(call.axes[0] + call.out.ndim - call.inputs[0].ndim, call.axes[0], resized=True))
@@ -88,6 +103,15 @@ def _expand_batched(call: Any) -> Any:
 def sum_to(xp: Any, x: Any, *, shape: Shape) -> Any:
     """x summed over the dimensions in which it was broadcast from ``shape``; the transpose of expand."""
     return x.sum(axis=reduced(x.shape, shape)).reshape(shape)
+
+
+@sum_to.kernel("numpy")
+def _sum_to(xp: Any, x: Any, *, shape: Shape) -> Any:
+    """As above; over leading dimensions in one step."""
+    lead = x.ndim - len(shape)
+    if lead < 1 or x.shape[lead:] != shape or type(x) is not xp.ndarray:
+        return sum_to.forward(xp, x, shape=shape)
+    return xp.add.reduce(x, axis=0 if lead == 1 else tuple(range(lead)))
 
 
 sum_to.lower("native", lambda c, e: c.reduction("+", reduced(e.values[0].shape, e.out.shape)))

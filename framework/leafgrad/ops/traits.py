@@ -68,6 +68,9 @@ def dims(dim: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
     return tuple(range(ndim)) if dim is None or not ndim else dim if isinstance(dim, tuple) else (dim,)
 
 
+ALL: Final = tuple([tuple(range(n)) for n in range(65)])  # all dimensions of an array, by how many it has
+
+
 def normalized(op: Declarations, args: tuple[Any, ...], params: dict[str, Any]) -> dict[str, Any]:
     """``params`` with each of ``dim`` counted from the front, several in ascending order, none of an array without any.
 
@@ -75,27 +78,29 @@ def normalized(op: Declarations, args: tuple[Any, ...], params: dict[str, Any]) 
         IndexError: out of range. RuntimeError: named twice. TypeError: no int, tuple of ints, or None.
     """
     dim = params["dim"]
-    if dim is None:
-        return params
-    ndim = rank(args[0]) if len(args) == 1 else max(map(rank, args), default=0)
+    found = dim if dim is None else normal(op, dim, max(map(rank, args), default=0))
+    return params if found is dim else {**params, "dim": found}
+
+
+def normal(op: Declarations, dim: Any, ndim: int) -> int | tuple[int, ...]:
+    """The dimensions that ``dim``, which is not None, names of an array of so many; itself if it is so already."""
     if type(dim) is tuple:
         last = -1
         for d in dim:
-            if type(d) is not int or d <= last:
+            if type(d) is not int or not last < d < ndim:
                 break
             last = d
         else:
-            if last < ndim:
-                return params
+            return dim
     elif type(dim) is int and 0 <= dim < ndim:
-        return params
+        return dim
     if not isinstance(dim, (tuple, list)):
-        return {**params, "dim": counted(op, dim, ndim)}
+        return counted(op, dim, ndim)
     found = tuple(sorted([counted(op, d, ndim) for d in dim]))
     for d in found:
         if found.count(d) > 1:
             raise RuntimeError(f"{op.name}: dim {d} appears multiple times in the list of dims")
-    return {**params, "dim": found if ndim else ()}
+    return found if ndim else ()
 
 
 def rank(a: Any) -> int:

@@ -13,6 +13,7 @@ from leafgrad.ops.select import zero
 from leafgrad.ops.shifted import shifted
 
 Sizes = tuple[int, ...]
+SMALL = 4096  # elements of an array for which memory costs less than a call
 
 
 class Windows(NamedTuple):
@@ -67,12 +68,19 @@ def taps(windows: Windows) -> tuple[tuple[slice, ...], ...]:
     )
 
 
+@functools.lru_cache(maxsize=1024)
+def places(windows: Windows) -> tuple[tuple[slice, ...], tuple[slice, ...], Sizes, bool]:
+    """Where the extent has elements, which these are, how large it is, and whether it has elements everywhere."""
+    frame, source = windows.inside()
+    return frame, source, windows.extent, [s.stop - s.start for s in frame] == list(windows.extent)
+
+
 def framed(xp: Any, x: Any, windows: Windows, fill: float) -> Any:
     """x over the extent of the windows, ``fill`` where they have padding. (..., *length) -> (..., *extent)"""
-    frame, source = windows.inside()
-    if [s.stop - s.start for s in frame] == list(windows.extent):
+    frame, source, extent, whole = places(windows)
+    if whole:
         return x[(..., *source)]
-    out = xp.full((*_planes(x, windows), *windows.extent), fill, dtype=x.dtype)
+    out = xp.full((*_planes(x, windows), *extent), fill, dtype=x.dtype)
     out[(..., *frame)] = x[(..., *source)]
     return out
 
@@ -111,9 +119,9 @@ def fold(xp: Any, x: Any, *, windows: Windows) -> Any:
 
 def unframed(xp: Any, frame: Any, windows: Windows) -> Any:
     """The transpose of ``framed``: 0 where the windows leave elements out. (..., *extent) -> (..., *length)"""
-    places, source = windows.inside()
+    kept, source, _, _ = places(windows)
     out = xp.zeros((*_planes(frame, windows), *windows.length), dtype=frame.dtype)
-    out[(..., *source)] = frame[(..., *places)]
+    out[(..., *source)] = frame[(..., *kept)]
     return out
 
 
@@ -143,16 +151,24 @@ def _lowest(xp: Any, x: Any) -> float:
     return -math.inf if x.dtype.kind == "f" else int(xp.iinfo(x.dtype).min)
 
 
+@functools.lru_cache(maxsize=1024)
+def sweeps(windows: Windows) -> tuple[tuple[Any, ...], ...]:
+    """The taps in each dimension alone: along the last one first, which leaves less for the others."""
+    found: list[tuple[Any, ...]] = []
+    for d in range(len(windows.size)):
+        after = (slice(None),) * (len(windows.size) - 1 - d)
+        found.insert(0, tuple([(..., *tap, *after) for tap in taps(windows.along(d))]))
+    return tuple(found)
+
+
 @op
 def window_max(xp: Any, x: Any, *, windows: Windows) -> Any:
     """The largest element of each window; nan if it has one. (..., *length) -> (..., *size)"""
     best = framed(xp, x, windows, _lowest(xp, x))
-    for d in reversed(range(len(windows.size))):  # along the last dimension first, which leaves less for the others
-        after = (slice(None),) * (len(windows.size) - 1 - d)
-        parts = [best[(..., *tap, *after)] for tap in taps(windows.along(d))]
-        best = parts[0]
-        for part in parts[1:]:
-            best = xp.maximum(best, part)
+    for first, *others in sweeps(windows):
+        whole, best = best, best[first]
+        for tap in others:
+            best = xp.maximum(best, whole[tap])
     return best.copy() if math.prod(windows.kernel) == 1 else best
 
 
@@ -172,6 +188,19 @@ def window_argmax(xp: Any, x: Any, *, windows: Windows) -> Any:
     return _numbers(xp, windows, found)
 
 
+@window_argmax.kernel("numpy")
+def _argmax(xp: Any, x: Any, *, windows: Windows) -> Any:
+    """As above; in few calls where the array is small and all its elements are finite, as their sum tells."""
+    if x.size > SMALL or x.dtype.kind != "f" or not math.isfinite(xp.add.reduce(x, axis=None)):
+        return window_argmax.forward(xp, x, windows=windows)
+    frame, parts = framed(xp, x, windows, -math.inf), taps(windows)
+    every = xp.empty((len(parts), *_planes(x, windows), *windows.size), dtype=x.dtype)
+    for i, tap in enumerate(parts):
+        every[i] = frame[(..., *tap)]
+    within, base = _known_numbering(xp, windows)
+    return xp.take(within, every.argmax(0)) + base
+
+
 def _first_taps(xp: Any, windows: Windows) -> Any:
     """The first place in the kernel where each window has an element and no padding: it may hold nothing but -inf."""
     found: Any = 0
@@ -185,6 +214,12 @@ def _first_taps(xp: Any, windows: Windows) -> Any:
 
 def _numbers(xp: Any, windows: Windows, found: Any) -> Any:
     """The number of the element that each window has at a place in the kernel. (..., *size) -> the same, int64"""
+    within, base = _numbering(xp, windows)
+    return xp.take(within, found) + base
+
+
+def _numbering(xp: Any, windows: Windows) -> tuple[Any, Any]:
+    """What the places in the kernel add to the number of an element, and the windows."""
     base: Any = 0
     within = [0]
     for n, m, s, k, p, d in zip(
@@ -192,7 +227,10 @@ def _numbers(xp: Any, windows: Windows, found: Any) -> Any:
     ):
         base = xp.expand_dims(xp.asarray(base), -1) * n + xp.arange(m, dtype="int64") * s - p
         within = [number * n + i * d for number in within for i in range(k)]
-    return xp.take(xp.asarray(within, dtype="int64"), found) + base
+    return xp.asarray(within, dtype="int64"), base
+
+
+_known_numbering = functools.lru_cache(maxsize=64)(_numbering)  # of NumPy's arrays, which lie on one device
 
 
 @op("any_dtype")
@@ -212,6 +250,8 @@ def window_place(xp: Any, v: Any, at: Any, *, windows: Windows) -> Any:
 def _flat(xp: Any, at: Any, windows: Windows) -> Any:
     """Numbers within each plane as numbers in the whole array, in one dimension."""
     planes, elements = math.prod(_planes(at, windows)), math.prod(windows.length)
+    if planes == 1:
+        return at.reshape(-1)
     start = xp.arange(planes, dtype="int64").reshape(planes, 1) * elements
     return (at.reshape(planes, math.prod(windows.size)) + start).reshape(-1)
 

@@ -7,7 +7,7 @@ import. The loader itself, and pluggy with it, is imported when one of its names
 from typing import TYPE_CHECKING
 
 from leafgrad.lazy import attach
-from leafgrad.plugins.specs import BackendSpec, CommandSpec, ExecutorSpec, resolve
+from leafgrad.plugins.specs import BackendSpec, CallbackSpec, CommandSpec, ExecutorSpec, FormatSpec, ModuleSpec, resolve
 
 CONTRACTS = {
     "Backend": "leafgrad.backends.contract:Backend",
@@ -29,25 +29,32 @@ if TYPE_CHECKING:
         backend,
         backend_for,
         backends,
+        callback,
         command,
         commands,
         executor,
         executors,
+        format_of,
         hookimpl,
         load,
+        module,
         op,
         ops,
         register,
         report,
         status,
+        unregister,
     )
 __all__ = [
     "API_VERSION",
     "Backend",
     "BackendSpec",
+    "CallbackSpec",
     "CommandSpec",
     "Executor",
     "ExecutorSpec",
+    "FormatSpec",
+    "ModuleSpec",
     "Plugin",
     "PluginClashError",
     "PluginWarning",
@@ -57,18 +64,22 @@ __all__ = [
     "backend",
     "backend_for",
     "backends",
+    "callback",
     "command",
     "commands",
     "executor",
     "executors",
+    "format_of",
     "hookimpl",
     "load",
+    "module",
     "op",
     "ops",
     "register",
     "report",
     "resolve",
     "status",
+    "unregister",
 ]
 
 if not TYPE_CHECKING:

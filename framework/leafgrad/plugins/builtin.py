@@ -6,7 +6,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from leafgrad.plugins.hookspecs import hookimpl
-from leafgrad.plugins.specs import BackendSpec, CommandSpec, ExecutorSpec, Op
+from leafgrad.plugins.specs import BackendSpec, CallbackSpec, CommandSpec, ExecutorSpec, FormatSpec, Op
 
 
 @hookimpl
@@ -50,6 +50,19 @@ def leafgrad_cli() -> list[CommandSpec]:
         CommandSpec("new-plugin", "write a plugin to start from", "leafgrad.cli.new_plugin:main"),
         CommandSpec("ops", "all ops, and what each can do", "leafgrad.cli.ops:main"),
         CommandSpec("plugins", "the plugins that are installed, and what became of them", "leafgrad.cli.plugins:main"),
+        CommandSpec("stubs", "tell editors and type checkers what plugins add", "leafgrad.cli.stubs:main"),
         CommandSpec("run", "run a script, with --as-torch one that was written for PyTorch", "leafgrad.cli.run:main"),
         CommandSpec("info", "versions, plugins, devices and executors", "leafgrad.cli.info:main"),
     ]
+
+
+@hookimpl
+def leafgrad_formats() -> list[FormatSpec]:
+    """NumPy's archives of arrays."""
+    return [FormatSpec("npz", ".npz", "leafgrad.backends.npz:Npz")]
+
+
+@hookimpl
+def leafgrad_callbacks() -> list[CallbackSpec]:
+    """A table of the terms that a training notes."""
+    return [CallbackSpec("csv", "leafgrad.utils.loggers:CsvLogger")]

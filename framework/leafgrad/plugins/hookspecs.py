@@ -24,7 +24,7 @@ from typing import Final
 
 import pluggy
 
-from leafgrad.plugins.specs import BackendSpec, CommandSpec, ExecutorSpec, Op
+from leafgrad.plugins.specs import BackendSpec, CallbackSpec, CommandSpec, ExecutorSpec, FormatSpec, ModuleSpec, Op
 
 API_VERSION: Final = 1
 """Version of the hooks below. It changes when a plugin written for the old ones could go wrong."""
@@ -82,5 +82,44 @@ def leafgrad_cli() -> list[CommandSpec]:
         @hookimpl
         def leafgrad_cli():
             return [CommandSpec("plot", help="draw a training log", target="leafgrad_plot.cli:main")]
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def leafgrad_modules() -> list[ModuleSpec]:
+    """Modules that appear in leafgrad, and in its stand-in for PyTorch; imported when they are first asked for.
+
+    Example:
+
+        @hookimpl
+        def leafgrad_modules():
+            return [ModuleSpec("fft", target="leafgrad_fft")]       # leafgrad.fft, torch.fft
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def leafgrad_formats() -> list[FormatSpec]:
+    """File formats for `leafgrad.save` and `load`, by the suffix of the file.
+
+    Example:
+
+        @hookimpl
+        def leafgrad_formats():
+            return [FormatSpec("npz", suffix=".npz", target="leafgrad.backends.npz:Npz")]
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def leafgrad_callbacks() -> list[CallbackSpec]:
+    """What is told of the course of a `leafgrad.utils.Training`: loggers.
+
+    Example:
+
+        @hookimpl
+        def leafgrad_callbacks():
+            return [CallbackSpec("csv", target="leafgrad.utils.loggers:CsvLogger")]
     """
     raise NotImplementedError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from leafgrad.plugins import specs
 from leafgrad.plugins.failures import PluginWarning as PluginWarning, report as report
 from leafgrad.plugins.hookspecs import API_VERSION as API_VERSION, hookimpl as hookimpl
 from leafgrad.plugins.manager import Manager
@@ -12,14 +13,16 @@ from leafgrad.plugins.registry import (
     PluginClashError as PluginClashError,
     UnknownNameError as UnknownNameError,
 )
-from leafgrad.plugins.specs import BackendSpec, CommandSpec, ExecutorSpec, Op
+from leafgrad.plugins.specs import BackendSpec, CallbackSpec, CommandSpec, ExecutorSpec, FormatSpec, ModuleSpec, Op
 
 _MANAGER = Manager()
 
 load = _MANAGER.load
 register = _MANAGER.register
+unregister = _MANAGER.unregister
 status = _MANAGER.status
 backend_for = _MANAGER.backend_for
+specs.owner_of = _MANAGER.owner
 
 
 def op(name: str) -> Op:
@@ -46,6 +49,21 @@ def ops() -> Iterator[Op]:
 def command(name: str) -> CommandSpec:
     """The subcommand of this name, as listed: nothing is imported."""
     return _MANAGER.commands.find(name)
+
+
+def module(name: str) -> ModuleSpec:
+    """The module of this name in leafgrad that a plugin brings, as listed: nothing is imported."""
+    return _MANAGER.modules.find(name)
+
+
+def format_of(suffix: str) -> FormatSpec:
+    """The file format with this suffix, as listed: nothing is imported."""
+    return _MANAGER.suffixes.find(suffix)
+
+
+def callback(name: str) -> CallbackSpec:
+    """The callback of this name, as listed: nothing is imported."""
+    return _MANAGER.callbacks.find(name)
 
 
 def backends() -> Iterator[BackendSpec]:

@@ -21,9 +21,18 @@ from leafgrad.errors import PluginError
 from leafgrad.plugins import hookspecs
 from leafgrad.plugins.failures import report, strict
 from leafgrad.plugins.hookspecs import API_VERSION
-from leafgrad.plugins.registry import Plugin, PluginClashError, Registry
+from leafgrad.plugins.registry import Plugin, PluginClashError, Registry, UnknownNameError
 from leafgrad.plugins.selection import VARIABLE, selection
-from leafgrad.plugins.specs import BackendSpec, CommandSpec, ExecutorSpec, Op, flaw
+from leafgrad.plugins.specs import (
+    BackendSpec,
+    CallbackSpec,
+    CommandSpec,
+    ExecutorSpec,
+    FormatSpec,
+    ModuleSpec,
+    Op,
+    flaw,
+)
 from leafgrad.plugins.strangers import strangers
 
 if TYPE_CHECKING:
@@ -69,11 +78,18 @@ class Manager:
         self.devices: Registry[BackendSpec] = Registry("device type", sources, self._left_out)
         self.executors: Registry[ExecutorSpec] = Registry("executor", sources, self._left_out)
         self.commands: Registry[CommandSpec] = Registry("command", sources, self._left_out)
+        self.modules: Registry[ModuleSpec] = Registry("module", sources, self._left_out)
+        self.formats: Registry[FormatSpec] = Registry("file format", sources, self._left_out)
+        self.suffixes: Registry[FormatSpec] = Registry("suffix", sources, self._left_out)
+        self.callbacks: Registry[CallbackSpec] = Registry("callback", sources, self._left_out)
         self._registries: dict[str, tuple[Any, dict[str, Registry[Any]]]] = {
             "leafgrad_ops": (Op, {"name": self.ops}),
             "leafgrad_backends": (BackendSpec, {"name": self.backends, "device_type": self.devices}),
             "leafgrad_executors": (ExecutorSpec, {"name": self.executors}),
             "leafgrad_cli": (CommandSpec, {"name": self.commands}),
+            "leafgrad_modules": (ModuleSpec, {"name": self.modules}),
+            "leafgrad_formats": (FormatSpec, {"name": self.formats, "suffix": self.suffixes}),
+            "leafgrad_callbacks": (CallbackSpec, {"name": self.callbacks}),
         }
 
     def load(self) -> None:
@@ -95,17 +111,46 @@ class Manager:
             self._loaded = not (failures and strict())
         report(*failures)
 
-    def register(self, plugin: object, name: str | None = None) -> Plugin:
+    def register(self, plugin: object, name: str | None = None, *, replace: bool = False) -> Plugin:
         """Register a plugin, a module or an object with hook implementations, without an entry point.
 
         name: what to call it in errors and in `status`; by default its `__name__`.
+        replace: in place of the one that the program registered under that name before, if it did, as where a cell
+            of a notebook runs again. If anything is wrong with the new one, the former one stays.
         Raises PluginError, and registers nothing of it, if anything about it is wrong.
         """
         record = Plugin(str(name or getattr(plugin, "__name__", type(plugin).__name__)))
         with self._lock:
             self._load_core()
-            self._register(lambda: plugin, record)
+            former = self._pluggy.get_plugin(record.name) if replace else None
+            if former is not None:
+                self.unregister(record.name)
+            try:
+                self._register(lambda: plugin, record)
+            except PluginError:
+                if former is not None:
+                    self._register(lambda: former, Plugin(record.name))
+                raise
         return record
+
+    def unregister(self, name: str) -> None:
+        """Take back what the program registered under this name; what is at work with it goes on.
+
+        Raises UnknownNameError if there is none, and PluginError if it is an installed one.
+        """
+        with self._lock:
+            record = self._plugins.get((name, ""))
+            if record is None:
+                known = ", ".join(p.name for p in self._plugins.values() if not p.distribution) or "none"
+                installed = any(p.name == name for p in self._plugins.values())
+                if installed:
+                    raise PluginError(f"plugin {name!r} is installed; LEAFGRAD_PLUGINS=-{name} excludes it")
+                raise UnknownNameError(f"no plugin {name!r} was registered by the program: known are {known}")
+            for _, registries in self._registries.values():
+                for registry in registries.values():
+                    registry.remove(record)
+            self._pluggy.unregister(name=name)
+            del self._plugins[name, ""]
 
     def status(self) -> list[Plugin]:
         """The plugins met so far, in order of loading. `load()` first for a complete list."""
@@ -114,6 +159,15 @@ class Manager:
     def backend_for(self, device_type: str) -> BackendSpec:
         """The backend that serves a device type, as listed; UnknownNameError if no plugin lists one."""
         return self.backends.find(self.devices.find(device_type).name)
+
+    def owner(self, target: str) -> Plugin | None:
+        """The plugin that lists something with this target; None if none does."""
+        for _, registries in self._registries.values():
+            for registry in registries.values():
+                for entry, plugin in registry.owned():
+                    if getattr(entry, "target", None) == target:
+                        return plugin
+        return None
 
     def _left_out(self) -> list[Plugin]:
         """The plugins that failed or may not load."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Generic, Literal, TypeVar
 
@@ -61,6 +61,14 @@ def near(name: str, known: Sequence[str]) -> str:
     return f"{', '.join(alike)} and {len(known) - len(alike)} others"
 
 
+def meant_by(name: str, known: Iterable[str]) -> str:
+    """A question for the known name that is most like one; "" if none is."""
+    from difflib import get_close_matches
+
+    alike = get_close_matches(name, known, 1, cutoff=0.6)
+    return f"; did you mean {alike[0]!r}?" if alike else ""
+
+
 class Registry(Generic[T]):
     """Things of one kind by name. An unknown name is looked for in more and more plugins before it is an
     error.
@@ -92,8 +100,9 @@ class Registry(Generic[T]):
             raise self.clash(name, *self._contested[name])
         if name not in self._entries:
             known = near(name, sorted(self._entries))
+            meant = meant_by(name, self._entries)
             left_out = "".join(f"; left out: {plugin.error}" for plugin in self._left_out())
-            raise UnknownNameError(f"unknown {self.kind} {name!r}: known are {known}{left_out}")
+            raise UnknownNameError(f"unknown {self.kind} {name!r}: known are {known}{meant}{left_out}")
         return self._entries[name][0]
 
     def owners(self, name: str) -> tuple[Plugin, ...]:
@@ -103,6 +112,10 @@ class Registry(Generic[T]):
     def add(self, name: str, entry: T, plugin: Plugin) -> None:
         """Enter a thing under a name that is known to be free."""
         self._entries[name] = entry, plugin
+
+    def remove(self, plugin: Plugin) -> None:
+        """Take out all that a plugin brought."""
+        self._entries = {name: found for name, found in self._entries.items() if found[1] is not plugin}
 
     def contest(self, name: str, plugins: tuple[Plugin, ...]) -> None:
         """Leave a name to nobody, because several plugins define it."""
@@ -115,6 +128,10 @@ class Registry(Generic[T]):
         installed = [plugin.name for plugin in plugins if plugin.installed]
         remedy = f"uninstall one of them, or set LEAFGRAD_PLUGINS=-{installed[-1]}" if installed else "rename one"
         return PluginClashError(f"{self.kind} {name!r} is defined twice: {by}; {remedy}")
+
+    def owned(self) -> list[tuple[T, Plugin]]:
+        """The things registered so far, each with the plugin that brought it."""
+        return list(self._entries.values())
 
     def __iter__(self) -> Iterator[T]:
         """The things registered so far, in the order they came."""

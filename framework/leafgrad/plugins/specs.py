@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -58,19 +59,80 @@ class CommandSpec(NamedTuple):
     target: str
 
 
+class ModuleSpec(NamedTuple):
+    """A module that appears in leafgrad: ``leafgrad.NAME``, and ``torch.NAME`` where leafgrad stands in for PyTorch.
+
+    name: one that leafgrad has not.
+    target: "package.module", without an attribute.
+    """
+
+    name: str
+    target: str
+
+
+class FormatSpec(NamedTuple):
+    """A file format for ``leafgrad.save`` and ``load``.
+
+    name: as in errors.
+    suffix: that of its files, as ".npz".
+    target: a class, called without arguments, with two methods. ``write(file, arrays, text)`` takes a binary file, a
+        dict of the host's arrays by name, and a string to keep beside them; ``read(file)`` returns the last two, None
+        for a file that has no such string. A ValueError says what is wrong with a file.
+    """
+
+    name: str
+    suffix: str
+    target: str
+
+
+class CallbackSpec(NamedTuple):
+    """What a ``leafgrad.utils.Training`` tells what it does.
+
+    name: as in ``Training(..., callbacks=("csv",))``.
+    target: a class, called with the folder of the training. Its objects have those of these methods that they need:
+        ``on_start(training)``, ``on_note(training, terms)`` with the terms by name as floats, ``on_save(training)``,
+        ``on_end(training)``.
+    """
+
+    name: str
+    target: str
+
+
 def resolve(target: str) -> Any:
-    """Import what "module:attribute" names; a PluginError if the module has no such attribute."""
+    """Import what "module:attribute" names, or "module".
+
+    Raises:
+        PluginError: the module has no such attribute, or is a third party's and cannot be imported; the message names
+            the plugin and its distribution.
+    """
     name, _, attribute = target.partition(":")
-    module = import_module(name)
     try:
-        return getattr(module, attribute)
+        module = import_module(name)
+    except Exception as error:
+        owner = owner_of(target)
+        if owner is None or owner.distribution == "leafgrad":
+            raise
+        reason = f"{type(error).__name__}: {error}"
+        raise PluginError(f"{owner}: its target {target!r} cannot be imported: {reason}") from error
+    try:
+        return getattr(module, attribute) if attribute else module
     except AttributeError as error:
-        raise PluginError(f"target {target!r}: module {name!r} has no attribute {attribute!r}") from error
+        owner = owner_of(target)
+        whose = "" if owner is None else f"{owner}: its "
+        raise PluginError(f"{whose}target {target!r}: module {name!r} has no attribute {attribute!r}") from error
+
+
+def owner_of(target: str) -> Any:
+    """The plugin that listed a target; None as long as there are none. The manager of the process tells."""
+    return None
+
+
+SPECS = BackendSpec | ExecutorSpec | CommandSpec | ModuleSpec | FormatSpec | CallbackSpec
 
 
 def flaw(entry: Any) -> str:
     """What is wrong with the fields of something that a plugin lists; empty if nothing is."""
-    if not isinstance(entry, BackendSpec | ExecutorSpec | CommandSpec):
+    if not isinstance(entry, SPECS):
         name = getattr(entry, "name", None)
         return "" if isinstance(name, str) and name.isidentifier() else f"name: expected an identifier, got {name!r}"
     for field, value in zip(entry._fields, entry, strict=True):
@@ -79,6 +141,11 @@ def flaw(entry: Any) -> str:
         if field != "preferred" and not (isinstance(value, str) and value):
             return f"{field}: expected text, got {value!r}"
     module, _, attribute = entry.target.partition(":")
+    if isinstance(entry, ModuleSpec):
+        plain = entry.name.isidentifier() and all(part.isidentifier() for part in entry.target.split("."))
+        return "" if plain else f"expected a name and 'package.module', got {entry.name!r} and {entry.target!r}"
+    if isinstance(entry, FormatSpec) and not re.fullmatch(r"\.[a-z0-9]+", entry.suffix):
+        return f"suffix: expected one such as '.npz', got {entry.suffix!r}"
     if not (module and attribute.isidentifier()):
         return f"target: expected 'module:attribute', got {entry.target!r}"
     return ""

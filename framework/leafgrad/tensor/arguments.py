@@ -12,6 +12,7 @@ from leafgrad import devices, dtypes
 from leafgrad.ops.convert import to_dtype
 from leafgrad.ops.messages import describe
 from leafgrad.ops.node import SymbolBase, TensorBase
+from leafgrad.ops.traits import ALL
 
 Dim = int | Iterable[int] | None
 
@@ -81,8 +82,10 @@ def dims(input: Any, dim: Dim, function: str = "") -> tuple[int, ...]:
     """
     ndim: int = input._data.ndim
     if dim is None:
-        return tuple(range(ndim))
+        return ALL[ndim]
     if type(dim) is int:
+        if 0 <= dim < ndim:
+            return (dim,)
         found = [one_dim(input, dim, function)]
         return tuple(found) if ndim else ()
     if not isinstance(dim, (tuple, list)):
@@ -127,13 +130,13 @@ def cast(input: Any, dtype: Any) -> Any:
 
 def widened(input: Any, dtype: Any) -> Any:
     """``input``, converted to ``dtype`` if given, as sums and products take it: integers and bools as int64."""
-    x = cast(input, dtype)
+    x = input if dtype is None else cast(input, dtype)
     return x if dtypes.of(x._data).is_floating_point else cast(x, dtypes.int64)
 
 
 def expect_floating(input: Any, function: str, error: type[Exception] = RuntimeError) -> Any:
     """``input`` if its dtype is a floating one, else an ``error``."""
-    found = dtypes.of(expect_tensor(input, "input", function)._data)
+    found = dtypes.of((input if isinstance(input, TensorBase) else expect_tensor(input, "input", function))._data)
     if not found.is_floating_point:
         raise error(
             f"{function}(): input dtype: expected a floating point dtype, got {found}; convert it with .float()"

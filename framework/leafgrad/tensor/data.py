@@ -126,16 +126,18 @@ def from_numpy(ndarray: Any) -> Tensor:
     """A tensor that shares the memory of a NumPy array: writes to one are seen by the other.
 
     Raises:
-        TypeError: it is not a NumPy array, or of a dtype that tensors do not have.
+        TypeError: it is not a NumPy array, has masked elements, or is of a dtype that tensors do not have.
         ValueError: its bytes are in foreign order.
     """
-    if not issubclass(type(ndarray), backends.by_device_type("cpu").array_type):
+    host = backends.by_device_type("cpu")
+    if not issubclass(type(ndarray), host.array_type):
         raise TypeError(f"from_numpy: expected np.ndarray, got {type(ndarray).__name__}; use leafgrad.tensor(...)")
     if modes.get() & modes.TRACE:
         modes.TRACER.get().import_array("leafgrad.from_numpy")
-    ndarray = ndarray if dtypes.of(ndarray) is not dtypes.bfloat16 else backends.by_device_type("cpu").wrap(ndarray)
+    dtypes.of(ndarray)  # an error if tensors do not have it
     if not ndarray.dtype.isnative:
         raise ValueError("from_numpy: expected native byte order; write array.astype(array.dtype.newbyteorder('='))")
+    ndarray = host.wrap(ndarray)  # of a class of its own, as np.matrix, * might be something else
     if not ndarray.flags.writeable:
         messages.warn(
             "The given NumPy array is not writable, and a tensor that shares its memory cannot be written in place. "

@@ -106,7 +106,7 @@ def _extreme(kind: type[Found], whole: Any, pairwise: Any, indices: Any, input: 
                 f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
                 "with the 'dim' argument."
             )
-        return whole(input)
+        return whole.function(input)
     d = one_dim(input, dim, name)
     _nonempty(input, (d,) if input.ndim else (), name)
     found = _found(kind, indices(input, dim=d, keepdim=True), input, d, keepdim)

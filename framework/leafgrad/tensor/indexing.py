@@ -10,13 +10,12 @@ import operator
 from typing import Any
 
 from leafgrad import backends, dtypes, modes
-from leafgrad.modes import GRAD
-from leafgrad.ops import dispatch, index as ops
+from leafgrad.ops import index as ops
 from leafgrad.ops.geometry import index_axes, index_shape, inverse
 from leafgrad.ops.node import SymbolBase
 from leafgrad.ops.select import where
-from leafgrad.ops.shape import Index, key as array_key, part, permute
-from leafgrad.tensor import arguments, view
+from leafgrad.ops.shape import Index, part, permute
+from leafgrad.tensor import arguments
 from leafgrad.tensor.data import copied
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach
@@ -29,7 +28,7 @@ __all__: list[str] = []  # what it adds are methods
 INTEGERS = (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8)
 SIMPLE = {int, slice, type(None), type(Ellipsis)}
 BACKENDS = backends.BACKENDS
-get_mode = modes.get
+_part, _index = part.function, ops.index.function
 
 
 class Plan:
@@ -106,7 +105,7 @@ class Plan:
 
     def view(self, x: Tensor) -> Tensor:
         """The part of x that the basic index chooses."""
-        return x if self.at is None else _part(x, self.at)
+        return x if self.at is None else part(x, at=self.at)
 
     def chosen(self, x: Tensor) -> Tensor:
         """What ``indices`` choose of the view."""
@@ -210,23 +209,18 @@ def simple_index(key: Any, shape: tuple[int, ...]) -> Index | None:
     return tuple(at[:used])
 
 
-def _part(x: Tensor, at: Index) -> Tensor:
-    """``part(x, at=at)``, past its dispatch where that has nothing to record, trace or batch."""
-    data = x._data
-    flags = get_mode()
-    if flags > GRAD or (flags and x._node is not None) or type(data) not in BACKENDS:
-        recorded: Tensor = part(x, at=at)
-        return recorded
-    chosen = data[array_key(at)]
-    out: Tensor = dispatch.alias(chosen)
-    return view.of(part, x, {"at": at}, out) if view.shares(chosen, data) else out
-
-
 def getitem(self: Tensor, key: Any) -> Tensor:
     """A view for ints, slices, None and the ellipsis, a copy as soon as tensors, lists or masks choose elements."""
     at = simple_index(key, self._data.shape)
     if at is not None:
-        return _part(self, at)
+        simple: Tensor = _part(self, at=at)
+        return simple
+    if isinstance(key, Tensor) and modes.get() <= modes.GRAD:
+        at, data = key._data, self._data
+        alike = type(at) is type(data) and type(at) in ops.index.lines
+        if alike and at.ndim and data.ndim and at.dtype.kind == "i":
+            picked: Tensor = _index(self, key, dims=(0,))
+            return picked
     plan = Plan(self, key)
     chosen = plan.view(self)
     if not plan.dims:

@@ -8,7 +8,7 @@ from typing import Any
 
 from leafgrad import dtypes
 from leafgrad.ops import shape as ops
-from leafgrad.ops.marks import shown_as
+from leafgrad.ops.marks import mark, shown_as
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import new_zeros
 from leafgrad.tensor.methods import attach, method
@@ -42,11 +42,12 @@ __all__ = [
 ]
 
 Tensors = Sequence[Tensor]
+_cat, _part, _stack = ops.cat.function, ops.part.function, ops.stack.function
 
 
 def several(tensors: Any, function: str) -> list[Tensor]:
     """A non-empty list of tensors, from a sequence of them."""
-    if isinstance(tensors, Tensor) or not isinstance(tensors, Sequence):
+    if type(tensors) not in (tuple, list) and (isinstance(tensors, Tensor) or not isinstance(tensors, Sequence)):
         raise TypeError(
             f"{function}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
         )
@@ -67,17 +68,20 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
     Raises:
         ValueError: no tensors. RuntimeError: sizes differ, or a tensor has no dimensions.
     """
-    every = several(tensors, "cat")
-    position, model = next(((i, x) for i, x in enumerate(every) if x._data.shape != (0,)), (0, every[0]))
+    parts = several(tensors, "cat")
+    position, model = 0, parts[0]
+    if model._data.shape == (0,):
+        position, model = next(((i, x) for i, x in enumerate(parts) if x._data.shape != (0,)), (0, model))
     first = model._data.shape
     if not first:
         raise RuntimeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated")
     d = arguments.one_dim(model, dim, "cat")
-    none = (*first[:d], 0, *first[d + 1 :])
-    parts = [x if x._data.shape != (0,) or len(first) == 1 else reshaped(x, none) for x in every]
     for i, x in enumerate(parts):
         shape = x._data.shape
         if shape == first:
+            continue
+        if shape == (0,) and len(first) > 1:
+            parts[i] = reshaped(x, (*first[:d], 0, *first[d + 1 :]))
             continue
         if len(shape) != len(first):
             raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}")
@@ -87,7 +91,7 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
                 f"Sizes of tensors must match except in dimension {dim}. Expected size {first[k]} but got size "
                 f"{shape[k]} for tensor number {i} in the list."
             )
-    out: Tensor = ops.cat(*parts, dim=d)
+    out: Tensor = _cat(*parts, dim=d)
     return out
 
 
@@ -109,7 +113,7 @@ def stack(tensors: Tensors, dim: int = 0) -> Tensor:
                 f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
                 f"{list(x._data.shape)} at entry {i}"
             )
-    out: Tensor = ops.stack(*parts, dim=d)
+    out: Tensor = _stack(*parts, dim=d)
     return out
 
 
@@ -188,8 +192,8 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
 def piece(input: Tensor, d: int, start: int, stop: int) -> Tensor:
     """The range from ``start`` to ``stop`` of dimension ``d``, as a view."""
-    whole = tuple((0, n, 1) for n in input._data.shape[:d])
-    out: Tensor = ops.part(input, at=(*whole, (start, stop, 1)))
+    whole = [(0, n, 1) for n in input._data.shape[:d]] if d else []
+    out: Tensor = _part(input, at=(*whole, (start, stop, 1)))
     return out
 
 
@@ -230,24 +234,26 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 
 def _at(input: Tensor, d: int, i: int) -> Tensor:
-    whole = tuple((0, n, 1) for n in input._data.shape[:d])
-    out: Tensor = ops.part(input, at=(*whole, i))
+    whole = [(0, n, 1) for n in input._data.shape[:d]] if d else []
+    out: Tensor = _part(input, at=(*whole, i))
     return out
 
 
 def _cut(input: Tensor, d: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
     """The pieces between consecutive ``edges``."""
-    return tuple(piece(input, d, start, max(start, stop)) for start, stop in itertools.pairwise(edges))
+    whole = [(0, n, 1) for n in input._data.shape[:d]] if d else []
+    return tuple([_part(input, at=(*whole, (a, max(a, b), 1))) for a, b in itertools.pairwise(edges)])
 
 
 @method
-@shown_as("UnbindBackward0")
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along ``dim``, which goes away; views."""
     if not input._data.ndim:
         raise IndexError("unbind: Dimension specified as 0 but tensor has no dimensions")
     d = arguments.one_dim(input, dim, "unbind")
-    return together([_at(input, d, i) for i in range(input._data.shape[d])], "Unbind")
+    slices = together([_at(input, d, i) for i in range(input._data.shape[d])], "Unbind")
+    found: tuple[Tensor, ...] = mark(slices, "UnbindBackward0", input)
+    return found
 
 
 @method
@@ -287,7 +293,6 @@ attach("split_with_sizes", split)
 
 
 @method
-@shown_as("SplitBackward0")
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` pieces along ``dim``, of equal size but for the last; views."""
     if not input._data.ndim:
@@ -297,9 +302,9 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     d = arguments.one_dim(input, dim, "chunk")
     n = input._data.shape[d]
     size = -(-n // chunks)
-    if not size:
-        return together(_cut(input, d, [0] * (chunks + 1)), "Split")
-    return together(_cut(input, d, [min(i * size, n) for i in range(-(-n // size) + 1)]), "Split")
+    edges = [*range(0, n, size), n] if size else [0] * (chunks + 1)
+    found: tuple[Tensor, ...] = mark(together(_cut(input, d, edges), "Split"), "SplitBackward0", input)
+    return found
 
 
 @method

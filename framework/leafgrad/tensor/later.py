@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from leafgrad.tensor.methods import Later, Methods
+from leafgrad.plugins.added import listed_methods
+from leafgrad.tensor.methods import Later, Methods, expect
 
 # Module -> its public functions, and its methods of Tensor.
 MODULES: Final = {
@@ -78,3 +79,5 @@ FUNCTIONS: Final = {name: module for module, (functions, _) in MODULES.items() f
 for _module, (_, _names) in MODULES.items():
     for _name in _names.split():
         setattr(Methods, _name, Later(_module, _name))
+
+expect(listed_methods())

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from types import FunctionType
 from typing import Any, TypeVar
 
+from leafgrad import plugins
 from leafgrad.lazy import own
 from leafgrad.ops import dispatch
 from leafgrad.tensor.public import public
@@ -35,6 +36,32 @@ class Later:
         return getattr(kind if tensor is None else tensor, self.name)
 
 
+class Listed:
+    """Stands in Tensor for a method that a plugin lists, until plugins are loaded."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tensor: Any, kind: type) -> Any:
+        plugins.load()
+        if vars(Methods).get(self.name) is not self:
+            return getattr(kind if tensor is None else tensor, self.name)
+        left_out = "".join(f"; {plugin.error}" for plugin in plugins.status() if plugin.error)
+        what = f"a plugin lists it, but no op of one that was loaded declares it{left_out}"
+        raise AttributeError(
+            f"{kind.__name__!r} object has no attribute {self.name!r}: {what}", name=self.name, obj=tensor
+        )
+
+
+def expect(names: Iterable[str]) -> None:
+    """Expect methods that plugins list; those that Tensor has stay."""
+    for name in names:
+        if name not in vars(Methods):
+            setattr(Methods, name, Listed(name))
+
+
 # The functions of ops that plugins made methods: what `leafgrad` and the array API's namespace have besides their own.
 DECLARED: dict[str, Callable[..., Any]] = {}
 
@@ -42,7 +69,8 @@ DECLARED: dict[str, Callable[..., Any]] = {}
 def declare(name: str, function: Callable[..., Any]) -> None:
     """Make the function of an op a method of Tensor, and a function of the public namespaces."""
     package = sys.modules["leafgrad"]
-    if name in own(package.__name__) or hasattr(package.Tensor, name):
+    listed = isinstance(vars(Methods).get(name), Listed)
+    if name in own(package.__name__) or (not listed and hasattr(package.Tensor, name)):
         raise TypeError(f"leafgrad has {name!r} already; choose another name")
     setattr(Methods, name, function)
     vars(package).pop(name, None)  # PyTorch's of this name, if it was asked for before
@@ -55,14 +83,14 @@ def method(function: F) -> F:
     return function
 
 
-def attach(name: str, function: Callable[..., Any] | property) -> None:
-    """Make ``function`` the method ``name`` of Tensor."""
+def attach(name: str, function: Callable[..., Any] | property, *, checked: bool = False) -> None:
+    """Make ``function``, which may have ``checked`` all arguments itself, the method ``name`` of Tensor."""
     if name in Methods.__dict__ and not isinstance(Methods.__dict__[name], Later):
         raise TypeError(f"Tensor already has a method {name!r}")
     if isinstance(function, FunctionType):
         if "<" in function.__qualname__:  # a lambda or a closure; errors name it
             function.__name__ = function.__qualname__ = name
-        function = public(function, bound=True)
+        function = function if checked else public(function, bound=True)
     setattr(Methods, name, function)
 
 

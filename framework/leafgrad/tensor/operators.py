@@ -5,14 +5,49 @@ from __future__ import annotations
 import numbers
 from typing import TYPE_CHECKING, Any
 
-from leafgrad.ops import compare, dispatch, elementwise as ew, rounding
+from leafgrad import dtypes
+from leafgrad.ops import call, compare, dispatch, elementwise as ew, rounding
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.node import SymbolBase, TensorBase
+from leafgrad.ops.op import Op
 
 
 def _comparable(y: Any) -> bool:
     """Whether ``==`` compares elements. None, strings and the like are merely not equal to a tensor."""
     return isinstance(y, (TensorBase, SymbolBase, numbers.Number)) or hasattr(y, "__array__")
+
+
+def _operator(op: Op, reflected: str) -> Any:
+    """The function of an op as Python's operator, which leaves what it does not know to that one's ``reflected``."""
+
+    def general(args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        if not isinstance(args[0], TensorBase) and not isinstance(args[1], TensorBase):
+            return op.compute(args, params)
+        left = _defers(args[1], reflected) or (reflected == "__rmul__" and _repeats(*args))
+        return NotImplemented if left else op.apply(args, params)
+
+    return call.function(op, general)
+
+
+def _reflected(op: Op) -> Any:
+    return lambda y, x: op.function(x, y)
+
+
+def _repeats(count: Any, other: Any) -> bool:
+    """Whether Python takes the product for a sequence several times: ``[0] * n``, where n is an integer."""
+    return (
+        isinstance(other, (str, bytes, list, tuple))
+        and isinstance(count, TensorBase)
+        and count._data.size == 1
+        and not dtypes.of(count._data).is_floating_point
+    )
+
+
+def _defers(other: Any, reflected: str) -> bool:
+    """Whether an operand is of a class that has a reflected operator and that leafgrad knows nothing of."""
+    if isinstance(other, (TensorBase, SymbolBase, numbers.Number)) or hasattr(other, "__array__"):
+        return False
+    return any(reflected in vars(c) for c in type(other).__mro__ if c.__module__ != "builtins")
 
 
 class Operators:
@@ -21,41 +56,41 @@ class Operators:
     __slots__ = ()
 
     if not TYPE_CHECKING:  # methods.pyi has them with their types
-        __add__ = ew.add.operator("__radd__")
+        __add__ = _operator(ew.add, "__radd__")
         __radd__ = ew.add.function
-        __sub__ = ew.sub.operator("__rsub__")
-        __rsub__ = ew.sub.reflected
-        __mul__ = ew.mul.operator("__rmul__")
-        __rmul__ = ew.mul.operator("__rmul__")
-        __truediv__ = ew.div.operator("__rtruediv__")
-        __rtruediv__ = ew.div.reflected
-        __floordiv__ = rounding.floor_divide.operator("__rfloordiv__")
-        __rfloordiv__ = rounding.floor_divide.reflected
-        __matmul__ = matmul.operator("__rmatmul__")
-        __rmatmul__ = matmul.reflected
-        __mod__ = rounding.remainder.operator("__rmod__")
-        __rmod__ = rounding.remainder.reflected
-        __pow__ = ew.pow.operator("__rpow__")
-        __rpow__ = ew.pow.reflected
+        __sub__ = _operator(ew.sub, "__rsub__")
+        __rsub__ = _reflected(ew.sub)
+        __mul__ = _operator(ew.mul, "__rmul__")
+        __rmul__ = _operator(ew.mul, "__rmul__")
+        __truediv__ = _operator(ew.div, "__rtruediv__")
+        __rtruediv__ = _reflected(ew.div)
+        __floordiv__ = _operator(rounding.floor_divide, "__rfloordiv__")
+        __rfloordiv__ = _reflected(rounding.floor_divide)
+        __matmul__ = _operator(matmul, "__rmatmul__")
+        __rmatmul__ = _reflected(matmul)
+        __mod__ = _operator(rounding.remainder, "__rmod__")
+        __rmod__ = _reflected(rounding.remainder)
+        __pow__ = _operator(ew.pow, "__rpow__")
+        __rpow__ = _reflected(ew.pow)
         __neg__ = ew.neg.function
         __abs__ = ew.abs.function
 
-        __and__ = compare.bitwise_and.operator("__rand__")
-        __rand__ = compare.bitwise_and.reflected
-        __or__ = compare.bitwise_or.operator("__ror__")
-        __ror__ = compare.bitwise_or.reflected
-        __xor__ = compare.bitwise_xor.operator("__rxor__")
-        __rxor__ = compare.bitwise_xor.reflected
+        __and__ = _operator(compare.bitwise_and, "__rand__")
+        __rand__ = _reflected(compare.bitwise_and)
+        __or__ = _operator(compare.bitwise_or, "__ror__")
+        __ror__ = _reflected(compare.bitwise_or)
+        __xor__ = _operator(compare.bitwise_xor, "__rxor__")
+        __rxor__ = _reflected(compare.bitwise_xor)
         __invert__ = compare.bitwise_not.function
-        __lshift__ = compare.bitwise_left_shift.operator("__rlshift__")
-        __rlshift__ = compare.bitwise_left_shift.reflected
-        __rshift__ = compare.bitwise_right_shift.operator("__rrshift__")
-        __rrshift__ = compare.bitwise_right_shift.reflected
+        __lshift__ = _operator(compare.bitwise_left_shift, "__rlshift__")
+        __rlshift__ = _reflected(compare.bitwise_left_shift)
+        __rshift__ = _operator(compare.bitwise_right_shift, "__rrshift__")
+        __rrshift__ = _reflected(compare.bitwise_right_shift)
 
-        __lt__ = compare.lt.operator("__gt__")
-        __le__ = compare.le.operator("__ge__")
-        __gt__ = compare.gt.operator("__lt__")
-        __ge__ = compare.ge.operator("__le__")
+        __lt__ = _operator(compare.lt, "__gt__")
+        __le__ = _operator(compare.le, "__ge__")
+        __gt__ = _operator(compare.gt, "__lt__")
+        __ge__ = _operator(compare.ge, "__le__")
 
         def __eq__(self, other: Any) -> Any:
             return compare.eq.function(self, other) if _comparable(other) else NotImplemented

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,6 +10,7 @@ from leafgrad import modes
 from leafgrad.ops import messages
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.inplace import check
+from leafgrad.tensor.public import door
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.writes import copy_
 
@@ -72,18 +72,26 @@ def take_out(namespace: dict[str, Any]) -> None:
             namespace[name] = with_out(getattr(value, "function", value), name)
 
 
-def with_out(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def with_out(function: Any, name: str) -> Callable[..., Any]:
     """``function``, which writes its result into ``out`` where that is given."""
-
-    @functools.wraps(function)
-    def taking(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        return function(*args, **kwargs) if out is None else into(out, function, name, args, kwargs)
-
-    return taking
+    behind = getattr(function, "__globals__", {}).get("_door")
+    made = door(behind.function if behind else function, name=name, into=into)
+    made.__module__, made.__qualname__ = function.__module__, function.__qualname__
+    return made
 
 
-def into(out: Any, function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``out``, a tensor or several, after the results of ``function(*args, **kwargs)`` are written there.
+def into(
+    out: Any,
+    checked: Callable[..., Any],
+    function: Callable[..., Any],
+    name: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """``out``, a tensor or several, after the results of ``checked(*args, **kwargs)`` are written there.
+
+    Args:
+        function: what ``checked`` calls.
 
     Raises:
         TypeError: ``out`` is no tensor, or not as many as there are results.
@@ -104,7 +112,7 @@ def into(out: Any, function: Callable[..., Any], name: str, args: tuple[Any, ...
     if makes(function) and len(targets) == 1 and not alike:  # out says what to make
         kwargs = {"dtype": targets[0].dtype, "device": targets[0].device, **kwargs}
     with modes.no_grad():
-        made = function(*args, **kwargs)
+        made = checked(*args, **kwargs)
         results = made if isinstance(made, tuple) else (made,)
         if len(results) != len(targets):
             raise TypeError(f"{name}(): argument 'out': expected {len(results)} tensors, got {len(targets)}")

@@ -297,7 +297,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     expect_tensor(input, "input", "clamp")
     if min is None and max is None:
         raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
-    result: Tensor = select.clamp(input, min, max)
+    result: Tensor = select.clamp.function(input, min, max)
     return result
 
 
@@ -329,17 +329,19 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         raise TypeError("where(): expected where(condition) or where(condition, input, other), got two arguments")
     if input is None:
         return condition.nonzero(as_tuple=True)
-    if expect_tensor(condition, "condition", "where").dtype is not dtypes.bool_:
+    if dtypes.of(expect_tensor(condition, "condition", "where")._data) is not dtypes.bool_:
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}; "
             "compare it, e.g. condition != 0"
         )
+    if isinstance(input, Tensor) and isinstance(other, Tensor) and input._data.dtype is other._data.dtype:
+        return select.where.function(condition, input, other)
     kind = result_type((input, other))
     if not isinstance(input, Tensor) and not isinstance(other, Tensor):
         input = new_full(condition, shape=(), value=input, dtype=kind.name)
     pair = (input, "input"), (other, "other")
     x, y = (cast(a, kind) if isinstance(a, Tensor) else _fitting(a, kind, name) for a, name in pair)
-    return select.where(condition, x, y)
+    return select.where.function(condition, x, y)
 
 
 def _fitting(value: Any, kind: dtypes.dtype, name: str) -> Any:
@@ -424,7 +426,6 @@ _IN_PLACE = """
 
 def in_place(function: Any, name: str) -> Callable[..., Any]:
     """The method ``name``, which writes the result of ``function`` into the tensor and returns that."""
-
     function = getattr(function, "function", function)
 
     def write(self: Any, *args: Any, **kwargs: Any) -> Any:

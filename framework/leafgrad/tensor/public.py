@@ -61,22 +61,114 @@ def public(function: F, *, bound: bool = False, name: str = "") -> F:
     unchecked = {"return", plain.__code__.co_varnames[0]} if bound else {"return"}
     if all(kind in ("Any", Any) for argument, kind in plain.__annotations__.items() if argument not in unchecked):
         return function
+    return typing.cast(F, door(function, bound, name))
 
-    @functools.wraps(function)
-    def checked(*args: Any, **kwargs: Any) -> Any:
+
+class Door:
+    """What the function in front of ``function``, which is all that callers see, does beyond calling it.
+
+    That function is written at its first call: it has the very parameters of the other, since taking any and passing
+    them on costs as much as a small op. Where ``into`` is given it takes ``out`` as well.
+    """
+
+    def __init__(self, function: Callable[..., Any], bound: bool, name: str, into: Callable[..., Any] | None) -> None:
+        self.function, self.bound, self.name, self.into = function, bound, name, into
+
+    def checked(self, *args: Any, **kwargs: Any) -> Any:
+        """The function of arguments of which some may have other names, or be wrong."""
         try:
-            return function(*args, **kwargs)
+            return self.function(*args, **kwargs)
         except Exception as error:
-            meant = meant_by(inspect.unwrap(function), args, kwargs) if kwargs else None
-            known = meant or (deliberate(error) and not _of_another(error, name or function.__name__))
-            wrong = None if known else _wrong_argument(function, args, kwargs, bound, name)
+            meant = meant_by(inspect.unwrap(self.function), args, kwargs) if kwargs else None
+            wrong = None if meant else self.blame(error, args, kwargs)
             if wrong is None and meant is None:
                 raise
         if meant is not None:
-            return function(*meant[0], **meant[1])
+            return self.function(*meant[0], **meant[1])
         raise typing.cast(Exception, wrong)
 
-    return typing.cast(F, checked)
+    def blame(self, error: Exception, args: Arguments, kwargs: dict[str, Any]) -> TypeError | None:
+        """The error that says which argument is wrong, if that is why there is ``error``."""
+        if deliberate(error) and not _of_another(error, self.name or self.function.__name__):
+            return None
+        return _wrong_argument(self.function, args, kwargs, self.bound, self.name)
+
+    def written(self, out: Any, args: Arguments, kwargs: dict[str, Any]) -> Any:
+        """``out`` with the result."""
+        assert self.into is not None
+        return self.into(out, self.checked, self.function, self.name or self.function.__name__, args, kwargs)
+
+    def given(self, args: Arguments, kwargs: dict[str, Any], others: dict[str, Any]) -> Bound:
+        """Arguments without those that are their defaults; by name, unless any number may follow."""
+        code, function = self.function.__code__, self.function
+        first, count = code.co_posonlyargcount, code.co_argcount
+        kwargs = {n: v for n, v in kwargs.items() if v is not (function.__kwdefaults__ or {}).get(n, MISSING)} | others
+        if code.co_flags & inspect.CO_VARARGS:
+            return args, kwargs
+        defaults = (*(MISSING,) * (count - len(function.__defaults__ or ())), *(function.__defaults__ or ()))
+        named = zip(code.co_varnames[first:count], args[first:], defaults[first:], strict=True)
+        return args[:first], {n: v for n, v, default in named if v is not default} | kwargs
+
+    def text(self) -> str:
+        code = self.function.__code__
+        named, count = code.co_varnames, code.co_argcount
+        first, last = code.co_posonlyargcount, count + code.co_kwonlyargcount
+        stars = [f"*{named[last]}"] if code.co_flags & inspect.CO_VARARGS else []
+        keywords = [*named[count:last], *(["out"] if self.into else [])]
+        head = [*named[:first], *(["/"] if first else []), *named[first:count], *(stars or (["*"] if keywords else []))]
+        head += [*keywords, "**_kwargs"]
+        args = "(" + "".join([f"{name}, " for name in (*named[:count], *stars)]) + ")"
+        kwargs = "{" + ", ".join([f"{name!r}: {name}" for name in named[count:last]]) + "}"
+        call = ", ".join([*named[:count], *stars, *[f"{name}={name}" for name in named[count:last]]])
+        return DOOR.format(
+            head=", ".join(head), args=args, kwargs=kwargs, call=call, out=OUT.format(args, kwargs) if self.into else ""
+        )
+
+
+MISSING = object()  # no argument's default
+OUT = "if out is not None: return _door.written(out, *_door.given({}, {}, _kwargs))"
+DOOR = """
+def call({head}):
+    {out}
+    if _kwargs:
+        args, kwargs = _door.given({args}, {kwargs}, _kwargs)
+        return _door.checked(*args, **kwargs)
+    try:
+        return _function({call})
+    except Exception as _error:
+        _wrong = _door.blame(_error, *_door.given({args}, {kwargs}, _kwargs))
+        if _wrong is None:
+            raise
+    raise _wrong
+"""
+STUB = compile("lambda *args, **kwargs: _begin(*args, **kwargs)", __file__, "eval")
+STUB_OUT = compile("lambda *args, out=None, **kwargs: _begin(*args, out=out, **kwargs)", __file__, "eval")
+
+
+def door(
+    function: Callable[..., Any], bound: bool = False, name: str = "", into: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """The function in front of ``function``: see ``Door``."""
+    behind = Door(function, bound, name, into)
+    code = function.__code__
+    if code.co_flags & inspect.CO_VARKEYWORDS or any(n[0] == "_" for n in code.co_varnames[: code.co_argcount]):
+
+        def passing(*args: Any, **kwargs: Any) -> Any:
+            out = kwargs.pop("out", None) if into else None
+            return behind.checked(*args, **kwargs) if out is None else behind.written(out, args, kwargs)
+
+        return functools.update_wrapper(passing, function)
+    scope: dict[str, Any] = {"__name__": __name__, "_door": behind, "_function": function}
+    made: Any = eval(STUB_OUT if into else STUB, scope)
+
+    def begin(*args: Any, **kwargs: Any) -> Any:
+        made.__defaults__ = function.__defaults__
+        made.__kwdefaults__ = {**(function.__kwdefaults__ or {}), **({"out": None} if into else {})}
+        made.__code__ = next(c for c in compile(behind.text(), __file__, "exec").co_consts if hasattr(c, "co_code"))
+        return made(*args, **kwargs)
+
+    scope["_begin"] = begin
+    return functools.update_wrapper(made, function)
 
 
 def meant_by(function: types.FunctionType, args: Arguments, kwargs: dict[str, Any]) -> Bound | None:
@@ -134,11 +226,13 @@ def _wrong_argument(
     """A TypeError about the first argument that its annotation does not allow, or None."""
     try:
         signature = inspect.signature(function, eval_str=True)
-        given = list(signature.bind(*args, **kwargs).arguments.items())[bound:]
+        given = signature.bind(*args, **kwargs).arguments
     except (TypeError, NameError):
         return None
-    for position, (name, value) in enumerate(given, 1):
-        parameter = signature.parameters[name]
+    for position, (name, parameter) in enumerate(list(signature.parameters.items())[bound:], 1):
+        if name not in given:
+            continue
+        value = given[name]
         star = parameter.kind is inspect.Parameter.VAR_POSITIONAL
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             continue

@@ -214,6 +214,9 @@ def stream(generator: Generator | None, place: tuple[str, int], function: str) -
     return generator._stream
 
 
+dispatch.install_streams(stream)
+
+
 def draw(op: Any, function: str, generator: Any, device: Any, dtype: dtypes.dtype, **params: Any) -> Tensor:
     """Run a random op that takes no arrays."""
     place = devices.given(device).resolve()

@@ -21,6 +21,9 @@ __all__ = [
     "softmax", "std", "std_mean", "sum", "var", "var_mean",
 ]  # fmt: skip
 
+_sum, _mean, _var = ops.sum.function, ops.mean.function, ops.var.function
+_softmax, _log_softmax = ops.softmax.function, ops.log_softmax.function
+
 
 # ---- sums, products, means ----------------------------------------------------------------------------------------
 
@@ -36,8 +39,8 @@ def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = N
         IndexError: ``dim`` is out of range. RuntimeError: a dimension is named twice.
     """
     x = widened(expect_tensor(input, "input", "sum"), dtype)
-    result: Tensor = ops.sum(x, dim=dims(x, dim, "sum"), keepdim=flag(keepdim, "sum"))
-    return cast(result, dtype)
+    result: Tensor = _sum(x, dim=dims(x, dim, "sum"), keepdim=flag(keepdim, "sum"))
+    return result if dtype is None else cast(result, dtype)
 
 
 @method
@@ -51,13 +54,13 @@ def nansum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any 
 @method
 def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over ``dim``. RuntimeError for integers, unless ``dtype`` says how to take them."""
-    x = cast(expect_tensor(input, "input", "mean"), dtype)
-    if not x.dtype.is_floating_point:
+    x = expect_tensor(input, "input", "mean") if dtype is None else cast(input, dtype)
+    if not dtypes.of(x._data).is_floating_point:
         raise RuntimeError(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
             f"Got: {x.dtype}; convert it with .float(), or pass dtype"
         )
-    result: Tensor = ops.mean(x, dim=dims(x, dim, "mean"), keepdim=flag(keepdim, "mean"))
+    result: Tensor = _mean(x, dim=dims(x, dim, "mean"), keepdim=flag(keepdim, "mean"))
     return result
 
 
@@ -88,7 +91,7 @@ def _spread_arguments(
     input: Tensor, dim: Any, unbiased: Any, correction: Any, function: str
 ) -> tuple[tuple[int, ...], float]:
     """``dim`` and ``correction`` of var and std, in any of PyTorch's forms: var(x, unbiased), var(x, dim, unbiased)."""
-    if not expect_tensor(input, "input", function).dtype.is_floating_point:
+    if not dtypes.of(expect_tensor(input, "input", function)._data).is_floating_point:
         raise RuntimeError(f"{function}: std and var only support floating point dtypes, got {input.dtype}")
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -96,7 +99,7 @@ def _spread_arguments(
         raise TypeError(f"{function}(): expected one of unbiased and correction, got both")
     correction = (1 if unbiased in (None, True) else 0) if correction is None else correction
     over = dims(input, dim, function)
-    if ops.count(tuple(input.shape), over) - correction <= 0:
+    if ops.count(input._data.shape, over) - correction <= 0:
         messages.warn(
             f"{function}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
             "(input numel divided by output numel)."
@@ -122,7 +125,7 @@ def var(
         RuntimeError: the dtype is not a floating one. TypeError: both ``unbiased`` and ``correction``.
     """
     over, left = _spread_arguments(input, dim, unbiased, correction, "var")
-    result: Tensor = ops.var(input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
+    result: Tensor = _var(input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
     return result
 
 
@@ -216,16 +219,18 @@ def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
 @method
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """exp over its sum along ``dim``. (...) -> (...). RuntimeError for integers, unless ``dtype`` is given."""
-    x = expect_floating(cast(expect_tensor(input, "input", "softmax"), dtype), "softmax", NotImplementedError)
-    result: Tensor = ops.softmax(x, dim=one_dim(x, dim, "softmax"))
+    x = input if dtype is None else cast(expect_tensor(input, "input", "softmax"), dtype)
+    expect_floating(x, "softmax", NotImplementedError)
+    result: Tensor = _softmax(x, dim=one_dim(x, dim, "softmax"))
     return result
 
 
 @method
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """log of ``softmax``, without overflow. (...) -> (...)"""
-    x = expect_floating(cast(expect_tensor(input, "input", "log_softmax"), dtype), "log_softmax", NotImplementedError)
-    result: Tensor = ops.log_softmax(x, dim=one_dim(x, dim, "log_softmax"))
+    x = input if dtype is None else cast(expect_tensor(input, "input", "log_softmax"), dtype)
+    expect_floating(x, "log_softmax", NotImplementedError)
+    result: Tensor = _log_softmax(x, dim=one_dim(x, dim, "log_softmax"))
     return result
 
 

@@ -43,6 +43,7 @@ __all__ = [
 ]
 
 Shape = tuple[int, ...]
+_reshape, _permute = ops.reshape.function, ops.permute.function
 
 
 # ---- size and layout ----------------------------------------------------------------------------------------------
@@ -115,7 +116,7 @@ def resolved(input: Tensor, shape: Shape) -> Shape:
                 "dimension size -1 can be any value and is ambiguous"
             )
         if known > 0 and count % known == 0:
-            return tuple(count // known if n == -1 else n for n in shape)
+            return tuple([count // known if n == -1 else n for n in shape])
     elif math.prod(shape) == count and (not shape or min(shape) >= 0):
         return shape
     if shape and min(shape) < -1:
@@ -125,7 +126,7 @@ def resolved(input: Tensor, shape: Shape) -> Shape:
 
 def reshaped(input: Tensor, shape: Shape) -> Tensor:
     """The op, with a shape that is known to fit."""
-    out: Tensor = ops.reshape(input, shape=shape)
+    out: Tensor = _reshape(input, shape=shape)
     return out
 
 
@@ -139,7 +140,7 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
     return reshaped(input, resolved(input, arguments.shape((shape,), "reshape", "shape")))
 
 
-attach("reshape", lambda self, *shape: reshaped(self, resolved(self, arguments.shape(shape, "reshape", "shape"))))
+attach("reshape", lambda self, *shape: _reshape(self, shape=resolved(self, arguments.shape(shape, "reshape", "shape"))))
 
 
 @method
@@ -228,12 +229,12 @@ def squeeze(input: Tensor, dim: arguments.Dim = None) -> Tensor:
 
 
 @method
-@shown_as("UnsqueezeBackward0")
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """With a dimension of size 1 inserted so that it is ``dim`` of the result."""
     d = arguments.one_dim(input, dim, "unsqueeze", extra=1)
-    shape = tuple(input._data.shape)
-    return reshaped(input, (*shape[:d], 1, *shape[d:]))
+    shape = input._data.shape
+    out: Tensor = mark(_reshape(input, shape=(*shape[:d], 1, *shape[d:])), "UnsqueezeBackward0", input)
+    return out
 
 
 def atleast_1d(*tensors: Any) -> Any:
@@ -270,7 +271,9 @@ def permute(input: Tensor, dims: Any) -> Tensor:
         RuntimeError: not one entry for each dimension, or one twice.
     """
     arguments.expect_tensor(input, "input", "permute")
-    order = tuple(arguments.one_dim(input, d, "permute") for d in arguments.shape((dims,), "permute", "dims"))
+    order = arguments.shape((dims,), "permute", "dims")
+    if sorted(order) != [*range(input._data.ndim)]:
+        order = tuple([arguments.one_dim(input, d, "permute") for d in order])
     if len(order) != input._data.ndim:
         raise RuntimeError(
             f"permute: number of dimensions in the tensor input does not match the length of the desired "
@@ -283,15 +286,14 @@ def permute(input: Tensor, dims: Any) -> Tensor:
 
 def permuted(input: Tensor, order: Shape) -> Tensor:
     """The op, with an order that is known to be one."""
-    out: Tensor = ops.permute(input, dims=order)
+    out: Tensor = _permute(input, dims=order)
     return out
 
 
-attach("permute", lambda self, *dims: permute(self, arguments.shape(dims, "permute", "dims")))
+attach("permute", lambda self, *dims: permute(self, dims[0] if len(dims) == 1 else dims))
 
 
 @method
-@shown_as("TransposeBackward0")
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """With two dimensions exchanged."""
     a = arguments.one_dim(input, dim0, "transpose", name="dim0")
@@ -299,7 +301,8 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     order = list(range(input._data.ndim))
     if order:
         order[a], order[b] = b, a
-    return permuted(input, tuple(order))
+    out: Tensor = mark(_permute(input, dims=tuple(order)), "TransposeBackward0", input)
+    return out
 
 
 swapdims = transpose
@@ -325,7 +328,8 @@ def t(input: Tensor) -> Tensor:
 
 
 def _reversed(input: Tensor) -> Tensor:
-    return permuted(input, tuple(range(input._data.ndim - 1, -1, -1)))
+    out: Tensor = _permute(input, dims=tuple(range(input._data.ndim - 1, -1, -1)))
+    return out
 
 
 @shown_as("TransposeBackward0")

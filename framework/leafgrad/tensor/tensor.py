@@ -183,6 +183,9 @@ class Tensor(Operators, Methods, TensorBase):
     @property
     def grad(self) -> Tensor | None:
         """The gradient accumulated by ``backward()``, or None."""
+        if self._leaf is not None and self._leaf.grad is not None and not modes.get() & modes.TRACE:
+            kept: Tensor = self._leaf.grad
+            return kept
         leaf = dispatch.inside(self)._leaf
         found: Tensor | None = None if leaf is None else dispatch.grad_of(leaf)
         if found is None and not self.is_leaf and not self.retains_grad:
@@ -193,6 +196,10 @@ class Tensor(Operators, Methods, TensorBase):
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             self._check_grad(value)
+        elif not modes.get() & modes.TRACE:
+            if self._leaf is not None:
+                self._leaf.grad, self._leaf.passes = None, -abs(self._leaf.passes)
+            return
         leaf = dispatch.inside(self)._leaf if value is None else self._accumulator()
         if leaf is not None:
             dispatch.set_grad(leaf, value)

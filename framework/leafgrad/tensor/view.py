@@ -23,6 +23,9 @@ from leafgrad.tensor.tensor import Tensor
 
 __all__: list[str] = []  # Tensor finds it through the dispatch
 
+get_mode = modes.get
+new = object.__new__
+
 Step = tuple[Any, dict[str, Any]]
 Path = tuple[Any, Step]  # the path before a step, or None, and the step: views of one view share it
 
@@ -106,9 +109,9 @@ def follow(base: Any, steps: tuple[Step, ...]) -> Any:
 
 def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
     """``out`` as a view if it shares the memory of ``parent``, else ``out`` as it is."""
-    traced = modes.get() & TRACE
-    if TRACER.get().shares(step, parent, params, out) if traced else shares(out._data, parent._data):
-        return of(step, parent, params, out)
+    flags = get_mode()
+    if TRACER.get().shares(step, parent, params, out) if flags & TRACE else shares(out._data, parent._data):
+        return of(step, parent, params, out, flags)
     return out
 
 
@@ -118,20 +121,22 @@ def shares(data: Any, origin: Any) -> bool:
     return root is not None and (root is origin or root is origin.base)
 
 
-def of(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
+def of(step: Any, parent: Any, params: dict[str, Any], out: Any, flags: int) -> Any:
     """``out``, which ``step`` made of ``parent``, as a view of it."""
     if parent._writes is None:
         parent._writes = Version()
-    base, path = parent, None
-    flags = modes.get()
+    origin, base, path = None if flags & GRAD else "inference" if flags & INFERENCE else "no_grad", parent, None
     detached = not flags & GRAD
-    origin = None if not detached else "inference" if flags & INFERENCE else "no_grad"
-    if parent._view is not None and not is_own_leaf(parent):
-        base, path = parent._view.base, parent._view.path
-        detached = detached or parent._view.detached
-        origin = parent._view.origin or origin
-    become(out, base, (path, (step, params)), detached, origin)
-    out._epoch = parent._epoch  # that of a leaf of a derivative is not its base's
+    view = parent._view
+    if view is not None and not (view.seen == math.inf and is_own_leaf(parent)):
+        base = view._base if view._base._view is None else view.base
+        path, detached = view.path, detached or view.seen == math.inf
+        origin = view.origin or origin
+    out._view = found = new(View)
+    found.hides, found.origin, found.path = False, origin, (path, (step, params))
+    found._base, found.root = base, base._data
+    found.seen = math.inf if detached else base._writes.seq
+    out._writes, out._epoch = base._writes, parent._epoch  # that of a leaf of a derivative is not its base's
     return out
 
 

@@ -30,7 +30,8 @@ DECLARED: dict[str, Callable[..., Any]]
 
 def declare(name: str, function: Callable[..., Any]) -> None: ...
 def method(function: F) -> F: ...
-def attach(name: str, function: Callable[..., Any] | property) -> None: ...
+def attach(name: str, function: Callable[..., Any] | property, *, checked: bool = False) -> None: ...
+def expect(names: Iterable[str]) -> None: ...
 
 class Later:
     module: str
@@ -38,19 +39,24 @@ class Later:
 
     def __init__(self, module: str, name: str) -> None: ...
 
+class Listed:
+    name: str
+
+    def __init__(self, name: str) -> None: ...
+
 class Methods:
 """
 Imports = defaultdict[str, set[str]]
 
 
-def stub() -> str:
-    """The text that `methods.pyi` should have."""
+def stub(added: bool = False) -> str:
+    """The text that `methods.pyi` should have. ``added``: with what plugins add, as far as they are loaded."""
     import_module("leafgrad")  # which attaches most methods
     for module in MODULES:
         import_module(module)
-    imports: Imports = defaultdict(set, {"collections.abc": {"Callable"}, "typing": {"Any", "TypeVar"}})
+    imports: Imports = defaultdict(set, {"collections.abc": {"Callable", "Iterable"}, "typing": {"Any", "TypeVar"}})
     blocks = []
-    attached = vars(Operators) | {n: value for n, value in vars(Methods).items() if n not in methods.DECLARED}
+    attached = vars(Operators) | {n: v for n, v in vars(Methods).items() if added or n not in methods.DECLARED}
     for name, value in sorted(attached.items()):
         if isinstance(value, property):
             getter: Any = value.fget
@@ -86,7 +92,7 @@ def import_line(module: str, names: list[str]) -> str:
     return line if len(line) <= 120 else f"from {module} import (\n" + "".join(f"    {n},\n" for n in names) + ")"
 
 
-UNTYPED = ("leafgrad.ops.fast", "leafgrad.tensor.operators")
+UNTYPED = ("leafgrad.ops.call", "leafgrad.tensor.operators")
 INPLACE = {f"__i{name}__" for name in "add sub mul truediv floordiv mod pow and or xor lshift rshift matmul".split()}
 
 
@@ -95,10 +101,11 @@ def definition(name: str, function: Callable[..., Any], imports: Imports, doc: s
     shown = shown_as(name, function)
     signature = inspect.signature(shown)
     first, *others = signature.parameters.values()
+    declared = name in methods.DECLARED
     bare = shown.__module__ in UNTYPED  # an op itself, or an operator made of one
     if name in ("__eq__", "__ne__"):  # what object has gives a bool
         result = "Any"
-    elif bare or shown is not function or name in INPLACE:
+    elif bare or declared or shown is not function or name in INPLACE:
         imports["leafgrad.tensor.tensor"].add("Tensor")
         result = "Tensor"
     else:
@@ -112,6 +119,17 @@ def definition(name: str, function: Callable[..., Any], imports: Imports, doc: s
     head = layout(name, ["self", *written], result)
     summary = shorten((doc or inspect.getdoc(function) or "").partition("\n")[0])
     return f'{head}\n    """{summary}"""' if summary else f"{head} ..."
+
+
+def functions() -> str:
+    """Definitions of the functions of `leafgrad` that plugins add, with the imports that they need."""
+    imports: Imports = defaultdict(set, {"typing": {"Any"}})
+    blocks = []
+    for name, function in sorted(methods.DECLARED.items()):
+        first, *_ = inspect.signature(function).parameters.values()
+        block = definition(name, function, imports)
+        blocks.append(block.replace("(self", f"({first}: Any" if first.kind is not first.VAR_POSITIONAL else "(", 1))
+    return "\n".join([import_lines(imports), *blocks, ""])
 
 
 def shown_as(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ CALLS lists. Format: torch/serialization.py and pickletools.py.
 
 from __future__ import annotations
 
+import io
 import math
 import pickletools
 import sys
@@ -16,12 +17,13 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from pathlib import Path, PureWindowsPath
 from types import SimpleNamespace
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from leafgrad import devices, dtypes
 from leafgrad.tensor.interop import strided
 from leafgrad.tensor.size import Size
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.utils.bounds import Bounds
 from leafgrad.utils.structure import FACTORIES
 
 MAGIC = b"PK\x03\x04"
@@ -71,26 +73,22 @@ class Unbuilt:
         return "an array without a shape"
 
 
-class Mark:
-    """Where on the stack the items of a container begin."""
-
-
-def read(file: BinaryIO) -> Any:
+def read(data: bytes) -> Any:
     """What ``torch.save`` wrote, with tensors on the CPU; those that share memory there share it here.
 
     Parameters become tensors that require grad.
 
     Raises:
-        ValueError: it is no such file, or has something else in it; the message names it.
+        ValueError: it is no such file, has something else in it, or would take too long; the message names it.
     """
     try:
-        with zipfile.ZipFile(file) as archive:
-            return _object(archive)
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return _object(archive, Bounds(len(data)))
     except (zipfile.BadZipFile, LookupError, TypeError, AttributeError, OverflowError, EOFError, RuntimeError) as error:
         raise ValueError(f"it is damaged: {error}") from error
 
 
-def _object(archive: zipfile.ZipFile) -> Any:
+def _object(archive: zipfile.ZipFile, bounds: Bounds) -> Any:
     entries = {info.filename: info for info in archive.infolist()}
     found = [name for name in entries if name.endswith("/data.pkl") and name.count("/") == 1]
     if len(found) != 1:
@@ -101,12 +99,13 @@ def _object(archive: zipfile.ZipFile) -> Any:
         entry = entries[folder + name]
         if entry.compress_type != zipfile.ZIP_STORED:
             raise ValueError(f"it is a zip archive, but not of torch.save: its {name} is compressed")
+        bounds.spend(entry.file_size)  # entries may lie upon one another
         return archive.read(entry)
 
     order = stored("byteorder").decode() if folder + "byteorder" in entries else "little"
     if order != sys.byteorder:
         raise ValueError(f"its numbers are {order}-endian, and this machine is {sys.byteorder}-endian")
-    return Machine(lambda key: stored(f"data/{key}")).run(stored("data.pkl"))
+    return Machine(lambda key: stored(f"data/{key}"), bounds).run(stored("data.pkl"))
 
 
 class Machine:
@@ -114,10 +113,13 @@ class Machine:
 
     Args:
         stored: gives the bytes of a storage by its key.
+        bounds: of the file.
     """
 
-    def __init__(self, stored: Callable[[str], bytes]) -> None:
+    def __init__(self, stored: Callable[[str], bytes], bounds: Bounds) -> None:
         self._stored = stored
+        self._bounds = bounds
+        self._marks: list[int] = []  # how long the stack was where the items of containers begin
         self._storages: dict[str, Storage] = {}
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
@@ -139,8 +141,8 @@ class Machine:
 
     def _since_mark(self) -> list[Any]:
         """The items above the last mark, taken off with it."""
-        start = max(i for i, item in enumerate(self._stack) if type(item) is Mark)
-        items = self._stack[start + 1 :]
+        start = self._marks.pop()
+        items = self._stack[start:]
         del self._stack[start:]
         return items
 
@@ -176,10 +178,13 @@ class Machine:
         self._container((list, deque)).extend(self._values(items))
 
     def _add(self, items: list[Any]) -> None:
-        self._container(set).update(map(hashable, items))
+        self._container(set).update(self._keys(items))
 
     def _set(self, items: list[Any]) -> None:
-        self._container(dict).update(zip(map(hashable, items[::2]), self._values(items[1::2]), strict=True))
+        self._container(dict).update(zip(self._keys(items[::2]), self._values(items[1::2]), strict=True))
+
+    def _keys(self, items: list[Any]) -> list[Any]:
+        return keys(items, self._bounds)
 
     def _container(self, kind: Any) -> Any:
         if not isinstance(self._stack[-1], kind):
@@ -192,11 +197,13 @@ class Machine:
             raise ValueError(f"it is damaged: it calls a {type(function).__name__}")
         if function not in CALLS:
             raise ValueError(f"it has {function} in it; {REMEDY}")
-        self._stack.append(CALLS[function](*arguments))
+        self._bounds.copied(*arguments)
+        self._stack.append(CALLS[function](*arguments, *([self._bounds] if function in HASHING and arguments else [])))
 
     def _state(self) -> None:
         """Attributes: a state_dict has the versions of its modules, by which they know what to bring up to date."""
         state = self._stack.pop()
+        self._bounds.copied(state, *(state if type(state) is tuple else ()))
         last = self._stack[-1]
         if type(last) in STATES:
             self._stack[-1] = made = STATES[type(last)](last, state)
@@ -242,9 +249,15 @@ def hashable(key: Any) -> Any:
     return key
 
 
-def mapping(items: Any) -> dict[Any, Any]:
+def keys(items: Any, bounds: Bounds) -> list[Any]:
+    """Items, all of which may be keys."""
+    return [bounds.key(hashable(item)) for item in items]
+
+
+def mapping(items: Any, bounds: Bounds) -> dict[Any, Any]:
     """A dict of a dict, or of pairs."""
-    return {hashable(key): value for key, value in (items.items() if isinstance(items, dict) else items)}
+    pairs = items.items() if isinstance(items, dict) else items
+    return {bounds.key(hashable(key)): value for key, value in pairs}
 
 
 def encoded(text: str, encoding: str) -> bytes:
@@ -302,14 +315,14 @@ STATES: dict[type, Callable[[Any, Any], Any]] = {
     Unbuilt: lambda _, state: array(state[2], state[4], state[1], state[3]),
 }
 CALLS: dict[Any, Callable[..., Any]] = {
-    Name("collections", "Counter"): lambda counts=(): Counter(mapping(counts)),
+    Name("collections", "Counter"): lambda *counts: Counter(mapping(*counts) if counts else ()),
     Name("collections", "defaultdict"): lambda factory=None: defaultdict(factory),
     Name("collections", "deque"): deque,
     Name("argparse", "Namespace"): Namespace,
     Name("types", "SimpleNamespace"): SimpleNamespace,
     Name("pathlib", "PosixPath"): Path,
     Name("pathlib", "WindowsPath"): PureWindowsPath,
-    Name("builtins", "frozenset"): lambda items: frozenset(map(hashable, items)),
+    Name("builtins", "frozenset"): lambda *items: frozenset(keys(*items) if items else ()),
     Name("builtins", "bytes"): lambda: b"",
     Name("builtins", "complex"): complex,
     Name("builtins", "slice"): slice,
@@ -317,12 +330,18 @@ CALLS: dict[Any, Callable[..., Any]] = {
     Name("numpy", "dtype"): number_kind,
     Name("numpy._core.multiarray", "scalar"): lambda kind, data: array(kind, data)[()],
     Name("numpy._core.multiarray", "_reconstruct"): lambda *_: Unbuilt(),
-    set: lambda items: set(map(hashable, items)),
-    Name("collections", "OrderedDict"): lambda pairs=(): OrderedDict(mapping(pairs)),
+    set: lambda *items: set(keys(*items) if items else ()),
+    Name("collections", "OrderedDict"): lambda *pairs: OrderedDict(mapping(*pairs) if pairs else ()),
     Name("torch._utils", "_rebuild_tensor_v2"): tensor,
     Name("torch._utils", "_rebuild_parameter"): parameter,
     Name("torch", "Size"): Size,
     Name("torch", "device"): devices.device,
+}
+HASHING = {  # given the bounds of the file, too
+    Name("builtins", "frozenset"),
+    Name("collections", "Counter"),
+    Name("collections", "OrderedDict"),
+    set,
 }
 PUSHED = frozenset(
     "BINUNICODE SHORT_BINUNICODE BINUNICODE8 SHORT_BINBYTES BINBYTES BINFLOAT "
@@ -333,13 +352,13 @@ CONSTANTS: dict[str, Callable[[], Any]] = {
     "EMPTY_LIST": list,
     "EMPTY_SET": set,
     "EMPTY_TUPLE": tuple,
-    "MARK": Mark,
     "NONE": lambda: None,
     "NEWTRUE": lambda: True,
     "NEWFALSE": lambda: False,
 }
 OPERATIONS: dict[str, Callable[[Any, Any], object]] = {
     "PROTO": lambda machine, _: None,
+    "MARK": lambda machine, _: machine._marks.append(len(machine._stack)),
     "FRAME": lambda machine, _: None,
     "BINPUT": Machine._put,
     "LONG_BINPUT": Machine._put,
@@ -355,7 +374,7 @@ OPERATIONS: dict[str, Callable[[Any, Any], object]] = {
     "APPEND": lambda machine, _: machine._append(machine._last(1)),
     "APPENDS": lambda machine, _: machine._append(machine._since_mark()),
     "ADDITEMS": lambda machine, _: machine._add(machine._since_mark()),
-    "FROZENSET": lambda machine, _: machine._stack.append(frozenset(map(hashable, machine._since_mark()))),
+    "FROZENSET": lambda machine, _: machine._stack.append(frozenset(machine._keys(machine._since_mark()))),
     "SETITEM": lambda machine, _: machine._set(machine._last(2)),
     "SETITEMS": lambda machine, _: machine._set(machine._since_mark()),
     "REDUCE": lambda machine, _: machine._call(),

@@ -12,13 +12,16 @@ from argparse import Namespace
 from collections import OrderedDict, deque
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
+from leafgrad import plugins
+from leafgrad.tensor.data import as_tensor
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["load", "save"]
 
 METADATA = "leafgrad"
+OURS = ("", ".safetensors", ".pt", ".pth", ".ckpt", ".bin")  # suffixes for which no plugin is asked
 ZIP = b"PK\x03\x04"  # how files of torch.save begin
 # How its files before PyTorch 1.6 and bare pickles begin.
 PICKLES = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
@@ -57,7 +60,8 @@ def save(obj: Any, f: Path | Writable) -> None:
             defaultdict, Namespace, list, tuple, deque, set or frozenset of such, nested at will. State dicts of
             modules, optimizers and schedules are. What stands in several places is stored once; tensors that overlap in
             memory do so again. Other mappings become a dict, named tuples a tuple.
-        f: the path, or a binary file to write to.
+        f: the path, or a binary file to write to. Where a plugin has a format for the suffix of the path, as ".npz",
+            the file is of that.
 
     Raises:
         TypeError: something else is in ``obj``; the message says where. ValueError: a container contains itself, or
@@ -72,6 +76,12 @@ def save(obj: Any, f: Path | Writable) -> None:
     data, tensors = structure.pack(obj)
     if not isinstance(f, (str, os.PathLike, Writable)):
         raise TypeError(f"save: f: expected a path or a binary file, got {type(f).__name__}")
+    other = _format_of(f)
+    if other is not None:
+        arrays = {name: t.detach().cpu().numpy() for name, t in tensors.items()}
+        with disk.replacing(os.fspath(cast(Path, f))) as file:
+            other.write(file, arrays, json.dumps(data))
+        return
     encoded = safetensors.encode(tensors, {METADATA: json.dumps(data)})
     with disk.replacing(os.fspath(f)) if isinstance(f, (str, os.PathLike)) else disk.flushed(f) as file:
         digest = encoded.digest()
@@ -108,7 +118,10 @@ def load(f: Path | Readable, map_location: Any = None, *, weights_only: bool = T
         ImportError: the package safetensors is missing.
     """
     if isinstance(f, (str, os.PathLike)):
+        other = _format_of(f)
         with open(f, "rb") as file:
+            if other is not None and not _is_ours(file):
+                return _of_format(other, file, os.fspath(f), map_location)
             found = _loaded(file, os.fspath(f), map_location)
             if file.read(1):
                 raise RuntimeError(f"load: {os.fspath(f)}: expected a safetensors file, but it goes on after its end")
@@ -118,10 +131,44 @@ def load(f: Path | Readable, map_location: Any = None, *, weights_only: bool = T
     return _loaded(f, getattr(f, "name", type(f).__name__), map_location)
 
 
+def _format_of(f: Any) -> Any:
+    """The format of a plugin for a path with its suffix; None for safetensors."""
+    suffix = os.path.splitext(os.fspath(f))[1] if isinstance(f, (str, os.PathLike)) else ""
+    if suffix in OURS or not isinstance(suffix, str):
+        return None
+    try:
+        return plugins.resolve(plugins.format_of(suffix).target)()
+    except plugins.UnknownNameError:
+        return None
+
+
+def _is_ours(file: Any) -> bool:
+    """Whether a file with the suffix of another format is one of safetensors all the same, as older versions wrote."""
+    first = file.read(9)
+    file.seek(0)
+    return bool(len(first) == 9 and first[8:] == b"{")
+
+
+def _of_format(other: Any, file: Any, name: Any, map_location: Any) -> Any:
+    """What a file in the format of a plugin holds."""
+    import json
+
+    from leafgrad.utils import structure
+    from leafgrad.utils.bounds import Bounds
+
+    try:
+        arrays, text = other.read(file)
+        tensors = {path: _moved(as_tensor(a), map_location) for path, a in arrays.items()}
+        return tensors if text is None else structure.unpack(json.loads(text), tensors, Bounds(len(text)))
+    except (ValueError, RecursionError) as error:
+        raise RuntimeError(f"load: {name}: expected a whole file of its format, but {error}") from error
+
+
 def _loaded(file: Any, name: Any, map_location: Any) -> Any:
     import json
 
     from leafgrad.utils import disk, safetensors, structure
+    from leafgrad.utils.bounds import Bounds
 
     here = file.tell() if disk.seekable(file) else None
     if _begins(file, here, ZIP):
@@ -138,7 +185,8 @@ def _loaded(file: Any, name: Any, map_location: Any) -> Any:
     if METADATA not in metadata:
         return tensors
     try:
-        return structure.unpack(json.loads(metadata[METADATA]), tensors)
+        text = metadata[METADATA]
+        return structure.unpack(json.loads(text), tensors, Bounds(len(text)))
     except (ValueError, RecursionError) as error:
         raise RuntimeError(f"{expected} it cannot be read: {error}") from error
 
@@ -154,12 +202,10 @@ def _begins(file: Any, start: int | None, magic: bytes | tuple[bytes, ...]) -> b
 
 
 def _of_pytorch(file: Any, name: Any, map_location: Any) -> Any:
-    import io
-
     from leafgrad.utils import pytorch_file
 
     try:
-        found = pytorch_file.read(io.BytesIO(file.read()))
+        found = pytorch_file.read(file.read())
     except ValueError as error:
         raise RuntimeError(f"load: {name}: expected a file of torch.save with tensors, but {error}") from error
     try:

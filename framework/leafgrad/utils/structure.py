@@ -10,6 +10,7 @@ belongs to it: in an OrderedDict the versions of the modules that a ``state_dict
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,6 +22,7 @@ from typing import Any
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.storage import as_strided, storage
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.utils.bounds import Bounds
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Kind:
     Attributes:
         of: the class itself; subclasses are not of this kind.
         pairs: the keys and values of one, for what is stored as pairs; None for what is stored as items.
-        made: one of these pairs or items.
+        made: one of these pairs, and what is stored beside them; or of these items, within the bounds of a file.
         extra: what is stored beside them under the key None, or None.
     """
 
@@ -62,12 +64,12 @@ def _factory(obj: defaultdict[Any, Any]) -> str | None:
     return None if obj.default_factory is None else obj.default_factory.__name__
 
 
-def _hashable(items: list[Any]) -> list[Any]:
+def _hashable(items: Iterable[Any], bounds: Bounds) -> Iterator[Any]:
     for item in items:
         for part in item if isinstance(item, tuple) else (item,):
             if not _is_key(part) and part is not None:
                 raise ValueError(f"its structure has a {type(part).__name__} that is large or not flat in a set")
-    return items
+        yield bounds.key(item)
 
 
 def _is_key(key: Any) -> bool:
@@ -88,8 +90,8 @@ KINDS = {
     "list": Kind(list, None, lambda items, _: items),
     "tuple": Kind(tuple, None, lambda items, _: tuple(items)),
     "deque": Kind(deque, None, lambda items, _: deque(items)),
-    "set": Kind(set, None, lambda items, _: set(_hashable(items))),
-    "frozenset": Kind(frozenset, None, lambda items, _: frozenset(_hashable(items))),
+    "set": Kind(set, None, lambda items, bounds: set(_hashable(items, bounds))),
+    "frozenset": Kind(frozenset, None, lambda items, bounds: frozenset(_hashable(items, bounds))),
 }
 KIND_OF = {kind.of: name for name, kind in KINDS.items()}
 
@@ -256,7 +258,7 @@ def _opened(value: Any, stack: list[_Open]) -> _Open:
 
 def _check_set(value: Any, stack: list[_Open]) -> None:
     try:
-        _hashable(list(value))
+        list(_hashable(value, Bounds(sys.maxsize)))
     except ValueError:
         raise TypeError(
             f"save: obj{_where(stack)}: expected a set of numbers, strings or flat tuples of them, got {value!r:.80}"
@@ -272,11 +274,11 @@ def _where(stack: list[_Open]) -> str:
     return f" at {path!r}" if path else ""
 
 
-def unpack(data: Any, tensors: Mapping[str, Tensor]) -> Any:
+def unpack(data: Any, tensors: Mapping[str, Tensor], bounds: Bounds) -> Any:
     """What ``pack`` took apart.
 
     Raises:
-        ValueError: the data cannot be from ``pack``; the message says what is wrong.
+        ValueError: the data cannot be from ``pack``, or would take too long; the message says what is wrong.
     """
     if not isinstance(data, dict) or not isinstance(data.get("rows"), list) or "root" not in data:
         raise ValueError("its structure has no rows and root")
@@ -304,7 +306,7 @@ def unpack(data: Any, tensors: Mapping[str, Tensor]) -> Any:
             raise ValueError(f"row {len(built)} of its structure is {row!r:.40}, not one of {', '.join(KINDS)}")
         kind, items = KINDS[row[0]], row[1]
         if kind.pairs is None:
-            built.append(kind.made([value(item) for item in items], None))
+            built.append(kind.made([value(item) for item in items], bounds))
             continue
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in items):
             raise ValueError(f"row {len(built)} of its structure is a {row[0]}, but not of pairs")

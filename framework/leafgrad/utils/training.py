@@ -7,13 +7,13 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Self
 
 from tqdm import tqdm
 
-from leafgrad import devices
+from leafgrad import devices, plugins
 from leafgrad.distributed.collectives import all_gather_object, barrier, most
 from leafgrad.distributed.process_group import get_rank, get_world_size, is_initialized, world
 from leafgrad.tensor.random import generator_of
@@ -43,6 +43,8 @@ class Training:
         keep: how many checkpoints stay.
         resume: go on from the newest checkpoint that is whole.
         setup: what must be the same in a run that is resumed, as a seed: numbers and strings.
+        callbacks: who is told of what happens, such as a logger: names, as "csv", which plugins bring, or objects;
+            see ``leafgrad.plugins.CallbackSpec``. Of several processes rank 0 tells them.
         parts: what is trained with: the model, the optimizer, schedules, ...
 
     Attributes:
@@ -62,6 +64,7 @@ class Training:
         keep: int = 2,
         resume: bool = False,
         setup: Mapping[str, Any] | None = None,
+        callbacks: Sequence[Any] = (),
         **parts: Any,
     ) -> None:
         if every < 1:
@@ -73,6 +76,9 @@ class Training:
         self._rank, self._ranks = (get_rank(), get_world_size()) if is_initialized() else (0, 1)
         self._noted: dict[str, float] = {}
         self._interrupts = Interrupts()
+        self.callbacks = [
+            plugins.resolve(plugins.callback(c).target)(folder) if isinstance(c, str) else c for c in callbacks
+        ]
         if resume:
             self._load(self._found())
 
@@ -91,16 +97,20 @@ class Training:
             SystemExit: Ctrl-C, SIGTERM or SIGHUP came, and the steps that are done were saved.
         """
         received = self._received()
-        with _Bar(total=count, initial=self.done, mininterval=1, miniters=1, disable=self._rank > 0) as bar:
-            while self.done < count and not received:
-                yield self.done
-                self.done += 1
-                received = self._received()
-                if self.done % self.every == 0 or self.done == count or received:
-                    self._save()
-                    received = received or self._received()
-                bar.set_postfix(self._noted, refresh=False)
-                bar.update()
+        self._tell("on_start")
+        try:
+            with _Bar(total=count, initial=self.done, mininterval=1, miniters=1, disable=self._rank > 0) as bar:
+                while self.done < count and not received:
+                    yield self.done
+                    self.done += 1
+                    received = self._received()
+                    if self.done % self.every == 0 or self.done == count or received:
+                        self._save()
+                        received = received or self._received()
+                    bar.set_postfix(self._noted, refresh=False)
+                    bar.update()
+        finally:
+            self._tell("on_end")
         if received:
             self._stop(signal.Signals(received), count)
 
@@ -114,6 +124,7 @@ class Training:
             FloatingPointError: a term is nan or infinite; the message names it and the step. Checkpoints stay.
         """
         self._noted = {name: float(term) for name, term in terms.items()}
+        self._tell("on_note", self._noted)
         wrong = [f"{name} is {value}" for name, value in self._noted.items() if not math.isfinite(value)]
         if wrong:
             kept = self.checkpoints.paths()
@@ -123,6 +134,13 @@ class Training:
                 + ". Lower the learning rate, or find the operation with leafgrad.autograd.detect_anomaly"
             )
 
+    def _tell(self, what: str, *args: Any) -> None:
+        """Call a method of the callbacks that have it."""
+        for callback in self.callbacks if self._rank == 0 else ():
+            method = getattr(callback, what, None)
+            if method is not None:
+                method(self, *args)
+
     def _received(self) -> int:
         """The signal that came to any process, 0 if none did."""
         return most(int(self._interrupts.received or 0))
@@ -131,6 +149,7 @@ class Training:
         state = self._state()
         if self._rank == 0:
             self.checkpoints.save(state)
+            self._tell("on_save")
         if self._ranks > 1:
             barrier()
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from leafgrad.ops.op import Op
-from leafgrad.plugins import hookimpl
+from leafgrad.plugins import ModuleSpec, hookimpl
 from leafgrad_fft.ops import OPS
 from leafgrad_fft.transforms import (
     fft,
@@ -69,3 +69,9 @@ leafgrad_api_version = 1
 def leafgrad_ops() -> list[Op]:
     """The ops of this package."""
     return [*OPS]
+
+
+@hookimpl
+def leafgrad_modules() -> list[ModuleSpec]:
+    """``leafgrad.fft``, and ``torch.fft`` where leafgrad stands in for PyTorch."""
+    return [ModuleSpec("fft", target="leafgrad_fft")]

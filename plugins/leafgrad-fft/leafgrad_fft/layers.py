@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import Any
 
 import leafgrad
@@ -22,6 +23,9 @@ class SpectralConv(nn.Module):
             -modes to modes - 1 in the others. A number stands for a grid of one dimension.
         device, dtype: of the parameters; the defaults if None.
 
+    Raises:
+        TypeError: sizes or modes that are no integers. RuntimeError: one of them is not positive.
+
     Attributes:
         weight: (in_channels, out_channels, *coefficients, 2), uniform over ±1 / in_channels at first.
     """
@@ -33,9 +37,14 @@ class SpectralConv(nn.Module):
     ) -> None:
         super().__init__()
         self.in_channels, self.out_channels = in_channels, out_channels
-        self.modes = (modes,) if isinstance(modes, int) else tuple(modes)
-        if not self.modes or min(self.modes) < 1:
-            raise RuntimeError(f"SpectralConv: modes: expected a positive number for each dimension, got {modes!r}")
+        self.modes = tuple(modes) if isinstance(modes, Iterable) else (modes,)
+        sizes = {"in_channels": (in_channels,), "out_channels": (out_channels,), "modes": self.modes}
+        for name, given in sizes.items():
+            if not all(isinstance(size, Integral) for size in given):
+                raise TypeError(f"SpectralConv: {name}: expected integers, got {given!r}")
+            if not given or min(given) < 1:
+                each = " for each dimension" if name == "modes" else ""
+                raise RuntimeError(f"SpectralConv: {name}: expected a positive number{each}, got {given!r}")
         kept = (*[2 * m for m in self.modes[:-1]], self.modes[-1])
         shape = (in_channels, out_channels, *kept, 2)
         self.weight = nn.Parameter(leafgrad.empty(*shape, device=device, dtype=dtype))
@@ -45,8 +54,11 @@ class SpectralConv(nn.Module):
         """(N, in_channels, *grid) -> (N, out_channels, *grid)
 
         Raises:
-            RuntimeError: another number of dimensions or channels, or a grid too coarse for the frequencies.
+            TypeError: no Tensor. RuntimeError: another number of dimensions or channels, or a grid too coarse for the
+                frequencies.
         """
+        if not isinstance(input, Tensor):
+            raise TypeError(f"SpectralConv: input: expected a Tensor, got {type(input).__name__}")
         grid = tuple(input.shape[2:])
         self._check(tuple(input.shape), grid)
         dims = tuple(range(2, input.ndim))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import leafgrad
@@ -187,11 +188,30 @@ def irfft2(input: Tensor, s: Any = None, dim: Dims = (-2, -1), norm: str | None 
 
 
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequency of each coefficient of `fft` of n points at distance d, in cycles per unit of d. -> (n,)"""
+    """The frequency of each coefficient of `fft` of n points at distance d, in cycles per unit of d. -> (n,)
+
+    Raises:
+        TypeError: n is no integer, or d no number. RuntimeError: n is negative.
+    """
+    _check_points("fftfreq", n, d)
     k = leafgrad.arange(n, dtype=dtype or leafgrad.get_default_dtype(), device=device)
     return (k - n * (k >= (n + 1) // 2)) / (n * d)
 
 
 def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequency of each coefficient of `rfft`. -> (n // 2 + 1,)"""
+    """The frequency of each coefficient of `rfft`. -> (n // 2 + 1,)
+
+    Raises:
+        TypeError: n is no integer, or d no number. RuntimeError: n is negative.
+    """
+    _check_points("rfftfreq", n, d)
     return leafgrad.arange(n // 2 + 1, dtype=dtype or leafgrad.get_default_dtype(), device=device) / (n * d)
+
+
+def _check_points(function: str, n: Any, d: Any) -> None:
+    if not isinstance(n, Integral):
+        raise TypeError(f"{function}: n: expected the number of points, an int, got {n!r}")
+    if n < 0:
+        raise RuntimeError(f"{function}: n: expected no negative number of points, got {n}")
+    if not isinstance(d, (Real, Tensor)):
+        raise TypeError(f"{function}: d: expected the distance of points, a number, got {d!r}")

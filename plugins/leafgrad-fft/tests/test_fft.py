@@ -160,6 +160,14 @@ def test_frequencies(n):
         (lambda z: leafgrad_fft.rfft(z, norm="both"), RuntimeError, r"norm: expected 'backward', 'ortho' or 'forward'"),
         (lambda z: leafgrad_fft.irfft(z[..., :1, :]), RuntimeError, r"irfft: expected at least one .* got 0; give its"),
         (lambda z: leafgrad_fft.fft(3.0), TypeError, r"fft: input: expected a Tensor, got float"),
+        (
+            lambda z: leafgrad_fft.rfftfreq("mean"),
+            TypeError,
+            r"rfftfreq: n: expected the number of points, an int, got",
+        ),
+        (lambda z: leafgrad_fft.fftfreq(2.5), TypeError, r"fftfreq: n: expected the number of points, an int, got 2.5"),
+        (lambda z: leafgrad_fft.rfftfreq(-1), RuntimeError, r"rfftfreq: n: expected no negative number of points"),
+        (lambda z: leafgrad_fft.fftfreq(3, None), TypeError, r"fftfreq: d: expected the distance of points, a number"),
     ],
 )
 def test_what_is_refused(call, error, match):
@@ -203,9 +211,16 @@ def test_gradients_of_a_spectral_convolution():
 
 
 def test_what_a_spectral_convolution_refuses():
-    with pytest.raises(RuntimeError, match="modes: expected a positive number for each dimension, got 0"):
+    with pytest.raises(RuntimeError, match="modes: expected a positive number for each dimension, got"):
         leafgrad_fft.SpectralConv(1, 1, 0)
+    with pytest.raises(RuntimeError, match="in_channels: expected a positive number, got"):
+        leafgrad_fft.SpectralConv(0, 1, 3)
+    for wrong in ((1, 1, "x"), (1, 1, None), (1, 1, (2, 2.5)), ("a", 1, 2), (1, 1.5, 2)):
+        with pytest.raises(TypeError, match=r"SpectralConv: (modes|in_channels|out_channels): expected integers, got"):
+            leafgrad_fft.SpectralConv(*wrong)
     layer = leafgrad_fft.SpectralConv(2, 1, 3)
+    with pytest.raises(TypeError, match="input: expected a Tensor, got int"):
+        layer(3)
     with pytest.raises(RuntimeError, match=r"expected input of shape \(N, 2, \*grid\) with a grid of 1 dimensions"):
         layer(leafgrad.zeros(1, 1, 8))
     with pytest.raises(RuntimeError, match=r"expected a grid of at least \(5,\) for modes \(3,\), got \(4,\)"):

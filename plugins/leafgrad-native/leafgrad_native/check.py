@@ -7,12 +7,13 @@ import os
 import platform
 import tempfile
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leafgrad.compile.ir import rounding
+from leafgrad.compile.ir import edges, rounding
 from leafgrad.compile.ir.graph import Equation, Given, Graph, Source, Value
 from leafgrad.compile.ir.replay import run
 from leafgrad_native import pool
@@ -105,10 +106,28 @@ class Checked:
                 if rounding.explains(ours, right, [other[value] for other in others]):
                     continue
             self.refuse(graph, inputs, value, ours, right)
-            self.reference = reference
-            self.run_reference(reference)
-            return False
-        return True
+            break
+        else:
+            if not self.wrong_at_edges(graph):
+                return True
+        self.reference = reference
+        self.run_reference(reference)
+        return False
+
+    def wrong_at_edges(self, graph: Graph) -> bool:
+        """Whether the C of an op that is not leafgrad's differs from its forward at the ends of what a dtype holds.
+
+        Each op is tried once, with its parameters: what it is compiled to remembers that it passed.
+        """
+        for equation in graph.equations:
+            dtype = equation.outputs[0].dtype
+            if is_foreign(equation) and "elementwise" in equation.op.traits and dtype in (*edges.DTYPES, "bool"):
+                wrong = edge_of(equation, type(self.program))
+                if wrong is not None:
+                    self.state = f", refused: {equation.name} computes something else, so NumPy runs it"
+                    self.say(wrong)
+                    return True
+        return False
 
     def run_reference(self, reference: NumpyProgram) -> None:
         """Do with NumPy what the phase does, into the same memory."""
@@ -126,27 +145,23 @@ class Checked:
         self.state = f", refused: {name} was {apart:.3g} off, so NumPy runs it"
         wrong = self.wrong_body(graph, inputs)
         if wrong is not None:
-            whose = "native" in wrong.op.lowering
-            what = f"rule for native, from {wrong.op.origins['lower native']}," if whose else f"c={wrong.op.c!r}"
-            text = (
-                f"op {wrong.name!r}, from {wrong.line}: its {what} computes something else than its forward, "
-                f"so NumPy runs these {len(self.phase.equations)} equations: mend one of the two"
-            )
+            self.say(wrong)
         else:
-            text = (
-                f"compiled C gives {name} differently from NumPy (by {apart:.3g}), so NumPy runs these "
-                f"{len(self.phase.equations)} equations. Please file {self.report(graph, name, apart, right)}"
-            )
+            report = self.report(graph, name, apart, right)
+            self.say(f"compiled C gives {name} differently from NumPy (by {apart:.3g}). Please file {report}")
+
+    def say(self, text: str) -> None:
+        """Warn that NumPy runs the phase."""
+        text += f"; NumPy runs these {len(self.phase.equations)} equations"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
 
-    def wrong_body(self, graph: Graph, inputs: list[Any]) -> Equation | None:
-        """The first equation whose C is not leafgrad's and computes, on its own, something else than NumPy."""
+    def wrong_body(self, graph: Graph, inputs: list[Any]) -> str | None:
+        """What to say of the first equation whose C is not leafgrad's and computes, on its own, something else."""
         at = dict(zip(graph.inputs, inputs, strict=True))
         for equation in graph.equations:
             made = run(equation, at)
             at.update(zip(equation.outputs, made if equation.several else (made,), strict=True))
-            op = equation.op
-            if (op.c is None and "native" not in op.lowering) or (op.forward.__module__ or "").startswith("leafgrad."):
+            if not is_foreign(equation):
                 continue
             sources: dict[Value, Source] = {v: Given(k) for k, v in enumerate(dict.fromkeys(equation.values))}
             alone = Graph(sources, (equation,), equation.outputs)
@@ -154,7 +169,7 @@ class Checked:
             (ours,) = type(self.program)(alone, checked=False)(given)
             others = [rounding.unsure(alone, given, seed)[equation.out] for seed in range(rounding.RUNS)]
             if not (rounding.close(ours, made) or rounding.explains(ours, made, others)):
-                return equation
+                return wrong_declaration(equation, [at[v] for v in equation.values], ours)
         return None
 
     def report(self, graph: Graph, name: str, apart: float, right: Any) -> str:
@@ -171,6 +186,63 @@ class Checked:
         ) as file:
             file.write("\n".join(lines))
         return file.name
+
+
+def is_foreign(equation: Equation) -> bool:
+    """Whether its C is of an op that is not leafgrad's own."""
+    op = equation.op
+    return (op.c is not None or "native" in op.lowering) and not (op.forward.__module__ or "").startswith("leafgrad.")
+
+
+def forward_of(equation: Equation) -> Callable[..., Any]:
+    """The op of an equation as a function of the arrays of its values."""
+
+    def compute(*given: Any) -> Any:
+        rest = iter(given)
+        args = [next(rest) if isinstance(v, Value) else v for v in equation.inputs]
+        return equation.op.compute(tuple(args), equation.params)
+
+    return compute
+
+
+def wrong_declaration(equation: Equation, arrays: list[Any], ours: Any) -> str:
+    """What to say of an op whose C is wrong, which gave ``ours`` for these arrays."""
+    op = equation.op
+    whose = "native" in op.lowering
+    what = f"rule for native, from {op.origins['lower native']}," if whose else f"c={op.c!r}, from {op.origins['c']},"
+    text = f"op {op.name!r}, from {equation.line}: its {what} computes something else than its forward"
+    with np.errstate(all="ignore"):
+        right = forward_of(equation)(*arrays)
+        at = None if "elementwise" not in op.traits else edges.first_difference(forward_of(equation), arrays, ours)
+    if at is not None:
+        places = [k for k, v in enumerate(equation.inputs) if isinstance(v, Value)]
+        names = [op.signature.arguments[op.signature.slot(k)] for k in places]
+        seen = [np.broadcast_to(a, right.shape)[at] for a in arrays]
+        given = ", ".join(f"{name}={a!s}" for name, a in zip(names, seen, strict=True))
+        text += f", {ours[at]!s} for {right[at]!s} at {given}"
+    return f"{text}: mend one of both"
+
+
+def edge_of(equation: Equation, program: type[NativeProgram]) -> str | None:
+    """What to say of an op whose C alone differs from its forward at the ends of what a dtype holds; None if not."""
+    dtypes = {v.dtype for v in equation.values}
+    if len(dtypes) != 1 or not dtypes <= set(edges.DTYPES):
+        return None  # integers, of which C leaves some undefined
+    arrays = edges.arguments(len(equation.values), *dtypes)
+    values = [Value(a.shape, a.dtype.name, equation.place) for a in arrays]
+    rest = iter(values)
+    operands = tuple([next(rest) if isinstance(v, Value) else v for v in equation.inputs])
+    out = Value(arrays[0].shape, equation.outputs[0].dtype, equation.place)
+    alone = Equation(equation.op, operands, equation.params, (out,), equation.line)
+    made = program(Graph({v: Given(k) for k, v in enumerate(values)}, (alone,), (out,)), checked=False)
+    if made.library.passed:
+        return None
+    with np.errstate(all="ignore"):
+        (ours,) = made(arrays)
+        if edges.first_difference(forward_of(alone), arrays, ours) is not None:
+            return wrong_declaration(alone, arrays, ours)
+    made.library.note_passed()
+    return None
 
 
 def wanted(library: Library) -> bool:

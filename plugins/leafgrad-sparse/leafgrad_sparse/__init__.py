@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leafgrad.ops.op import Op
-from leafgrad.plugins import hookimpl
+from leafgrad.plugins import ModuleSpec, hookimpl
 from leafgrad_sparse.matrix import SparseMatrix, from_coo, from_dense, from_scipy
 from leafgrad_sparse.ops import OPS
 
@@ -16,3 +16,9 @@ leafgrad_api_version = 1
 def leafgrad_ops() -> list[Op]:
     """The ops of this package."""
     return [*OPS]
+
+
+@hookimpl
+def leafgrad_modules() -> list[ModuleSpec]:
+    """``leafgrad.sparse``."""
+    return [ModuleSpec("sparse", target="leafgrad_sparse")]

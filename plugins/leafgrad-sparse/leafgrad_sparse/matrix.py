@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -172,15 +174,23 @@ def from_coo(rows: Any, columns: Any, values: Tensor, shape: tuple[int, int]) ->
         shape: of the matrix, (m, n).
 
     Raises:
-        RuntimeError: different lengths, or a place out of range. TypeError: places or values of a wrong kind.
+        RuntimeError: different lengths, a negative size, or a place out of range. TypeError: places, values or a shape
+            of a wrong kind.
     """
     if not isinstance(values, Tensor) or not values.dtype.is_floating_point:
         kind = values.dtype if isinstance(values, Tensor) else type(values).__name__
         raise TypeError(f"from_coo: values: expected a Tensor of floating numbers, got {kind}")
+    if not isinstance(shape, Sequence) or len(shape) != 2 or not all(isinstance(size, Integral) for size in shape):
+        raise TypeError(f"from_coo: shape: expected two integers (m, n), got {shape!r}")
     m, n = shape
+    if min(m, n) < 0:
+        raise RuntimeError(f"from_coo: shape: expected no negative sizes, got {shape!r}")
     at = []
     for name, given, size in (("rows", rows, m), ("columns", columns, n)):
-        places = given.cpu().numpy() if isinstance(given, Tensor) else np.asarray(given)
+        try:
+            places = given.cpu().numpy() if isinstance(given, Tensor) else np.asarray(given)
+        except ValueError as error:  # lists of several lengths
+            raise TypeError(f"from_coo: {name}: expected integers in one dimension, got {error}") from error
         if places.dtype.kind not in "iu" and places.size:
             raise TypeError(f"from_coo: {name}: expected integers, got {places.dtype}")
         if places.shape != tuple(values.shape) or places.ndim != 1:

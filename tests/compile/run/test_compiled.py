@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import threading
 from typing import NamedTuple
 
@@ -327,6 +328,51 @@ def test_modules_keep_their_attributes():
     x = leafgrad.ones(2, 8)
     for _ in range(3):
         close(compiled(x), net(x))
+
+
+@leafgrad.compile
+def doubled(x):
+    return x * 2
+
+
+def halved(x):
+    return x / 2
+
+
+class Scaled(nn.Linear):
+    @leafgrad.compile
+    def scaled(self, x):
+        return 3 * self(x)
+
+
+def twin(value):
+    return pickle.loads(pickle.dumps(value))
+
+
+@pytest.mark.parametrize("copied", [twin, copy.copy, copy.deepcopy])
+def test_copies_are_compiled_anew(copied):
+    x, net = leafgrad.ones(2), Scaled(2, 2)
+    half, module = leafgrad.compile(halved, executor="replay", closed=True), leafgrad.compile(net)
+    for _ in range(3):
+        half(x), module(x), net.scaled(x)
+    assert copied(doubled)(x).tolist() == [2.0, 2.0]
+    other = copied(half)
+    assert (other.function, other.executor, other.closed) == (halved, "replay", True)
+    assert other.explain() == "halved: has not been called"
+    assert other(x).tolist() == [0.5, 0.5]
+    other = copied(module)
+    assert other.function is not net
+    other.extra = 3
+    assert not hasattr(net, "extra")
+    close(other(x), net(x))
+    inner = copied(net)
+    close(inner.scaled(x), net.scaled(x))
+    assert inner.scaled.function.__self__ is inner
+    close(copied(net.scaled)(x), net.scaled(x))
+
+
+def test_a_compiled_function_with_a_name_is_pickled_by_it():
+    assert twin(doubled) is doubled
 
 
 def test_batch_norm_buffers():

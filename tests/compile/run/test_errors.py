@@ -29,7 +29,7 @@ VALUES = {
     "float": lambda x: float(x.sum()),
     "int": lambda x: int(x.sum()),
     "bool": branch,
-    "item": lambda x: x * x.sum().item(),
+    "item": lambda x: x.sum().item(),
     "tolist": lambda x: x.tolist(),
     "numpy": lambda x: x.detach().numpy(),
     "print": lambda x: print(x),
@@ -42,7 +42,7 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("what", VALUES)
+@pytest.mark.parametrize("what", sorted(VALUES.keys() - {"bool", "item", "in"}))  # these may be known later
 def test_values_are_not_known(what):
     x = leafgrad.ones(3)
     with pytest.raises(TraceError) as info:

@@ -176,7 +176,7 @@ def one_gradient_of_two_leaves_and_a_result(w):
         w.see("memory", result, p.grad, q.grad)
 
 
-@row
+@row(leaves=False)
 def argument_that_requires_grad_from_then_on(w):
     def f(x, t):
         x.requires_grad_()
@@ -190,7 +190,7 @@ def argument_that_requires_grad_from_then_on(w):
         w.see("gradient", x.grad)
 
 
-@row
+@row(leaves=False)
 def argument_written_with_history(w):
     p = nn.Parameter(points())
 
@@ -207,7 +207,7 @@ def argument_written_with_history(w):
         w.see("gradient", p.grad)
 
 
-@row
+@row(leaves=False)
 def view_that_is_an_argument_written_with_history(w):
     p = nn.Parameter(points())
 

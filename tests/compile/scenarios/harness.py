@@ -53,6 +53,7 @@ class Row:
     script: Callable[[World], None]
     constant: bool = False  # its results are meant to stay the same
     quick: bool = True  # fast enough for every executor
+    leaves: bool = True  # its arguments may be leaves that require grad: it does not write into them
 
     @property
     def kind(self) -> str:

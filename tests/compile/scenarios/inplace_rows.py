@@ -314,7 +314,7 @@ def saved_tensor_is_overwritten(w):
         w.call(step, points())
 
 
-@row
+@row(leaves=False)
 def shape_changes_in_place_beside_views(w):
     t, o = points(4).reshape(2, 2), types.SimpleNamespace(kept=None, k=2.0)
 

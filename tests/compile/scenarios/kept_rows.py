@@ -79,7 +79,7 @@ def tensor_in_a_global_is_kept(w):
         w.see("kept", m.last)
 
 
-@row
+@row(leaves=False)
 def argument_is_kept(w):
     log = []
 

@@ -13,7 +13,7 @@ import leafgrad
 from leafgrad import nn
 
 
-@row
+@row(leaves=False)
 def view_of_an_argument(w):
     step = w.compile(lambda x: x[1:])
     for i in range(6):
@@ -25,7 +25,7 @@ def view_of_an_argument(w):
         w.see("result", part)
 
 
-@row
+@row(leaves=False)
 def reshaped_argument(w):
     step = w.compile(lambda x: x.reshape(3, 2))
     for i in range(6):
@@ -118,7 +118,7 @@ def same_tensor_twice(w):
         w.see("is it one", y is again, again)
 
 
-@row
+@row(leaves=False)
 def argument_itself(w):
     step = w.compile(lambda x, y: (y, x, x * 2))
     for i in range(6):

@@ -281,7 +281,7 @@ def rule_of(rule):
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        (lambda call: call.on(1, 0), r"op 'chunked', chunk rule from .*test_chunk_rules:\d+: the result should have"),
+        (lambda call: call.on(1, 0), r"op 'chunked', chunk rule from .*test_chunk_rules.py:\d+: the result should"),
         (lambda call: 0, "expected what a method of the call returns, or None, got 0"),
         (lambda call: call.nonsense(), "AttributeError"),
     ],

@@ -88,6 +88,9 @@ def test_stack_dataset(t, d):
     for wrong in (lambda: d.StackDataset(), lambda: d.StackDataset("ab", x="ab"), lambda: d.StackDataset("ab", "a")):
         with pytest.raises(ValueError, match=r"t least one dataset|both|Size mismatch"):
             wrong()
+    for dataset in (3, None):
+        with pytest.raises(TypeError, match=r"StackDataset: expected datasets with a length|has no len"):
+            d.StackDataset(dataset)
 
 
 def test_subset(t, d):
@@ -312,6 +315,12 @@ def test_default_collate_refuses(d, error, batch):
 def test_default_collate_refuses_other_sizes(t, d, shapes):
     with pytest.raises(RuntimeError, match="equal size"):
         d.default_collate([t.zeros(shape) for shape in shapes])
+
+
+@pytest.mark.parametrize("batch", [3, None, iter([1]), [[1, 2], 3], [{"a": 1}, 2]])
+def test_default_collate_names_what_is_wrong(batch):
+    with pytest.raises(TypeError, match=r"default_collate: (batch: expected a list|expected samples of one kind, got)"):
+        data.default_collate(batch)
 
 
 def test_what_cannot_be_batched_is_said():

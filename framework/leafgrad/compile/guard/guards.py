@@ -14,67 +14,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from leafgrad import devices, dtypes, modes
-from leafgrad.compile.guard.environment import GONE, SCALARS, Class, Environment, Place, now
+from leafgrad import devices, dtypes
+from leafgrad.compile.guard.conditions import Condition, Miss, brief, compiled, facts, gradient_of, mode_name, now_of
+from leafgrad.compile.guard.environment import GONE, SCALARS, Environment, Place, now
 from leafgrad.compile.ir.graph import Argument, Captured
 from leafgrad.compile.ir.memory import Apart
-from leafgrad.ops import messages
-from leafgrad.ops.node import Leaf, SymbolBase
+from leafgrad.ops.node import Leaf
 from leafgrad.tensor.tensor import Tensor
-
-
-@dataclass(frozen=True, eq=False)
-class Condition:
-    """One condition.
-
-    Attributes:
-        test: a Python expression in the names of the guards' scope; ``a0``, ``a1``, … are the leaves of the arguments.
-        path: what it looks at, in a reader's words.
-        expected: what that was when the function was traced.
-        now: what it is for the given leaves.
-        of_tensor: whether it looks at a tensor's shape and state, not at a value or object.
-        covered: whether another one, of many places at once, holds only if it does.
-    """
-
-    test: str
-    path: str
-    expected: str
-    now: Callable[[Sequence[Any]], str]
-    of_tensor: bool
-    covered: bool
-
-
-@dataclass(frozen=True)
-class Miss:
-    """The condition that failed: how many held before it, what it looks at, what that was and what it is."""
-
-    held: int
-    path: str
-    before: str
-    now: str
-    of_tensor: bool = True
-
-
-def brief(value: Any) -> str:
-    """A value in a few words."""
-    if isinstance(value, Tensor):
-        return facts(value)
-    if value is GONE:
-        return GONE
-    if isinstance(value, SCALARS):
-        return messages.describe(value)
-    if isinstance(value, Class):
-        return f"of class {value[0].__qualname__}"
-    name = getattr(value, "__qualname__", None)
-    return f"the {type(value).__name__} {name}" if name else f"a {type(value).__name__} at {id(value):#x}"
-
-
-def facts(t: Tensor) -> str:
-    """What matters of a tensor: ``float32 (3,) on cpu, requires grad``."""
-    if isinstance(t._data, SymbolBase):
-        return "a tensor made in the call"
-    history = "" if t._node is None else ", requires grad" if t.is_leaf else ", computed with grad"
-    return f"{messages.describe(t)} on {devices.of(t._data)}{history}"
 
 
 @dataclass
@@ -467,41 +413,3 @@ class Guards:
             if not compiled([*binding, condition], len(leaves), self.scope)(leaves):
                 return Miss(3 + i, condition.path, condition.expected, condition.now(leaves), condition.of_tensor)
         return Miss(3 + len(self.conditions), "memory that is written", "one tensor's", "shared with another tensor")
-
-
-def compiled(conditions: Sequence[Condition], count: int, scope: dict[str, Any]) -> Callable[[Sequence[Any]], bool]:
-    """A function of ``count`` leaves: whether all conditions hold. What is gone altogether does not."""
-    tests = "\n            and ".join(c.test for c in conditions) or "True"
-    unpack = f"    {''.join(f'a{i}, ' for i in range(count))}= leaves\n" if count else ""
-    source = (
-        f"def accepts(leaves):\n{unpack}    try:\n        return (\n            {tests}\n        )\n"
-        "    except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError):\n        return False\n"
-    )
-    space = dict(scope)
-    exec(compile(source, "<leafgrad guards>", "exec"), space)
-    accepts: Callable[[Sequence[Any]], bool] = space["accepts"]
-    return accepts
-
-
-def now_of(place: Place, _: Any) -> str:
-    """What to say of what a place holds now."""
-    return brief(now(place))
-
-
-def gradient_of(i: int, t: Tensor) -> Callable[[Sequence[Any]], str]:
-    """What to say of the gradient of the ``i``-th leaf of a call, or of ``t`` if ``i`` is negative."""
-
-    def now(leaves: Sequence[Any]) -> str:
-        owner = t if i < 0 else leaves[i]
-        if owner._leaf is None or owner._leaf.grad is None:
-            return "None"
-        return "a gradient" if owner._leaf.grad._node is None else "a gradient that requires grad"
-
-    return now
-
-
-def mode_name(flags: int) -> str:
-    """The mode in words."""
-    parts = ["gradients on" if flags & modes.GRAD else "gradients off"]
-    parts += ["inference mode"] * bool(flags & modes.INFERENCE) + ["anomaly detection"] * bool(flags & modes.ANOMALY)
-    return ", ".join(parts)

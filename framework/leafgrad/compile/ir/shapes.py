@@ -73,7 +73,7 @@ def result_shape(op: Op, inputs: Sequence[Operand], params: dict[str, Any]) -> S
 
 def is_of_trait(op: Op) -> bool:
     """Whether the shape rule is that of a trait, which says nothing of the dtype."""
-    return op.origins.get("shape", "").startswith("trait")
+    return op.origins.get("shape", "").startswith("trait ")
 
 
 def apply(op: Op, inputs: Sequence[Operand], params: dict[str, Any]) -> Any:

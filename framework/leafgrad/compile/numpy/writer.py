@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from leafgrad import backends
-from leafgrad.compile.ir.agreement import is_checked
+from leafgrad.compile.ir.agreement import is_checked, is_foreign
 from leafgrad.compile.ir.graph import Equation, Graph, Value, expression, kind
 from leafgrad.compile.ir.shapes import one
 from leafgrad.compile.numpy.scratch import BLOCK, Form, Scratch, itemsize
@@ -186,9 +186,10 @@ class Writer:
         """The name of the op's own forward."""
         name = f"{equation.name}_forward"
         forward = equation.op.kernels.get("numpy", equation.op.forward)
-        if stored(equation):
+        if stored(equation) or is_foreign(equation.op):  # which is watched as it first runs
             first = next(iter((*equation.values, *equation.outputs)))
-            forward, _ = equation.op.resolve(type(one(first.place, first.dtype, 0)))
+            kind = type(one(first.place, first.dtype, 0))
+            forward, _ = equation.op.table.get(kind) or equation.op.resolve(kind)
         while self.space.setdefault(name, forward) is not forward:
             name += "_"
         return name

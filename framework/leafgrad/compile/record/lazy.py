@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from leafgrad import backends, modes
+from leafgrad import modes
 from leafgrad.backends.place import place
 from leafgrad.compile.ir import memory
 from leafgrad.compile.ir.graph import Captured, Equation, Line, Raw, Value, user_line
@@ -34,8 +34,6 @@ from leafgrad.tensor.inplace import rebase
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import follow, is_own_leaf
 
-KINDS: dict[str, type] = {"float32": float, "float64": float, "int64": int, "bool": bool}  # of elements as numbers
-FOLLOWED = ("item()", "bool()")  # what may be known later
 HANDED_OUT = ("numpy()", "__dlpack__()")  # what gives memory away, not only values
 
 
@@ -69,7 +67,6 @@ class LazyRecorder(Recorder):
         self.programs = programs
         self.strict = False  # whether a tear is an error
         self.given_up = False  # whether a signal has ended a part of the call
-        self.follows_items = False  # whether what item() reads is a symbolic number
         self.tears: list[tuple[str, Line]] = []
         self.parts: list[Guide] = []
         self.owners: dict[int, list[Outside]] = {}  # tensors from outside that were read, by whose memory they show
@@ -116,32 +113,7 @@ class LazyRecorder(Recorder):
 
     def number_of(self, tensor: Tensor, what: str) -> Any:
         """What stands for the element of a tensor that the program computes; None where it must be read at once."""
-        if self.numbers is None or not self.follows_items or what not in FOLLOWED:
-            return None
-        data = self.inside(tensor)._data
-        if type(data) is not Symbol or data.size != 1 or data.value in self.sources or data.value in self.waiting:
-            return None
-        kind = KINDS.get(data.value.dtype)
-        return None if kind is None else self.numbers.item(data, kind)
-
-    def foresees(self, tensor: Tensor) -> bool:
-        """Whether an element can be computed beside the recording, by nothing that other processes wait for."""
-        value = tensor._data.value
-        return value not in self.waiting and not any("collective" in e.op.traits for e in self.equations)
-
-    def foresee(self, tensor: Tensor) -> Any:
-        """The element of a tensor in this call; the program computes it once more."""
-        with unwatched():
-            token = modes.FLAGS.set(modes.get() & ~(modes.TRACE | modes.GRAD | modes.BATCH))
-            try:
-                array = self.array(tensor._data.value)
-            finally:
-                modes.FLAGS.reset(token)
-        return backends.backend_of(array).item(array)
-
-    def read_item(self, tensor: Tensor) -> Any:
-        """The element of a tensor, after everything that was recorded."""
-        return backends.backend_of(array := self.reveal(tensor, "item()")).item(array)
+        return None if self.numbers is None else self.numbers.of(tensor, what)
 
     def foreign(self, op: Any, array: Any) -> Value:
         """An array of a graph from outside, or of an earlier part."""
@@ -274,7 +246,7 @@ class LazyRecorder(Recorder):
                 written = {o.base: o.inner._data.value for o in writes if o.base is not None}
                 with unwatched():
                     found = self.known | guide.run(wanted, written, self.arrays, self.programs)
-            except CompileError:
+            except (CompileError, MemoryError):  # nothing is written, as if the call had not been made
                 raise
             except Exception:
                 self.run_up_to_error()

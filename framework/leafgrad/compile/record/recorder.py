@@ -171,7 +171,7 @@ class Recorder(Course):
         """An op on tensors. It is watched only where it may call a user's code: in vmap, under hooks, of numbers."""
         if self.numbers is not None:
             params = self.numbers.plain(params)
-            args = fixed(args) if flags & modes.BATCH else self.numbers.ready(args)
+            args = fixed(args) if flags & modes.BATCH else self.numbers.ready(op, args, raw=False)
         if flags & (modes.BATCH | modes.PACK):
             return op.trace(args, params, flags)
         for a in args:
@@ -212,7 +212,7 @@ class Recorder(Course):
     def bind(self, op: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """An op on Symbols, numbers and raw arrays."""
         if self.numbers is not None:
-            args, params = self.numbers.ready(args), self.numbers.plain(params)
+            args, params = self.numbers.ready(op, args, raw=True), self.numbers.plain(params)
         if op not in self.fit:
             why = self.unfit(op)
             if why is not None:

@@ -14,11 +14,16 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from leafgrad import backends, dtypes, modes
+from leafgrad.compile.record.symbol import Symbol
+from leafgrad.compile.record.watch import unwatched
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import SymbolBase, TensorBase
 
 PLAIN = (bool, int, float)
 LONG = 1000  # characters of an expression above which a number is taken as it is
+LATER = ("item()", "bool()")  # what reads a value that may be known later
+KINDS: dict[str, type] = {"float32": float, "float64": float, "int64": int, "bool": bool}  # of elements as numbers
 UNREAD = object()  # the value of a number whose program has not run
 
 
@@ -35,11 +40,12 @@ class Numbers:
             what it looks at.
         outcomes: the same of values that the program computes, which are known after it has run.
         items: tensors of one element that were read as numbers ``r0``, ``r1``, …, whose program has not run.
+        follows: whether items are.
         over: whether the recording is over. The numbers are ordinary ones then.
     """
 
-    def __init__(self, recorder: Any) -> None:
-        self.recorder = recorder
+    def __init__(self, recorder: Any, follows: bool) -> None:
+        self.recorder, self.follows = recorder, follows
         self.relations: dict[str, str] = {}
         self.outcomes: dict[str, tuple[str, frozenset[int]]] = {}
         self.items: list[Any] = []
@@ -50,19 +56,49 @@ class Numbers:
         """A number from outside, which ``text`` reads, and a reader calls ``path``."""
         return SymbolicNumber(self, value, type(value), text, path)
 
-    def item(self, data: Any, kind: type) -> SymbolicNumber:
-        """The only element of a symbol."""
+    def of(self, tensor: Any, what: str) -> Any:
+        """What stands for the element of a tensor that the program computes; None if ``what`` must read it at once."""
+        data: Any = self.recorder.inside(tensor)._data if self.follows and what in LATER else None
+        if type(data) is not Symbol or data.size != 1 or data.value.dtype not in KINDS:
+            return None
+        if data.value in self.recorder.sources or data.value in self.recorder.waiting:
+            return None
         self.items.append(dispatch.alias(data))
-        k = len(self.items) - 1
-        return SymbolicNumber(self, UNREAD, kind, f"r{k}", "a value that it computes", frozenset([k]))
+        text, read = f"r{len(self.items) - 1}", frozenset([len(self.items) - 1])
+        return SymbolicNumber(self, UNREAD, KINDS[data.value.dtype], text, "a value that it computes", read)
+
+    def read(self, k: int) -> Any:
+        """The value of an item, after everything that was recorded."""
+        array = self.recorder.reveal(self.items[k], "item()")
+        return backends.backend_of(array).item(array)
 
     def foresees(self, items: frozenset[int]) -> bool:
-        """Whether these values can be computed beside the recording, which goes on."""
-        return all(self.recorder.foresees(self.items[k]) for k in items)
+        """Whether items can be computed beside the recording, by nothing that other processes wait for."""
+        waiting, equations = self.recorder.waiting, self.recorder.equations
+        known = all(self.items[k]._data.value not in waiting for k in items)
+        return known and not any("collective" in e.op.traits for e in equations)
 
-    def ready(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Operands of an op, with the numbers that the program computes read."""
-        return tuple([fixed(a) if type(a) is SymbolicNumber and a._items else a for a in args])
+    def foresee(self, k: int) -> Any:
+        """The value of an item in this call. The recording goes on, and its program computes it once more."""
+        token = modes.FLAGS.set(modes.get() & ~(modes.TRACE | modes.GRAD | modes.BATCH))
+        try:
+            with unwatched():
+                array = self.recorder.array(self.items[k]._data.value)
+        finally:
+            modes.FLAGS.reset(token)
+        return backends.backend_of(array).item(array)
+
+    def ready(self, op: Any, args: tuple[Any, ...], raw: bool) -> tuple[Any, ...]:
+        """Operands of an op: values that the program computes are taken as tensors, or ``raw``, or else read."""
+        return tuple([self.operand(op, a, raw) if type(a) is SymbolicNumber and a._items else a for a in args])
+
+    def operand(self, op: Any, number: SymbolicNumber, raw: bool) -> Any:
+        """The tensor that a number is the element of, where an op makes the same of both; else the number, read."""
+        if number._value is UNREAD and not number._parts and "elementwise" in op.traits:
+            tensor = self.items[min(number._items)]
+            if not tensor._data.shape and tensor.dtype is dtypes.get_default_dtype():
+                return tensor._data if raw else tensor
+        return fixed(number)
 
     def plain(self, params: dict[str, Any]) -> dict[str, Any]:
         """Parameters of an op, which are the same at each call."""
@@ -105,6 +141,15 @@ class SymbolicNumber:
             raise AttributeError(f"{self._kind.__name__!r} object has no attribute {name!r}")
         return getattr(fixed(self), name)
 
+    def __copy__(self) -> Any:
+        return fixed(self)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return fixed(self)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return fixed(self).__reduce_ex__(protocol)
+
     def _read(self) -> Any:
         """The number, where what computes it may have to run first."""
         if self._value is UNREAD:
@@ -112,8 +157,7 @@ class SymbolicNumber:
                 function, *parts = self._parts
                 self._value = function(*[p._read() if type(p) is SymbolicNumber else p for p in parts])
             else:
-                (k,) = self._items
-                self._value = self._numbers.recorder.read_item(self._numbers.items[k])
+                self._value = self._numbers.read(*self._items)
         return self._value
 
 
@@ -200,7 +244,7 @@ def foreseen(value: Any) -> Any:
     if value._parts:
         function, *parts = value._parts
         return function(*map(foreseen, parts))
-    return value._numbers.recorder.foresee(*[value._numbers.items[k] for k in value._items])
+    return value._numbers.foresee(*value._items)
 
 
 def binary(function: Callable[..., Any], form: str, *, test: bool = False) -> tuple[Any, Any]:
@@ -224,50 +268,50 @@ def binary(function: Callable[..., Any], form: str, *, test: bool = False) -> tu
     return method, reflected
 
 
-def asked(function: Callable[..., Any]) -> Callable[..., Any]:
+def asked(function: Callable[..., Any], *, reflected: bool = False) -> Callable[..., Any]:
     """A method that needs the number itself."""
+    if reflected:
+        return lambda self, other: function(other, fixed(self))
     return lambda self, *args: function(fixed(self), *args)
 
 
 ARITHMETIC: dict[str, tuple[Callable[..., Any], str]] = {
-    "add": (operator.add, "({} + {})"),
-    "sub": (operator.sub, "({} - {})"),
-    "mul": (operator.mul, "({} * {})"),
-    "truediv": (operator.truediv, "({} / {})"),
-    "floordiv": (operator.floordiv, "({} // {})"),
-    "mod": (operator.mod, "({} % {})"),
-    "pow": (operator.pow, "({} ** {})"),
+    "__add__": (operator.add, "({} + {})"),
+    "__sub__": (operator.sub, "({} - {})"),
+    "__mul__": (operator.mul, "({} * {})"),
+    "__truediv__": (operator.truediv, "({} / {})"),
+    "__floordiv__": (operator.floordiv, "({} // {})"),
+    "__mod__": (operator.mod, "({} % {})"),
+    "__pow__": (operator.pow, "({} ** {})"),
 }
 COMPARISONS: dict[str, tuple[Callable[..., Any], str]] = {
-    "eq": (operator.eq, "({} == {})"),
-    "ne": (operator.ne, "({} != {})"),
-    "lt": (operator.lt, "({} < {})"),
-    "le": (operator.le, "({} <= {})"),
-    "gt": (operator.gt, "({} > {})"),
-    "ge": (operator.ge, "({} >= {})"),
+    "__eq__": (operator.eq, "({} == {})"),
+    "__ne__": (operator.ne, "({} != {})"),
+    "__lt__": (operator.lt, "({} < {})"),
+    "__le__": (operator.le, "({} <= {})"),
+    "__gt__": (operator.gt, "({} > {})"),
+    "__ge__": (operator.ge, "({} >= {})"),
 }
 SIGNS: dict[str, tuple[Callable[..., Any], str]] = {
-    "neg": (operator.neg, "(-{})"),
-    "pos": (operator.pos, "(+{})"),
-    "abs": (abs, "abs({})"),
+    "__neg__": (operator.neg, "(-{})"),
+    "__pos__": (operator.pos, "(+{})"),
+    "__abs__": (abs, "abs({})"),
 }
-ASKED: dict[str, Callable[..., Any]] = {
-    "int": int, "float": float, "complex": complex, "index": operator.index, "hash": hash, "repr": repr, "str": str,
-    "format": format, "round": round, "trunc": math.trunc, "floor": math.floor, "ceil": math.ceil, "divmod": divmod,
-    "rdivmod": lambda a, b: divmod(b, a), "invert": operator.invert, "lshift": operator.lshift,
-    "rlshift": lambda a, b: b << a, "rshift": operator.rshift, "rrshift": lambda a, b: b >> a, "and": operator.and_,
-    "rand": lambda a, b: b & a, "or": operator.or_, "ror": lambda a, b: b | a, "xor": operator.xor,
-    "rxor": lambda a, b: b ^ a, "reduce_ex": lambda a, protocol: a.__reduce_ex__(protocol), "copy": lambda a: a,
-    "deepcopy": lambda a, _: a,
-}  # fmt: skip
+BITS = (divmod, operator.lshift, operator.rshift, operator.and_, operator.or_, operator.xor)
+ASKED = (
+    int, float, complex, hash, repr, str, format, round, math.trunc, math.floor, math.ceil, operator.index,
+    operator.invert, *BITS,
+)  # fmt: skip
 
 for name, (function, form) in ARITHMETIC.items():
     method, reflected = binary(function, form)
-    setattr(SymbolicNumber, f"__{name}__", method)
-    setattr(SymbolicNumber, f"__r{name}__", reflected)
+    setattr(SymbolicNumber, name, method)
+    setattr(SymbolicNumber, f"__r{name[2:]}", reflected)
 for name, (function, form) in COMPARISONS.items():
-    setattr(SymbolicNumber, f"__{name}__", binary(function, form, test=True)[0])
+    setattr(SymbolicNumber, name, binary(function, form, test=True)[0])
 for name, (function, form) in SIGNS.items():
-    setattr(SymbolicNumber, f"__{name}__", lambda self, function=function, form=form: derived(function, form, self))
-for name, function in ASKED.items():
-    setattr(SymbolicNumber, f"__{name}__", asked(function))
+    setattr(SymbolicNumber, name, lambda self, function=function, form=form: derived(function, form, self))
+for function in ASKED:
+    setattr(SymbolicNumber, f"__{function.__name__.strip('_')}__", asked(function))
+for function in BITS:
+    setattr(SymbolicNumber, f"__r{function.__name__.strip('_')}__", asked(function, reflected=True))

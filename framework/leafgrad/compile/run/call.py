@@ -11,7 +11,8 @@ from typing import Any
 
 from leafgrad import backends, modes
 from leafgrad.batching.pytree import unflatten
-from leafgrad.compile.guard.guards import Guards, Miss
+from leafgrad.compile.guard.conditions import Miss
+from leafgrad.compile.guard.guards import Guards
 from leafgrad.compile.ir.draws import restore, states
 from leafgrad.compile.ir.graph import (
     Argument,
@@ -148,7 +149,7 @@ class Call:
             given = () if symbolic is None else symbolic.before(leaves)
             inputs = self.gather(leaves, given)
             arrays = self.runner(inputs)
-        except CompileError:
+        except (CompileError, MemoryError):
             raise
         except Exception as error:
             raise Failed from error

@@ -8,20 +8,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad import modes
-from leafgrad.batching.pytree import containers
+from leafgrad.batching.pytree import containers, flatten
+from leafgrad.compile.guard.conditions import brief, facts
 from leafgrad.compile.guard.environment import Environment
-from leafgrad.compile.guard.guards import Guards, Symbolic, brief, facts
+from leafgrad.compile.guard.guards import Guards, Symbolic
 from leafgrad.compile.guard.walk import look
 from leafgrad.compile.ir.graph import Argument, Captured, Expression, Grad, Graph, Line, Live, Number, Raw, Value, Write
 from leafgrad.compile.ir.memory import Apart
 from leafgrad.compile.record.guide import Guide
 from leafgrad.compile.record.kept import check_kept, check_outside, check_returned
 from leafgrad.compile.record.lazy import LazyRecorder
-from leafgrad.compile.record.trace import Traced, finish, recording
+from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.watch import Codes, Watch, is_library, source_of
+from leafgrad.compile.record.watch import Codes, Watch, is_library, source_of, watching
 from leafgrad.compile.run.call import Call
 from leafgrad.compile.run.following import Changes, Followed, differs
+from leafgrad.compile.run.paths import paths_of
 from leafgrad.tensor.tensor import Tensor
 
 
@@ -161,6 +163,19 @@ def read_by(traced: Traced, watch: Watch, starts: Sequence[tuple[Any, str]], env
     return environment
 
 
+def graph_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Graph:
+    """The program of a call, which does nothing to its tensors."""
+    leaves, _ = flatten((args, kwargs))
+    paths = paths_of(function, args, kwargs)
+    watch = Watch()
+    with watching(watch):
+        found = trace_call(function, args, kwargs)
+    starts = roots(function, leaves, paths)
+    environment = read_by(found, watch, starts, look(starts, watch.codes))
+    name_inputs(found, leaves, paths, environment)
+    return found.graph
+
+
 # ---- what guards look at ------------------------------------------------------------------------------------------
 
 
@@ -207,4 +222,4 @@ def name_inputs(traced: Traced, leaves: Sequence[Any], paths: Sequence[str], env
         names[value] = f"number{len(names)}" if isinstance(source, (Expression, Live, Number, Raw)) else name(source)
 
 
-__all__ = ["Attempt", "name_inputs", "read_by", "roots"]
+__all__ = ["Attempt", "graph_of"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import operator
 import os
+import sys
 import time
 import types
 from collections.abc import Callable
@@ -12,30 +14,26 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from leafgrad import modes
 from leafgrad.batching.pytree import flatten
-from leafgrad.compile.guard.guards import Miss
-from leafgrad.compile.guard.walk import look
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.ir.log import log
 from leafgrad.compile.record.guide import Guide
 from leafgrad.compile.record.lazy import LazyRecorder, Parts
-from leafgrad.compile.record.trace import recording, trace_call
+from leafgrad.compile.record.trace import recording
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import COLLECTOR, Watch, watching
 from leafgrad.compile.run import explain, pace
 from leafgrad.compile.run.call import Call, Failed, Strayed
-from leafgrad.compile.run.closing import Attempt, name_inputs, read_by, roots
+from leafgrad.compile.run.closing import Attempt, graph_of
 from leafgrad.compile.run.following import Followed, Following
+from leafgrad.compile.run.misses import Misses
 from leafgrad.compile.run.pace import Pace
 from leafgrad.compile.run.paths import paths_of
 from leafgrad.compile.run.runner import Runner
 from leafgrad.errors import CompileError, TraceError
-from leafgrad.ops import messages
 from leafgrad.tensor.matrices import trace as matrix_trace
 from leafgrad.tensor.tensor import Tensor
 
-PATIENCE = 8  # retraces before a warning
-CHANGES = 3  # changes of one Python value after which a step is left open
 ATTEMPTS = 3  # calls in a row that could not be closed after which no more are watched
 STRAYS = 4  # runs of a program in vain after which it is looked at whether they are many
 KEPT = 32  # closed programs of one function
@@ -60,16 +58,7 @@ def traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``leafgrad.trace`` of a call."""
     if isinstance(fn, Tensor) or not callable(fn):
         return matrix_trace(fn, *args, **kwargs)
-    function = fn.function if isinstance(fn, Compiled) else fn
-    leaves, _ = flatten((args, kwargs))
-    paths = paths_of(function, args, kwargs)
-    watch = Watch()
-    with watching(watch):
-        found = trace_call(function, args, kwargs)
-    starts = roots(function, leaves, paths)
-    environment = read_by(found, watch, starts, look(starts, watch.codes))
-    name_inputs(found, leaves, paths, environment)
-    return found.graph
+    return graph_of(fn.function if isinstance(fn, Compiled) else fn, args, kwargs)
 
 
 class Compiled(Generic[P, R]):
@@ -81,9 +70,7 @@ class Compiled(Generic[P, R]):
         closed: whether a call that needs the function's Python is an error.
     """
 
-    live_state = frozenset(
-        "_calls _failures _following _guides _last _lock _misses _pace _reason _retraces _watch _wary".split()
-    )
+    live_state = frozenset("_calls _failures _following _guides _last _lock _misses _pace _reason _watch _wary".split())
 
     function: Callable[P, R]
     executor: str | None
@@ -97,10 +84,9 @@ class Compiled(Generic[P, R]):
     _guides: list[Guide]
     _last: Parts | Call | None  # what ran last
     _lock: Lock
-    _misses: list[Miss]
+    _misses: Misses
     _pace: Pace  # how it runs while it is open
     _reason: str | None  # why the last recorded call was not closed
-    _retraces: int
     _watch: Watch | None  # of the last watched call
     _wary: bool  # whether its Python may read and write the memory of tensors
 
@@ -121,10 +107,9 @@ class Compiled(Generic[P, R]):
             _guides=[],
             _last=None,
             _lock=Lock(),
-            _misses=[],
+            _misses=Misses(),
             _pace=Pace(),
             _reason=None,
-            _retraces=0,
             _watch=None,
             _wary=False,
         )
@@ -169,7 +154,8 @@ class Compiled(Generic[P, R]):
                 try:
                     return self._perform(call, leaves, args, kwargs)
                 except Strayed:
-                    self._stray(call)
+                    if self._strays(call):
+                        break
         return self._missed(flags, structure, leaves, args, kwargs)
 
     def _missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
@@ -202,13 +188,13 @@ class Compiled(Generic[P, R]):
         """Record a call, and close it if guards can stand for its Python."""
         paths = paths_of(self.function, args, kwargs)
         settled = [call for call in self._calls if not call.first]
-        self._following.compare(self._calls, leaves, paths)
+        new = self._following.compare(self._calls, leaves, paths)
         fits = [call for call in settled if call.guards.match(flags, structure, leaves)]
         if fits:
-            self._note_miss(fits[0].strayed())
+            self._misses.note(fits[0].strayed(), self.__qualname__)
         elif settled:  # the program that came closest tells why
             misses = [call.guards.miss(flags, structure, leaves) for call in settled]
-            self._note_miss(max(misses, key=lambda miss: miss.held))
+            self._misses.note(max(misses, key=lambda miss: miss.held), self.__qualname__)
         if self._gives_up():
             return self._run(leaves, args, kwargs)
         start = time.perf_counter()
@@ -218,15 +204,15 @@ class Compiled(Generic[P, R]):
         recorder.strict = self.closed and not first
         followed = self._follow(recorder, attempt, args, kwargs)
         result = self._record(recorder, attempt.watch, args, kwargs, followed)
+        recorder.restore_generators()
         try:
             call = attempt.close(recorder, result, self.executor, followed)
         except Unclosed as error:
             return self._left_open(error, attempt, recorder, result, followed)
-        recorder.restore_generators()
         vars(self).update(_failures=0, _reason=None, _watch=attempt.watch, _last=call)
         call.first = first
         if not any(map(call.same_as, fits)):  # else rounding decides
-            self._calls = [call, *settled][:KEPT]
+            self._calls = [call, *([] if new else settled)][:KEPT]
         seconds = time.perf_counter() - start
         log(
             f"{self.__qualname__}: traced in {1000 * seconds:.0f} ms: {call.runner.before} equations, "
@@ -242,10 +228,11 @@ class Compiled(Generic[P, R]):
         recorder = self._recorder(leaves, guides, attempt.wary)
         followed = self._follow(recorder, attempt, args, kwargs)
         result = self._record(recorder, attempt.watch, args, kwargs, followed)
+        recorder.restore_generators()
         try:
             again = attempt.close(recorder, result, self.executor, followed)
             if again.goes_another_way(call):
-                return self._other_way(again, recorder, leaves, args, kwargs)
+                return self._other_way(again, leaves, args, kwargs)
             if not again.same_as(call):
                 raise Unclosed(
                     "its Python does something else at the next call, although nothing that it reads changed"
@@ -258,14 +245,12 @@ class Compiled(Generic[P, R]):
                     f"{self.__qualname__}: its guards hold, yet {error}; LEAFGRAD_COMPILE=check compares each call"
                 ) from error
             return self._left_open(error, attempt, recorder, result, followed)
-        recorder.restore_generators()
         call.trusted, call.first = True, False
         vars(self)["_last"] = call
         return self._perform_recorded(call, leaves, args, kwargs)
 
-    def _other_way(self, call: Call, recorder: LazyRecorder, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+    def _other_way(self, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """A value that was computed decided for another way than the program that was to be confirmed."""
-        recorder.restore_generators()
         known = next((c for c in self._calls if call.same_as(c)), None)
         if known is None:
             self._calls = [call, *self._calls][:KEPT]
@@ -274,11 +259,13 @@ class Compiled(Generic[P, R]):
         vars(self)["_last"] = call
         return self._perform_recorded(call, leaves, args, kwargs)
 
-    def _stray(self, call: Call) -> None:
-        """A value decided for another way than a program takes: if that happens often, it is no use."""
-        if call.strays > STRAYS and 4 * call.strays > call.hits:
-            self._calls = [c for c in self._calls if c is not call]
+    def _strays(self, call: Call) -> bool:
+        """Whether values decide so often for another way than a program takes that it is no use to guess."""
+        often = call.strays > STRAYS and 4 * call.strays > call.hits
+        if often:
+            self._calls = [c for c in self._calls if c.symbolic is None or not c.symbolic.outcomes]
             self._following.items = False
+        return often
 
     def _perform_recorded(self, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Run a program just recorded. What rounding decides may be decided otherwise: then the Python runs."""
@@ -364,31 +351,13 @@ class Compiled(Generic[P, R]):
         )
 
     def _gives_up(self) -> bool:
-        """Whether calls are not worth watching any more: all others were not closed, or one value keeps changing."""
-        if self.closed:
-            return False
-        changed = [miss.path for miss in self._misses if not miss.of_tensor]
-        often = next((path for path in changed if changed.count(path) >= CHANGES), None)
+        """Whether calls are not worth watching any more, since one value keeps changing."""
+        often = None if self.closed else self._misses.often()
         if often is not None:
             vars(self).update(_failures=ATTEMPTS, _reason=f"{often} changes from call to call")
             self._calls = []
             log(f"{self.__qualname__}: open, since {self._reason}")
         return often is not None
-
-    def _note_miss(self, miss: Miss) -> None:
-        path, before, now = miss.path, miss.before, miss.now
-        self._misses.append(miss)
-        del self._misses[:-KEPT]
-        vars(self)["_retraces"] += 1
-        log(f"{self.__qualname__}: recorded again, since {path} was {before} and is {now}")
-        if self._retraces == PATIENCE:
-            paths = [m.path for m in self._misses]
-            often = max(paths, key=paths.count)
-            messages.warn(
-                f"{self.__qualname__} has been traced again {PATIENCE} times, mostly because of {often} (last: {path} "
-                f"was {before}, is {now}). Tracing costs far more than a call: pass a number that changes as a tensor, "
-                "keep shapes fixed, and keep what changes from call to call out of the function; explain() lists all"
-            )
 
     # ---- looking inside ---------------------------------------------------------------------------------------
 
@@ -446,8 +415,19 @@ class Compiled(Generic[P, R]):
     def __set_name__(self, owner: type, name: str) -> None:
         self._attribute = f"_compiled_{owner.__qualname__}.{name}"
 
+    def __copy__(self) -> Compiled:
+        return type(self)(self.function, self.executor, self.closed)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         return type(self)(copy.deepcopy(self.function, memo), self.executor, self.closed)
+
+    def __reduce__(self) -> Any:
+        """Pickled like a function, by name, where its name leads to it; else as its function, to be compiled anew."""
+        try:
+            found = operator.attrgetter(self.__qualname__)(sys.modules[self.__module__])
+        except (AttributeError, KeyError):
+            found = None
+        return self.__qualname__ if found is self else (of, (self.function, self.executor, self.closed))
 
 
 class CompiledObject(Compiled[..., Any]):
@@ -455,6 +435,9 @@ class CompiledObject(Compiled[..., Any]):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(vars(self)["function"], name)
+
+    def __copy__(self) -> Compiled:
+        return type(self)(copy.copy(self.function), self.executor, self.closed)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in vars(self):

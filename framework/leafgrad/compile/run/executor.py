@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, cast
 from leafgrad import plugins
 from leafgrad.compile.ir.graph import Equation, Graph
 from leafgrad.errors import CompileError, PluginError, TraceError
+from leafgrad.ops import messages
 
 BROKEN: Final[set[str]] = set()
 """Preferred executors that failed, and are preferred no more."""
@@ -123,10 +124,16 @@ def runs(executor: Executor, types: set[str]) -> bool:
 
 
 def build(graph: Graph, name: str | None) -> tuple[Executor, Program]:
-    """An executor, and its program of ``graph``; where it fails, a CompileError that names the equation."""
+    """An executor, and its program of ``graph``; where it fails, a CompileError that names the equation.
+
+    Raises:
+        MemoryError: there is none for what the program keeps between its calls.
+    """
     executor = find(name, graph)
     try:
         return executor, executor.compile(graph)
+    except MemoryError as error:
+        raise no_memory(executor, graph, error) from error
     except Exception as error:
         plain = isinstance(error, (CompileError, TraceError))
         failure = error if plain else blame(executor, graph, error, executor.compile)
@@ -150,14 +157,35 @@ def is_foreign(executor: Executor) -> bool:
 
 
 def explain_failure(executor: Executor, graph: Graph, inputs: Sequence[Any], error: Exception) -> Exception:
-    """What to raise when a program failed while it ran: the op's own error as eager gives it, else a CompileError."""
-    from leafgrad.compile.ir.replay import ReplayProgram
+    """What to raise when a program failed while it ran: the op's own error as eager gives it, else a CompileError.
 
+    Where memory ran out, nothing runs again: that might take what is left.
+    """
+    from leafgrad.compile.ir.replay import ReplayExecutor, ReplayProgram
+
+    if isinstance(executor, ReplayExecutor):
+        return error
+    if isinstance(error, MemoryError):
+        return no_memory(executor, graph, error)
     try:
         ReplayProgram(graph)(inputs)
     except Exception as own:
         return own
     return blame(executor, graph, error, lambda part: executor.compile(part)(inputs))
+
+
+def no_memory(executor: Executor, graph: Graph, error: MemoryError) -> MemoryError:
+    """The error of a program for which there is no memory: it names the equation that makes the largest arrays."""
+    from leafgrad.compile.passes.liveness import nbytes
+
+    sizes = {e: sum(map(nbytes, e.outputs)) for e in graph.equations if "view" not in e.op.traits}
+    most = max(sizes, key=sizes.__getitem__, default=None)
+    largest = most and f"{messages.call(most.op, most.inputs, most.params)}, {sizes[most]:,} bytes, from {most.line}"
+    return MemoryError(
+        f"executor {executor.name!r}: {error}. Of the program's {len(graph)} equations the one that makes most is "
+        f"{largest}; take a smaller batch, or compile(..., executor='replay'), which keeps each result until its last "
+        "use only"
+    )
 
 
 def blame(executor: Executor, graph: Graph, error: Exception, attempt: Callable[[Graph], Any]) -> CompileError:

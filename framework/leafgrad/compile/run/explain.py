@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from leafgrad.compile.guard.guards import Guards, Miss, mode_name
+from leafgrad.compile.guard.conditions import Miss, mode_name
+from leafgrad.compile.guard.guards import Guards
 from leafgrad.compile.ir.graph import Equation
 from leafgrad.compile.record.lazy import Parts
 from leafgrad.compile.run.call import Call
@@ -46,7 +47,7 @@ def opened(name: str, reason: str, last: Any) -> list[str]:
     lines = [
         f"{name}: open, since {reason}",
         "  its Python runs at each call, and its ops are compared with those of earlier calls; to close it, pass what "
-        "changes as an argument (numbers as tensors), or take it out of the function",
+        "changes as an argument, or take it out of the function",
     ]
     if isinstance(last, Parts):
         for i, part in enumerate(last.parts):
@@ -63,7 +64,7 @@ def advice(misses: Sequence[Miss]) -> list[str]:
     """What to do about a value that keeps changing."""
     counts = Counter(m.path for m in misses)
     return [
-        f"  {path} changed {count} times: pass a number that changes as a tensor"
+        f"  {path} changed {count} times: keep it out of the function, or pass it as a tensor"
         for path, count in counts.items()
         if count > 1
     ]

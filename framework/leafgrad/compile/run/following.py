@@ -80,13 +80,18 @@ class Following:
         self.items: bool | None = None
         self.stopped = False
 
-    def compare(self, calls: Sequence[Any], leaves: Sequence[Any], paths: Sequence[str]) -> None:
-        """Note the numbers that are not what they were at the last recorded call, or in closed ``calls``."""
+    def compare(self, calls: Sequence[Any], leaves: Sequence[Any], paths: Sequence[str]) -> bool:
+        """Note the numbers that are not what they were at the last recorded call, or in closed ``calls``.
+
+        Whether there are new ones, so that ``calls``, which are guarded by them, are of no more use.
+        """
+        count = self.count
         seen = dict(zip(paths, leaves, strict=True))
         self.paths |= {path for path, value in seen.items() if differs(self.seen.get(path), value)}
         self.seen = {path: value for path, value in seen.items() if type(value) in NUMBERS}
         for call in calls:
             self.changed([p for p in call.guards.environment.places if differs(p.value, now(p))])
+        return self.count > count and not self.stopped
 
     @property
     def count(self) -> int:
@@ -138,8 +143,7 @@ class Followed:
     def __init__(
         self, following: Following, recorder: Any, args: tuple[Any, ...], kwargs: dict[str, Any], paths: Sequence[str]
     ) -> None:
-        self.numbers = recorder.numbers = Numbers(recorder)
-        recorder.follows_items = bool(following.items)
+        self.numbers = recorder.numbers = Numbers(recorder, follows=bool(following.items))
         self.symbolic = Symbolic(self.numbers.relations, self.numbers.outcomes)
         counts = [len(flatten(a)[0]) for a in (*args, *kwargs.values())]
         given: list[Any] = []
@@ -192,6 +196,7 @@ class Followed:
     def settle(self, result: Any) -> Any:
         """The result of a call that no program repeats, and what it leaves behind, as ordinary numbers."""
         self.numbers.over = True
+        self.numbers.recorder.strict = False  # what is read now, no code of the user has asked for
         for written in self.written:
             written.put(settled(written.number))
         for part in containers(result):

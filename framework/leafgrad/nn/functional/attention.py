@@ -6,7 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from leafgrad import modes
-from leafgrad.dtypes import bool_
+from leafgrad.dtypes import bool_, of
 from leafgrad.nn.functional.dropout import dropout
 from leafgrad.nn.fused import Fused
 from leafgrad.ops import attention as ops
@@ -91,13 +91,17 @@ def scaled_dot_product_attention(
     check(query, key, value)
     if enable_gqa:
         key, value = grouped(query, key, "key"), grouped(query, value, "value")
-    batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
-    query, key, value = (t if t.shape[:-2] == batch else t.expand(*batch, *t.shape[-2:]) for t in (query, key, value))
+    batch, *others = (t._data.shape[:-2] for t in (query, key, value))
+    if others != [batch, batch]:
+        batch = broadcast_shapes(batch, *others)
+        query, key, value = (
+            t if t.shape[:-2] == batch else t.expand(*batch, *t.shape[-2:]) for t in (query, key, value)
+        )
     if attn_mask is not None:
         check_mask(attn_mask, is_causal, query, (*batch, query.shape[-2], key.shape[-2]))
     if not 0 <= dropout_p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
-    size = query.shape[-1]
+    size = query._data.shape[-1]
     kind = Kind(scale if scale is not None else 1 / math.sqrt(size) if size else 0.0, is_causal, dropout_p)
     learned = attn_mask is not None and attn_mask.requires_grad and modes.is_grad_enabled()
     if dropout_p or learned:
@@ -111,18 +115,19 @@ def check(query: Tensor, key: Tensor, value: Tensor) -> None:
     three = {"query": query, "key": key, "value": value}
     for argument, t in three.items():
         expect_tensor(t, argument, NAME)
-    if any(t.ndim < 2 for t in three.values()):
+    shapes, dtypes = [t._data.shape for t in three.values()], [of(t._data) for t in three.values()]
+    if min(map(len, shapes)) < 2:
         dims = ", ".join(f"{argument}.dim: {t.ndim}" for argument, t in three.items())
         raise RuntimeError(f"Expected query, key, and value to all be at least 2 dimensional, but got {dims}")
-    mixed = not modes.get() & modes.AUTOCAST and any(t.dtype is not query.dtype for t in three.values())
-    if mixed or not query.dtype.is_floating_point:
+    mixed = not modes.get() & modes.AUTOCAST and dtypes != dtypes[:1] * 3
+    if mixed or not dtypes[0].is_floating_point:
         got = ", ".join(f"{argument}.dtype: {t.dtype}" for argument, t in three.items())
         raise RuntimeError(f"Expected query, key, and value to have the same floating dtype, but got {got}")
-    if query.shape[-1] != key.shape[-1]:
+    if shapes[0][-1] != shapes[1][-1]:
         raise RuntimeError(
             f"{NAME}: expected query and key of the same size, got {query.shape[-1]} and {key.shape[-1]}"
         )
-    if key.shape[-2] != value.shape[-2]:
+    if shapes[1][-2] != shapes[2][-2]:
         raise RuntimeError(f"{NAME}: expected one value for each key, got {key.shape[-2]} and {value.shape[-2]}")
 
 

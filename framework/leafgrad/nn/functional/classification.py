@@ -71,8 +71,8 @@ def cross_entropy(
     reduction = chosen(size_average, reduce, reduction, "cross_entropy")
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    shape = expect_tensor(input, "input", "cross_entropy").shape
-    probabilities = expect_tensor(target, "target", "cross_entropy").shape == shape and len(shape) > 0
+    shape = expect_tensor(input, "input", "cross_entropy")._data.shape
+    probabilities = expect_tensor(target, "target", "cross_entropy")._data.shape == shape and len(shape) > 0
     if probabilities and not target.dtype.is_floating_point:
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
     if probabilities and ignore_index >= 0:
@@ -85,7 +85,7 @@ def cross_entropy(
     dim = _class_dim(input)
     if not probabilities and weight is None and not label_smoothing and reduction == "mean" and len(shape) > 1:
         try:
-            mean: Tensor = classes.cross_entropy(input, target, dim=dim, ignore=ignore_index)
+            mean: Tensor = classes.cross_entropy.function(input, target, dim=dim, ignore=ignore_index)
         except IndexError:
             raise _no_class(input, target, dim, ignore_index) from None
         return mean
@@ -145,7 +145,7 @@ def linear_cross_entropy(
 
 
 def _class_dim(input: Tensor) -> int:
-    return 0 if input.ndim == 1 else 1
+    return 0 if len(input._data.shape) == 1 else 1
 
 
 def _weighted(x: Tensor, weight: Tensor | None, dim: int) -> Tensor:
@@ -155,8 +155,8 @@ def _weighted(x: Tensor, weight: Tensor | None, dim: int) -> Tensor:
 
 
 def _check(input: Tensor, target: Tensor, weight: Tensor | None, function: str) -> None:
-    scores = tuple(expect_tensor(input, "input", function).shape)
-    named = tuple(expect_tensor(target, "target", function).shape)
+    scores = tuple(expect_tensor(input, "input", function)._data.shape)
+    named = tuple(expect_tensor(target, "target", function)._data.shape)
     if not scores:
         raise ValueError(f"{function}: input: expected at least 1 dimension (the classes), got a 0-d tensor")
     dim = _class_dim(input)

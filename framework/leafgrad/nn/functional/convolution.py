@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 from leafgrad import modes
+from leafgrad.dtypes import of
 from leafgrad.nn.functional.windows import Size, Sizes, at_least, batched, nonempty, per_dim
 from leafgrad.ops import convolution as ops, windows as window_ops
 from leafgrad.ops.geometry import window_count, window_span
@@ -129,13 +131,23 @@ def _convolved(
     function = f"conv{n}d"
     x, had_batch = batched(input, n, function)
     kernel = _kernel(weight, n, function)
+    _check(x, weight, bias, groups, function, transposed=False)
+    given = [v if type(v) is tuple else (v,) for v in (stride, padding, dilation)]
+    flat, counts = [v for one in given for v in one], tuple(map(len, given))
+    make = _known_windows if {int, str}.issuperset(map(type, flat)) else _windows
+    windows = make(n, function, x._data.shape[2:], kernel, counts, *flat)
+    out: Tensor = ops.convolution.function(x, weight, *_given(bias), windows=windows, groups=groups)
+    return out if had_batch else out.squeeze(0)
+
+
+def _windows(n: int, function: str, length: Sizes, kernel: Sizes, counts: Sizes, *flat: Any) -> Windows:
+    """The windows of a convolution: stride, padding and dilation, so many entries of each, one after the other."""
+    stride, padding, dilation = flat[: counts[0]], flat[counts[0] : -counts[2]], flat[-counts[2] :]
     step = at_least(1, per_dim(stride, n, "stride", function), "stride", function)
     apart = at_least(1, per_dim(dilation, n, "dilation", function), "dilation", function)
-    _check(x, weight, bias, groups, function, weight.shape[1] * groups, weight.shape[0])
-    length = tuple(x.shape[2:])
     reach = tuple(d * (k - 1) for d, k in zip(apart, kernel, strict=True))  # from first to last element of a window
-    if isinstance(padding, str):
-        before, both = named_padding(padding, reach, step, function)
+    if isinstance(padding[0], str):
+        before, both = named_padding(padding[0], reach, step, function)
     else:
         before = at_least(0, per_dim(padding, n, "padding", function), "padding", function)
         both = tuple(2 * p for p in before)
@@ -146,9 +158,10 @@ def _convolved(
             f"{function}: Calculated padded input size per channel: ({_by(padded)}). Kernel size: "
             f"({_by([r + 1 for r in reach])}). Kernel size can't be greater than actual input size"
         )
-    windows = Windows(length, kernel, step, before, apart, size)
-    out: Tensor = ops.convolution(x, weight, *_given(bias), windows=windows, groups=groups)
-    return out if had_batch else out.squeeze(0)
+    return Windows(length, kernel, step, before, apart, size)
+
+
+_known_windows = functools.lru_cache(maxsize=256, typed=True)(_windows)
 
 
 def _transposed(
@@ -169,7 +182,7 @@ def _transposed(
     apart = at_least(1, per_dim(dilation, n, "dilation", function), "dilation", function)
     before = at_least(0, per_dim(padding, n, "padding", function), "padding", function)
     extra = at_least(0, per_dim(output_padding, n, "output_padding", function), "output_padding", function)
-    _check(x, weight, bias, groups, function, weight.shape[0], weight.shape[1] * groups)
+    _check(x, weight, bias, groups, function, transposed=True)
     for o, s, d in zip(extra, step, apart, strict=True):
         if o >= max(s, d):
             raise RuntimeError(
@@ -190,39 +203,43 @@ def _transposed(
 
 
 def _kernel(weight: Any, n: int, function: str) -> Sizes:
-    if expect_tensor(weight, "weight", function).ndim != n + 2 or 0 in weight.shape[2:]:
+    shape = expect_tensor(weight, "weight", function)._data.shape
+    if len(shape) != n + 2 or 0 in shape[2:]:
         raise RuntimeError(
             f"{function}: weight: expected {n + 2} dimensions, (channels, channels{', kernel size' * n}), got size "
             f"{list(weight.shape)}"
         )
-    return tuple(weight.shape[2:])
+    return tuple(shape[2:])
 
 
-def _check(x: Tensor, weight: Tensor, bias: Any, groups: Any, function: str, channels: int, out: int) -> None:
+def _check(x: Tensor, weight: Tensor, bias: Any, groups: Any, function: str, *, transposed: bool) -> None:
     """Errors about channels, groups, dtypes, and sizes that are empty."""
     if integer(groups, "groups", function) < 1:
         raise RuntimeError(f"{function}: groups: expected a positive number, got {groups}")
-    if weight.shape[0] % groups:
+    shape, (first, second) = x._data.shape, weight._data.shape[:2]
+    channels, out = (first, second * groups) if transposed else (second * groups, first)
+    if first % groups:
         raise RuntimeError(
             f"{function}: Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got "
             f"weight of size {list(weight.shape)}"
         )
-    if x.shape[1] != channels:
+    if shape[1] != channels:
         raise RuntimeError(
             f"{function}: Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(x.shape)} to "
             f"have {channels} channels, but got {x.shape[1]} channels instead"
         )
-    if 0 in x.shape[2:]:
+    if 0 in shape[2:]:
         raise RuntimeError(f"{function}: input: expected at least one element per channel, got size {list(x.shape)}")
-    if bias is not None and tuple(expect_tensor(bias, "bias", function).shape) != (out,):
+    if bias is not None and expect_tensor(bias, "bias", function)._data.shape != (out,):
         raise RuntimeError(
             f"{function}: Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {out} "
             f"elements, but got bias of size {list(bias.shape)} instead"
         )
     if modes.get() & modes.AUTOCAST:  # brings dtypes together
         return
+    dtype = of(x._data)
     for name, other in (("weight", weight), ("bias", bias)):
-        if other is not None and other.dtype is not x.dtype:
+        if other is not None and of(other._data) is not dtype:
             raise RuntimeError(
                 f"{function}: Input type ({x.dtype}) and {name} type ({other.dtype}) should be the same; convert one "
                 "with .to(dtype)"

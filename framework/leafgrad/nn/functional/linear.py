@@ -8,11 +8,14 @@ from leafgrad.tensor.tensor import Tensor
 __all__ = ["bilinear", "linear"]
 
 
+_linear = ops.linear.function
+
+
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input weight^T + bias. (..., in), (out, in), (out,) -> (..., out); (..., in), (in,), () -> (...)"""
-    if isinstance(weight, Tensor) and weight.ndim == 1:
+    if isinstance(weight, Tensor) and len(weight._data.shape) == 1:
         return input @ weight if bias is None else input @ weight + bias
-    result: Tensor = ops.linear(input, weight, bias)
+    result: Tensor = _linear(input, weight, bias)
     return result
 
 

@@ -12,6 +12,7 @@ from leafgrad.nn.functional.dropout import dropout
 from leafgrad.nn.functional.linear import linear
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.joining import cat
+from leafgrad.tensor.shapes import permuted, reshaped
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["multi_head_attention_forward"]
@@ -77,13 +78,14 @@ class Heads:
 
     def split(self, x: Tensor) -> Tensor:
         """Projected inputs as (batch, heads, length, size)."""
-        x = x.unflatten(-1, (self.count, -1))
-        return x.permute(self.batch, 2, self.length, 3)
+        *lead, n = x._data.shape
+        return permuted(reshaped(x, (*lead, self.count, n // self.count)), (self.batch, 2, self.length, 3))
 
     def join(self, x: Tensor) -> Tensor:
         """The way back."""
-        places = (0, 2, 1, 3) if self.batch == 0 else (2, 0, 1, 3)
-        return x.permute(*places).flatten(2)
+        joined = permuted(x, (0, 2, 1, 3) if self.batch == 0 else (2, 0, 1, 3))
+        *lead, count, n = joined._data.shape
+        return reshaped(joined, (*lead, count * n))
 
 
 def project(
@@ -91,11 +93,12 @@ def project(
 ) -> tuple[Tensor, ...]:
     """Queries, keys and values, each by a product of its own: parts of one would have to be joined in the gradient."""
     _, key, value = inputs
-    shapes = f"key shape {key.shape} does not match value shape {value.shape}"
-    expect(key.shape[:2] == value.shape[:2] and (isinstance(weights, tuple) or key.shape == value.shape), shapes)
+    shapes = key._data.shape, value._data.shape
+    if shapes[0][:2] != shapes[1][:2] or (not isinstance(weights, tuple) and shapes[0] != shapes[1]):
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
     parts = weights if isinstance(weights, tuple) else weights.chunk(3)
     biases = (None,) * 3 if bias is None else bias.chunk(3)
-    return tuple(linear(x, w, b) for x, w, b in zip(inputs, parts, biases, strict=True))
+    return tuple([linear(x, w, b) for x, w, b in zip(inputs, parts, biases, strict=True)])
 
 
 def attend_heads(
@@ -137,7 +140,7 @@ def multi_head(
 ) -> tuple[Tensor, Tensor | None]:
     """The result in the layout of the inputs, and the weights (batch, L, S), or (batch, heads, L, S), if needed."""
     batched = check_dimensions(inputs, mask, padding)
-    size = inputs[0].shape[-1]
+    size = inputs[0]._data.shape[-1]
     expect(size == heads.embed, f"was expecting embedding dimension of {heads.embed}, but got {size}")
     if not isinstance(causal, bool):
         raise TypeError(f"is_causal: expected a bool, got {type(causal).__name__}")
@@ -151,12 +154,12 @@ def multi_head(
         inputs = (query, key, value)
         padding = None if padding is None else padding.unsqueeze(0)
     q, k, v = keys_and_values(heads, project(inputs, weights.inward, weights.inward_bias), weights)
-    sizes = q.shape[0], heads.count, q.shape[2], weights.static[0].shape[1] if weights.static[0] is not None else (
-        inputs[1].shape[heads.length]
-    )  # fmt: skip
+    static = weights.static[0]
+    keys = inputs[1]._data.shape[heads.length] if static is None else static.shape[1]
+    sizes = q._data.shape[0], heads.count, q._data.shape[2], keys
     check_sizes(mask, padding, *sizes)
     hint = causal and padding is None and not need_weights
-    added = k.shape[2] - sizes[3]
+    added = k._data.shape[2] - sizes[3]
     full = merged(
         None if hint or mask is None else widened(by_head(mask, heads.count), added),
         None if padding is None else widened(padding, added).unsqueeze(1).unsqueeze(1),

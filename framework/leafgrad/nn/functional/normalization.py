@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 
 from leafgrad import dtypes, modes
-from leafgrad.ops.marks import shown_as
+from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.normalize import affine, standardize
 from leafgrad.tensor.arguments import expect_floating, expect_tensor
 from leafgrad.tensor.creation import zeros
 from leafgrad.tensor.joining import cat
+from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]
@@ -19,21 +20,22 @@ __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_res
 def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     if weight is None:
         return x if bias is None else x + bias
-    result: Tensor = x * weight if bias is None else affine(x, weight, bias)
+    result: Tensor = x * weight if bias is None else affine.function(x, weight, bias)
     return result
 
 
 def _affine_channels(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     """x times a weight and plus a bias of each channel. (batch, channels, ...), (channels,), (channels,)"""
-    shape = (-1,) + (1,) * (x.ndim - 2)
-    weight, bias = (None if t is None else t.reshape(shape) for t in (weight, bias))
+    after = (1,) * (len(x._data.shape) - 2)
+    if after:
+        weight, bias = (None if t is None else reshaped(t, (math.prod(t._data.shape), *after)) for t in (weight, bias))
     return _affine(x, weight, bias)
 
 
 def _check_channels(input: Tensor, function: str, **per_channel: Tensor | None) -> None:
     """A RuntimeError unless what there is of each channel has as many elements as ``input`` channels."""
     for name, value in per_channel.items():
-        if value is not None and value.numel() != input.shape[1]:
+        if value is not None and math.prod(value._data.shape) != input._data.shape[1]:
             raise RuntimeError(
                 f"{function}: {name} should contain {input.shape[1]} elements not {value.numel()}: one for each "
                 "channel of input, its dimension 1"
@@ -50,20 +52,20 @@ def _check_both(function: str, running_mean: Tensor | None, running_var: Tensor 
 
 def _check_last(input: Tensor, normalized_shape: Sequence[int], **parameters: Tensor | None) -> tuple[int, ...]:
     """The last dimensions of ``input``; a RuntimeError unless they are ``normalized_shape``."""
-    expected = tuple(normalized_shape)
-    if not expected or tuple(input.shape[-len(expected) :]) != expected:
+    expected, shape = tuple(normalized_shape), input._data.shape
+    if not expected or shape[-len(expected) :] != expected:
         sizes = "".join(f", {n}" for n in expected)
         raise RuntimeError(
             f"Given normalized_shape={list(expected)}, expected input with shape [*{sizes}], but got input of size "
             f"{list(input.shape)}"
         )
     for name, value in parameters.items():
-        if value is not None and tuple(value.shape) != expected:
+        if value is not None and value._data.shape != expected:
             raise RuntimeError(
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(value.shape)} "
                 f"and normalized_shape = {list(expected)}"
             )
-    return tuple(range(input.ndim - len(expected), input.ndim))
+    return tuple(range(len(shape) - len(expected), len(shape)))
 
 
 # ---- over the batch, and over each element of it -------------------------------------------------------------------
@@ -92,7 +94,7 @@ def batch_norm(
         ValueError: training with one value per channel; one running statistic of two; an ``eps`` that is negative, or
             in training 0. RuntimeError: no running statistics outside training.
     """
-    if expect_floating(input, "batch_norm", NotImplementedError).ndim < 2:
+    if len(expect_floating(input, "batch_norm", NotImplementedError)._data.shape) < 2:
         raise ValueError(f"batch_norm: input: expected at least 2 dimensions, (batch, channels, ...), got {input.ndim}")
     _check_channels(input, "batch_norm", running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if not eps >= 0 or (training and not eps):
@@ -100,14 +102,14 @@ def batch_norm(
         raise ValueError(f"batch_norm: eps must be {expected}, got {eps}")
     if training:
         _check_both("batch_norm", running_mean, running_var)
-        count = input.shape[0] * math.prod(input.shape[2:])
-        if count <= 1:
+        sizes = input._data.shape
+        if sizes[0] * math.prod(sizes[2:]) <= 1:
             raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
-        dims = tuple(i for i in range(input.ndim) if i != 1)
+        dims = (0, *range(2, len(sizes)))
         plain = input.detach()
         _move(running_mean, momentum, lambda: plain.mean(dims))
         _move(running_var, momentum, lambda: plain.var(dims))
-        return _affine_channels(standardize(input, dim=dims, eps=eps), weight, bias)
+        return _affine_channels(standardize.function(input, dim=dims, eps=eps), weight, bias)
     if running_mean is None or running_var is None:
         missing = "running_mean" if running_mean is None else "running_var"
         raise RuntimeError(f"batch_norm: {missing} must be defined in evaluation mode; pass both, or training=True")
@@ -201,7 +203,6 @@ def group_norm(
 # ---- over features -------------------------------------------------------------------------------------------------
 
 
-@shown_as("NativeLayerNormBackward0", "input", "weight", "bias")
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -218,7 +219,11 @@ def layer_norm(
     """
     expect_floating(input, "layer_norm", NotImplementedError)
     dims = _check_last(input, normalized_shape, weight=weight, bias=bias)
-    return _affine(standardize(input, dim=dims, eps=eps), weight, bias)
+    out: Tensor = mark(
+        _affine(standardize.function(input, dim=dims, eps=eps), weight, bias),
+        *("NativeLayerNormBackward0", input, weight, bias),
+    )
+    return out
 
 
 def rms_norm(

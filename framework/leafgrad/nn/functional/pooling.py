@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from leafgrad.dtypes import int64
+from leafgrad.dtypes import int64, of
 from leafgrad.nn.functional.windows import (
     Size,
     Sizes,
@@ -105,10 +105,10 @@ def _largest(
     function = f"max_pool{n}d"
     x, _ = batched(input, n, function)
     windows = pooled(nonempty(x, function), n, function, kernel_size, stride, padding, dilation, ceil_mode)
-    if x.dtype.category == 0:
+    if of(x._data).category == 0:
         raise NotImplementedError(f"{function}: input: not implemented for bool; convert it with .to(dtype)")
     if not indices:
-        largest: Tensor = ops.window_max(input, windows=windows)
+        largest: Tensor = ops.window_max.function(input, windows=windows)
         return largest
     at = ops.window_argmax(input, windows=windows)
     return ops.window_pick(input, at, windows=windows), at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,17 +48,18 @@ def batched(input: Any, n: int, function: str, leading: str = "channels") -> tup
         RuntimeError: not n + 1 or n + 2 dimensions, or an empty one that is not the batch.
     """
     expect_tensor(input, "input", function)
-    if input.ndim not in (n + 1, n + 2):
+    ndim = len(input._data.shape)
+    if ndim not in (n + 1, n + 2):
         raise RuntimeError(
             f"{function}: input: Expected {n + 1}D (unbatched) or {n + 2}D (batched) input, (batch, {leading}"
             f"{', size' * n}), but got input of size: {list(input.shape)}"
         )
-    return (input, True) if input.ndim == n + 2 else (input.unsqueeze(0), False)
+    return (input, True) if ndim == n + 2 else (input.unsqueeze(0), False)
 
 
 def nonempty(input: Tensor, function: str) -> Tensor:
     """``input`` if no dimension but the first is empty, else a RuntimeError."""
-    if 0 in input.shape[1:]:
+    if 0 in input._data.shape[1:]:
         raise RuntimeError(
             f"{function}: input: Expected input to have non-zero size for non-batch dimensions, but input has sizes "
             f"{list(input.shape)}"
@@ -80,6 +82,14 @@ def pooled(
     Raises:
         RuntimeError: sizes out of range, a padding of more than half a kernel, or no window that fits.
     """
+    given = kernel_size, kernel_size if stride is None else stride, padding, dilation
+    make = _pooled_by_ints if set(map(type, given)) == {int} else _pooled  # other numbers are equal to ints
+    return make(input._data.shape, n, function, kernel_size, stride, padding, dilation, bool(ceil_mode))
+
+
+def _pooled(
+    shape: Sizes, n: int, function: str, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> Windows:
     kernel = at_least(1, per_dim(kernel_size, n, "kernel_size", function), "kernel_size", function)
     given = kernel if stride is None or (isinstance(stride, (tuple, list)) and not stride) else stride
     step = at_least(1, per_dim(given, n, "stride", function), "stride", function)
@@ -90,15 +100,18 @@ def pooled(
             raise RuntimeError(
                 f"{function}: padding: expected at most half of kernel_size, but got padding={p} and kernel_size={k}"
             )
-    length = tuple(input.shape[-n:])
+    length = shape[-n:]
     size = tuple(map(_count, length, kernel, step, before, apart, (ceil_mode,) * n))
     if min(size) < 1:
-        channels = "x".join(map(str, input.shape[-n - 1 : -n]))
+        channels = "x".join(map(str, shape[-n - 1 : -n]))
         raise RuntimeError(
             f"{function}: Given input size: ({_by((channels, *length))}). Calculated output size: "
             f"({_by((channels, *size))}). Output size is too small"
         )
     return Windows(length, kernel, step, before, apart, size)
+
+
+_pooled_by_ints = functools.lru_cache(maxsize=256)(_pooled)
 
 
 def _by(sizes: Sequence[Any]) -> str:

@@ -15,7 +15,7 @@ from leafgrad.testing.backends.expect import equal, expect, raises
 from leafgrad.testing.conformance.elsewhere import run
 from leafgrad.testing.conformance.report import Fault, Skip
 from leafgrad.testing.conformance.samples import drawn
-from leafgrad.testing.conformance.subject import Sample, Subject, difference
+from leafgrad.testing.conformance.subject import Sample, Samples, Subject, difference
 
 NAMESPACE = (
     "abs arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argsort argwhere array asarray "
@@ -109,7 +109,7 @@ def ops(backend: Any) -> None:
         except ValueError:
             continue  # what it takes cannot be told
         for dtype in ("float64", "float32"):
-            subject = Subject(op, [s.of(dtype) for s in samples], None, 1, "cpu", (), 1e-6)
+            subject = Subject(op, Samples([s.of(dtype) for s in samples]), None, 1, "cpu", (), 1e-6)
             wrong += filter(None, (apart(subject, s, f"{backend.device_type}:0") for s in subject.samples))
     if wrong:
         raise Fault(f"{len(wrong)} calls differ from the CPU's: " + "; ".join(wrong[:5]))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,8 +56,7 @@ def batched(subject: Subject) -> None:
 
 def check(subject: Subject, group: list[Sample], chosen: list[int], dim: int) -> None:
     """Compare one way to batch."""
-    own = [Sample(s.number, tuple(s.args[i] if i in chosen else a for i, a in enumerate(group[0].args)), s.params)
-           for s in group]  # fmt: skip
+    own = [replace(s, args=tuple(s.args[i] if i in chosen else a for i, a in enumerate(group[0].args))) for s in group]
     ndims = [np.ndim(a) for a in group[0].args]
     dims = [min(dim, n) if i in chosen else None for i, n in enumerate(ndims)]
     whole = subject.tensors(own[0])
@@ -83,14 +82,12 @@ def mapped(subject: Subject, sample: Sample, dims: tuple[int | None, ...]) -> Ca
     """The op under vmap, as a function of its arguments. Skip where vmap itself refuses."""
 
     def function(*given: Any) -> tuple[Any, ...]:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "There is a performance drop because vmap has no batching rule")
-            try:
-                return outputs(vmap(lambda *each: subject.run(sample, each), in_dims=dims)(*given))
-            except RuntimeError as error:
-                if "dynamic shape" in str(error):
-                    raise Skip("the shape of its result depends on values") from None
-                raise
+        try:
+            return outputs(vmap(lambda *each: subject.run(sample, each), in_dims=dims)(*given))
+        except RuntimeError as error:
+            if "dynamic shape" in str(error):
+                raise Skip("the shape of its result depends on values") from None
+            raise
 
     return function
 
@@ -127,4 +124,4 @@ def host_dtype(t: Any) -> str:
 
 def compare(subject: Subject, sample: Sample, got: Any, want: Any, what: str) -> None:
     low = {"float32": 1e-5, "float16": 1e-2}.get(want.dtype.name, 0.0)
-    subject.compare(sample, got, want, max(subject.rtol, 1e-9, low), REMEDY, what)
+    subject.compare(sample, got, want, max(subject.rtol, 1e-9, low), REMEDY, what, "batched,summed,vjp")

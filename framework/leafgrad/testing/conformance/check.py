@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from leafgrad import devices
 from leafgrad.ops.traits import TRAITS
+from leafgrad.tensor.random import fork_rng
 from leafgrad.testing.conformance import (
     batches,
+    draws,
+    edges,
     elsewhere,
     gradients,
+    jets,
+    kernels,
     memory,
     programs,
+    rules,
     samples as sampling,
     traits,
     values,
 )
+from leafgrad.testing.conformance.declared import Watch, raised_in
 from leafgrad.testing.conformance.report import Report, Result, outcome
 from leafgrad.testing.conformance.subject import Subject
 
@@ -27,21 +35,28 @@ CHECKS: Final[dict[str, Check]] = {
     "values": values.values,
     "precision": values.precision,
     "arrays": values.arrays,
+    "state": rules.state,
+    "draws": draws.draws,
     "inputs": memory.inputs,
     "aliases": memory.aliases,
     "layouts": memory.layouts,
     "gradients": gradients.gradients,
     "jvp": gradients.jvp,
+    "jets": jets.jets,
     "backward": gradients.backward,
+    "rules": rules.reads,
     "vmap": batches.batched,
     "dims": programs.dims,
     "shapes": programs.shapes,
     "compile": programs.compiled,
     "chunks": programs.chunks,
+    "edges": edges.edges,
     "stand-in": elsewhere.stand_in,
+    "kernels": kernels.kernels,
     "names": elsewhere.names,
     "pickle": elsewhere.pickled,
     "elementwise": traits.elementwise,
+    "sizes": edges.sizes,
     "linear": traits.linear,
     "bilinear": traits.bilinear,
     "reduction": traits.reduction,
@@ -53,19 +68,18 @@ CHECKS: Final[dict[str, Check]] = {
 }
 """Name -> check."""
 
-CLAIMED: Final = {name: name for name in TRAITS if name in CHECKS} | {"dims": "reduction"}
+CLAIMED: Final = {name: name for name in TRAITS if name in CHECKS} | {
+    "dims": "reduction",
+    "draws": "random",
+    "edges": "elementwise",
+    "sizes": "elementwise",
+}
 """Checks that run where the op claims a trait."""
 
-BY_VALUE: Final = frozenset(CHECKS) - {
-    "forward",
-    "inputs",
-    "aliases",
-    "backward",
-    "names",
-    "pickle",
-    "nondifferentiable",
-}
-"""Checks that compare one call with another, which those of a random op are not."""
+SEEDED: Final = frozenset(
+    "forward draws arrays inputs aliases layouts gradients backward stand-in kernels rules names pickle".split()
+)
+"""Checks of a random op: with a seed it is a function of its arguments. That of draws does more than the others."""
 
 FLOATS: Final = ("float64", "float32", "float16")
 
@@ -98,7 +112,7 @@ def check_op(
         checks: the names of those to run, of ``CHECKS``; all by default.
 
     Returns:
-        The report: what passed, and what was left out for which reason.
+        The report: what passed, what was left out for which reason, and, if all checks ran, what was not exercised.
 
     Raises:
         ConformanceError: some checks failed; an AssertionError that names each. ValueError: no such check, or the op
@@ -129,14 +143,34 @@ def examine(
     if unknown:
         raise ValueError(f"check_op: checks: unknown check {unknown[0]!r}; expected some of {', '.join(CHECKS)}")
     found = sampling.drawn(op) if samples is None else sampling.given(samples)
+    pristine = rules.snapshots(op)
+    found, kept = sampling.departing(op, found, reference)
     chosen = None if executors is None else tuple(executors)
-    subject = Subject(op, found, reference, orders, devices.device(device), tuple(dtypes), rtol, chosen)
+    subject = Subject(
+        op, found, reference, orders, devices.at(*devices.device(device).resolve()), tuple(dtypes), rtol, chosen,
+        seed=0 if "random" in getattr(op, "traits", ()) else None, pristine=pristine,
+    )  # fmt: skip
     report = Report(f"{'op' if subject.traits or hasattr(op, 'signature') else 'function'} {subject.name!r}")
-    for name in wanted:
-        if name not in CLAIMED or CLAIMED[name] in subject.traits:
-            drawn = "random" in subject.traits and name in BY_VALUE
-            result = Result(name, "skipped", "the op is random", 0.0) if drawn else outcome(name, CHECKS[name], subject)
-            report.results.append(result)
-            if name == "forward" and result.outcome == "failed":
-                break  # every other would fail alike
+
+    def words(error: Exception) -> str:
+        """What to say of an exception: at which sample, and in which rule."""
+        where = f"{subject.call(found.current)}: " if found.current is not None else ""
+        return f"{where}{type(error).__name__}: {error}{raised_in(op, error)}"
+
+    with fork_rng(), warnings.catch_warnings(), Watch(op, active=checks is None) as watch:
+        warnings.filterwarnings("ignore", "There is a performance drop because vmap has no batching rule")
+        for name in wanted:
+            if name not in CLAIMED or CLAIMED[name] in subject.traits:
+                found.current = None
+                drawn = "random" in subject.traits and name not in SEEDED
+                result = (
+                    Result(name, "skipped", "the op is random", 0.0)
+                    if drawn
+                    else outcome(name, CHECKS[name], subject, words)
+                )
+                report.results.append(result)
+                if name == "forward" and result.outcome == "failed":
+                    break  # every other would fail alike
+    report.untried += [f"parameter {name!r} away from its default" for name in kept]
+    report.untried += [*dict.fromkeys(subject.untried), *watch.unseen()]
     return report

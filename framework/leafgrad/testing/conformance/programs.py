@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ import leafgrad
 from leafgrad import plugins
 from leafgrad.autograd import grad
 from leafgrad.compile import trace
-from leafgrad.compile.ir.graph import Captured
+from leafgrad.compile.ir.graph import Captured, Graph
 from leafgrad.compile.ir.replay import run
 from leafgrad.compile.numpy.executor import NumpyProgram
 from leafgrad.compile.passes import optimize
+from leafgrad.errors import CompileError
 from leafgrad.ops.op import Op
 from leafgrad.ops.trigonometric import cos, sin
 from leafgrad.testing.conformance.batches import batches, mapped
@@ -25,12 +27,20 @@ from leafgrad.testing.conformance.subject import Sample, Subject, difference, ho
 
 ROWS, PART = 130, 64  # of a batch, and of a chunk: the last one is shorter
 LARGEST = 2**22  # elements of an array whose dimensions of one length are made ROWS long
+OF = "vjp,shape,chunk,batched,summed,rewrite,lower,c,ufunc"  # declarations by which a program goes
 Function = Callable[..., tuple[Any, ...]]
+
+
+def declines(subject: Subject, executor: str, error: CompileError) -> None:
+    """Note that an executor declines to run the op; raise the error if it failed."""
+    if error.__cause__ is not None or "failed on" in str(error):
+        raise error
+    subject.untried.append(f"executor {executor!r}: declines: {error}")
 
 
 def shapes(subject: Subject) -> None:
     """The shapes and dtypes that a trace states are those that the op gives."""
-    for sample in subject.samples:
+    for sample in [*subject.samples, *broadcast(subject)]:
         for dtype in subject.dtypes if sample.floats and subject.dtypes else [""]:
             low = sample.of(dtype) if dtype else sample
             given = [tensor(low.args[i], "cpu") for i in low.arrays]
@@ -45,7 +55,25 @@ def shapes(subject: Subject) -> None:
                         raise subject.fault(
                             low, f"{real.dtype} {real.shape}, as the op gives", f"{stated.dtype} {stated.shape}",
                             "mend the shape rule, or the trait from which one follows", f"predicted for {equation}",
+                            "shape",
                         )  # fmt: skip
+
+
+def broadcast(subject: Subject) -> Iterator[Sample]:
+    """Samples with one array cut to size 1 along an axis, or with an axis more, where the op takes that."""
+    for sample in subject.samples if isinstance(subject.op, Op) else ():
+        for i in sample.arrays if len(sample.arrays) > 1 else ():
+            a = sample.args[i]
+            cut = [np.take(a, [0], axis) for axis in range(a.ndim) if a.shape[axis] > 1]
+            for other in (*cut, a[None]):
+                made = f"with {subject.argument(i)!r} of shape {other.shape}"
+                args = tuple([other if k == i else b for k, b in enumerate(sample.args)])
+                found = replace(sample, args=args, made=made)
+                try:
+                    subject.run(found)
+                except Exception:  # the op's own, of any kind: it takes no such shapes
+                    continue
+                yield found
 
 
 def together(subject: Subject, samples: list[Sample]) -> Function:
@@ -100,7 +128,7 @@ def dims(subject: Subject) -> None:
         if not turned:
             continue
         done = True
-        negative = Sample(sample.number, sample.args, sample.params | {"dim": turned if several else turned[0]})
+        negative = replace(sample, params=sample.params | {"dim": turned if several else turned[0]})
         given = tensors(subject, [sample])
         ways: dict[str, Callable[[Sample], Function]] = {
             "": lambda s: together(subject, [s]),
@@ -146,11 +174,17 @@ def in_parts(subject: Subject, sample: Sample, function: Function, given: list[A
     """A Fault unless a program that takes some rows at a time gives what the function does."""
     want = [host(r.detach()) for r in function(*given)]
     graph = optimize(trace(function, *given))
-    sources: list[Any] = list(graph.inputs.values())
-    known = [host((s.tensor if isinstance(s, Captured) else given[s.index]).detach()) for s in sources]
-    results = NumpyProgram(graph, rows=PART)(known)[: len(want)]  # behind them, what a backward pass would need
+    results = NumpyProgram(graph, rows=PART)(given_to(graph, given))[
+        : len(want)
+    ]  # behind them, what a backward pass would need
     for k, (r, w) in enumerate(zip(results, want, strict=True)):
         agree(subject, sample, host(r), w, f"{PART} of {ROWS} rows at a time, result {k}")
+
+
+def given_to(graph: Graph, given: list[Any]) -> list[Any]:
+    """What a program of a graph is given where its function was traced with these tensors."""
+    sources: list[Any] = list(graph.inputs.values())
+    return [host((s.tensor if isinstance(s, Captured) else given[s.index]).detach()) for s in sources]
 
 
 def names_of(subject: Subject) -> list[str]:
@@ -189,7 +223,7 @@ def stretched(subject: Subject) -> list[tuple[Sample, Function, list[Any]]]:
 
     All dimensions of one length are made long at once; where the op does not take that, there is nothing to compare.
     """
-    if not isinstance(subject.op, Op) or subject.op.origins.get("chunk", "trait").startswith("trait"):
+    if not isinstance(subject.op, Op) or subject.op.origins.get("chunk", "trait ").startswith("trait "):
         return []
     found = []
     for sample in subject.samples:
@@ -197,7 +231,7 @@ def stretched(subject: Subject) -> list[tuple[Sample, Function, list[Any]]]:
             if max(math.prod(ROWS if k == n else k for k in sample.args[i].shape) for i in sample.arrays) > LARGEST:
                 continue
             args = tuple([longer(a, n) if isinstance(a, np.ndarray) else a for a in sample.args])
-            long = Sample(sample.number, args, sample.params)
+            long = replace(sample, args=args, made=f"with its dimensions of length {n} made {ROWS} long")
             function, given = between(together(subject, [long])), [tensor(args[i], "cpu") for i in long.arrays]
             try:
                 function(*given)
@@ -248,10 +282,14 @@ def compare(
     for _ in range(3):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            results = step(*given)
+            try:
+                results = step(*given)
+            except CompileError as error:
+                declines(subject, executor, error)
+                return
         for warning in said:  # an executor that compares by itself tells what differs; NumPy tells of nan and inf
             if issubclass(warning.category, RuntimeWarning) and "encountered in" not in str(warning.message):
-                raise subject.fault(samples[0], "the same by this executor", str(warning.message), remedy, where)
+                raise subject.fault(samples[0], "the same by this executor", str(warning.message), remedy, where, OF)
         for k, (r, w) in enumerate(zip(results, want, strict=True)):
             if disagreement(host(r.detach()), w) is not None:
                 agree(subject, samples[0] if len(samples) == 1 else blamed(subject, samples, executor, what),
@@ -270,7 +308,7 @@ def agree(subject: Subject, sample: Sample, found: Any, wanted: Any, where: str)
     """A Fault unless the arrays are the same but for rounding."""
     wrong = disagreement(found, wanted)
     if wrong is not None:
-        raise subject.fault(sample, *wrong, "mend the trait or declaration of the op that does not hold", where)
+        raise subject.fault(sample, *wrong, "mend the trait or declaration of the op that does not hold", where, OF)
 
 
 def blamed(subject: Subject, samples: list[Sample], executor: str, what: str) -> Sample:

@@ -35,10 +35,15 @@ class Result:
 
 @dataclass
 class Report:
-    """The results of all checks, in the order in which they ran. Printing it gives a table."""
+    """The results of all checks, in the order in which they ran. Printing it gives a table.
+
+    Attributes:
+        untried: what was not exercised: rules and lines that did not run, parameters that no sample varies.
+    """
 
     subject: str
     results: list[Result] = field(default_factory=list)
+    untried: list[str] = field(default_factory=list)
 
     @property
     def failures(self) -> list[Result]:
@@ -63,6 +68,7 @@ class Report:
     def __str__(self) -> str:
         width = max([len(r.check) for r in self.results], default=0)
         lines = [f"  {r.check:<{width}}  {r.outcome}{': ' if r.reason else ''}{r.reason}" for r in self.results]
+        lines += [f"  not exercised: {what}" for what in self.untried]
         return "\n".join([self.subject, *lines])
 
 
@@ -80,8 +86,10 @@ class ConformanceError(AssertionError):
         super().__init__("\n".join([*lines, *(f"  {r.check}: {r.reason}" for r in failed)]))
 
 
-def outcome(name: str, check: Callable[[Any], None], subject: Any) -> Result:
-    """One check, with its time."""
+def outcome(
+    name: str, check: Callable[[Any], None], subject: Any, words: Callable[[Exception], str] | None = None
+) -> Result:
+    """One check, with its time. ``words``: what to say of an exception; its class and text by default."""
     start = time.perf_counter()
     found, reason = "passed", ""
     try:
@@ -91,5 +99,5 @@ def outcome(name: str, check: Callable[[Any], None], subject: Any) -> Result:
     except AssertionError as fault:
         found, reason = "failed", str(fault)
     except Exception as error:
-        found, reason = "failed", f"{type(error).__name__}: {error}"
+        found, reason = "failed", words(error) if words is not None else f"{type(error).__name__}: {error}"
     return Result(name, found, reason, time.perf_counter() - start)

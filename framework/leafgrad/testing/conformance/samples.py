@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from leafgrad.ops.op import Op
 from leafgrad.ops.signature import REQUIRED
 from leafgrad.tensor.tensor import Tensor
-from leafgrad.testing.conformance.subject import Sample
+from leafgrad.testing.conformance.subject import Sample, Samples, outputs
 
 UNARY = [((3, 4),), ((),), ((0, 2),)]
 BINARY = [((2, 3), (2, 3)), ((2, 1), (3,)), ((2,), ()), ((0, 2), (2,))]
@@ -19,7 +20,7 @@ DIMS: tuple[Any, ...] = (0, 2, (1,), (0, 2), (0, 1, 2))
 LOW, HIGH = 0.1, 0.9  # where nearly all functions are defined
 
 
-def given(samples: Iterable[Any]) -> list[Sample]:
+def given(samples: Iterable[Any]) -> Samples:
     """Samples from ``(args, params)``; lists among the arguments become arrays.
 
     Raises:
@@ -36,10 +37,68 @@ def given(samples: Iterable[Any]) -> list[Sample]:
         found.append(Sample(number, tuple(arrays), dict(pair[1])))
     if not found:
         raise ValueError("check_op: expected at least one sample, got none")
-    return found
+    return Samples(found)
 
 
-def drawn(op: Any) -> list[Sample]:
+def departing(op: Any, samples: Samples, reference: Any) -> tuple[Samples, list[str]]:
+    """The samples, and for each parameter that all of them leave at its default one that does not, if the op takes it.
+
+    Returns:
+        The samples, and the names of parameters that none of them varies.
+    """
+    found, left = list(samples), []
+    if "random" in getattr(op, "traits", ()):  # each device has its own, which the kit seeds
+        found = [replace(s, params={k: v for k, v in s.params.items() if k != "generator"}) for s in found]
+    for name, default in op.signature.defaults.items() if isinstance(op, Op) else ():
+        if any(name in s.params and not _same(s.params[name], default) for s in samples):
+            continue
+        for value in _others(default):
+            made = replace(_largest(samples), made=f"with {name}={value!r}")
+            made = replace(made, params=made.params | {name: value})
+            if _gives(op, made) and (reference is None or _runs(reference, made)):
+                found.append(made)
+                break
+        else:
+            left.append(name)
+    return Samples(found), left
+
+
+def _same(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and a == b
+
+
+def _others(default: Any) -> tuple[Any, ...]:
+    """Values that a parameter may take beside its default."""
+    if isinstance(default, bool):
+        return (not default,)
+    if isinstance(default, float):
+        return (1.7 * default + 0.3, 0.6 * default + 0.1, -default)
+    return (default + 1, default - 1) if isinstance(default, int) else ()
+
+
+def _largest(samples: Samples) -> Sample:
+    return max(samples, key=lambda s: sum(s.args[i].size for i in s.arrays))
+
+
+def _gives(op: Any, sample: Sample) -> bool:
+    """Whether an op takes a sample, and gives numbers."""
+    try:
+        results = outputs(op(*sample.args, **sample.params))
+        return all(np.all(np.isfinite(r)) for r in results)
+    except Exception:  # the op's own, of any kind: it is only tried
+        return False
+
+
+def _runs(reference: Any, sample: Sample) -> bool:
+    """Whether the reference knows the parameter."""
+    try:
+        reference(*sample.args, **sample.params)
+    except Exception:
+        return False
+    return True
+
+
+def drawn(op: Any) -> Samples:
     """Samples of an elementwise op, a reduction, or an op along a dimension: float64 in [0.1, 0.9), of several shapes.
 
     Raises:

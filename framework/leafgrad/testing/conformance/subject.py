@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,9 @@ import numpy as np
 from leafgrad import backends, devices
 from leafgrad.ops import dispatch, messages, promotion
 from leafgrad.ops.op import Op
+from leafgrad.tensor.random import manual_seed
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.testing.conformance.declared import named
 from leafgrad.testing.conformance.report import Fault
 
 TOLERANCES = {"float32": 2e-5, "float16": 1e-2}
@@ -25,11 +27,16 @@ class Sample:
 
     Attributes:
         number: its place in the list of samples.
+        made: how the kit made it of the sample of that number; "" if it is that one.
     """
 
     number: int
     args: tuple[Any, ...]
     params: dict[str, Any]
+    made: str = ""
+
+    def __str__(self) -> str:
+        return f"sample {self.number}" + (f" {self.made}" if self.made else "")
 
     @property
     def arrays(self) -> list[int]:
@@ -48,7 +55,20 @@ class Sample:
     def mapped(self, places: Sequence[int], function: Callable[[Any], Any]) -> Sample:
         """The same with ``function`` applied to some of the arguments."""
         args = [np.asarray(function(a)) if i in places else a for i, a in enumerate(self.args)]
-        return Sample(self.number, tuple(args), self.params)
+        return replace(self, args=tuple(args))
+
+
+class Samples(list[Sample]):
+    """Calls, and which of them is the last that a check took up, of which an exception then tells."""
+
+    def __init__(self, found: Iterable[Sample]) -> None:
+        super().__init__(found)
+        self.current: Sample | None = None
+
+    def __iter__(self) -> Iterator[Sample]:
+        for sample in super().__iter__():
+            self.current = sample
+            yield sample
 
 
 @dataclass(frozen=True)
@@ -64,16 +84,22 @@ class Subject:
         dtypes: the dtypes that floating-point arrays are brought to; () to take all as they are.
         rtol: relative and absolute tolerance in float64.
         executors: those that run it compiled; None for all that are installed and run programs on the CPU.
+        untried: what could not be tried, and why.
+        seed: what the default generators start from before each call of a random op; None to let them go on.
+        pristine: what its functions refer to, as it was before all calls.
     """
 
     op: Any
-    samples: list[Sample]
+    samples: Samples
     reference: Callable[..., Any] | None
     orders: int
     device: Any
     dtypes: tuple[str, ...]
     rtol: float
     executors: tuple[str, ...] | None = None
+    untried: list[str] = field(default_factory=list)
+    seed: int | None = None
+    pristine: list[Any] = field(default_factory=list)
 
     @cached_property
     def name(self) -> str:
@@ -101,14 +127,16 @@ class Subject:
     def call(self, sample: Sample) -> str:
         """``sample 2, mul(x: float32 (3,), y: 2.0)``, for errors."""
         if isinstance(self.op, Op):
-            return f"sample {sample.number}, {messages.call(self.op, sample.args, sample.params)}"
+            return f"{sample}, {messages.call(self.op, sample.args, sample.params)}"
         parts = [messages.describe(a) for a in sample.args]
         parts += [f"{k}={messages.describe(v)}" for k, v in sample.params.items()]
-        return f"sample {sample.number}, {self.name}({', '.join(parts)})"
+        return f"{sample}, {self.name}({', '.join(parts)})"
 
     def run(self, sample: Sample, args: Sequence[Any] | None = None) -> tuple[Any, ...]:
         """The results for other arguments, or for those of the sample as tensors, always as a tuple."""
         given = self.tensors(sample) if args is None else args
+        if self.seed is not None:
+            manual_seed(self.seed)
         return outputs(self.op(*given, **sample.params))
 
     def forward(self, sample: Sample, args: Sequence[Any]) -> tuple[Any, ...]:
@@ -116,7 +144,7 @@ class Subject:
         if not isinstance(self.op, Op):
             return self.run(sample, args)
         raw = [dispatch.raw(a) if isinstance(a, Tensor) else a for a in promotion.prepare(self.op, tuple(args))]
-        return tuple([dispatch.alias(r) for r in outputs(self.op(*raw, **sample.params))])
+        return tuple([dispatch.alias(r) for r in self.run(sample, raw)])
 
     def tensors(self, sample: Sample, grads: Sequence[int] = (), device: Any = None) -> list[Any]:
         """The arguments with arrays as tensors in memory of their own, of which those at ``grads`` require grad."""
@@ -126,22 +154,26 @@ class Subject:
             made[i].requires_grad_()
         return made
 
-    def fault(self, sample: Sample, expected: Any, got: Any, remedy: str, what: str = "") -> Fault:
-        """The error of a check."""
+    def fault(self, sample: Sample, expected: Any, got: Any, remedy: str, what: str = "", of: str = "") -> Fault:
+        """The error of a check. ``of``: the declarations whose places it gives, with the forward's; see ``named``."""
         where = self.call(sample) + (f", {what}" if what else "")
-        return Fault(f"{where}: expected {expected}, got {got}; {remedy}")
+        declared = named(self.op, "forward", *of.split(","))
+        return Fault(f"{where}: expected {expected}, got {got}; {remedy}. Declared: {declared}")
 
-    def compare(self, sample: Sample, got: Any, want: Any, rtol: float, remedy: str, what: str = "") -> None:
+    def compare(
+        self, sample: Sample, got: Any, want: Any, rtol: float, remedy: str, what: str = "", of: str = ""
+    ) -> None:
         """A Fault unless two NumPy arrays are equal in shape and dtype, and close."""
         wrong = difference(got, want, rtol)
         if wrong is not None:
-            raise self.fault(sample, *wrong, remedy, what)
+            raise self.fault(sample, *wrong, remedy, what, of)
 
     def each_dtype(self) -> Iterator[tuple[str, Sample]]:
         """Every sample in each of the dtypes, or as it is."""
         for sample in self.samples:
             for dtype in self.dtypes if sample.floats else ():
-                yield dtype, sample.of(dtype)
+                self.samples.current = sample.of(dtype)
+                yield dtype, self.samples.current
             if not self.dtypes or not sample.floats:
                 kinds = [str(sample.args[i].dtype.name) for i in sample.floats or sample.arrays]
                 yield kinds[0] if kinds else "", sample

@@ -22,8 +22,13 @@ def default_collate(batch: Any) -> Any:
     batches.
 
     Raises:
-        TypeError: a sample is something else. RuntimeError: sizes differ. KeyError: a mapping lacks a key.
+        TypeError: a sample is something else, or of another kind than the first. RuntimeError: sizes differ.
+        KeyError: a mapping lacks a key. IndexError: there is no sample.
     """
+    if not (hasattr(batch, "__len__") and hasattr(batch, "__getitem__")):
+        raise TypeError(f"default_collate: batch: expected a list of samples, got {type(batch).__name__}")
+    if not len(batch):
+        raise IndexError("default_collate: batch: expected at least one sample, got none")
     first = batch[0]
     if isinstance(first, Tensor):
         return stack(list(batch))
@@ -37,14 +42,18 @@ def default_collate(batch: Any) -> Any:
         return tensor(list(batch))
     if isinstance(first, (str, bytes)):
         return batch
-    if isinstance(first, Mapping):
+    kind = next((kind for kind in (Mapping, Sequence) if isinstance(first, kind)), None)
+    if kind is None:
+        raise _cannot_collate(type(first))
+    other = next((item for item in batch if not isinstance(item, kind)), None)
+    if other is not None:
+        raise TypeError(f"default_collate: expected samples of one kind, got {first!r:.40} and {other!r:.40}")
+    if kind is Mapping:
         return _with_values(first, {key: default_collate([item[key] for item in batch]) for key in first})
-    if isinstance(first, Sequence):
-        if any(len(item) != len(first) for item in batch):
-            raise RuntimeError("each element in list of batch should be of equal size")
-        columns = [default_collate(column) for column in zip(*batch, strict=True)]
-        return columns if type(first) is tuple else _with_items(first, columns)
-    raise _cannot_collate(type(first))
+    if any(len(item) != len(first) for item in batch):
+        raise RuntimeError("each element in list of batch should be of equal size")
+    columns = [default_collate(column) for column in zip(*batch, strict=True)]
+    return columns if type(first) is tuple else _with_items(first, columns)
 
 
 def default_convert(data: Any) -> Any:

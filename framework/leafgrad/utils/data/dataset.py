@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 from leafgrad.tensor.tensor import Tensor
@@ -73,6 +73,7 @@ class StackDataset(Dataset[Any]):
 
     Raises:
         ValueError: no datasets, positional ones and keywords mixed, or lengths that differ.
+        TypeError: one has no length.
     """
 
     datasets: tuple[Any, ...] | dict[str, Any]
@@ -85,6 +86,8 @@ class StackDataset(Dataset[Any]):
         parts = args or tuple(kwargs.values())
         if not parts:
             raise ValueError("StackDataset: At least one dataset should be passed")
+        if unsized := [type(part).__name__ for part in parts if not isinstance(part, Sized)]:
+            raise TypeError(f"StackDataset: expected datasets with a length, which have __len__, got {unsized[0]}")
         self._length = len(parts[0])
         if any(len(part) != self._length for part in parts):
             raise ValueError(f"Size mismatch between datasets: got lengths {[len(part) for part in parts]}")

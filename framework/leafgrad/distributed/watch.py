@@ -1,0 +1,176 @@
+"""Ranks as their launcher sees them: which ended first and how, and which stand still.
+
+What a launcher of MPI says of a rank that was killed is, now and then, of one that it stopped itself afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from subprocess import Popen
+from typing import Any, NamedTuple
+
+SEEN = "seen "  # begins the name of the file that tells a rank that it is watched
+BEGIN = 0.02  # seconds between looks for ranks that begin
+LOOK = 0.1  # seconds between looks when all have begun; where the system does not tell, also for their ends
+STILL = 10.0  # seconds after which a rank that a signal has stopped is named
+PATIENCE = 2.0  # seconds in which the launcher of MPI may end all by itself, and in which it is asked to
+
+
+class Death(NamedTuple):
+    """The end of a rank whose program was not through.
+
+    Attributes:
+        rank: its number.
+        pid: its process.
+        status: its exit code, or less than 0 for the signal that ended it; None where the system does not tell.
+    """
+
+    rank: int
+    pid: int
+    status: int | None
+
+    def __str__(self) -> str:
+        if self.status is None:
+            how = "ended before its program was through"
+        elif self.status < 0:
+            how = f"{signal.strsignal(-self.status)} (signal {-self.status})"
+        else:
+            how = f"ended with exit code {self.status} before its program was through"
+        return f"process {self.pid}: {how}"
+
+
+class Watch(threading.Thread):
+    """Looks at ranks until it is told to stop; where one ends before its time, it sees to it that all do.
+
+    Args:
+        folder: with a file for each rank whose program is not through: its name the rank, in it the process.
+        ranks: how many there will be.
+        launcher: the process that started them, and ends them when it is asked to.
+
+    Attributes:
+        first: the rank that ended first; without Linux, also those that ended so soon after it that nobody can tell.
+    """
+
+    def __init__(self, folder: Path, ranks: int, launcher: Popen[Any]) -> None:
+        super().__init__(name="leafgrad ranks", daemon=True)
+        self.folder, self.ranks, self.launcher = folder, ranks, launcher
+        self.first: list[Death] = []
+        self.pids: dict[int, int] = {}
+        self.handles: dict[int, int] = {}  # by rank: what becomes readable when its process ends
+        self.ends: Any = select.epoll() if hasattr(os, "pidfd_open") else None
+        self.still: dict[int, float] = {}  # seconds for which a rank has been stopped
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        """Look, until a rank has died or all is over."""
+        try:
+            while not self.first and not self.over.is_set():
+                self.find()
+                self.first = [self.death(rank) for rank in self.wait() if self.owes(rank)]
+                self.name_still()
+        finally:
+            for handle in self.handles.values():
+                os.close(handle)
+            if self.ends is not None:
+                self.ends.close()
+        if self.first and not self.over.wait(PATIENCE):
+            self.launcher.terminate()
+            if not self.over.wait(PATIENCE):
+                self.launcher.kill()
+
+    def stop(self) -> None:
+        """All is over."""
+        self.over.set()
+        self.join()
+
+    def owes(self, rank: int) -> bool:
+        """Whether the program of a rank that has ended was not through; such a rank is not looked at again."""
+        if (self.folder / str(rank)).exists():
+            return True
+        self.pids.pop(rank)
+        if rank in self.handles:
+            os.close(self.handles.pop(rank))
+        return False
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next look. They are counted by looks, since the launcher may be stopped, too."""
+        return BEGIN if len(self.still) < self.ranks else LOOK
+
+    def find(self) -> None:
+        """Ranks that have begun since the last look."""
+        if len(self.still) == self.ranks:
+            return
+        for path in self.folder.glob("[0-9]*"):
+            rank = int(path.name)
+            if rank in self.still:
+                continue
+            with suppress(FileNotFoundError):  # it is through already
+                self.pids[rank] = int(path.read_text())
+                self.still[rank] = 0.0
+            if self.ends is not None:
+                with suppress(ProcessLookupError, KeyError):
+                    self.handles[rank] = os.pidfd_open(self.pids[rank])
+                    self.ends.register(self.handles[rank], select.EPOLLIN)
+            (self.folder / f"{SEEN}{rank}").touch()
+
+    def wait(self) -> list[int]:
+        """The ranks that have ended, after a while if none has."""
+        gone = [rank for rank, pid in self.pids.items() if rank not in self.handles and not is_there(pid)]
+        if gone or not self.handles:
+            self.over.wait(self.pause)
+            return gone
+        rank_of = {handle: rank for rank, handle in self.handles.items()}
+        return [rank_of[handle] for handle, _ in self.ends.poll(self.pause, 1)]  # in the order in which they ended
+
+    def death(self, rank: int) -> Death:
+        """How a rank ended, as long as nobody has asked the system for it."""
+        state, status = stat(self.pids[rank])
+        return Death(rank, self.pids[rank], os.waitstatus_to_exitcode(status) if state == "Z" else None)
+
+    def name_still(self) -> None:
+        """Say which ranks do not go on since a signal has stopped them, once for each time."""
+        for rank, pid in self.pids.items():
+            before = self.still[rank]
+            self.still[rank] = before + self.pause if stat(pid)[0] == "T" else 0.0
+            if before < STILL <= self.still[rank]:
+                print(
+                    f"leafgrad run: rank {rank} of {self.ranks}, process {pid}, has been stopped by a signal for "
+                    f"{STILL:g} s, and the others wait for it: kill -CONT {pid} lets it go on",
+                    file=sys.stderr, flush=True,
+                )  # fmt: skip
+
+
+def is_there(pid: int) -> bool:
+    """Whether a process has not ended, or nobody has asked how."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def stat(pid: int) -> tuple[str, int]:
+    """State and wait status of a process, as Linux tells them (man proc_pid_stat); ("", 0) where it does not."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return "", 0
+    return fields[0], int(fields[-1])
+
+
+def end_with_parent() -> Any:
+    """What a new process calls so that it is asked to end when its parent does; None where the system cannot."""
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes
+
+    prctl = ctypes.CDLL(None).prctl
+    set_parent_death_signal = 1  # PR_SET_PDEATHSIG
+    return lambda: prctl(set_parent_death_signal, signal.SIGTERM)

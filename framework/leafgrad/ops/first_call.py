@@ -1,0 +1,93 @@
+"""The first call of a forward, in which it may write into nothing that it is given.
+
+A forward that changes its arguments changes tensors of the program, so numbers go wrong without an error. Its first
+call on a class of arrays runs on read-only views of them. Later calls run the forward itself, and pay nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from leafgrad.ops import messages
+
+Forward = Callable[..., Any]
+OF_COPIES = 10  # calls of a forward that takes no read-only arrays
+
+
+def watched(op: Any, forward: Forward, done: Callable[[], None]) -> Forward:
+    """``forward``, whose first call is watched. ``done`` is called when it went well.
+
+    Where it fails on read-only views it may only ask for memory that it could write, as some compiled code does: then
+    it runs on copies, now and a few times more, and is refused if these are no longer what they were.
+    """
+    left, copied = 1, False  # calls that are watched
+
+    def first(xp: Any, *args: Any, **params: Any) -> Any:
+        nonlocal left, copied
+        if not left:
+            return forward(xp, *args, **params)
+        views = tuple([sealed(a) for a in args])
+        try:
+            result = forward(xp, *views, **params)
+        except (ValueError, BufferError) as error:
+            if "read-only" not in str(error) and "read only" not in str(error):
+                raise
+            result = on_copies(op, forward, xp, args, params)
+            left = OF_COPIES if left == 1 and not copied else left
+            copied = True
+        else:
+            result = opened(result, views, args)
+        left -= 1
+        if not left:
+            done()
+        return result
+
+    return first
+
+
+def sealed(a: Any) -> Any:
+    """A read-only view of an array, where its library has such; anything else as it is."""
+    if not getattr(getattr(a, "flags", None), "writeable", False) or not hasattr(a, "view"):
+        return a
+    view = a[...]
+    view.flags.writeable = False
+    return view
+
+
+def opened(result: Any, views: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
+    """A result as it would be without views: an argument itself, and what shows the memory of one can be written."""
+    if isinstance(result, (tuple, list)):
+        parts = [opened(r, views, args) for r in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    for view, a in zip(views, args, strict=True):
+        if result is view:
+            return a
+    flags = getattr(result, "flags", None)
+    if (
+        getattr(flags, "writeable", True) is False
+        and result.base is not None
+        and any(v is not a for v, a in zip(views, args, strict=True))
+    ):
+        try:
+            result.flags.writeable = True
+        except ValueError:  # it shows memory that nobody may write
+            return result
+    return result
+
+
+def on_copies(op: Any, forward: Forward, xp: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Run a forward on copies of its arguments; an error that names the first one that it changes."""
+    copies = tuple([a.copy() if hasattr(a, "flags") else a for a in args])
+    result = forward(xp, *copies, **params)
+    for i, (copy, a) in enumerate(zip(copies, args, strict=True)):
+        if copy is not a and copy.tobytes() != a.tobytes():
+            code = op.forward.__code__
+            name = op.signature.arguments[op.signature.slot(i)] + messages.position(op, i)
+            wrong = messages.definition(
+                op.name,
+                f"its forward, from {code.co_filename}:{code.co_firstlineno}, writes into its argument {name!r}, in "
+                f"{messages.call(op, args, params)}; compute into new arrays, or into a copy",
+            )
+            raise messages.RefusedError(wrong)
+    return result

@@ -1,0 +1,172 @@
+"""The function written for each op does what the general path does: values, memory, graph, errors, gradients."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from rows import ROWS, outputs
+
+import leafgrad
+from leafgrad import modes
+from leafgrad.ops.node import GraphNode, TensorBase
+from leafgrad.ops.op import Op
+
+DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool")
+NUMBERS = (0, 1, -2, 3, 0.5, -1.5, 2.0, True, None, 300, 2**40, float("nan"))
+OPS = [row for row in ROWS if isinstance(row.op, Op)]
+WIDER = 1 << 12  # a flag that nobody knows: whoever asks for plain ones takes the general path
+
+
+def changed(array, rng):
+    """A tensor like an array or unlike it: another dtype, shape, layout, history."""
+    if not isinstance(array, np.ndarray):
+        return array
+    if rng.random() < 0.15:
+        return rng.choice(NUMBERS)
+    if rng.random() < 0.1 and array.size and array.ndim:
+        array = array[:0] if rng.random() < 0.5 else array[(0,) * array.ndim]
+    x = leafgrad.tensor(np.array(array))
+    if rng.random() < 0.3:
+        x = x.to(getattr(leafgrad, rng.choice(DTYPES) if rng.random() < 0.5 else "float32"))
+    if rng.random() < 0.3 and x.ndim > 1:
+        x = x.transpose(0, 1).contiguous().transpose(0, 1)
+    if rng.random() < 0.2:
+        x = leafgrad.stack((x, x))[rng.randrange(2)]
+    if rng.random() < 0.1:
+        with leafgrad.inference_mode():
+            x = x.clone()
+    elif rng.random() < 0.6 and x.is_floating_point():
+        x = x.detach().requires_grad_()
+        if rng.random() < 0.4:
+            x = x.unsqueeze(0)[0] if rng.random() < 0.5 else x * 1
+    return x
+
+
+def varied(params, rng):
+    """Parameters, of which one may be another."""
+    for name, value in params.items():
+        if rng.random() < 0.1:
+            new = {int: (-1, 0, 1, 7), bool: (True, False), tuple: ((), (0,), (-1, 0), (0, 0), [0], (5,))}
+            params = {**params, name: rng.choice(new.get(type(value), (None, 1)))}
+    if rng.random() < 0.02:
+        params = {**params, "unknown": 1}
+    return params
+
+
+def described(x, known):
+    """All that can be told of a result; ``known`` were there before."""
+    if isinstance(x, tuple):
+        return tuple([described(part, known) for part in x])
+
+    def told(part):
+        if part is None or id(part) in known:
+            return id(part)
+        return part.name() if isinstance(part, GraphNode) else described(part, known)[1:6]
+
+    if not isinstance(x, TensorBase):
+        array = np.asarray(x)
+        data = repr(array) if array.dtype == object else array.tobytes()
+        return type(x), getattr(x, "dtype", None), data, getattr(x, "strides", None)
+    node = x._node
+    graph = None
+    if node is not None:
+        source = getattr(node, "source", node)
+        kept = (
+            () if not hasattr(source, "saved") else tuple([told(s) for s in source.saved if isinstance(s, TensorBase)])
+        )
+        numbers = [s for s in getattr(source, "saved", ()) if not isinstance(s, TensorBase)]
+        shapes = getattr(source, "shapes", None)
+        owner = getattr(source, "op", None)
+        graph = node.name(), node.shape, tuple(map(told, source.edges)), kept, repr(numbers), shapes, id(owner)
+        graph += (repr(sorted(getattr(source, "params", {}).items())), getattr(source, "out", None) is not None)
+        graph += (getattr(source, "version", None) is None, x._writes is getattr(source, "version", None))
+    view = (
+        None
+        if x._view is None
+        else (id(x._view.base), x._view.origin, repr([(o, sorted(p.items())) for o, p in x._view.steps]), x._view.seen)
+    )
+    data = x._data
+    values = repr(data) if data.dtype == object else data.tobytes()
+    return type(x), type(data), data.dtype, data.shape, data.strides, values, graph, view, x._epoch
+
+
+def attempt(call, args):
+    known = {id(a) for a in args} | {id(a._node) for a in args if isinstance(a, TensorBase)}
+    leafgrad.manual_seed(0)
+    try:
+        result = call()
+    except Exception as error:
+        return None, (type(error), str(error))
+    return result, described(result, known)
+
+
+def gradients(result, args, order):
+    """Gradients of order one or two, where there are any."""
+    leaves = [a for a in args if isinstance(a, TensorBase) and a.requires_grad]
+    found = [o for o in outputs(result) if isinstance(o, TensorBase) and o.requires_grad]
+    if not found or not leaves:
+        return None
+    made = leafgrad.autograd.grad(
+        found, leaves, [o.detach() * 0 + 1 for o in found], True, order > 1, allow_unused=True
+    )
+    if order > 1:
+        again = [g for g in made if g is not None and g.requires_grad]
+        ones = [g.detach() * 0 + 1 for g in again]
+        made = leafgrad.autograd.grad(again, leaves, ones, allow_unused=True) if again else ()
+    return tuple([g if g is None else described(g.detach(), ())[:6] for g in made])
+
+
+def compare(row, rng):
+    """One try: the function, and the general path, of the same arguments."""
+    op = row.op
+    (arrays, params), *_ = [row.draw(rng.choice(row.dtypes))[0]]
+    args, params = tuple([changed(a, rng) for a in arrays]), varied(params, rng)
+    if rng.random() < 0.03:
+        args = args[:-1]
+    if rng.random() < 0.15:  # raw arrays
+        args = tuple([a._data if isinstance(a, TensorBase) else a for a in args])
+
+    def general():
+        token = modes.FLAGS.set(modes.get() | WIDER)
+        try:
+            bound = op.signature.bind(params)
+            return op.general(args, {p: bound[p] for p in op.signature.parameters})
+        finally:
+            modes.FLAGS.reset(token)
+
+    with modes.set_grad_enabled(rng.random() < 0.9):
+        ours, what = attempt(lambda: op(*args, **params), args)
+        theirs, wanted = attempt(general, args)
+    assert what == wanted, f"{op.name} of {args}, {params}"
+    orders = (1, 2) if ours is not None and row.order > 1 else (1,)
+    for order in orders:
+        one, two = (attempt(lambda r=r, o=order: gradients(r, args, o), ()) for r in (ours, theirs))
+        assert one == two, f"{op.name} of {args}, order {order}"
+
+
+@pytest.fixture(autouse=True)
+def generous(monkeypatch):
+    """Whatever a warning is about, both ways give it."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@pytest.mark.parametrize("row", OPS, ids=str)
+def test_function_and_general_path_agree(row):
+    rng = random.Random(str(row))
+    for _ in range(8):
+        compare(row, rng)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("row", OPS, ids=str)
+def test_function_and_general_path_agree_in_many_tries(row, seed):
+    rng = random.Random(f"{row} {seed}")
+    for _ in range(40):
+        compare(row, rng)
