@@ -10,10 +10,11 @@ import time
 import types
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Generic, ParamSpec, TypeVar, cast
+from typing import Any, Generic, cast
 
 from leafgrad import modes
 from leafgrad.batching.pytree import flatten
+from leafgrad.batching.vmap import P, R
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.ir.log import log
@@ -39,17 +40,12 @@ STRAYS = 4  # runs of a program in vain after which it is looked at whether they
 KEPT = 32  # closed programs of one function
 
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
 def of(function: Callable[..., Any], executor: str | None, closed: bool) -> Compiled:
     """``leafgrad.compile`` of a function."""
     if isinstance(function, type) or not callable(function):
         kind = f"the class {function.__name__}" if isinstance(function, type) else f"a {type(function).__name__}"
         raise TypeError(f"compile: function: expected a function, a method or a Module, got {kind}")
-    if isinstance(function, Compiled):
-        function = function.function
+    function = function.function if isinstance(function, Compiled) else function
     plain = isinstance(function, (types.FunctionType, types.MethodType, types.BuiltinFunctionType))
     return (Compiled if plain else CompiledObject)(function, executor, closed)
 
@@ -116,7 +112,8 @@ class Compiled(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         flags = modes.get()
-        if flags & (modes.TRACE | modes.ANOMALY) or os.environ.get("LEAFGRAD_COMPILE") == "0":
+        asked = os.environ.get("LEAFGRAD_COMPILE")
+        if flags & (modes.TRACE | modes.ANOMALY) or asked == "0":
             return self.function(*args, **kwargs)
         if flags & modes.WATCH:
             return cast(R, modes.watched(self, args, lambda: self(*args, **kwargs)))
@@ -126,21 +123,21 @@ class Compiled(Generic[P, R]):
                 "leafgrad.compile(leafgrad.vmap(f))"
             )
         try:
-            return cast(R, self._call(flags, args, kwargs))
+            return cast(R, self._call(flags, args, kwargs, asked == "check"))
         except Exception:
             raise
         except BaseException:  # the handler of a signal may raise anywhere, between any two lines
             modes.FLAGS.set(flags)
             raise
 
-    def _call(self, flags: int, args: Any, kwargs: Any) -> Any:
+    def _call(self, flags: int, args: Any, kwargs: Any, checks: bool) -> Any:
         if self._failures >= ATTEMPTS and not self._calls and not self.closed and not self._gains():
             return self._timed(False, self.function, args, kwargs)
         leaves, structure = flatten((args, kwargs))
         calls = self._calls
         for call in calls:
             if call.guards.match(flags, structure, leaves):
-                if not call.trusted or os.environ.get("LEAFGRAD_COMPILE") == "check":
+                if checks or not call.trusted:
                     if not self._lock.acquire(blocking=False):  # another thread does so
                         return self._run(leaves, args, kwargs)
                     try:
@@ -382,10 +379,8 @@ class Compiled(Generic[P, R]):
             return last.runner
         runners = [] if last is None else [part.runner for part in last.parts if part.runner is not None]
         if not runners:
-            raise RuntimeError(
-                f"{self.__qualname__} has no program yet: calls are recorded, and parts of an open step become "
-                "programs when they come again"
-            )
+            why = "calls are recorded, and parts of an open step become programs when they come again"
+            raise RuntimeError(f"{self.__qualname__} has no program yet: {why}")
         return runners[-1]
 
     def __repr__(self) -> str:
