@@ -1,5 +1,7 @@
 """Probability distributions: samples, also such that gradients flow through, log probabilities, divergences."""
 
+from typing import TYPE_CHECKING
+
 from leafgrad.distributions import constraints as constraints
 from leafgrad.distributions.bernoulli import Bernoulli, Geometric
 from leafgrad.distributions.categorical import Categorical, OneHotCategorical
@@ -25,6 +27,7 @@ from leafgrad.distributions.transforms import (
     identity_transform,
 )
 from leafgrad.distributions.uniform import Uniform
+from leafgrad.lazy import attach
 from leafgrad.tensor.public import publish as _publish
 
 __all__ = [
@@ -70,3 +73,6 @@ __all__ = [
 ]
 
 _publish(globals())
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = attach(__name__)

@@ -33,7 +33,8 @@ CODES: Final[dict[str, CodeType]] = {}  # ops that are alike share their code
 SCOPE: Final[dict[str, Any]] = {
     "__name__": __name__, "ABSTRACT": (SymbolBase, TensorBase), "ALL": ALL, "EMPTY": EMPTY, "GRAD": modes.GRAD,
     "INFERENCE": dispatch.INFERENCE_VERSION, "MISSING": MISSING, "Epoch": Epoch, "Node": Node, "TensorBase": TensorBase,
-    "Version": Version, "_dispatch": dispatch, "_failed": messages.failed, "_mode": modes.get, "_new": object.__new__,
+    "Version": Version, "_dispatch": dispatch, "_cause": messages.cause,
+    "_failed": messages.failed, "_mode": modes.get, "_new": object.__new__,
     "_normal": normal, "_rank": rank, "_step": SEQ.__next__,
 }  # fmt: skip
 
@@ -195,7 +196,7 @@ class Text:
 
     def failing(self) -> list[str]:
         """The forward, whose errors are told."""
-        told = f"raise _failed(_op, {self.args}, {self.params}, _error) from _error"
+        told = f"raise _failed(_op, {self.args}, {self.params}, _error) from _cause(_op, _error)"
         return ["try:", f"    _r = {self.forward}", "except Exception as _error:", f"    {told}"]
 
     def computed(self) -> list[str]:

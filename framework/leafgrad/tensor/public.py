@@ -89,7 +89,9 @@ class Door:
 
     def blame(self, error: Exception, args: Arguments, kwargs: dict[str, Any]) -> TypeError | None:
         """The error that says which argument is wrong, if that is why there is ``error``."""
-        return None if deliberate(error) else _wrong_argument(self.function, args, kwargs, self.bound, self.name)
+        if deliberate(error) and not _of_another(error, self.name or self.function.__name__):
+            return None
+        return _wrong_argument(self.function, args, kwargs, self.bound, self.name)
 
     def written(self, out: Any, args: Arguments, kwargs: dict[str, Any]) -> Any:
         """``out`` with the result."""
@@ -252,6 +254,12 @@ def _wrong_argument(
                     + ("; make one with leafgrad.tensor(...)" if _is_tensor(parameter.annotation) else "")
                 )
     return None
+
+
+def _of_another(error: Exception, called: str) -> bool:
+    """Whether an error is about an argument of a function that the one that was called called in turn."""
+    function, about, _ = str(error).partition("(): argument ")
+    return bool(about) and isinstance(error, TypeError) and function.rpartition(".")[2] != called.rpartition(".")[2]
 
 
 def _is_tensor(hint: Any) -> bool:

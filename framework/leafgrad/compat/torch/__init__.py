@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 
 from leafgrad.compat.absent import cdouble, cfloat, complex64, complex128, uint16, uint32, uint64
+from leafgrad.compat.copies import FUNCTIONS as COPIES
+from leafgrad.compat.foreach import FUNCTIONS as FOREACH
 from leafgrad.compat.settings import (
     are_deterministic_algorithms_enabled,
     get_float32_matmul_precision,
@@ -20,8 +22,6 @@ from leafgrad.compat.settings import (
 )
 from leafgrad.compat.torch.amp import autocast, get_autocast_dtype, is_autocast_enabled
 from leafgrad.compat.torch.compiler import compile
-from leafgrad.compat.torch.copies import FUNCTIONS as COPIES
-from leafgrad.compat.torch.foreach import FUNCTIONS as FOREACH
 from leafgrad.compat.torch.version import __version__
 from leafgrad.tensor.matrices import trace
 
@@ -77,7 +77,7 @@ def __getattr__(name: str) -> object:
     if name in OF_FUNCTIONAL:
         return getattr(import_module("leafgrad.nn.functional"), name)
     if name in OF_FUNCTIONS:
-        return getattr(import_module("leafgrad.compat.torch.functions"), name)
+        return getattr(import_module("leafgrad.compat.functions"), name)
     if name in COPIES or name in FOREACH:
         return (COPIES | FOREACH)[name]
     raise AttributeError(f"module 'leafgrad.compat.torch' has no attribute {name!r}", name=name)

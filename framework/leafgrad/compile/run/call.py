@@ -139,9 +139,10 @@ class Call:
             if isinstance(effect, Write):
                 lines += [f"{t}._data[...] = arrays[{k}]", f"{self.guards.name(written)}({t})"]
             elif k is None:
-                lines += [f"if {t}._leaf is not None: {t}._leaf.grad = None"]
+                lines += [f"if {t}._leaf is not None: {t}._leaf.grad, {t}._leaf.passes = None, 0"]
             else:
-                lines += [f"({t}._leaf or {t}._accumulator()).grad = {self.guards.name(dispatch.alias)}(arrays[{k}])"]
+                made = f"{self.guards.name(dispatch.alias)}(arrays[{k}])"
+                lines += [f"leaf = {t}._leaf or {t}._accumulator()", f"leaf.grad, leaf.passes = {made}, 0"]
         return self.guards.function("leaves, arrays", lines or ["pass"])
 
     def same_as(self, other: Call) -> bool:

@@ -10,7 +10,7 @@ from leafgrad import modes
 from leafgrad.autograd.node_hooks import register_settled_hook
 from leafgrad.distributed.collectives import broadcast_parameters, by_kind, unpacked
 from leafgrad.distributed.functional import all_reduce
-from leafgrad.distributed.group import world
+from leafgrad.distributed.process_group import world
 from leafgrad.distributed.reduce_op import ReduceOp
 from leafgrad.nn.module import Module
 from leafgrad.nn.parameter import Parameter

@@ -15,6 +15,15 @@ from leafgrad.tensor.creation import arange, full
 from leafgrad.tensor.data import as_tensor
 from leafgrad.tensor.tensor import Tensor
 
+__all__ = [
+    "adaptive_max_pool1d", "alpha_dropout", "asarray", "batch_norm", "binary_cross_entropy_with_logits",
+    "constant_pad_nd", "cosine_embedding_loss", "ctc_loss", "digamma", "dropout", "embedding", "feature_alpha_dropout",
+    "feature_dropout", "fill", "group_norm", "hinge_embedding_loss", "i0", "igamma", "igammac", "instance_norm",
+    "is_storage", "kl_div", "layer_norm", "lgamma", "margin_ranking_loss", "mvlgamma", "poisson_nll_loss", "polygamma",
+    "range", "rms_norm", "scalar_tensor", "set_anomaly_enabled", "set_flush_denormal", "triplet_margin_loss",
+    "typename",
+]  # fmt: skip
+
 REDUCTIONS = ("none", "mean", "sum")
 
 

@@ -1,13 +1,13 @@
-"""``torch.nn.parallel``: a process has one device, so DataParallel calls its module, as PyTorch's does then."""
+"""A process has one device, so DataParallel calls its module, as PyTorch's does then."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from leafgrad.nn.module import Module
-from leafgrad.nn.parallel import DistributedDataParallel
 
-__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
+__all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
@@ -20,7 +20,9 @@ class DataParallel(Module):
         NotImplementedError: more than one device is asked for.
     """
 
-    def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0) -> None:
+    def __init__(
+        self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0
+    ) -> None:
         super().__init__()
         if device_ids is not None and len(device_ids) > 1:
             raise NotImplementedError(
