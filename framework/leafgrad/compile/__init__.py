@@ -30,12 +30,18 @@ class HasParameters(Protocol):
 
 
 @overload
-def compile(function: None = None, *, executor: str | None = None, closed: bool = False) -> Decorator: ...
+def compile(
+    function: None = None, *, executor: str | None = None, closed: bool = False, fullgraph: bool = False
+) -> Decorator: ...
 @overload
-def compile(function: HasParameters, *, executor: str | None = None, closed: bool = False) -> CompiledObject: ...
+def compile(
+    function: HasParameters, *, executor: str | None = None, closed: bool = False, fullgraph: bool = False
+) -> CompiledObject: ...
 @overload
-def compile(function: Callable[P, R], *, executor: str | None = None, closed: bool = False) -> Compiled[P, R]: ...
-def compile(function: Any = None, *, executor: str | None = None, closed: bool = False) -> Any:
+def compile(
+    function: Callable[P, R], *, executor: str | None = None, closed: bool = False, fullgraph: bool = False
+) -> Compiled[P, R]: ...
+def compile(function: Any = None, *, executor: str | None = None, closed: bool = False, fullgraph: bool = False) -> Any:
     """Make a function run as a compiled program: whole training steps too, with derivatives of any order inside.
 
     The first call is traced into a program, or the second if the first made what stays, such as an optimizer's state.
@@ -50,6 +56,8 @@ def compile(function: Any = None, *, executor: str | None = None, closed: bool =
         executor: the name of the executor, from the plugin hook ``leafgrad_executors``; by default that of
             ``LEAFGRAD_EXECUTOR`` in the environment, else a preferred one of a plugin if it gains by the program, else
             ``"numpy"`` on the CPU and ``"replay"`` elsewhere.
+        closed: make a step that would be open, so that its Python runs at each call, an error that names the line.
+        fullgraph: the same, under PyTorch's name.
 
     Raises:
         TypeError: ``function`` is a class or cannot be called.
@@ -58,8 +66,8 @@ def compile(function: Any = None, *, executor: str | None = None, closed: bool =
     from leafgrad.compile.run import compiled
 
     if function is None:
-        return lambda given: compiled.of(given, executor, closed)
-    return compiled.of(function, executor, closed)
+        return lambda given: compiled.of(given, executor, closed or fullgraph)
+    return compiled.of(function, executor, closed or fullgraph)
 
 
 def trace(fn: Any, *args: Any, **kwargs: Any) -> Any:

@@ -255,7 +255,7 @@ def test_closed_is_an_error_only_where_following_did_not_help():
 
     assert [counts(leafgrad.ones(1)).item() for _ in range(5)] == [1, 2, 3, 4, 5]
 
-    @leafgrad.compile(closed=True)
+    @leafgrad.compile(fullgraph=True)
     def floats(x):
         return x * float(x.sum())
 
