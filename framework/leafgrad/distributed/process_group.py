@@ -12,7 +12,8 @@ from typing import Any
 
 from leafgrad import backends, modes
 from leafgrad.distributed import launcher
-from leafgrad.distributed.launcher import FOLDER, STATUS
+from leafgrad.distributed.launcher import FOLDER
+from leafgrad.distributed.watch import STATUS
 
 # What the launchers of MPICH, Open MPI and Slurm tell each process: the number of processes.
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")

@@ -107,7 +107,8 @@ class Op(Declarations):
         try:
             return self.function(*args, **params)
         except TypeError as error:
-            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+            inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+            if inside or call.operands(self):
                 raise
         return self.general(args, self.signature.bind(params))  # which finds the words for arguments that do not fit
 

@@ -99,30 +99,40 @@ class Door:
         return self.into(out, self.checked, self.function, self.name or self.function.__name__, args, kwargs)
 
     def given(self, args: Arguments, kwargs: dict[str, Any], others: dict[str, Any]) -> Bound:
-        """Arguments without those that are their defaults; by name, unless any number may follow."""
-        code, function = self.function.__code__, self.function
+        """Arguments without those that are their defaults; by name, unless more follow."""
+        code = self.function.__code__
         first, count = code.co_posonlyargcount, code.co_argcount
-        kwargs = {n: v for n, v in kwargs.items() if v is not (function.__kwdefaults__ or {}).get(n, MISSING)} | others
-        if code.co_flags & inspect.CO_VARARGS:
-            return args, kwargs
-        defaults = (*(MISSING,) * (count - len(function.__defaults__ or ())), *(function.__defaults__ or ()))
+        defaults, keywords = self.defaults()
+        kwargs = {n: v for n, v in kwargs.items() if v is not keywords[n]} | others
+        if code.co_flags & inspect.CO_VARARGS or len(args) > count:
+            return tuple([a for a in args if a is not MISSING]), kwargs
         named = zip(code.co_varnames[first:count], args[first:], defaults[first:], strict=True)
-        return args[:first], {n: v for n, v, default in named if v is not default} | kwargs
+        given = tuple([a for a in args[:first] if a is not MISSING])
+        return given, {n: v for n, v, default in named if v is not default} | kwargs
+
+    def defaults(self) -> tuple[Arguments, dict[str, Any]]:
+        """Of all that may be given by position, and of the others: what is needed may be given under another name."""
+        code, given = self.function.__code__, self.function.__defaults__ or ()
+        count, last = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+        keywords = dict.fromkeys(code.co_varnames[count:last], MISSING) | (self.function.__kwdefaults__ or {})
+        return (*(MISSING,) * (count - len(given)), *given), keywords
 
     def text(self) -> str:
         code = self.function.__code__
         named, count = code.co_varnames, code.co_argcount
         first, last = code.co_posonlyargcount, count + code.co_kwonlyargcount
         stars = [f"*{named[last]}"] if code.co_flags & inspect.CO_VARARGS else []
+        defaults, values = self.defaults()
+        needed = [n for n, default in zip(named, (*defaults, *values.values()), strict=False) if default is MISSING]
         keywords = [*named[count:last], *(["out"] if self.into else [])]
-        head = [*named[:first], *(["/"] if first else []), *named[first:count], *(stars or (["*"] if keywords else []))]
+        head = [*named[:first], *(["/"] if first else []), *named[first:count], *(stars or ["*_args"])]
         head += [*keywords, "**_kwargs"]
-        args = "(" + "".join([f"{name}, " for name in (*named[:count], *stars)]) + ")"
+        args = "(" + "".join([f"{name}, " for name in (*named[:count], *(stars or ["*_args"]))]) + ")"
         kwargs = "{" + ", ".join([f"{name!r}: {name}" for name in named[count:last]]) + "}"
         call = ", ".join([*named[:count], *stars, *[f"{name}={name}" for name in named[count:last]]])
-        return DOOR.format(
-            head=", ".join(head), args=args, kwargs=kwargs, call=call, out=OUT.format(args, kwargs) if self.into else ""
-        )
+        amiss = " or ".join(["_kwargs", *([] if stars else ["_args"]), *[f"{name} is MISSING" for name in needed]])
+        out = OUT.format(args, kwargs) if self.into else ""
+        return DOOR.format(head=", ".join(head), args=args, kwargs=kwargs, call=call, out=out, amiss=amiss)
 
 
 MISSING = object()  # no argument's default
@@ -130,7 +140,7 @@ OUT = "if out is not None: return _door.written(out, *_door.given({}, {}, _kwarg
 DOOR = """
 def call({head}):
     {out}
-    if _kwargs:
+    if {amiss}:
         args, kwargs = _door.given({args}, {kwargs}, _kwargs)
         return _door.checked(*args, **kwargs)
     try:
@@ -158,12 +168,12 @@ def door(
             return behind.checked(*args, **kwargs) if out is None else behind.written(out, args, kwargs)
 
         return functools.update_wrapper(passing, function)
-    scope: dict[str, Any] = {"__name__": __name__, "_door": behind, "_function": function}
+    scope: dict[str, Any] = {"__name__": __name__, "MISSING": MISSING, "_door": behind, "_function": function}
     made: Any = eval(STUB_OUT if into else STUB, scope)
 
     def begin(*args: Any, **kwargs: Any) -> Any:
-        made.__defaults__ = function.__defaults__
-        made.__kwdefaults__ = {**(function.__kwdefaults__ or {}), **({"out": None} if into else {})}
+        made.__defaults__, keywords = behind.defaults()
+        made.__kwdefaults__ = keywords | ({"out": None} if into else {})
         made.__code__ = next(c for c in compile(behind.text(), __file__, "exec").co_consts if hasattr(c, "co_code"))
         return made(*args, **kwargs)
 
