@@ -191,7 +191,10 @@ class Op(Declarations):
         raw = tuple([a._data if isinstance(a, TensorBase) else a for a in args])
         if flags & BATCH or any(isinstance(r, SymbolBase) and r.level for r in raw):
             args, raw = dispatch.in_batches(self, args, raw)
-        return self.record(args, params, raw, self.compute(raw, params), flags)
+        if any(isinstance(r, SymbolBase) for r in raw):
+            return self.record(args, params, raw, self.compute(raw, params), flags)
+        first = next(r for r in raw if hasattr(r, "dtype"))  # not by compute(), of which a traceback tells nothing
+        return self.record(args, params, raw, self.run(first, raw, params), flags)
 
     # ---- recording --------------------------------------------------------------------------------------------
 
