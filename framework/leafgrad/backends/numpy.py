@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _imp
 import importlib
 import math
 import os
@@ -18,6 +19,7 @@ from leafgrad import dtypes
 from leafgrad.backends.communicator import HostCommunicator
 from leafgrad.backends.contract import BACKENDS, Backend, Generator, register
 
+_HELD: list[bool] = []  # whether this process holds Python's lock of imports since it is about to fork
 PATIENCE = 5.0  # seconds that a fork waits for imports in other threads, which may wait for what this one holds
 OWN = np.ndarray | np.generic
 _GENERATORS: WeakSet[NumpyGenerator] = WeakSet()
@@ -109,8 +111,19 @@ def _before_fork() -> None:
         importlib.import_module("numpy.random")
         importlib.import_module("leafgrad.backends.philox")
         end = time.monotonic() + PATIENCE
+        _imp.acquire_lock()  # without which no import begins
         while _importing(threads.get_ident()) and time.monotonic() < end:
+            _imp.release_lock()
             time.sleep(0.001)
+            _imp.acquire_lock()
+        _HELD.append(True)
+
+
+def _release_imports() -> None:
+    """After a fork, imports may begin again."""
+    if _HELD:
+        _HELD.clear()
+        _imp.release_lock()
 
 
 def _importing(thread: int) -> bool:
@@ -121,13 +134,14 @@ def _importing(thread: int) -> bool:
 
 def _after_fork() -> None:
     """In a child process: threads that were drawing exist in the parent only, and never unlock what they locked."""
-    sys.modules["_frozen_importlib"]._module_locks.clear()  # nor those of imports
+    _release_imports()
+    sys.modules["_frozen_importlib"]._module_locks.clear()  # nor do those that were importing
     for generator in list(_GENERATORS):
         generator.renew_lock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=_release_imports, after_in_child=_after_fork)
 
 
 def philox_bernoulli(key: int, p: Any, shape: Sequence[int], dtype: str) -> Any:

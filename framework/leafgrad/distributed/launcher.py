@@ -18,11 +18,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from leafgrad.distributed.watch import PATIENCE, PIPE, SEEN, STATUS, Death, Watch, end_with_parent
+from leafgrad.distributed.watch import PIPE, SEEN, STATUS, Death, Watch, end_with_parent
 
 FOLDER = "LEAFGRAD_RANKS"  # in which each rank has a file with its process number, until its program is through
 RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")  # where MPICH, Open MPI and Slurm put a process's number
 MOST = 64  # ranks for each processor
+SEEN_WITHIN = 30.0  # seconds that a rank waits for its launcher, which may have little of a busy machine
 HIGH = 900  # a number of a file above those that MPI opens, below 1024, which most systems allow
 LAUNCHER = "launcher"  # the file there with the number of the process that started all
 KILLED = re.compile(r"PID (?P<pid>\d+) RUNNING AT|EXIT STRING: (?P<how>.*)")  # of MPICH; Open MPI names the rank
@@ -114,7 +115,7 @@ def enter() -> None:
         note(rank)
         atexit.register(through, rank)
         os._exit = ending_all(rank, os._exit)
-        seen, until = Path(os.environ[FOLDER], f"{SEEN}{rank}"), time.monotonic() + PATIENCE
+        seen, until = Path(os.environ[FOLDER], f"{SEEN}{rank}"), time.monotonic() + SEEN_WITHIN
         while not seen.exists() and time.monotonic() < until:  # so that no rank ends unseen
             time.sleep(0.002)
         if seen.exists() and pipe.exists():

@@ -268,6 +268,36 @@ def test_an_error_of_an_op_while_a_program_runs_is_the_ops_own():
     assert f(good).tolist() == [[1, 0], [0, 1]]
 
 
+@pytest.mark.parametrize("executor", ["numpy", "replay"])
+def test_where_memory_runs_out_the_operation_is_named_and_nothing_is_done(executor):
+    scarce = False
+
+    @leafgrad.op("elementwise")
+    def hungry(xp, x):
+        if scarce:
+            raise MemoryError("no more of it")
+        return x * 1
+
+    total = leafgrad.zeros(3)
+
+    @leafgrad.compile(executor=executor)
+    def step(x):
+        total.add_(1)
+        return hungry(x + leafgrad.rand(3))
+
+    x = leafgrad.ones(3)
+    for _ in range(3):
+        step(x)
+    before, scarce = leafgrad.get_rng_state().tolist(), True
+    with pytest.raises(MemoryError, match=r"(?s)(?=.*hungry\(x: float32 \(3,\)\))(?=.*no more of it)") as info:
+        step(x)
+    assert info.value.__cause__ is not info.value
+    assert (total.tolist(), leafgrad.get_rng_state().tolist()) == ([3, 3, 3], before)
+    scarce = False
+    step(x)
+    assert total.tolist() == [4, 4, 4]
+
+
 def test_a_write_into_an_input_of_a_vmapped_function():
     total = leafgrad.zeros(2, 3)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol, cast
@@ -175,16 +176,23 @@ def explain_failure(executor: Executor, graph: Graph, inputs: Sequence[Any], err
 
 
 def no_memory(executor: Executor, graph: Graph, error: MemoryError) -> MemoryError:
-    """The error of a program for which there is no memory: it names the equation that makes the largest arrays."""
+    """The error of a program for which there is no memory: it names the equation whose forward was running.
+
+    Where that was not an op's, but of the whole program, it names the one that makes the largest arrays.
+    """
     from leafgrad.compile.passes.liveness import nbytes
 
+    running = {frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)}
     sizes = {e: sum(map(nbytes, e.outputs)) for e in graph.equations if "view" not in e.op.traits}
-    most = max(sizes, key=sizes.__getitem__, default=None)
-    largest = most and f"{messages.call(most.op, most.inputs, most.params)}, {sizes[most]:,} bytes, from {most.line}"
+    known = {e: size for e, size in sizes.items() if e.op.forward.__code__ in running}
+    found = max(known or sizes, key=sizes.__getitem__, default=None)
+    named = (
+        found and f"{messages.call(found.op, found.inputs, found.params)}, {sizes[found]:,} bytes, from {found.line}"
+    )
+    what = "It was in" if known else f"Of the program's {len(graph)} equations the one that makes most is"
     return MemoryError(
-        f"executor {executor.name!r}: {error}. Of the program's {len(graph)} equations the one that makes most is "
-        f"{largest}; take a smaller batch, or compile(..., executor='replay'), which keeps each result until its last "
-        "use only"
+        f"executor {executor.name!r}: {error}. {what} {named}; take a smaller batch, or compile(..., "
+        "executor='replay'), which keeps each result until its last use only"
     )
 
 

@@ -57,6 +57,8 @@ class Runner:
                     elif isinstance(error, Exception):
                         with rewound(self.graph):
                             failure = executor.explain_failure(self.executor, self.graph, inputs, error)
+                        if failure is error:
+                            raise
                         raise failure from error
                     else:
                         raise
