@@ -35,6 +35,19 @@ def test_all_ways_to_call():
     assert g(size=(1, 2), fill=0.5, name="a") == (((1, 2),), 0.5, "a")
 
 
+def test_methods_whose_object_is_called_self():
+    class Counter:
+        def step(self, by: int, times: int = 1) -> int:
+            return by * times
+
+    Counter.step = public(Counter.step, bound=True, name="Counter.step")
+    assert Counter().step(by=2, times=3) == 6
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'by'"):
+        Counter().step(times=3)
+    with pytest.raises(TypeError, match=r"Counter.step\(\): argument 'times' \(position 2\) must be int"):
+        Counter().step(2, times=None)
+
+
 def test_it_looks_like_the_function():
     f = public(scaled)
     for _ in range(2):

@@ -45,6 +45,7 @@ class Function:
     """
 
     pure = False  # whether ``backward`` follows from what was saved, so that a compiled program may stand for it
+    fresh = False  # whether nobody else holds the gradients that ``backward`` returns
     generate_vmap_rule = False  # what programs set; without a ``vmap`` of its own, any Function is batched either way
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -156,10 +157,12 @@ class Function:
 
     @classmethod
     def pull(cls, node: FunctionNode, g: tuple[Any, ...], needed: set[GraphNode] | None) -> list[tuple[GraphNode, Any]]:
-        """Run ``backward`` on raw gradients. What a user returns may be kept elsewhere, so it is copied."""
+        """Run ``backward`` on raw gradients. What a user returns may be held elsewhere, so it is copied."""
         grads = tuple([None if one is None else dispatch.alias(dispatch.array(one)) for one in g])
-        lift = modes.TRACER.get().lift if modes.get() & modes.TRACE else lambda t: t._data.copy()
-        return [(edge, lift(t)) for edge, t in run_backward(cls, node, grads, needed)]
+        pulled = run_backward(cls, node, grads, needed)
+        if modes.get() & modes.TRACE:
+            return [(edge, modes.TRACER.get().lift(t)) for edge, t in pulled]
+        return [(edge, t._data if cls.fresh else t._data.copy()) for edge, t in pulled]
 
     @classmethod
     def pull_recorded(

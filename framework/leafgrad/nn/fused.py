@@ -19,6 +19,7 @@ class Fused(Function):
     """
 
     pure = True
+    fresh = True
     definition: Callable[..., tuple[Tensor, ...]]  # (ctx.params, *args) -> the outputs
 
     @staticmethod

@@ -232,7 +232,7 @@ def wrap(op: Any, kind: type, result: Any) -> Any:
     if type(result) in (tuple, list) or isinstance(result, tuple):
         if op.c is not None:
             raise messages.definition(op.name, f"c={op.c!r} is for one result, but its forward gives {len(result)}")
-        return tuple([wrap(op, kind, r) for r in result])
+        return tuple([r if type(r) is kind and own is not None else wrap(op, kind, r) for r in result])
     if isinstance(result, SymbolBase):
         return result
     backend = backends.backend_of_type(kind)

@@ -39,9 +39,8 @@ def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = N
         IndexError: ``dim`` is out of range. RuntimeError: a dimension is named twice.
     """
     x = widened(input if isinstance(input, Tensor) else expect_tensor(input, "input", "sum"), dtype)
-    if keepdim is not False:
-        keepdim = flag(keepdim, "sum")
-    result: Tensor = _sum(x, dim=dims(x, dim, "sum"), keepdim=keepdim)
+    over = dims(x, dim, "sum")
+    result: Tensor = _sum(x, dim=over, keepdim=False if keepdim is False else flag(keepdim, "sum"))
     return result if dtype is None else cast(result, dtype)
 
 
@@ -62,9 +61,8 @@ def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = 
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
             f"Got: {x.dtype}; convert it with .float(), or pass dtype"
         )
-    if keepdim is not False:
-        keepdim = flag(keepdim, "mean")
-    result: Tensor = _mean(x, dim=dims(x, dim, "mean"), keepdim=keepdim)
+    over = dims(x, dim, "mean")
+    result: Tensor = _mean(x, dim=over, keepdim=False if keepdim is False else flag(keepdim, "mean"))
     return result
 
 
