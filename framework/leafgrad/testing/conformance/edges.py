@@ -25,8 +25,11 @@ CASES = 6  # combinations of parameters
 
 def edges(subject: Subject) -> None:
     """Every executor gives what the forward does for nan, infinities, zeros, subnormals, overflow and cancellation."""
+    op = subject.op
+    if not isinstance(op, Op) or not (op.c or op.ufunc or op.lowering or op.rewriting):
+        raise Skip("executors run its forward itself")  # which may take for ever at 1e10, as a sum of so many terms
     samples = cases(subject)
-    if not samples or not isinstance(subject.op, Op):
+    if not samples:
         raise Skip("no sample has floating-point arrays")
     with np.errstate(all="ignore"):
         run(subject, samples)
