@@ -408,6 +408,19 @@ def test_an_executor_that_declines_is_no_failure():
         leafgrad.plugins.unregister("declining")
 
 
+def test_a_rule_may_be_any_callable():
+    class Doubling:
+        def __call__(self, g, x):
+            return 2 * g * x
+
+    @op("elementwise")
+    def squared(xp, x):
+        return x * x
+
+    squared.vjp(x=Doubling())
+    assert check(squared, ONE, checks=["gradients", "rules"]).ok
+
+
 def test_the_stand_in_needs_no_index():
     assert check(gauss, device="fake", checks=["forward", "values", "backward"]).ok
 
