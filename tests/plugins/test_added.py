@@ -158,6 +158,43 @@ def test_a_listed_method_gives_way_to_the_op_that_declares_it(monkeypatch):
         methods.DECLARED.pop("listed_here", None)
 
 
+CELL = """
+@op("elementwise")
+def factor_here(xp, x):
+    return FACTOR * x
+
+factor_here.method("factor_here")
+
+class Cell:
+    @staticmethod
+    @hookimpl
+    def leafgrad_ops():
+        return [factor_here]
+
+plugins.register(Cell(), "cell", replace=True)
+"""
+
+
+def test_a_cell_that_runs_twice():
+    try:
+        for factor in (2.0, 3.0):
+            exec(CELL, {"op": op, "hookimpl": hookimpl, "plugins": plugins, "FACTOR": factor, "__name__": "__main__"})
+            x = leafgrad.ones(1)
+            assert x.factor_here().item() == leafgrad.factor_here(x).item() == factor
+            assert plugins.op("factor_here")(x).item() == factor
+
+        @op("elementwise")
+        def other(xp, x):
+            return x + 0
+
+        with pytest.raises(TypeError, match="'factor_here' already"):
+            other.method("factor_here")
+    finally:
+        plugins.unregister("cell")
+        delattr(methods.Methods, "factor_here")
+        methods.DECLARED.pop("factor_here", None)
+
+
 class Waves:
     @staticmethod
     @hookimpl

@@ -355,3 +355,18 @@ def test_the_core_registers_in_a_program_of_its_own_and_loads_a_real_entry_point
     )
     assert done.stderr == ""
     assert done.stdout.strip() == "[('flower', 'leafgrad-flower', '3.2')]"
+
+
+def test_first_and_last(fresh):
+    """As pluggy orders implementations: what one lists comes before or after what others do."""
+
+    def listing(name, **options):
+        made = plugin(name, executors=[ExecutorSpec(name, "m:A")])
+        made.leafgrad_executors = hookimpl(**options)(lambda: [ExecutorSpec(name, "m:A")])
+        return made
+
+    made = fresh(
+        Entry("a", listing("a", trylast=True)), Entry("b", listing("b")), Entry("c", listing("c", tryfirst=True))
+    )
+    made.load()
+    assert names(made.executors) == ["c", "b", "a"]

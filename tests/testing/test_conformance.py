@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import re
+import sys
 import types
 
 import numpy as np
@@ -11,10 +13,11 @@ import pytest
 import leafgrad
 from leafgrad import op
 from leafgrad.backends import by_device_type
-from leafgrad.errors import PluginError
+from leafgrad.errors import CompileError, PluginError
 from leafgrad.ops import convert, random, reduce
-from leafgrad.plugins import hookimpl
+from leafgrad.plugins import ExecutorSpec, hookimpl
 from leafgrad.testing import CHECKS, ConformanceError, check_op, fake
+from leafgrad.testing.conformance import examine
 
 CORE = ("numpy",)
 RNG = np.random.default_rng(0)
@@ -375,6 +378,69 @@ def test_what_cannot_be_pickled():
 
     with pytest.raises(ConformanceError, match=r"pickle: .*define the op at the top of a module"):
         check(local)
+
+
+class Declining:
+    """An executor that runs nothing."""
+
+    name, device_type = "declining", None
+
+    def compile(self, graph):
+        raise CompileError("not today")
+
+
+class DecliningPlugin:
+    @staticmethod
+    @hookimpl
+    def leafgrad_executors():
+        return [ExecutorSpec("declining", f"{__name__}:Declining")]
+
+
+def test_an_executor_that_declines_is_no_failure():
+    leafgrad.plugins.register(DecliningPlugin(), "declining", replace=True)
+    try:
+        report = check(gauss, executors=["declining"])
+        told = {r.check: (r.outcome, r.reason) for r in report.results}
+        assert told["compile"] == ("skipped", "declines: declining")
+        assert "executor 'declining': declines: not today" in report.untried
+        assert check(gauss, executors=["declining", "numpy"], checks="compile").results[0].outcome == "passed"
+    finally:
+        leafgrad.plugins.unregister("declining")
+
+
+def test_a_rule_may_be_any_callable():
+    class Doubling:
+        def __call__(self, g, x):
+            return 2 * g * x
+
+    @op("elementwise")
+    def squared(xp, x):
+        return x * x
+
+    squared.vjp(x=Doubling())
+    assert check(squared, ONE, checks=["gradients", "rules"]).ok
+
+
+def test_the_stand_in_needs_no_index():
+    assert check(gauss, device="fake", checks=["forward", "values", "backward"]).ok
+
+
+def test_what_was_not_exercised_is_told():
+    @op("elementwise")
+    def scaled(xp, x, *, by=None, twice=False):
+        if by is not None:
+            return x * by
+        return 2 * x if twice else x + 0
+
+    scaled.kernel("cupy")(lambda xp, x, *, by=None, twice=False: xp.ElementwiseKernel("x", "y", "", "")(x))
+    scaled.rewrite(lambda graph, equation: None)
+    report = examine(scaled, ONE, orders=0, executors=CORE)
+    told = " ".join(report.untried)
+    assert "parameter 'by' away from its default" in told
+    assert "'twice'" not in told  # the kit moves flags by itself
+    assert "not run: cupy kernel" in told
+    if sys.gettrace() is None:
+        assert re.search(r"the forward \(.*test_conformance.py:\d+\), line \d+", told)
 
 
 def test_wrong_values():

@@ -273,6 +273,7 @@ class Declarations:
         function.__name__ = function.__qualname__ = name
         function.__doc__, function.__module__ = self.__doc__, self.forward.__module__
         vars(function)["__signature__"] = self.signature.public()
+        vars(function)["op"] = self.name
         return function
 
     def __call__(self, *args: Any, **params: Any) -> Any:

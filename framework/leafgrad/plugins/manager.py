@@ -246,8 +246,9 @@ class Manager:
             if isinstance(error, PluginError):
                 raise
             raise PluginError(f"{record} failed to register: {type(error).__name__}: {error}") from error
-        for registry, name, entry in self._claims(contribution):
-            self._enter(registry, name, entry, record)
+        for hook in contribution:
+            for registry, name, entry in self._claims({hook: contribution[hook]}):
+                self._enter(registry, name, entry, record, rank(plugin, hook))
         record.hooks = {hook: tuple(entry.name for entry in entries) for hook, entries in contribution.items()}
         record.load_time = time.perf_counter() - start
         self._plugins[record.name, record.distribution] = record
@@ -287,11 +288,11 @@ class Manager:
             if owners := registry.owners(name):
                 raise registry.clash(name, *owners, record)
 
-    def _enter(self, registry: Registry[Any], name: str, entry: Any, record: Plugin) -> None:
+    def _enter(self, registry: Registry[Any], name: str, entry: Any, record: Plugin, rank: int) -> None:
         """Give an installed plugin a name; of one that is taken, only the core and the program remain owners."""
         owners = registry.owners(name)
         if not owners:
-            registry.add(name, entry, record)
+            registry.add(name, entry, record, rank)
             return
         losers = (*owners, record) if all(owner.installed for owner in owners) else (record,)
         if len(losers) > 1:
@@ -340,6 +341,12 @@ class Manager:
             if (registry.kind, name) in seen:
                 raise registry.clash(name, record, record)
             seen.add((registry.kind, name))
+
+
+def rank(plugin: object, hook: str) -> int:
+    """Where what a hook lists stands: before others (-1) with ``@hookimpl(tryfirst=True)``, after them with trylast."""
+    options = getattr(getattr(plugin, hook, None), f"{GROUP}_impl", None) or {}
+    return int(bool(options.get("trylast"))) - int(bool(options.get("tryfirst")))
 
 
 def _installed() -> Iterable[EntryPoint]:

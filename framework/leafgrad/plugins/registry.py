@@ -86,6 +86,7 @@ class Registry(Generic[T]):
         self._left_out = left_out
         self._entries: dict[str, tuple[T, Plugin]] = {}
         self._contested: dict[str, tuple[Plugin, ...]] = {}
+        self._ranks: dict[str, int] = {}
 
     def find(self, name: str) -> T:
         """The thing of this name; UnknownNameError lists the known names, or those alike, if there is none.
@@ -109,9 +110,10 @@ class Registry(Generic[T]):
         """The plugins that define `name`, as far as plugins are loaded: none, one, or those that contest it."""
         return (self._entries[name][1],) if name in self._entries else self._contested.get(name, ())
 
-    def add(self, name: str, entry: T, plugin: Plugin) -> None:
-        """Enter a thing under a name that is known to be free."""
+    def add(self, name: str, entry: T, plugin: Plugin, rank: int = 0) -> None:
+        """Enter a thing under a name that is known to be free: before others of its kind if ``rank`` is lower."""
         self._entries[name] = entry, plugin
+        self._ranks[name] = rank
 
     def remove(self, plugin: Plugin) -> None:
         """Take out all that a plugin brought."""
@@ -134,5 +136,6 @@ class Registry(Generic[T]):
         return list(self._entries.values())
 
     def __iter__(self) -> Iterator[T]:
-        """The things registered so far, in the order they came."""
-        return (entry for entry, _ in list(self._entries.values()))
+        """The things registered so far, in the order they came, but for those whose hook comes first or last."""
+        ranked = sorted(self._entries, key=lambda name: self._ranks[name])
+        return (self._entries[name][0] for name in ranked)

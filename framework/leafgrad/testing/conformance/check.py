@@ -9,6 +9,7 @@ from typing import Any, Final
 from leafgrad import devices
 from leafgrad.ops.traits import TRAITS
 from leafgrad.tensor.random import fork_rng
+from leafgrad.testing import fake
 from leafgrad.testing.conformance import (
     batches,
     draws,
@@ -143,6 +144,8 @@ def examine(
     if unknown:
         raise ValueError(f"check_op: checks: unknown check {unknown[0]!r}; expected some of {', '.join(CHECKS)}")
     found = sampling.drawn(op) if samples is None else sampling.given(samples)
+    if devices.device(device).type == "fake":
+        fake.register()
     pristine = rules.snapshots(op)
     found, kept = sampling.departing(op, found, reference)
     chosen = None if executors is None else tuple(executors)

@@ -25,8 +25,11 @@ CASES = 6  # combinations of parameters
 
 def edges(subject: Subject) -> None:
     """Every executor gives what the forward does for nan, infinities, zeros, subnormals, overflow and cancellation."""
+    op = subject.op
+    if not isinstance(op, Op) or not (op.c or op.ufunc or op.lowering or op.rewriting):
+        raise Skip("executors run its forward itself")  # which may take for ever at 1e10, as a sum of so many terms
     samples = cases(subject)
-    if not samples or not isinstance(subject.op, Op):
+    if not samples:
         raise Skip("no sample has floating-point arrays")
     with np.errstate(all="ignore"):
         run(subject, samples)
@@ -48,8 +51,8 @@ def run(subject: Subject, samples: list[Sample]) -> None:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             results = iter(program(arrays))
-        for warning in said:  # an executor that compares by itself
-            if "computes something else" in str(warning.message):
+        for warning in said:  # an executor that compares by itself tells what differs; NumPy tells of nan and inf
+            if issubclass(warning.category, RuntimeWarning) and "encountered in" not in str(warning.message):
                 where, remedy = f"executor {name!r}", "mend the one of both that is wrong there"
                 raise subject.fault(samples[0], "the same in both", str(warning.message), remedy, where, OF)
         for sample in samples:

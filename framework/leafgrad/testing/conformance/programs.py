@@ -28,6 +28,7 @@ from leafgrad.testing.conformance.subject import Sample, Subject, difference, ho
 ROWS, PART = 130, 64  # of a batch, and of a chunk: the last one is shorter
 LARGEST = 2**22  # elements of an array whose dimensions of one length are made ROWS long
 OF = "vjp,shape,chunk,batched,summed,rewrite,lower,c,ufunc"  # declarations by which a program goes
+DECLINES = "executor {!r}: declines"
 Function = Callable[..., tuple[Any, ...]]
 
 
@@ -35,7 +36,7 @@ def declines(subject: Subject, executor: str, error: CompileError) -> None:
     """Note that an executor declines to run the op; raise the error if it failed."""
     if error.__cause__ is not None or "failed on" in str(error):
         raise error
-    subject.untried.append(f"executor {executor!r}: declines: {error}")
+    subject.untried.append(f"{DECLINES.format(executor)}: {error}")
 
 
 def shapes(subject: Subject) -> None:
@@ -157,6 +158,9 @@ def compiled(subject: Subject) -> None:
     names = names_of(subject)
     for executor in names:
         compare(subject, samples, function, given, executor, what)
+    told = " ".join(subject.untried)
+    if names and all(DECLINES.format(name) in told for name in names):
+        raise Skip(f"declines: {', '.join(names)}")
 
 
 def chunks(subject: Subject) -> None:
@@ -166,8 +170,27 @@ def chunks(subject: Subject) -> None:
         raise Skip("the op has neither a batching rule nor a chunk rule, or no sample has elements")
     for sample, function, given in found:
         in_parts(subject, sample, function, given)
-        for executor in names_of(subject):
-            compare(subject, [sample], function, given, executor, f"a batch of {ROWS}")
+    what = f"a batch of {ROWS}"
+    for executor in names_of(subject):
+        try:  # one program, since a compiler takes its time for each
+            compare(subject, [found[0][0]], joined(found), [g for *_, given in found for g in given], executor, what)
+        except AssertionError:
+            for sample, function, given in found:
+                compare(subject, [sample], function, given, executor, what)
+            raise
+
+
+def joined(parts: list[tuple[Sample, Function, list[Any]]]) -> Function:
+    """Several functions as one, of the arguments of all."""
+
+    def function(*given: Any) -> tuple[Any, ...]:
+        rest = iter(given)
+        found: list[Any] = []
+        for _, part, own in parts:
+            found += part(*[next(rest) for _ in own])
+        return tuple(found)
+
+    return function
 
 
 def in_parts(subject: Subject, sample: Sample, function: Function, given: list[Any]) -> None:

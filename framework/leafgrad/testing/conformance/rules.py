@@ -27,7 +27,7 @@ def reads(subject: Subject) -> None:
         raise Skip("it is a function, not an op")
     arrays = {"out", *subject.op.signature.arguments}
     for d in declarations(subject.op):
-        if d.what.startswith("vjp "):
+        if d.what.startswith("vjp ") and code_of(d.function) is not None:
             for name in arrays.intersection(declared(d.function)[0]):
                 used = uses(d.function, name)
                 if not used:
