@@ -74,7 +74,7 @@ class Door:
     def __init__(self, function: Callable[..., Any], bound: bool, name: str, into: Callable[..., Any] | None) -> None:
         self.function, self.bound, self.name, self.into = function, bound, name, into
 
-    def checked(self, *args: Any, **kwargs: Any) -> Any:
+    def checked(self, /, *args: Any, **kwargs: Any) -> Any:  # one of kwargs may be called self
         """The function of arguments of which some may have other names, or be wrong."""
         try:
             return self.function(*args, **kwargs)
