@@ -302,7 +302,7 @@ class Methods:
         """Products of matrices, pair by pair; nothing broadcasts. (b, n, k), (b, k, m) -> (b, n, m)"""
     def bool(self, memory_format: memory_format = ...) -> Tensor:
         """As bool: whether each element is not zero."""
-    def broadcast_to(self, size: Any) -> Tensor:
+    def broadcast_to(self, *size: Any) -> Tensor:
         """``input.expand(size)``"""
     def byte(self, memory_format: memory_format = ...) -> Tensor:
         """As uint8."""
@@ -1136,8 +1136,8 @@ class Methods:
         """exp over its sum along ``dim``. (...) -> (...). RuntimeError for integers, unless ``dtype`` is given."""
     def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False) -> sort:
         """Values sorted along ``dim``, and the indices they had; equal elements stay in order. nan is the largest."""
-    def split(self, split_size_or_sections: Any, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
-        """Pieces of ``split_size`` along ``dim``, the last one perhaps shorter, or of the sizes in a list; views."""
+    def split(self, split_size: Any, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
+        """``split``: pieces of ``split_size``, or of the sizes in a list."""
     def split_with_sizes(self, split_size_or_sections: Any, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
         """Pieces of ``split_size`` along ``dim``, the last one perhaps shorter, or of the sizes in a list; views."""
     def sqrt(self) -> Tensor:

@@ -25,6 +25,17 @@ Bound = tuple[Arguments, dict[str, Any]]
 _published: set[type] = set()
 
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+# The order in which PyTorch takes numbers and tensors too, with a warning; of methods, the tensor comes first.
+OLD_FORMS = {
+    **dict.fromkeys(("add", "sub", "subtract"), ("input alpha other",)),
+    **dict.fromkeys(("addcmul", "addcdiv"), ("input value tensor1 tensor2",)),
+    **{
+        name: (f"beta input alpha {pair}", f"beta input {pair}")
+        for names, pair in (("addmm", "mat1 mat2"), ("addmv", "mat vec"), ("addr", "vec1 vec2"),
+                            ("addbmm baddbmm", "batch1 batch2"))
+        for name in names.split()
+    },
+}  # fmt: skip
 
 
 def publish(namespace: dict[str, Any]) -> None:
@@ -80,6 +91,7 @@ class Door:
             return self.function(*args, **kwargs)
         except Exception as error:
             meant = meant_by(inspect.unwrap(self.function), args, kwargs) if kwargs else None
+            meant = meant or old_form(inspect.unwrap(self.function), args, kwargs, self.bound)
             wrong = None if meant else self.blame(error, args, kwargs)
             if wrong is None and meant is None:
                 raise
@@ -95,6 +107,12 @@ class Door:
         """``out`` with the result."""
         assert self.into is not None
         return self.into(out, self.checked, self.function, self.name or self.function.__name__, args, kwargs)
+
+    def older(self, args: Arguments, kwargs: dict[str, Any], out: Any = None) -> Any:
+        """The result of a call with more arguments than there are parameters."""
+        usual = self.function.__kwdefaults__ or {}
+        kwargs = {name: value for name, value in kwargs.items() if value is not usual.get(name, MISSING)}
+        return self.checked(*args, **kwargs) if out is None else self.written(out, args, kwargs)
 
     def given(self, args: Arguments, kwargs: dict[str, Any], others: dict[str, Any]) -> Bound:
         """Arguments without those that are their defaults; by name, unless any number may follow."""
@@ -113,20 +131,24 @@ class Door:
         first, last = code.co_posonlyargcount, count + code.co_kwonlyargcount
         stars = [f"*{named[last]}"] if code.co_flags & inspect.CO_VARARGS else []
         keywords = [*named[count:last], *(["out"] if self.into else [])]
-        head = [*named[:first], *(["/"] if first else []), *named[first:count], *(stars or (["*"] if keywords else []))]
+        old = inspect.unwrap(self.function).__name__ in OLD_FORMS and not stars
+        rest = stars or (["*_old"] if old else ["*"] if keywords else [])
+        head = [*named[:first], *(["/"] if first else []), *named[first:count], *rest]
         head += [*keywords, "**_kwargs"]
         args = "(" + "".join([f"{name}, " for name in (*named[:count], *stars)]) + ")"
         kwargs = "{" + ", ".join([f"{name!r}: {name}" for name in named[count:last]]) + "}"
         call = ", ".join([*named[:count], *stars, *[f"{name}={name}" for name in named[count:last]]])
-        return DOOR.format(
-            head=", ".join(head), args=args, kwargs=kwargs, call=call, out=OUT.format(args, kwargs) if self.into else ""
-        )
+        out = OUT.format(args, kwargs) if self.into else ""
+        older = OLD.format(args, kwargs, ", out" if self.into else "") if old else ""
+        return DOOR.format(head=", ".join(head), args=args, kwargs=kwargs, call=call, out=out, old=older)
 
 
 MISSING = object()  # no argument's default
 OUT = "if out is not None: return _door.written(out, *_door.given({}, {}, _kwargs))"
+OLD = "if _old: return _door.older({} + _old, {} | _kwargs{})"
 DOOR = """
 def call({head}):
+    {old}
     {out}
     if _kwargs:
         args, kwargs = _door.given({args}, {kwargs}, _kwargs)
@@ -187,6 +209,26 @@ def meant_by(function: types.FunctionType, args: Arguments, kwargs: dict[str, An
     if star in renamed and len(args) <= code.co_argcount:
         return (*args, renamed.pop(star)), renamed
     return (args, renamed) if changed or len(asked) < len(kwargs) else None
+
+
+def old_form(function: types.FunctionType, args: Arguments, kwargs: dict[str, Any], bound: bool) -> Bound | None:
+    """A call in one of OLD_FORMS as ``function`` takes it, or None."""
+    for form in OLD_FORMS.get(function.__name__, ()):
+        names = form.split()
+        if bound:
+            names.sort(key=lambda name: name != "input")
+        given = dict(zip(names, args, strict=False))
+        numeric = [name for name in names if name in ("alpha", "beta", "value")]
+        right = len(args) == len(names) and not kwargs.keys() & given.keys()
+        if right and all(isinstance(given[n], TensorBase) is not (n in numeric) for n in names):
+            from leafgrad.ops.messages import warn
+
+            warn(
+                f"This overload of {function.__name__} is deprecated; pass {', '.join(numeric)} by keyword, at the end"
+            )
+            numbers_given = {name: given.pop(name) for name in numeric}
+            return tuple(given[name] for name in sorted(given, key=lambda n: n != "input")), {**kwargs, **numbers_given}
+    return None
 
 
 def _is_so(name: str, value: Any) -> bool:
