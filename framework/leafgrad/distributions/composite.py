@@ -57,9 +57,11 @@ class TransformedDistribution(Distribution):
         last: Constraint = self.transforms[-1].codomain if self.transforms else self.base_dist.support
         return widened(last, len(self._event_shape))
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         base = self.base_dist.expand(batch_shape)
-        return self._expanded(batch_shape, base_dist=base, transforms=self.transforms, has_rsample=self.has_rsample)
+        return self._expanded(
+            batch_shape, _instance, base_dist=base, transforms=self.transforms, has_rsample=self.has_rsample
+        )
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self._forward(self.base_dist.sample(sample_shape)).detach()
@@ -137,10 +139,11 @@ class MixtureSameFamily(Distribution):
         of_components: Constraint = self.component_distribution.support
         return of_components
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         k = self.mixture_distribution.logits.shape[-1]
         return self._expanded(
             batch_shape,
+            _instance,
             mixture_distribution=self.mixture_distribution.expand(batch_shape),
             component_distribution=self.component_distribution.expand((*batch_shape, k)),
         )

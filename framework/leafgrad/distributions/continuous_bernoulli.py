@@ -46,8 +46,8 @@ class ContinuousBernoulli(Odds, Univariate):
             eps = finfo(self.probs.dtype).eps
             self.probs = self.probs.clamp(eps, 1 - eps)
 
-    def expand(self, batch_shape: Sequence[int]) -> Any:
-        new = super().expand(batch_shape)
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        new = super().expand(batch_shape, _instance)
         new._lims = self._lims
         return new
 

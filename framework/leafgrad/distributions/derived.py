@@ -103,8 +103,8 @@ class Kumaraswamy(TransformedDistribution):
         inner, outer = (PowerTransform(c.reciprocal()) for c in (self.concentration0, self.concentration1))
         return [inner, AffineTransform(1.0, -1.0), outer]
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
-        new = super().expand(batch_shape)
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        new = super().expand(batch_shape, _instance)
         new.concentration1, new.concentration0 = (
             c.expand(batch_shape) for c in (self.concentration1, self.concentration0)
         )
@@ -182,8 +182,8 @@ class LogitRelaxedBernoulli(Trials):
         self.temperature = temperature
         super().__init__(probs, logits, validate_args)
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
-        new = super().expand(batch_shape)
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        new = super().expand(batch_shape, _instance)
         new.temperature = self.temperature
         return new
 
@@ -269,9 +269,9 @@ class ExpRelaxedCategorical(Distribution):
         """The shape of the parameter."""
         return self._categorical.param_shape
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         categorical = self._categorical.expand(batch_shape)
-        return self._expanded(batch_shape, _categorical=categorical, temperature=self.temperature)
+        return self._expanded(batch_shape, _instance, _categorical=categorical, temperature=self.temperature)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         logits = self.logits

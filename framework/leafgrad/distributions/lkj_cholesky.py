@@ -39,8 +39,10 @@ class LKJCholesky(Distribution):
         (self.concentration,) = parameters(concentration)
         super().__init__(self.concentration.shape, (dim, dim), validate_args)
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
-        return self._expanded(batch_shape, dim=self.dim, concentration=self.concentration.expand(batch_shape))
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        return self._expanded(
+            batch_shape, _instance, dim=self.dim, concentration=self.concentration.expand(batch_shape)
+        )
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """By the onion method: each row is a direction, and by how much it leaves the diagonal."""

@@ -56,11 +56,11 @@ class LowRankMultivariateNormal(Distribution):
         self.cov_factor, self.cov_diag = cov_factor.expand(*batch, *cov_factor.shape[-2:]), cov_diag.expand(*batch, n)
         super().__init__(batch, (n,), validate_args)
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         n = self._event_shape[0]
         factor = self.cov_factor.expand(*batch_shape, *self.cov_factor.shape[-2:])
         loc, diagonal = self.loc.expand(*batch_shape, n), self.cov_diag.expand(*batch_shape, n)
-        return self._expanded(batch_shape, loc=loc, cov_factor=factor, cov_diag=diagonal)
+        return self._expanded(batch_shape, _instance, loc=loc, cov_factor=factor, cov_diag=diagonal)
 
     @lazy_property
     def _capacitance_tril(self) -> Tensor:

@@ -33,7 +33,7 @@ __all__ = [
     "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform", "LowerCholeskyTransform",
     "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform",
     "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform", "Transform",
-    "identity_transform",
+    "_InverseTransform", "identity_transform",
 ]  # fmt: skip
 
 _InverseTransform = Inverse  # PyTorch's private name, which libraries read

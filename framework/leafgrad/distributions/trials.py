@@ -65,8 +65,8 @@ class Binomial(Odds, Univariate):
         """The shape of the parameter."""
         return self._param.shape
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
-        new = super().expand(batch_shape)
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        new = super().expand(batch_shape, _instance)
         new._name = self._name
         return new
 
@@ -170,9 +170,9 @@ class Multinomial(Distribution):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         categorical = self._categorical.expand(batch_shape)
-        return self._expanded(batch_shape, _categorical=categorical, total_count=self.total_count)
+        return self._expanded(batch_shape, _instance, _categorical=categorical, total_count=self.total_count)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Numbers of successes in those trials that are left, outcome by outcome."""

@@ -117,10 +117,10 @@ class Wishart(Distribution):
         diagonal = cov.diagonal(dim1=-2, dim2=-1)
         return self._df * (cov**2 + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         tril = self.scale_tril.expand(*batch_shape, self._n, self._n)
         return self._expanded(
-            batch_shape, df=self.df.expand(batch_shape), scale_tril=tril, _constraint=self._constraint
+            batch_shape, _instance, df=self.df.expand(batch_shape), scale_tril=tril, _constraint=self._constraint
         )
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:

@@ -12,11 +12,16 @@ from enum import Enum
 from time import perf_counter
 from typing import Any
 
-from leafgrad.compat.absent import refused
+from leafgrad.compat.absent import refused, refused_class
+
+emit_nvtx = refused_class("torch.autograd.profiler.emit_nvtx", "use torch.profiler.profile")
 
 __all__ = [
+    "EventList",
     "ProfilerAction",
     "ProfilerActivity",
+    "emit_nvtx",
+    "kineto_available",
     "profile",
     "record_function",
     "schedule",
@@ -188,3 +193,8 @@ class record_function:
                 return function(*args, **kwargs)
 
         return wrapped
+
+
+def kineto_available() -> bool:
+    """False."""
+    return False
