@@ -9,6 +9,7 @@ from leafgrad.ops.refuse import refuse
 from leafgrad.tensor import arguments
 from leafgrad.tensor.methods import method
 from leafgrad.tensor.random import Generator, draw, stream
+from leafgrad.tensor.shapes import broadcast_tensors
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["bernoulli", "binomial", "multinomial", "poisson"]
@@ -113,6 +114,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
         raise RuntimeError(f"binomial: expected count and prob of one dtype, got {count.dtype} and {prob.dtype}")
     from leafgrad.ops.binomial import binomial as draw
 
+    count, prob = broadcast_tensors(count, prob)
     refuse(count.detach() < 0, error=RuntimeError, message="binomial: expected counts not below 0")
     expect_probabilities(prob, "binomial")
     out: Tensor = draw(count, prob, generator=stream(generator, count.device.resolve(), "binomial"))
