@@ -4,6 +4,7 @@ VENV   ?= .venv
 JOBS   ?= 2
 CUDA   ?= cuda12
 LOWEST ?= .venv-lowest
+WHEELS ?= .venv-wheels
 PYTHONS ?= python3.12 python3.13 python3.14 python3.13t python3.14t
 PARITY ?= .venv-parity
 # A Python that has PyTorch, and for benchmarks perhaps JAX; by default one on PATH, if there is one.
@@ -18,13 +19,15 @@ PEERS   := from importlib.util import find_spec as f; from os.path import dirnam
 ASKING  := $(sort $(shell grep -lrE '"torch"|parity|def test_\w+\((.*, )?t[,)]' tests plugins/*/tests --include='test_*.py'))
 GPU     := $(sort $(wildcard tests/benchmarks/gpu*.py))
 REPORT  := docs/benchmarks/gpu.md
-FAULTS  := tests/faults $(wildcard plugins/*/tests/test_faults.py)
-# One BLAS thread for each test process; two test processes with two threads each are slower than one.
-PYTEST  := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q
+FAULTS  := tests/faults tests/distributed/test_launcher.py $(wildcard plugins/*/tests/test_faults.py plugins/*/tests/test_files.py)
+# One BLAS thread for each test process; two test processes with two threads each are slower than one. Bytecode is kept,
+# in the venv: that of tests, for each process collects them, and of leafgrad, which tests import in many processes.
+QUICKLY := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/bytecode
+PYTEST  := $(QUICKLY) $(BIN)/python -m pytest -q
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test slow faults coverage lowest versions parity lint format bench gpu-check clean
+.PHONY: help demo test slow faults mutants coverage lowest versions parity wheels lint format bench gpu-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -41,11 +44,14 @@ slow: $(VENV)/.test ## the tests that take longer than a few seconds
 faults: $(VENV)/.test ## inject faults, some thousand times; writes the table in docs/reliability.md
 	@$(PYTEST) $(FAULTS) -m "not gpu" --faults-report=docs/reliability.md
 
+mutants: $(VENV)/.test ## plant 200 faults in the source, and count those that the tests find, in some hours
+	@$(QUICKLY) $(BIN)/python tests/mutants.py
+
 coverage: $(VENV)/.test ## write docs/coverage.md: what each op can do
 	@$(BIN)/leafgrad ops --markdown core > docs/coverage.md
 
 lowest: $(LOWEST)/.test ## the whole suite on the lowest versions of the dependencies that are allowed
-	@OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -q -n $(JOBS) --dist loadfile
+	@$(QUICKLY) $(LOWEST)/bin/python -m pytest -q -n $(JOBS) --dist loadfile
 
 versions: ## the whole suite on each of PYTHONS that is to be had here, each in a venv of its own
 	@for python in $(PYTHONS); do \
@@ -55,9 +61,16 @@ versions: ## the whole suite on each of PYTHONS that is to be had here, each in 
 
 parity: ## the tests that ask PyTorch, with the one of PARITY_PYTHON; skipped where there is none
 	@if [ -n "$(PARITY_PYTHON)" ]; then $(MAKE) --no-print-directory $(PARITY)/.test && \
-		OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PARITY)/bin/python -m pytest -q \
+		$(QUICKLY) OMP_NUM_THREADS=1 $(PARITY)/bin/python -m pytest -q \
 		-n $(JOBS) --dist loadfile -W ignore::DeprecationWarning:torch.jit._script $(ASKING); \
 	else echo "parity: skipped, since no Python on PATH has PyTorch: make parity PARITY_PYTHON=..."; fi
+
+wheels: $(VENV)/pyvenv.cfg ## build the wheels into dist/, and start leafgrad with all plugins from a venv that has them alone
+	@rm -rf dist $(WHEELS)
+	@$(PIP) wheel --no-deps --wheel-dir dist . $(PLUGINS:%=./%)
+	@$(PYTHON) -m venv $(WHEELS)
+	@$(WHEELS)/bin/python -m pip --quiet --quiet --disable-pip-version-check install dist/*.whl
+	@cd dist && LEAFGRAD_STRICT_PLUGINS=1 $(abspath $(WHEELS))/bin/leafgrad plugins
 
 lint: $(VENV)/.test $(VENV)/.dev ## ruff, mypy and the rules of the architecture
 	@$(BIN)/ruff check --quiet --output-format concise

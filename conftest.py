@@ -68,6 +68,17 @@ def no_leaks():
     assert after == before, f"the test leaks: expected {before}, got {after}; undo it before the test ends"
 
 
+def pytest_itemcollected(item):
+    """Programs that are replayed where the NumPy executor runs the same are in the slow set.
+
+    On other devices nothing else runs them, and the rows of scenarios choose for themselves.
+    """
+    params = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    given = [getattr(value, "__name__", str(value)) for value in params]
+    if {"replay", "ReplayProgram"} & {*given} and not any(value.startswith("fake") for value in given):
+        item.add_marker(pytest.mark.slow)
+
+
 def pytest_generate_tests(metafunc):
     """``count``: how often a fault is tried. ``@pytest.mark.times(few, many)``: many among the slow tests."""
     mark = metafunc.definition.get_closest_marker("times")

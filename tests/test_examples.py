@@ -32,6 +32,7 @@ def test_burgers_writes_its_results(tmp_path):
     assert (tmp_path / "checkpoint-000002.safetensors").exists()
 
 
+@pytest.mark.slow
 def test_burgers_resumes_where_it_stopped(tmp_path):
     run(EXAMPLES / "burgers.py", "--quick", "--steps", 25, "--out", tmp_path / "two")
     resumed = run(EXAMPLES / "burgers.py", "--quick", "--steps", 50, "--out", tmp_path / "two", "--resume")

@@ -1,9 +1,8 @@
 """leafgrad: PyTorch's autograd semantics on pluggable array backends, and whole training steps compiled."""
 
-from importlib import import_module as _import_module
+import sys as _sys
+import typing as _typing
 from math import e as e, inf as inf, nan as nan, pi as pi
-from sys import modules as _modules
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 # NumPy before all else: further inside, Python's stack gets and gives back a page of memory at many a call.
 from leafgrad import backends as backends
@@ -52,6 +51,7 @@ from leafgrad.dtypes import (
     strided as strided,
     uint8 as uint8,
 )
+from leafgrad.lazy import attach as _attach
 from leafgrad.modes import (
     enable_grad as enable_grad,
     inference_mode as inference_mode,
@@ -91,7 +91,7 @@ bool, float, int = bool_, float_, int_
 _publish(globals())
 _take_out(globals())
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from leafgrad import (
         compat as compat,
         distributed as distributed,
@@ -100,12 +100,82 @@ if _TYPE_CHECKING:
         linalg as linalg,
         nn as nn,
         optim as optim,
+        plugins as plugins,
+        profiler as profiler,
         rules as rules,
         special as special,
         utils as utils,
     )
+    from leafgrad.autograd.explanation import explain as explain
+    from leafgrad.compat.functions import *
+    from leafgrad.compat.torch import (
+        accelerator as accelerator,
+        amp as amp,
+        are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+        autocast as autocast,
+        cdouble as cdouble,
+        cfloat as cfloat,
+        compiler as compiler,
+        complex64 as complex64,
+        complex128 as complex128,
+        cpu as cpu,
+        cuda as cuda,
+        export as export,
+        fx as fx,
+        get_autocast_dtype as get_autocast_dtype,
+        get_float32_matmul_precision as get_float32_matmul_precision,
+        get_num_interop_threads as get_num_interop_threads,
+        hub as hub,
+        is_autocast_enabled as is_autocast_enabled,
+        jit as jit,
+        mps as mps,
+        multiprocessing as multiprocessing,
+        newaxis as newaxis,
+        onnx as onnx,
+        overrides as overrides,
+        serialization as serialization,
+        set_default_tensor_type as set_default_tensor_type,
+        set_float32_matmul_precision as set_float32_matmul_precision,
+        set_num_interop_threads as set_num_interop_threads,
+        signal as signal,
+        types as types,
+        uint16 as uint16,
+        uint32 as uint32,
+        uint64 as uint64,
+        use_deterministic_algorithms as use_deterministic_algorithms,
+        version as version,
+        xpu as xpu,
+    )
     from leafgrad.func import vmap as vmap
-    from leafgrad.nn.functional import cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance
+    from leafgrad.nn.functional import (
+        adaptive_avg_pool1d as adaptive_avg_pool1d,
+        avg_pool1d as avg_pool1d,
+        bilinear as bilinear,
+        celu_ as celu_,
+        channel_shuffle as channel_shuffle,
+        conv1d as conv1d,
+        conv2d as conv2d,
+        conv3d as conv3d,
+        conv_transpose1d as conv_transpose1d,
+        conv_transpose2d as conv_transpose2d,
+        conv_transpose3d as conv_transpose3d,
+        cosine_similarity as cosine_similarity,
+        hardshrink as hardshrink,
+        max_pool1d as max_pool1d,
+        max_pool2d as max_pool2d,
+        max_pool3d as max_pool3d,
+        pairwise_distance as pairwise_distance,
+        pdist as pdist,
+        pixel_shuffle as pixel_shuffle,
+        pixel_unshuffle as pixel_unshuffle,
+        prelu as prelu,
+        relu_ as relu_,
+        rrelu as rrelu,
+        rrelu_ as rrelu_,
+        selu_ as selu_,
+        threshold as threshold,
+        threshold_ as threshold_,
+    )
     from leafgrad.tensor.cholesky import *
     from leafgrad.tensor.closeness import *
     from leafgrad.tensor.counting import *
@@ -124,32 +194,26 @@ if _TYPE_CHECKING:
     from leafgrad.tensor.window_functions import *
     from leafgrad.utils.serialization import *
 else:
-    _modules["sys"].meta_path.append(_Finder())
-    _LATER = ("compat", "distributed", "distributions", "func", "linalg", "nn", "optim", "rules", "special", "utils")
-    _OF_NN = ("cosine_similarity", "pairwise_distance")
-    _FUNCTIONS = {**_OF_TENSOR, **dict.fromkeys(("load", "save"), "leafgrad.utils.serialization")}
+    _sys.meta_path.append(_Finder())
 
-    def __getattr__(name: str) -> object:
-        """What not every program needs is imported when it is first asked for."""
-        if name in _LATER:
-            return _import_module(f"leafgrad.{name}")
-        if name in _OF_NN:
-            globals()[name] = function = getattr(_import_module("leafgrad.nn.functional"), name)
-            return function
-        if name == "vmap":
-            globals()[name] = found = _import_module("leafgrad.func").vmap
-            return found
-        if name in _FUNCTIONS:
-            found = {"__name__": __name__, name: getattr(_import_module(_FUNCTIONS[name]), name)}
-            _publish(found)
+    def _made(name: str, value: object) -> object:
+        """A function as one of this module: behind the door of public functions, and with ``out=``."""
+        if name in _OF_TENSOR:
+            _publish(found := {"__name__": __name__, name: value})
             _take_out(found)
-            return globals().setdefault(name, found[name])
-        if name in _DECLARED:
-            return _DECLARED[name]
-        if (added := _missed(name, _modules[__name__].__path__, _DECLARED)) is not None:
-            return added
-        this = _modules[__name__]  # among whose names Python looks for one that was meant
-        raise AttributeError(f"module 'leafgrad' has no attribute {name!r}", name=name, obj=this)
+            return found[name]
+        return value
 
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *_LATER, *_OF_NN, *_FUNCTIONS, *_DECLARED, "vmap"})
+    __getattr__, __dir__ = _attach(
+        __name__,
+        {
+            **_OF_TENSOR,
+            **dict.fromkeys(("cosine_similarity", "pairwise_distance"), "leafgrad.nn.functional"),
+            **dict.fromkeys(("load", "save"), "leafgrad.utils.serialization"),
+            "explain": "leafgrad.autograd.explanation",
+            "vmap": "leafgrad.func",
+        },
+        made=_made,
+        declared=_DECLARED,
+        beyond=lambda name: _missed(name, _sys.modules[__name__].__path__, _DECLARED),
+    )

@@ -12,7 +12,9 @@ import inspect
 from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Protocol, Self, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 GRAD: Final = 1
 TRACE: Final = 2
@@ -23,6 +25,7 @@ PACK: Final = 32
 TO_BFLOAT16: Final = 64
 TO_FLOAT16: Final = 128
 AUTOCAST: Final = TO_BFLOAT16 | TO_FLOAT16
+WATCH: Final = 256
 
 FLAGS: Final[ContextVar[int]] = ContextVar("leafgrad_mode", default=GRAD)
 get: Final = FLAGS.get
@@ -51,10 +54,10 @@ class _Mode:
     ) -> None:
         FLAGS.set(self._before.pop())
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: F) -> F:
         return self._decorate(function)
 
-    def _decorate(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _decorate(self, function: F) -> F:
         if not callable(function):
             raise TypeError(f"{type(self).__name__}: expected a function to decorate, got {function!r}")
         on, off = self.on, self.off
@@ -73,7 +76,7 @@ class _Mode:
             def wrapped(*args: Any, **kwargs: Any) -> Any:
                 return within(function, *args, **kwargs)
 
-            return wrapped
+            return cast(F, wrapped)
 
         @functools.wraps(function)
         def resumed(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
@@ -93,7 +96,7 @@ class _Mode:
                 except BaseException as error:
                     step, given = generator.throw, error
 
-        return resumed
+        return cast(F, resumed)
 
 
 class no_grad(_Mode):
@@ -131,7 +134,7 @@ class set_grad_enabled(_Mode):
         FLAGS.set(get() & ~self.off | self.on)
         return self
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: F) -> F:
         FLAGS.set(self._at_creation)
         return self._decorate(function)
 
@@ -257,6 +260,39 @@ class Tracer(Protocol):
 
 # Under PACK: what changes the values that a new node keeps.
 PACKER: Final[ContextVar[Callable[[Any], None]]] = ContextVar("leafgrad_packer")
+
+# Under WATCH: runs what it is given, a call of an op or a compiled function, or the backward pass of one node.
+Watcher = Callable[[Any, Sequence[Any], Callable[[], Any]], Any]
+WATCHER: Final[ContextVar[Watcher]] = ContextVar("leafgrad_watcher")
+
+
+def watched(what: Any, args: Sequence[Any], run: Callable[[], Any]) -> Any:
+    """``run()`` by the watcher, who is not told of what happens inside."""
+    flags = get()
+    FLAGS.set(flags & ~WATCH)
+    try:
+        return WATCHER.get()(what, args, run)
+    finally:
+        FLAGS.set(flags)
+
+
+class watching:
+    """Within it, ``watcher(what, args, run)`` runs each op on tensors, and those who watched before watch within."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self.outer = outer = WATCHER.get() if get() & WATCH else None
+        self.watcher = watcher if outer is None else lambda w, a, run: watcher(w, a, lambda: outer(w, a, run))
+
+    def __enter__(self) -> None:
+        FLAGS.set(get() | WATCH)
+        WATCHER.set(self.watcher)
+
+    def __exit__(self, *_: object) -> None:  # in another context perhaps, where no token of ours would be known
+        if self.outer is None:
+            FLAGS.set(get() & ~WATCH)
+        else:
+            WATCHER.set(self.outer)
+
 
 TRACER: Final[ContextVar[Tracer]] = ContextVar("leafgrad_tracer")
 

@@ -15,7 +15,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leafgrad import backends
 from leafgrad.ops import dispatch
@@ -75,15 +75,29 @@ def fits(name: str) -> bool:
     return name in LIKE or room == "leafgrad.ops" or (room == "leafgrad.tensor" and subject in SUBJECTS)
 
 
-def __getattr__(name: str) -> Callable[..., Any]:
-    if not fits(name):
-        alike = difflib.get_close_matches(name, __dir__(), 3)
-        hint = f"; near are {', '.join(alike)}" if alike else ""
-        raise AttributeError(
-            f"module 'leafgrad.rules' has no function {name!r}; see dir(leafgrad.rules){hint}", name=name
-        )
-    return carried(name)
+if TYPE_CHECKING:
+    from leafgrad.tensor.derived import *
+    from leafgrad.tensor.einsum import *
+    from leafgrad.tensor.extremes import *
+    from leafgrad.tensor.gathering import *
+    from leafgrad.tensor.joining import *
+    from leafgrad.tensor.matmul import *
+    from leafgrad.tensor.matrices import *
+    from leafgrad.tensor.pointwise import *
+    from leafgrad.tensor.rearranging import *
+    from leafgrad.tensor.reductions import *
+    from leafgrad.tensor.shapes import *
+    from leafgrad.tensor.sorting import *
+else:
 
+    def __getattr__(name: str) -> Callable[..., Any]:
+        if not fits(name):
+            alike = difflib.get_close_matches(name, __dir__(), 3)
+            hint = f"; near are {', '.join(alike)}" if alike else ""
+            raise AttributeError(
+                f"module 'leafgrad.rules' has no function {name!r}; see dir(leafgrad.rules){hint}", name=name
+            )
+        return carried(name)
 
-def __dir__() -> list[str]:
-    return sorted(filter(fits, dir(sys.modules["leafgrad"])))
+    def __dir__() -> list[str]:
+        return sorted(filter(fits, dir(sys.modules["leafgrad"])))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
+from leafgrad.lazy import attach
 from leafgrad.ops import special as ops
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.derived import logit
@@ -50,3 +52,6 @@ def xlog1py(input: Tensor, other: Tensor) -> Tensor:
 
 publish(globals())
 take_out(globals())
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = attach(__name__)

@@ -13,10 +13,12 @@ import venv
 import pytest
 
 from leafgrad import cli
+from leafgrad.cli.new_plugin import KINDS
 
 WRITTEN = """
 .github/workflows/test.yml .gitignore Makefile README.md
-conftest.py leafgrad_heat_flow/__init__.py leafgrad_heat_flow/ops.py pyproject.toml tests/test_heat_flow.py
+conftest.py leafgrad_heat_flow/__init__.py leafgrad_heat_flow/ops.py leafgrad_heat_flow/py.typed local.mk pyproject.toml
+tests/test_heat_flow.py
 """
 
 
@@ -34,16 +36,20 @@ def files(folder):
 def test_what_is_written(heat_flow):
     written = files(heat_flow)
     assert sorted(written) == WRITTEN.split()
-    assert "NAME" not in "".join(written.values())
+    assert not re.search("NAME|WHAT", "".join(written.values()))
     project = tomllib.loads(written["pyproject.toml"])["project"]
     assert project["name"] == "leafgrad-heat_flow"
-    assert project["entry-points"] == {"leafgrad": {"heat_flow": "leafgrad_heat_flow"}}
+    plugin = {"heat_flow": "leafgrad_heat_flow"}
+    assert project["entry-points"] == {
+        "leafgrad": plugin,
+        "leafgrad.methods": {"heat_flow_gauss": "leafgrad_heat_flow"},
+    }
 
 
 def test_it_goes_into_the_working_directory(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["new-plugin", "heat"]) == 0
-    assert capsys.readouterr().out.startswith("leafgrad-heat: the ops are in leafgrad_heat/ops.py; `make test` there")
+    assert capsys.readouterr().out.startswith("leafgrad-heat: the code is in leafgrad_heat/; `make test` there")
     assert (tmp_path / "leafgrad-heat" / "leafgrad_heat" / "ops.py").exists()
 
 
@@ -77,14 +83,32 @@ def test_a_path_that_does_not_exist(tmp_path, capsys):
     assert f"--path: expected a folder that exists, got '{tmp_path / 'no'}'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind(tmp_path, kind):
+    assert cli.main(["new-plugin", "heat", "--kind", kind, "--path", str(tmp_path)]) == 0
+    written = files(tmp_path / "leafgrad-heat")
+    assert {"Makefile", "README.md", ".github/workflows/test.yml", "leafgrad_heat/py.typed"} <= written.keys()
+    assert not re.search("NAME|WHAT", "".join(written.values()))
+    tomllib.loads(written["pyproject.toml"])
+    for name, text in written.items():
+        if name.endswith(".py"):
+            compile(text, name, "exec")
+
+
 def test_what_the_parser_refuses(capsys):
     assert cli.main(["new-plugin"]) == 2
     assert "NAME" in capsys.readouterr().err
     assert cli.main(["new-plugin", "--help"]) == 0
 
 
-def test_its_own_make_test_passes_and_leafgrad_finds_it(heat_flow):
+SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != "op"]
+
+
+@pytest.mark.parametrize("kind", ["op", *SLOW])
+def test_its_own_make_test_passes_and_leafgrad_finds_it(tmp_path, kind):
     """In a new environment, which sees the packages of this one in place of an index: nothing is downloaded."""
+    assert cli.main(["new-plugin", "heat_flow", "--kind", kind, "--path", str(tmp_path)]) == 0
+    heat_flow = tmp_path / "leafgrad-heat_flow"
     venv.create(heat_flow / ".venv", symlinks=True)
     packages = sysconfig.get_path("purelib", vars={"base": str(heat_flow / ".venv")})
     outer = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
@@ -97,10 +121,12 @@ def test_its_own_make_test_passes_and_leafgrad_finds_it(heat_flow):
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    assert re.search(r"^\d+ passed", run("make", "test", f"PYTHON={sys.executable}"), re.MULTILINE)
+    assert re.search(r"^\d+ passed", run("make", "test", f"PYTHON={sys.executable}", "LEAFGRAD="), re.MULTILINE)
     python = str(heat_flow / ".venv" / "bin" / "python")
     assert re.search(
-        r"^heat_flow +leafgrad-heat_flow +0.1.0 +active .* 2$", run(python, "-m", "leafgrad", "plugins"), re.M
+        rf"^heat_flow +leafgrad-heat_flow +0.1.0 +active .* {2 if kind == 'op' else 0}$",
+        run(python, "-m", "leafgrad", "plugins"),
+        re.M,
     )
     (example,) = re.findall(r"```python\n(.*?)```", (heat_flow / "README.md").read_text(), re.DOTALL)
     assert run(python, "-c", example).strip() == re.search(r"print\(.*\)  # (.*)", example)[1]

@@ -259,7 +259,9 @@ def test_ordinary_steps_close_in_a_fresh_process(tmp_path):
     ],
 )
 def test_missing_names(torch, name):
-    with pytest.raises(AttributeError, match=f"leafgrad, which stands in for PyTorch here, does not provide {name}$"):
+    with pytest.raises(
+        AttributeError, match=f"leafgrad, which stands in for PyTorch here, does not provide {name}(?![.]?\\w)"
+    ):
         eval(name)
     parent, _, child = name.rpartition(".")
     with pytest.raises(ImportError, match=f"cannot import name {child!r}"):
@@ -267,11 +269,10 @@ def test_missing_names(torch, name):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["torch.package", "torch.utils.tensorboard", "torch.ao", "torch.nn.modules.foo", "torch._D", "torch.quantization"],
+    "name", ["torch.package", "torch.ao", "torch.nn.modules.foo", "torch._D", "torch.quantization"]
 )
 def test_missing_modules(torch, name):
-    with pytest.raises(ModuleNotFoundError, match=f"does not provide {name}$") as caught:
+    with pytest.raises(ModuleNotFoundError, match=f"does not provide {name}(?![.]?\\w)") as caught:
         importlib.import_module(name)
     assert caught.value.name == name
 
@@ -338,7 +339,6 @@ def test_stand_ins_come_before_an_installed_pytorch():
 def test_leafgrad_itself_is_as_before(torch):
     assert leafgrad.trace is not torch.trace
     assert leafgrad.compile is not torch.compile
-    assert not hasattr(leafgrad, "complex64")
     assert leafgrad.__spec__.name == "leafgrad"
     assert leafgrad.nn.__name__ == "leafgrad.nn"
     with warnings.catch_warnings():

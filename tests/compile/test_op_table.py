@@ -17,7 +17,7 @@ def test_a_trace_states_the_shapes_and_dtypes_that_ops_give(row):
         check_op(row.op, row.draw(dtype), dtypes=(), checks="shapes")
 
 
-@pytest.mark.parametrize("executor", ["numpy", pytest.param("replay", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("executor", ["numpy", "replay"])
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_compiled_equals_eager(row, executor):
     check_op(row.op, row.draw(row.dtypes[0]), None, row.order, dtypes=(), executors=[executor], checks="compile")

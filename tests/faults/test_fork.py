@@ -220,3 +220,24 @@ def test_workers_while_other_threads_work(count, tried):
         done.set()
         thread.join()
     tried("workers of a DataLoader forked while a thread draws", 2 * count, "all batches come")
+
+
+IMPORTING = """
+import os, sys, threading, time
+import leafgrad
+
+sys.path.insert(0, sys.argv[1])
+threading.Thread(target=__import__, args=["slow_to_import"], daemon=True).start()
+while "slow_to_import" not in sys.modules:
+    time.sleep(0.001)
+child = os.fork()
+if not child:
+    import slow_to_import
+    os._exit(slow_to_import.done)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_while_another_thread_imports(tmp_path):
+    (tmp_path / "slow_to_import.py").write_text("import time\ntime.sleep(0.3)\ndone = 42\n")
+    assert subprocess.run([sys.executable, "-c", IMPORTING, str(tmp_path)], timeout=PATIENCE).returncode == 42

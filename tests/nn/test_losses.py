@@ -347,7 +347,7 @@ def test_the_mean_cross_entropy_is_that_of_the_logarithms(rows, classes, ignored
 def test_one_target_among_many_that_is_no_class_is_an_error(wrong):
     target = RNG.integers(0, 5, 200)
     target[100] = wrong
-    with pytest.raises(IndexError, match="target is out of bounds: expected classes from 0 to 4"):
+    with pytest.raises(IndexError, match="is out of bounds: expected classes from 0 to 4"):
         F.cross_entropy(lg.zeros(200, 5), lg.tensor(target))
 
 

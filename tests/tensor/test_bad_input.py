@@ -19,6 +19,7 @@ import pytest
 
 import leafgrad
 from leafgrad import devices, dtypes, modes, nn, optim
+from leafgrad.compat.stand_in import lent
 from leafgrad.nn import functional as F
 from leafgrad.tensor import printing
 from leafgrad.tensor.public import raised
@@ -185,7 +186,7 @@ OPERATORS = "__getitem__ __setitem__ __add__ __matmul__ __pow__ __and__ __lt__ _
 def targets():
     """Name, callable, whether its first argument is the tensor whose method it is."""
     for prefix, space in SPACES.items():
-        for name in sorted(getattr(space, "__all__", None) or dir(space)):
+        for name in sorted(set(getattr(space, "__all__", None) or dir(space)) - lent(space.__name__)):
             value = getattr(space, name)
             ours = getattr(value, "__module__", None) or type(value).__module__
             if callable(value) and not name.startswith("_") and ours.startswith("leafgrad"):
@@ -504,7 +505,7 @@ CASES = [
     (lambda t: t.exp("1"), TypeError, "exp", "got str", "leafgrad.tensor"),
     (lambda t: t.exp(vector(t), zzz=1), TypeError, "exp() got an unexpected keyword argument 'zzz'"),
     (lambda t: vector(t).mul(1, 2), TypeError, "mul() takes 2 positional arguments but 3 were given"),
-    (lambda t: t.tensor([True]) - t.tensor([True]), RuntimeError, "not supported for bool", "logical", ".to(dtype)"),
+    (lambda t: t.tensor([True]) - t.tensor([True]), RuntimeError, "is not supported", "logical", ".to(dtype)"),
     (lambda t: vector(t) @ 2.0, TypeError, "matmul", "expected a Tensor", "got float", "leafgrad.tensor"),
     (lambda t: 2.0 @ vector(t), TypeError, "matmul", "expected a Tensor", "got float", "leafgrad.tensor"),
     (lambda t: table(t) @ table(t), RuntimeError, "cannot be multiplied (2x3 and 2x3)", "expected", ".mT"),

@@ -8,6 +8,7 @@ from types import FunctionType
 
 from leafgrad.tensor.later import MODULES
 from leafgrad.tensor.methods import DECLARED, Methods
+from leafgrad.tensor.operators import Operators
 from leafgrad.testing import stubs
 
 
@@ -31,7 +32,7 @@ def test_every_attached_method_is_in_it():
         import_module(module)
     attached = {
         name
-        for name, value in vars(Methods).items()
+        for name, value in (vars(Operators) | vars(Methods)).items()
         if isinstance(value, FunctionType | property) and name not in DECLARED
     }
     assert len(attached) > 300

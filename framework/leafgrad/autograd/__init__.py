@@ -1,11 +1,11 @@
 """Automatic differentiation: the backward pass and what is built on it."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from leafgrad.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from leafgrad.autograd.api import backward, grad
 from leafgrad.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from leafgrad.lazy import attach
 from leafgrad.modes import enable_grad, inference_mode, no_grad, set_grad_enabled, set_multithreading_enabled
 from leafgrad.tensor.public import publish
 
@@ -14,17 +14,11 @@ if TYPE_CHECKING:
     from leafgrad.autograd.function import Function
 else:
 
-    def __getattr__(name: str) -> object:
-        if name in ("forward", "forward_ad", "functional", "graph"):
-            return import_module(f"leafgrad.autograd.{name}")
-        if name == "Function":
-            globals()[name] = found = import_module("leafgrad.autograd.function").Function
-            publish({name: found})
-            return found
-        raise AttributeError(f"module 'leafgrad.autograd' has no attribute {name!r}", name=name)
+    def _made(name, value):
+        publish({name: value})
+        return value
 
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = attach(__name__, {"Function": "leafgrad.autograd.function"}, made=_made)
 
 
 __all__ = [

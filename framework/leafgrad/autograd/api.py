@@ -91,7 +91,7 @@ def deliver(found: dict[GraphNode, Any], taken: set[int], recorded: bool) -> Non
         plain = owner is not None and hooks is None and leaf.grad is None and not (traced or recorded)
         if plain and owner is not None and type(g) is type(owner._data):  # as mostly
             if type(leaf) is not Leaf or (owner._history if owner._view is None else owner._node) is leaf:
-                leaf.grad = out = new(Tensor)
+                leaf.grad, leaf.passes = (out := new(Tensor)), 1
                 out._data = g = g if id(g) not in taken and g.base is None else g.copy()
                 taken.add(id(g))
                 out._history = out._leaf = out._writes = out._view = None
@@ -127,6 +127,13 @@ def check_nothing(returned: Any) -> None:
 def accumulate(leaf: Leaf, g: Any, taken: set[int], recorded: bool) -> None:
     """Put a gradient into ``.grad``, or add it to what is there."""
     before = dispatch.grad_of(leaf)
+    passes = 1 if before is None else leaf.passes + (leaf.passes > 0)  # 0: added to what came otherwise
+    put(leaf, before, g, taken, recorded)
+    leaf.passes = passes
+
+
+def put(leaf: Leaf, before: Any, g: Any, taken: set[int], recorded: bool) -> None:
+    """Make a gradient and what was there before the ``.grad`` of a leaf."""
     if recorded:
         dispatch.set_grad(leaf, clone(g) if before is None else before + g)
         return
@@ -157,7 +164,7 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Tensor, ...]:
     """The gradients of ``outputs`` with respect to ``inputs``, summed over outputs. Touches no ``.grad``.
 
     Args:

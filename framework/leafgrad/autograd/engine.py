@@ -103,7 +103,7 @@ def flow(
 ) -> None:
     """Send ``grads`` through the nodes of ``order``. The arguments are those of ``run``, and what it made of them."""
     owned: set[GraphNode] = set()  # nodes whose sum of gradients is an array of our own
-    anomaly = modes.get() & modes.ANOMALY
+    anomaly = modes.get() & (modes.ANOMALY | modes.WATCH)
     node = g = None
     try:
         for node in order:
@@ -175,7 +175,11 @@ def watched(node: Any, g: Any, needed: set[GraphNode] | None, recorded: bool) ->
     hooks = node.hooks
     if hooks is not None and hooks.before:
         g = node_hooks.run_before(hooks, g, recorded)
-    pulled = pull_recorded(node, g, needed) if recorded else node.op.pull(node, g, needed)
+    pull = pull_recorded if recorded else node.op.pull
+    if modes.get() & modes.WATCH:
+        pulled = modes.watched(node, (), lambda: pull(node, g, needed))
+    else:
+        pulled = pull(node, g, needed)
     if modes.get() & modes.ANOMALY:
         check_anomaly(node, pulled)
     if hooks is not None and hooks.after:

@@ -1,8 +1,11 @@
 """Array libraries behind one contract. This is the only room that names one."""
 
+from typing import TYPE_CHECKING
+
 from leafgrad.backends.communicator import Communicator, is_same
 from leafgrad.backends.contract import BACKENDS, Backend, Generator, backend_of, backend_of_type, by_device_type
 from leafgrad.backends.numpy import NumpyBackend
+from leafgrad.lazy import attach
 from leafgrad.plugins import BackendSpec
 
 __all__ = [
@@ -17,3 +20,6 @@ __all__ = [
     "by_device_type",
     "is_same",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = attach(__name__)

@@ -6,6 +6,7 @@ import importlib
 import math
 import os
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -17,6 +18,7 @@ from leafgrad import dtypes
 from leafgrad.backends.communicator import HostCommunicator
 from leafgrad.backends.contract import BACKENDS, Backend, Generator, register
 
+PATIENCE = 5.0  # seconds that a fork waits for imports in other threads, which may wait for what this one holds
 OWN = np.ndarray | np.generic
 _GENERATORS: WeakSet[NumpyGenerator] = WeakSet()
 
@@ -101,11 +103,20 @@ class NumpyGenerator(Generator):
 
 
 def _before_fork() -> None:
-    """What draws import is there as a whole: a child cannot finish an import that another thread was in."""
+    """What draws import is there as a whole, and so is all else: a child cannot finish an import of another thread."""
     threads = sys.modules.get("threading")  # without it there are none
     if threads is not None and threads.active_count() > 1:
         importlib.import_module("numpy.random")
         importlib.import_module("leafgrad.backends.philox")
+        end = time.monotonic() + PATIENCE
+        while _importing(threads.get_ident()) and time.monotonic() < end:
+            time.sleep(0.001)
+
+
+def _importing(thread: int) -> bool:
+    """Whether other threads than this one are in the middle of an import."""
+    locks = [ref() for ref in list(sys.modules["_frozen_importlib"]._module_locks.values())]
+    return any(getattr(lock, "owner", None) not in (None, thread) for lock in locks)
 
 
 def _after_fork() -> None:

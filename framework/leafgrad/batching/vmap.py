@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, cast
 
 from leafgrad import modes
 from leafgrad.batching import pytree, random
@@ -15,17 +15,19 @@ from leafgrad.ops import dispatch
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.tensor import Tensor
 
+P = ParamSpec("P")
+R = TypeVar("R")
 RANDOMNESS = ("error", "different", "same")
 
 
 def vmap(
-    func: Callable[..., Any],
+    func: Callable[P, R],
     in_dims: Any = 0,
     out_dims: Any = 0,
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, R]:
     """``func``, which is written for one sample, as a function of a whole batch of them, computed at once.
 
     Args:
@@ -62,7 +64,7 @@ def vmap(
         ]
         return pytree.unflatten(run.structure, iter(joined))
 
-    return mapped
+    return cast(Callable[P, R], mapped)
 
 
 def check_randomness(randomness: Any) -> None:

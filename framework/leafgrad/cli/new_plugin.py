@@ -1,6 +1,8 @@
-"""``leafgrad new-plugin``: a distribution to start from, with two ops, their tests, and all that belongs to it.
+"""``leafgrad new-plugin``: a distribution to start from, of each kind of plugin, with tests and all that belongs to it.
 
-What it writes lies in ``template/``: each file with ``.in`` behind its name, and NAME where the plugin's name goes.
+What it writes lies in ``template/``: what all kinds have in common in ``all``, and what a kind has in a folder of its
+name; where both have a file, the kind's text follows. Each file has ``.in`` behind its name. NAME stands where the
+plugin's name goes, and WHAT where it is said what the plugin brings.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+import leafgrad
 from leafgrad import plugins
 from leafgrad.cli.main import load_all
 from leafgrad.errors import PluginError
@@ -20,6 +23,16 @@ PARSER = argparse.ArgumentParser(
     prog="leafgrad new-plugin", description="Write a plugin to start from, into a new folder leafgrad-NAME."
 )
 PARSER.add_argument("name", metavar="NAME", help="the plugin's name: lower-case letters, digits, single underscores")
+KINDS = {
+    "op": "ops",
+    "layers": "layers",
+    "backend": "an array library",
+    "executor": "an executor",
+    "command": "a command",
+    "modules": "functions",
+}
+"""Kind -> what such a plugin brings."""
+PARSER.add_argument("--kind", choices=KINDS, default="op", help="what it brings (default: %(default)s)")
 PARSER.add_argument("--path", metavar="DIR", type=Path, default=Path(), help="where the folder goes (default: here)")
 
 
@@ -27,18 +40,20 @@ def main(argv: list[str]) -> int:
     """Write it, and say what comes next; returns the exit status."""
     try:
         options = PARSER.parse_args(argv)
-        folder = create(options.name, options.path)
+        folder = create(options.name, options.path, options.kind)
     except SystemExit as exit:  # argparse has said why
         return int(exit.code or 0)
     except (PluginError, OSError) as error:
         print(f"leafgrad new-plugin: {error}", file=sys.stderr)
         return 2
-    print(f"{folder}: the ops are in leafgrad_{options.name}/ops.py; `make test` there installs and tests them")
+    print(f"{folder}: the code is in leafgrad_{options.name}/; `make test` there installs and tests it")
     return 0
 
 
-def create(name: str, path: Path) -> Path:
-    """Write the distribution of a new plugin; returns its folder, ``path / "leafgrad-NAME"``.
+def create(name: str, path: Path, kind: str = "op") -> Path:
+    """Write the distribution of a new plugin of a kind; returns its folder, ``path / "leafgrad-NAME"``.
+
+    Where leafgrad itself is a checkout, ``local.mk``, which git ignores, tells ``make test`` to install that one.
 
     Raises:
         PluginError: the name cannot be one, or a plugin has it. FileExistsError: there is such a folder, which stays
@@ -60,16 +75,24 @@ def create(name: str, path: Path) -> Path:
         folder.mkdir()
     except FileExistsError:
         raise FileExistsError(f"'{folder}' exists already; choose another name or --path, or remove it") from None
-    write(files("leafgrad.cli") / "template", folder, name)
+    for part in ("all", kind):
+        write(files("leafgrad.cli") / "template" / part, folder, {"NAME": name, "WHAT": KINDS[kind]})
+    checkout = Path(leafgrad.__file__).resolve().parents[2]
+    if (checkout / "framework" / "leafgrad" / "__init__.py").is_file() and (checkout / "pyproject.toml").is_file():
+        (folder / "local.mk").write_text(f"LEAFGRAD ?= {checkout}\n", encoding="utf-8")
     return folder
 
 
-def write(template: Traversable, folder: Path, name: str) -> None:
-    """Write all files of a folder of the template."""
+def write(template: Traversable, folder: Path, words: dict[str, str]) -> None:
+    """Write all files of a folder of the template, behind what a file has already."""
     for entry in template.iterdir():
-        target = folder / entry.name.replace("NAME", name).removesuffix(".in")
+        target = folder / entry.name.replace("NAME", words["NAME"]).removesuffix(".in")
         if entry.is_dir():
-            target.mkdir()
-            write(entry, target, name)
+            target.mkdir(exist_ok=True)
+            write(entry, target, words)
         else:
-            target.write_text(entry.read_text(encoding="utf-8").replace("NAME", name), encoding="utf-8")
+            text = entry.read_text(encoding="utf-8")
+            for word, meant in words.items():
+                text = text.replace(word, meant)
+            with target.open("a", encoding="utf-8") as file:
+                file.write(text)

@@ -1,27 +1,31 @@
 """Modules that stand in for PyTorch's, and the finder that makes them.
 
 ``torch.a.b`` is made of ``leafgrad.compat.torch.a.b``, which has what PyTorch has and leafgrad has not under the same
-name, and of ``leafgrad.a.b``. Where neither exists, neither does ``torch.a.b``.
+name, and of ``leafgrad.a.b``. Where neither exists, neither does ``torch.a.b``, unless ``torch.a`` has a class of this
+name: PyTorch has many a class in a module of its own, as ``distributions.half_normal.HalfNormal``.
+
+``leafgrad.a.b``, where there is no such module, is made in the same way; ``leafgrad.lazy`` finds it.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import Distribution, DistributionFinder
-from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
+from leafgrad.lazy import absent
 from leafgrad.plugins.added import PUBLISHED, lacking
 
 # What leafgrad has of its own, or under the name of something else in PyTorch.
 HIDDEN_MODULES = frozenset(
-    "backends batching cli compat compile devices dtypes errors modes ops plugins tensor testing threads "
+    "backends batching cli compat compile devices dtypes errors lazy modes ops plugins rules tensor testing threads "
     "utils.serialization".split()
 )
 HIDDEN_NAMES = frozenset("bool_ float_ forward int_ op publish".split())
@@ -30,28 +34,36 @@ TOPS = ("torch", "functorch")
 
 # Modules of PyTorch whose contents leafgrad has in others.
 _LAYERS = (
-    "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm linear "
-    "loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling"
+    "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy "
+    "linear loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling"
 )
 ELSEWHERE = {
+    "amp.autocast_mode": "compat.torch.amp",
+    "amp.grad_scaler": "compat.torch.amp",
     "autograd.anomaly_mode": "autograd",
     "autograd.grad_mode": "autograd",
-    "autograd.profiler": "compat.torch.profiler",
+    "autograd.profiler": "profiler",
     "autograd.variable": "autograd",
+    "cuda.amp.autocast_mode": "compat.torch.cuda.amp",
+    "cuda.amp.grad_scaler": "compat.torch.cuda.amp",
+    "cuda.memory": "compat.torch.cuda",
+    "cuda.random": "compat.torch.cuda",
+    "cuda.streams": "compat.torch.cuda",
+    "distributed.distributed_c10d": "distributed",
+    "functional": "",
     "nn.modules": "nn",
     **{f"nn.modules.{name}": "nn" for name in _LAYERS.split()},
-    "nn.parallel.data_parallel": "compat.torch.nn.parallel",
-    "nn.parallel.distributed": "compat.torch.nn.parallel",
     "nn.utils.clip_grad": "nn.utils",
     "nn.utils.convert_parameters": "nn.utils",
-    "optim.adamw": "optim",
+    "nn.utils.stateless": "func",
+    "signal.windows.windows": "compat.torch.signal.windows",
+    "storage": "tensor.storage",
+    "torch_version": "compat.torch.version",
     "utils.data._utils": "utils.data",
     "utils.data._utils.collate": "utils.data",
     "utils.data._utils.worker": "utils.data",
     "utils.data.dataloader": "utils.data",
-    "utils.data.dataset": "utils.data",
     "utils.data.distributed": "utils.data",
-    "utils.data.sampler": "utils.data",
 }
 
 
@@ -80,7 +92,8 @@ class StandIn(ModuleType):
         full = f"{self.__name__}.{name}"
         if (not name.startswith("__") or name == "__config__") and sources(full):
             return import_module(full)
-        raise AttributeError(lacks(full), name=name, obj=self)
+        ours = full.startswith("leafgrad.")
+        raise absent(f"module {self.__name__!r} has no attribute {name!r}" if ours else lacks(full), name, self.__dir__)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """An import puts a module into the one that holds it, except where a function has its name: ``gradcheck``."""
@@ -97,9 +110,7 @@ class StandIn(ModuleType):
             for name in dir(source)
             if shows(source, name) and not isinstance(getattr(source, name), ModuleType)
         }
-        rooms = {room.name for source in self._sources for room in iter_modules(getattr(source, "__path__", ()))}
-        present = {room for room in rooms if not room.startswith("_") and sources(f"{self.__name__}.{room}")}
-        return sorted({*vars(self), *names, *present})
+        return sorted({*vars(self), *names, *modules(self.__name__)})
 
 
 def shows(source: ModuleType, name: str) -> bool:
@@ -111,19 +122,64 @@ def shows(source: ModuleType, name: str) -> bool:
 
 
 def sources(name: str) -> list[ModuleType]:
-    """The modules of leafgrad's that ``torch`` or ``torch.…`` is made of; none if leafgrad does not provide it."""
+    """The modules that ``torch.…`` is made of, those of plugins too; none if leafgrad does not provide it."""
+    found, rest = files(name), name.removeprefix("torch.")
+    if found or "." in rest or rest == name or rest in HIDDEN_MODULES:
+        return found
+    try:
+        return [import_module(f"leafgrad.{rest}")]
+    except ModuleNotFoundError as error:
+        if error.name != f"leafgrad.{rest}":
+            raise
+        return []
+
+
+def files(name: str) -> list[ModuleType]:
+    """The modules that ``torch.…``, or ``leafgrad.…``, is made of, without those of plugins."""
     top, _, rest = name.partition(".")
+    top = "torch" if top == "leafgrad" else top
     rooms = {".".join(rest.split(".")[: i + 1]) for i in range(rest.count(".") + 1)}
     ours = [] if top != "torch" or rooms & HIDDEN_MODULES else ["leafgrad." + ELSEWHERE.get(rest, rest)]
-    return [import_module(n.rstrip(".")) for n in (f"leafgrad.compat.{name}", *ours) if exists(n.rstrip("."))]
+    mirror = f"leafgrad.compat.{top}.{rest}"
+    found = [import_module(n.rstrip(".")) for n in (mirror, *ours) if exists(n.rstrip("."))]
+    return found or of_class(rest)
+
+
+def of_class(name: str) -> list[ModuleType]:
+    """What has the class that PyTorch has in a module ``torch.a.name_of_it``."""
+    parent, _, last = name.rpartition(".")
+    if not parent or parent in ELSEWHERE or not last[:1].islower():
+        return []
+    plain = last.replace("_", "").lower()
+    return [s for s in sources(f"torch.{parent}") if any(_is_class(s, n, plain) for n in [*vars(s)])][:1]
+
+
+def _is_class(module: ModuleType, name: str, plain: str) -> bool:
+    return name.lower() == plain and shows(module, name) and isinstance(getattr(module, name), type)
 
 
 def exists(name: str) -> bool:
-    """Whether there is a module of this name."""
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:  # what would hold it is no package
-        return False
+    """Whether there is a file for the module of this name."""
+    parent, _, _ = name.rpartition(".")
+    if not parent:
+        return True
+    return exists(parent) and PathFinder.find_spec(name, getattr(import_module(parent), "__path__", [])) is not None
+
+
+def modules(name: str) -> set[str]:
+    """The names of the public modules within ``torch.…`` or ``leafgrad.…`` that leafgrad provides."""
+    inside = f"{name.partition('.')[2]}.".lstrip(".")
+    rooms = {room.name for source in sources(name) for room in iter_modules(getattr(source, "__path__", ()))}
+    rooms |= {n.removeprefix(inside).partition(".")[0] for n in ELSEWHERE if n.startswith(inside)}
+    return {room for room in rooms if not room.startswith("_") and sources(f"{name}.{room}")}
+
+
+@functools.cache
+def lent(name: str) -> frozenset[str]:
+    """The public names that the mirror of a module of leafgrad's has: ``leafgrad.compat.torch.nn`` of leafgrad.nn."""
+    mirror = f"leafgrad.compat.torch{name.removeprefix('leafgrad')}"
+    offered = import_module(mirror).__all__ if exists(mirror) else ()
+    return frozenset(n for n in offered if not n.startswith("_"))
 
 
 class Metadata(Distribution):
@@ -169,3 +225,8 @@ class Finder(MetaPathFinder, Loader):
             for source in module._sources:
                 for name in getattr(source, "__all__", ()):
                     getattr(module, name, None)
+
+
+def beside(name: str) -> ModuleSpec | None:
+    """How to make a module ``leafgrad.…`` that has no file, as the one of the same name in ``torch``."""
+    return ModuleSpec(name, Finder(), is_package=True) if files(name) else None

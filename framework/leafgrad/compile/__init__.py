@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 if TYPE_CHECKING:
-    from leafgrad.compile.run.compiled import Compiled
+    from leafgrad.compile.run.compiled import Compiled, CompiledObject
 
 __all__ = ["compile", "trace"]
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Decorator(Protocol):
+    """``compile`` with its options given."""
+
+    def __call__(self, function: Callable[P, R], /) -> Compiled[P, R]:
+        """``function``, compiled."""
+
+
+class HasParameters(Protocol):
+    """A module, or what is like one: its attributes are those of what ``compile`` makes of it."""
+
+    def named_parameters(self) -> Any:
+        """Its parameters."""
+
+
 @overload
-def compile(
-    function: None = None, *, executor: str | None = None, closed: bool = False
-) -> Callable[[Callable[..., Any]], Compiled]: ...
+def compile(function: None = None, *, executor: str | None = None, closed: bool = False) -> Decorator: ...
 @overload
-def compile(function: Callable[..., Any], *, executor: str | None = None, closed: bool = False) -> Compiled: ...
-def compile(function: Callable[..., Any] | None = None, *, executor: str | None = None, closed: bool = False) -> Any:
+def compile(function: HasParameters, *, executor: str | None = None, closed: bool = False) -> CompiledObject: ...
+@overload
+def compile(function: Callable[P, R], *, executor: str | None = None, closed: bool = False) -> Compiled[P, R]: ...
+def compile(function: Any = None, *, executor: str | None = None, closed: bool = False) -> Any:
     """Make a function run as a compiled program: whole training steps too, with derivatives of any order inside.
 
     The first call is traced into a program, or the second if the first made what stays, such as an optimizer's state.

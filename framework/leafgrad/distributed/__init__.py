@@ -3,6 +3,8 @@
 ``leafgrad run --ranks 4 script.py``, ``mpiexec -n 4 python script.py`` and ``srun -n 4 python script.py`` start them.
 """
 
+from typing import TYPE_CHECKING
+
 from leafgrad.distributed import functional
 from leafgrad.distributed.collectives import (
     all_gather,
@@ -14,7 +16,7 @@ from leafgrad.distributed.collectives import (
     broadcast_parameters,
     shard,
 )
-from leafgrad.distributed.group import (
+from leafgrad.distributed.process_group import (
     destroy_process_group,
     get_backend,
     get_rank,
@@ -24,6 +26,7 @@ from leafgrad.distributed.group import (
     is_initialized,
 )
 from leafgrad.distributed.reduce_op import ReduceOp
+from leafgrad.lazy import attach
 
 __all__ = [
     "ReduceOp",
@@ -44,3 +47,6 @@ __all__ = [
     "is_initialized",
     "shard",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = attach(__name__)

@@ -7,7 +7,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.distributed import functional
-from leafgrad.distributed.group import is_initialized, world
+from leafgrad.distributed.process_group import is_initialized, world
 from leafgrad.distributed.reduce_op import ReduceOp
 from leafgrad.ops.flat import pack, unpack
 from leafgrad.tensor.tensor import Tensor

@@ -6,7 +6,7 @@ What is differentiated is the sum over all processes of what they call ``backwar
 from __future__ import annotations
 
 from leafgrad.distributed import ops
-from leafgrad.distributed.group import world
+from leafgrad.distributed.process_group import world
 from leafgrad.distributed.reduce_op import ReduceOp
 from leafgrad.tensor import arguments
 from leafgrad.tensor.tensor import Tensor

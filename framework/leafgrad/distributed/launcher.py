@@ -18,13 +18,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from leafgrad.distributed.watch import PATIENCE, SEEN, Death, Watch, end_with_parent
+from leafgrad.distributed.watch import PATIENCE, PIPE, SEEN, STATUS, Death, Watch, end_with_parent
 
 FOLDER = "LEAFGRAD_RANKS"  # in which each rank has a file with its process number, until its program is through
 RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")  # where MPICH, Open MPI and Slurm put a process's number
 MOST = 64  # ranks for each processor
+HIGH = 900  # a number of a file above those that MPI opens, below 1024, which most systems allow
 LAUNCHER = "launcher"  # the file there with the number of the process that started all
-STATUS = "status "  # begins the name of the file that a rank leaves there before it ends all
 KILLED = re.compile(r"PID (?P<pid>\d+) RUNNING AT|EXIT STRING: (?P<how>.*)")  # of MPICH; Open MPI names the rank
 SIGNALS = tuple([getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)])
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "LEAFGRAD_NUM_THREADS")
@@ -57,9 +57,9 @@ def run(command: Sequence[str], ranks: int) -> int:
         status = asked(Path(folder))
         if came and not status and process.returncode:
             return 128 + came[-1]
-        if not status and (watch.first or said.get("how")):
+        if watch.first or (said.get("how") and not status):
             print(f"leafgrad run: {named(watch.first, said, ranks)}; all ranks are stopped", file=sys.stderr)
-            return ended(watch.first) or process.returncode or 1
+            return ended(watch.first) or process.returncode or status or 1
         status = status or process.returncode
         if status == 0 and (there := sorted(path.name for path in Path(folder).glob("[0-9]*"))):
             print(f"leafgrad run: ranks {', '.join(there)} of {ranks} ended or were stopped before their program was "
@@ -108,12 +108,30 @@ def enter() -> None:
     """Note for the launcher that this process is a rank whose program is not through."""
     rank = number()
     if rank is not None and not Path(os.environ[FOLDER], str(rank)).exists():  # else it is a child of a rank
+        pipe = Path(os.environ[FOLDER], f"{PIPE}{rank}")
+        if hasattr(os, "pidfd_open"):
+            os.mkfifo(pipe)
         note(rank)
         atexit.register(through, rank)
         os._exit = ending_all(rank, os._exit)
         seen, until = Path(os.environ[FOLDER], f"{SEEN}{rank}"), time.monotonic() + PATIENCE
         while not seen.exists() and time.monotonic() < until:  # so that no rank ends unseen
             time.sleep(0.002)
+        if seen.exists() and pipe.exists():
+            hold(pipe)
+
+
+def hold(pipe: Path) -> None:
+    """Hold a pipe open whose end is noticed before MPICH notices the end of a process, and ends the others.
+
+    Of a process that ends, Linux closes first what has the highest number.
+    """
+    import fcntl
+
+    end = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    with suppress(OSError):  # so many are not allowed
+        fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, HIGH)
+        os.close(end)
 
 
 def ending_all(rank: int, leave: Callable[[int], Any]) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leafgrad.distributed.group import world
+from leafgrad.distributed.process_group import world
 from leafgrad.ops.define import op
 from leafgrad.ops.shape import part
 

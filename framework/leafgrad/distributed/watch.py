@@ -5,6 +5,7 @@ What a launcher of MPI says of a rank that was killed is, now and then, of one t
 
 from __future__ import annotations
 
+import itertools
 import os
 import select
 import signal
@@ -15,6 +16,8 @@ from pathlib import Path
 from subprocess import Popen
 from typing import Any, NamedTuple
 
+STATUS = "status "  # begins the name of the file that a rank leaves there before it ends all
+PIPE = "pipe "  # begins the name of the pipe that a rank holds open
 SEEN = "seen "  # begins the name of the file that tells a rank that it is watched
 BEGIN = 0.02  # seconds between looks for ranks that begin
 LOOK = 0.1  # seconds between looks when all have begun; where the system does not tell, also for their ends
@@ -62,24 +65,29 @@ class Watch(threading.Thread):
         self.folder, self.ranks, self.launcher = folder, ranks, launcher
         self.first: list[Death] = []
         self.pids: dict[int, int] = {}
-        self.handles: dict[int, int] = {}  # by rank: what becomes readable when its process ends
+        self.handles: dict[int, list[int]] = {}  # by rank: what becomes readable when its process ends
         self.ends: Any = select.epoll() if hasattr(os, "pidfd_open") else None
         self.still: dict[int, float] = {}  # seconds for which a rank has been stopped
         self.over = threading.Event()
 
     def run(self) -> None:
         """Look, until a rank has died or all is over."""
+        if hasattr(signal, "pthread_sigmask"):  # signals to the launcher are for its main thread, which waits
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
-            while not self.first and not self.over.is_set():
+            ended: list[Death] = []
+            while not ended and not self.over.is_set():
                 self.find()
-                self.first = [self.death(rank) for rank in self.wait() if self.owes(rank)]
+                ended = [self.death(rank) for rank in self.wait() if self.owes(rank)]
                 self.name_still()
+            if not any(self.folder.glob(f"{STATUS}*")):  # else a rank had asked for the end of all before
+                self.first = ended
         finally:
-            for handle in self.handles.values():
+            for handle in itertools.chain(*self.handles.values()):
                 os.close(handle)
             if self.ends is not None:
                 self.ends.close()
-        if self.first and not self.over.wait(PATIENCE):
+        if ended and not self.over.wait(PATIENCE):
             self.launcher.terminate()
             if not self.over.wait(PATIENCE):
                 self.launcher.kill()
@@ -94,8 +102,8 @@ class Watch(threading.Thread):
         if (self.folder / str(rank)).exists():
             return True
         self.pids.pop(rank)
-        if rank in self.handles:
-            os.close(self.handles.pop(rank))
+        for handle in self.handles.pop(rank, ()):
+            os.close(handle)
         return False
 
     @property
@@ -116,8 +124,11 @@ class Watch(threading.Thread):
                 self.still[rank] = 0.0
             if self.ends is not None:
                 with suppress(ProcessLookupError, KeyError):
-                    self.handles[rank] = os.pidfd_open(self.pids[rank])
-                    self.ends.register(self.handles[rank], select.EPOLLIN)
+                    self.handles[rank] = [os.pidfd_open(self.pids[rank])]
+                    if (pipe := self.folder / f"{PIPE}{rank}").exists():
+                        self.handles[rank].append(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
+                    for handle in self.handles[rank]:
+                        self.ends.register(handle, select.EPOLLIN)
             (self.folder / f"{SEEN}{rank}").touch()
 
     def wait(self) -> list[int]:
@@ -126,13 +137,14 @@ class Watch(threading.Thread):
         if gone or not self.handles:
             self.over.wait(self.pause)
             return gone
-        rank_of = {handle: rank for rank, handle in self.handles.items()}
+        rank_of = {handle: rank for rank, handles in self.handles.items() for handle in handles}
         return [rank_of[handle] for handle, _ in self.ends.poll(self.pause, 1)]  # in the order in which they ended
 
     def death(self, rank: int) -> Death:
         """How a rank ended, as long as nobody has asked the system for it."""
         state, status = stat(self.pids[rank])
-        return Death(rank, self.pids[rank], os.waitstatus_to_exitcode(status) if state == "Z" else None)
+        known = state == "Z" or status  # which is there while it ends
+        return Death(rank, self.pids[rank], os.waitstatus_to_exitcode(status) if known else None)
 
     def name_still(self) -> None:
         """Say which ranks do not go on since a signal has stopped them, once for each time."""

@@ -1,5 +1,7 @@
 """Probability distributions: samples, also such that gradients flow through, log probabilities, divergences."""
 
+from typing import TYPE_CHECKING
+
 from leafgrad.distributions import constraints as constraints
 from leafgrad.distributions.bernoulli import Bernoulli, Geometric
 from leafgrad.distributions.categorical import Categorical, OneHotCategorical
@@ -53,6 +55,7 @@ from leafgrad.distributions.trials import Binomial, Multinomial
 from leafgrad.distributions.uniform import Uniform
 from leafgrad.distributions.von_mises import VonMises
 from leafgrad.distributions.wishart import Wishart
+from leafgrad.lazy import attach
 from leafgrad.tensor.public import publish as _publish
 
 __all__ = [
@@ -127,3 +130,6 @@ __all__ = [
 ]
 
 _publish(globals())
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = attach(__name__)

@@ -1,5 +1,8 @@
 """Neural networks: modules, and the layers and losses built on them."""
 
+from typing import TYPE_CHECKING
+
+from leafgrad.lazy import attach
 from leafgrad.nn import functional as functional, init as init, modules as modules, utils as utils
 from leafgrad.nn.activation import *
 from leafgrad.nn.adaptive import *
@@ -27,3 +30,9 @@ from leafgrad.nn.transformer import *
 from leafgrad.tensor.public import publish as _publish
 
 _publish(globals())
+
+if TYPE_CHECKING:
+    from leafgrad.nn import parallel as parallel
+    from leafgrad.nn.parallel import DataParallel as DataParallel
+else:
+    __getattr__, __dir__ = attach(__name__, {"DataParallel": "leafgrad.nn.parallel"})

@@ -146,7 +146,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         """Draw the parameters anew."""
         self.head.reset_parameters()
         for cluster in self.tail:
-            for layer in cluster:
+            for layer in cluster.children():
                 layer.reset_parameters()
 
     def forward(self, input: Tensor, target: Tensor) -> AdaptiveOutput:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from leafgrad.lazy import attach
 from leafgrad.nn import init
 from leafgrad.nn.functional.multi_head import Heads, Weights, expect, multi_head
 from leafgrad.nn.linear import Linear
@@ -160,3 +161,7 @@ class MultiheadAttention(Module):
             need_weights,
             average_attn_weights,
         )
+
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = attach(__name__)

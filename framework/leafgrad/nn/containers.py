@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections import OrderedDict
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
-from typing import Any, Self
+from typing import Any, Self, overload
 
 from leafgrad.nn.module import Module, indent, layout
 
@@ -30,6 +30,10 @@ class Numbered(Module):
     def _key(self, index: Any) -> str:
         return list(self._modules)[self._position(index, len(self))]
 
+    @overload
+    def __getitem__(self, index: int) -> Module: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return self._slice(index)
@@ -51,7 +55,7 @@ class Numbered(Module):
     def __len__(self) -> int:
         return len(self._modules)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Module]:
         return iter(self._modules.values())
 
     def append(self, module: Module) -> Self:
@@ -184,8 +188,9 @@ class ModuleDict(Module):
         if modules is not None:
             self.update(modules)
 
-    def __getitem__(self, key: str) -> Any:
-        return self._modules[key]
+    def __getitem__(self, key: str) -> Module:
+        found: Module = self._modules[key]
+        return found
 
     def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)
@@ -206,19 +211,20 @@ class ModuleDict(Module):
         """Remove all modules."""
         self._modules.clear()
 
-    def pop(self, key: str) -> Any:
+    def pop(self, key: str) -> Module:
         """Remove the module ``key`` and return it."""
-        return self._modules.pop(key)
+        found: Module = self._modules.pop(key)
+        return found
 
     def keys(self) -> KeysView[str]:
         """The names."""
         return self._modules.keys()
 
-    def values(self) -> ValuesView[Any]:
+    def values(self) -> ValuesView[Module]:
         """The modules."""
         return self._modules.values()
 
-    def items(self) -> ItemsView[str, Any]:
+    def items(self) -> ItemsView[str, Module]:
         """The names with the modules."""
         return self._modules.items()
 

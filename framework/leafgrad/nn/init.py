@@ -8,9 +8,10 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from leafgrad import modes
+from leafgrad.lazy import attach
 from leafgrad.ops import messages
 from leafgrad.tensor.creation import empty_like, eye as identity
 from leafgrad.tensor.factorizations import qr
@@ -311,3 +312,8 @@ kaiming_uniform = _renamed(kaiming_uniform_)
 kaiming_normal = _renamed(kaiming_normal_)
 orthogonal = _renamed(orthogonal_)
 sparse = _renamed(sparse_)
+__all__ += ["constant", "dirac", "eye", "kaiming_normal", "kaiming_uniform", "normal", "orthogonal", "sparse"]
+__all__ += ["uniform", "xavier_normal", "xavier_uniform"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = attach(__name__)

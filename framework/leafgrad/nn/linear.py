@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from leafgrad.nn import init
-from leafgrad.nn.functional import bilinear, linear
+from leafgrad.nn.functional.linear import bilinear, linear
 from leafgrad.nn.module import Module
 from leafgrad.nn.parameter import Parameter
 from leafgrad.ops import messages

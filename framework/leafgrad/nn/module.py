@@ -250,6 +250,10 @@ class Module(Hooked):
         """What the repr says of this module beside its children. Subclasses define it."""
         return ""
 
+    def summary(self) -> str:
+        """A table of the modules below this one: for each its class, parameters and their bytes; and what sums up."""
+        return notebook.summary(self)
+
     def _repr_html_(self) -> str:
         return notebook.tree(self)
 

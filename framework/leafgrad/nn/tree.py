@@ -168,6 +168,8 @@ class Tree:
         """
         self._need_init("module")
         if module is not None and not isinstance(module, Tree):
+            if isinstance(module, type):
+                raise TypeError(f"{module.__name__} is a class: make one of it, {module.__name__}(...)")
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
         self._check_name("module", name, self._modules)
         self._modules[name] = self._registered("module", name, module)

@@ -26,12 +26,15 @@ class Missing:
 
 
 MISSING: Final = Missing()
-WORDS: Final = frozenset({"any", "float", "getattr", "int", "isinstance", "map", "max", "tuple", "type"})  # of the text
+WORDS: Final = frozenset(
+    {"any", "float", "getattr", "int", "isinstance", "map", "max", "tuple", "type", "zip"}
+)  # of the text
 CODES: Final[dict[str, CodeType]] = {}  # ops that are alike share their code
 SCOPE: Final[dict[str, Any]] = {
     "__name__": __name__, "ABSTRACT": (SymbolBase, TensorBase), "ALL": ALL, "EMPTY": EMPTY, "GRAD": modes.GRAD,
     "INFERENCE": dispatch.INFERENCE_VERSION, "MISSING": MISSING, "Epoch": Epoch, "Node": Node, "TensorBase": TensorBase,
-    "Version": Version, "_dispatch": dispatch, "_failed": messages.failed, "_mode": modes.get, "_new": object.__new__,
+    "Version": Version, "_dispatch": dispatch, "_cause": messages.cause,
+    "_failed": messages.failed, "_mode": modes.get, "_new": object.__new__,
     "_normal": normal, "_rank": rank, "_step": SEQ.__next__,
 }  # fmt: skip
 
@@ -193,7 +196,7 @@ class Text:
 
     def failing(self) -> list[str]:
         """The forward, whose errors are told."""
-        told = f"raise _failed(_op, {self.args}, {self.params}, _error) from _error"
+        told = f"raise _failed(_op, {self.args}, {self.params}, _error) from _cause(_op, _error)"
         return ["try:", f"    _r = {self.forward}", "except Exception as _error:", f"    {told}"]
 
     def computed(self) -> list[str]:
@@ -224,13 +227,19 @@ class Text:
         return [*lines, f"return {f'_dispatch._view(_op, {self.names[0]}, _params, _out)' if view else '_out'}"]
 
     def node(self, params: str) -> list[str]:
-        if self.variadic:
-            lines = [f"_node = _op.node(_args, {params}, _raw, _r, tuple(_edges), _flags)", "_out._history = _node"]
-            return [*lines, "if _node.out is not None: _node.version = _out._writes = Version()"]
-        uses, names = self.op.uses, self.signature.arguments
         lines = ["_out._history = _node = Node()", f"_node.op, _node.params = _op, {params}"]
-        lines += ["_node.edges = (" + "".join([f"_e{i}, " for i in range(self.count)]) + ")"]
         lines += ["_node.seq, _node.shape = _step(), _r.shape", "_node.hooks = _node.out = _node.version = None"]
+        keep = ["_node.out = _r", "_node.version = _out._writes = Version()"]
+        if self.variadic:
+            lines += ["_node.edges, _node.saved, _node.shapes = tuple(_edges), (), None"]
+            lines += ["_needs = tuple([_e is not None for _e in _edges])"]
+            lines += ["_keep, _keep_out, _keep_shapes = _op.plans.get(_needs) or _op.plan(_needs)"]
+            lines += ["if _keep:", "    _node.saved = tuple([_x if _k else None for _x, _k in zip(_args, _keep)])"]
+            lines += ["    _dispatch.refuse_inference(_op, _node.saved)"]
+            lines += ["if _keep_shapes: _node.shapes = tuple([_a.shape for _a in _raw])"]
+            return [*lines, "if _keep_out:", *indented(keep)]
+        uses, names = self.op.uses, self.signature.arguments
+        lines += ["_node.edges = (" + "".join([f"_e{i}, " for i in range(self.count)]) + ")"]
         saved, outside = "", []
         for i, (x, name) in enumerate(zip(self.names, names, strict=True)):
             kept = self.required(j for j, use in enumerate(uses) if name in use)
@@ -245,7 +254,6 @@ class Text:
         shaped = self.required(j for j, use in enumerate(uses) if any(u.endswith("_shape") for u in use))
         lines += [f"_node.shapes = {self.when(shaped, '(' + ', '.join(shapes) + ',)', 'None')}"]
         out = self.required(j for j, use in enumerate(uses) if "out" in use)
-        keep = ["_node.out = _r", "_node.version = _out._writes = Version()"]
         return [*lines, *(keep if out == "True" else [f"if {out}:", *indented(keep)] if out else [])]
 
     def some(self, which: Iterable[int]) -> str:

@@ -160,7 +160,7 @@ def _slope(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
         return cross_entropy_slope.forward(xp, x, target, dim=dim, ignore=ignore)
     y, now = lowered(xp, x, dim)
     xp.exp(y, out=y)
-    y /= total(y, now, True)
+    y /= total(y, now, True) if y.dtype == "float16" else xp.add.reduce(y, axis=now, keepdims=True)
     y[_places(xp, y.shape, target, now)] -= 1
     y *= 1 / target.size
     return raised(y, now, dim)
@@ -171,7 +171,8 @@ def _softmax_rule(g: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
     return s * (h - sum(s * h, dim=(dim,), keepdim=True))
 
 
-cross_entropy.vjp(x=lambda g, x, target, *, dim, ignore: g * cross_entropy_slope(x, target, dim=dim, ignore=ignore))
+_slope_of = cross_entropy_slope.function
+cross_entropy.vjp(x=lambda g, x, target, *, dim, ignore: g * _slope_of(x, target, dim=dim, ignore=ignore))
 cross_entropy_slope.vjp(x=_softmax_rule)
 
 

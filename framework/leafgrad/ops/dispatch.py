@@ -81,12 +81,16 @@ def make_view(op: Any, base: Any, params: dict[str, Any], out: Any) -> Any:
 
 def detach(x: Any) -> Any:
     """The same memory without history."""
+    if modes.get() & (modes.WATCH | modes.TRACE) == modes.WATCH:
+        return modes.watched(_detach, (x,), lambda: _detach(x))
     return _detach(x)
 
 
 def create(op: Any, place: tuple[str, int], **params: Any) -> Any:
     """Run an op that takes no arrays on a device, or record it under a trace; returns a Tensor."""
     flags = modes.get()
+    if flags & (modes.WATCH | modes.TRACE) == modes.WATCH:
+        return modes.watched(op, (), lambda: create(op, place, **params))
     if flags & modes.BATCH and "random" in op.traits:
         return alias(_draw(op, place, params))
     out = alias(created(op, place, params))
@@ -104,7 +108,7 @@ def created(op: Any, place: tuple[str, int], params: dict[str, Any]) -> Any:
         try:
             return op.create(backend, params)
         except MemoryError as error:
-            raise messages.failed(op, (), params, error) from error
+            raise messages.failed(op, (), params, error) from messages.cause(op, error)
 
 
 def alias(data: Any, node: Any = None, kind: type | None = None) -> Any:
@@ -169,6 +173,7 @@ def set_grad(leaf: Any, gradient: Any) -> None:
         modes.TRACER.get().set_grad(leaf, gradient)
     else:
         leaf.grad = gradient
+        leaf.passes = -abs(leaf.passes) if gradient is None else 0
 
 
 def computed(op: Any, x: Any, **params: Any) -> Any:

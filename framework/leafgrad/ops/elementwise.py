@@ -32,6 +32,10 @@ def sub(xp: Any, x: Any, y: Any) -> Any:
 
 
 sub.vjp(x=lambda g: g, y=lambda g: -g)
+sub.no_bool = (
+    "Subtraction, the `-` operator, with a bool tensor is not supported. Use the `^` or `logical_xor()` operator for "
+    "two of them, the `~` or `logical_not()` operator to invert a mask, or convert it with .to(dtype)"
+)
 
 
 @op("elementwise", "bilinear", c="x * y", ufunc="multiply")
@@ -69,6 +73,10 @@ def neg(xp: Any, x: Any) -> Any:
 
 
 neg.vjp(x=lambda g: -g)
+neg.no_bool = (
+    "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+    "`logical_not()` operator instead"
+)
 
 
 @op("elementwise", "float", c="1 / x", ufunc="reciprocal")

@@ -175,7 +175,9 @@ class GraphNode:
 class Leaf(GraphNode):
     """Where the gradient of one leaf accumulates."""
 
-    __slots__ = ("dtype", "grad", "owner")
+    __slots__ = ("dtype", "grad", "owner", "passes")
+
+    passes: int  # how many backward passes are in grad; 0 if it came otherwise; below 0: in one that was taken away
 
     fixed = True  # whether recorded writes into its tensor are refused
 
@@ -186,6 +188,7 @@ class Leaf(GraphNode):
         self.dtype = tensor._data.dtype
         self.hooks = None
         self.grad: Any = None
+        self.passes = 0
         self.owner = weakref.ref(tensor)
 
     def name(self) -> str:

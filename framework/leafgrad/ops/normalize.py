@@ -47,7 +47,7 @@ def standardize_slope(xp: Any, h: Any, x: Any, *, dim: Dims, eps: float, centere
 @standardize.kernel("numpy")
 def _standardize(xp: Any, x: Any, *, dim: Dims, eps: float, centered: bool = True) -> Any:
     """As above; small arrays in fewer calls."""
-    if x.dtype.char not in "fd" or not 0 < x.size <= SMALL:
+    if x.dtype.char not in "fd" or not (x.ndim and 0 < x.size <= SMALL):
         return standardize.forward(xp, x, dim=dim, eps=eps, centered=centered)
     y, deviation = _small_parts(xp, x, dim, eps, centered)
     y /= deviation
@@ -57,7 +57,7 @@ def _standardize(xp: Any, x: Any, *, dim: Dims, eps: float, centered: bool = Tru
 @standardize_slope.kernel("numpy")
 def _standardize_slope(xp: Any, h: Any, x: Any, *, dim: Dims, eps: float, centered: bool = True) -> Any:
     """As above; small arrays in fewer calls."""
-    if x.dtype.char not in "fd" or not 0 < x.size <= SMALL or h.shape != x.shape:
+    if x.dtype.char not in "fd" or not (x.ndim and 0 < x.size <= SMALL) or h.shape != x.shape:
         return standardize_slope.forward(xp, h, x, dim=dim, eps=eps, centered=centered)
     add, share = xp.add.reduce, x.dtype.type(1 / count(x.shape, dim))
     out, deviation = _small_parts(xp, x, dim, eps, centered)
@@ -97,7 +97,8 @@ def _slope_x(g: Any, h: Any, x: Any, *, dim: Dims, eps: float, centered: bool) -
     return -scale * (scale * y * (gh - gy * hy) + hy * slope(g) + gy * slope(h))
 
 
-standardize.vjp(x=lambda g, x, *, dim, eps, centered: standardize_slope(g, x, dim=dim, eps=eps, centered=centered))
+_slope_of = standardize_slope.function
+standardize.vjp(x=lambda g, x, *, dim, eps, centered: _slope_of(g, x, dim=dim, eps=eps, centered=centered))
 standardize_slope.vjp(
     h=lambda g, x, *, dim, eps, centered: standardize_slope(g, x, dim=dim, eps=eps, centered=centered), x=_slope_x
 )

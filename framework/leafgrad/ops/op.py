@@ -7,7 +7,7 @@ from typing import Any
 
 from leafgrad import backends, modes
 from leafgrad.errors import MissingGradientError
-from leafgrad.modes import ANOMALY, AUTOCAST, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER
+from leafgrad.modes import ANOMALY, AUTOCAST, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER, WATCH, watched
 from leafgrad.ops import call, dispatch, first_call, messages, narrow, promotion
 from leafgrad.ops.declarations import Declarations, Forward
 from leafgrad.ops.node import FREED, SEQ, Epoch, GraphNode, Node, Output, SymbolBase, TensorBase, Version
@@ -43,6 +43,7 @@ class Op(Declarations):
     """
 
     straight = True
+    no_bool: str | None = None  # what is said of bool tensors, where the op takes none
     transparent = False  # whether it only hands an unbatched argument to vmap, once; other uses of that go past it
     batching: Callable[[Any], Any] | None = None
     shares = False  # whether it only hands an argument over to a batch, once; other uses of that go past it
@@ -52,6 +53,7 @@ class Op(Declarations):
         super().__init__(forward, name, traits, signature)
         self.label = "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward0"
         self.arity = 0 if signature.variadic else len(signature.arguments)
+        self.__name__ = self.__qualname__ = name
         self.__doc__ = forward.__doc__
         self.__module__ = forward.__module__
         self.kernels: dict[str, Forward] = {}
@@ -69,8 +71,6 @@ class Op(Declarations):
         self.keeps_layout = bool(traits & {"elementwise", "view"})
         expand(self)
         self.function: Any = call.function(self, self.general)
-        if call.operands(self):
-            self.__signature__ = call.SIGNATURES[self.arity]
 
     def call(self, argument: str) -> RuleCall:
         """The rule of an argument, and what to call it with. Where there is none, a rule that says so."""
@@ -88,6 +88,16 @@ class Op(Declarations):
 
         return describe.description(self)
 
+    @property
+    def __wrapped__(self) -> Forward:
+        """The forward, whose source ``inspect.getsource`` shows."""
+        return self.forward
+
+    @property
+    def __signature__(self) -> Any:
+        """Arrays by position, parameters by keyword, for ``inspect``."""
+        return call.SIGNATURES[self.arity] if call.operands(self) else self.signature.shown()
+
     def __reduce__(self) -> str:
         return self.forward.__qualname__  # a pickle has the op's name, and copies are the op itself
 
@@ -97,7 +107,8 @@ class Op(Declarations):
         try:
             return self.function(*args, **params)
         except TypeError as error:
-            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+            inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+            if inside or call.operands(self):
                 raise
         return self.general(args, self.signature.bind(params))  # which finds the words for arguments that do not fit
 
@@ -133,7 +144,7 @@ class Op(Declarations):
         try:
             result = forward(xp, *args, **params)
         except Exception as error:
-            raise messages.failed(self, args, params, error) from error
+            raise messages.failed(self, args, params, error) from messages.cause(self, error)
         if type(result) is kind:
             return result
         return dispatch.wrap(self, kind, result)
@@ -172,8 +183,10 @@ class Op(Declarations):
     def apply(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run on Tensors: check, promote, compute, record. The complete path."""
         flags = get_mode()
-        if flags & TRACE:
-            return TRACER.get().trace(self, args, params, flags)
+        if flags & (TRACE | WATCH):
+            if flags & TRACE:
+                return TRACER.get().trace(self, args, params, flags)
+            return watched(self, args, lambda: self.general(args, params))
         args = promotion.prepare(self, args)
         raw = tuple([a._data if isinstance(a, TensorBase) else a for a in args])
         if flags & BATCH or any(isinstance(r, SymbolBase) and r.level for r in raw):

@@ -35,6 +35,8 @@ def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Check types and devices of ``args`` and bring their dtypes together, as the op's traits say."""
     args = tuple([a if isinstance(a, TensorBase) else _number(op, i, a) for i, a in enumerate(args)])
     args = _same_device(op, args)
+    if op.no_bool is not None and any(isinstance(a, TensorBase) and dtypes.of(a._data).category == 0 for a in args):
+        raise RuntimeError(op.no_bool)
     if modes.get() & modes.AUTOCAST:
         args = autocast(op, args)
     traits = op.traits

@@ -175,7 +175,7 @@ def _var(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = F
     if x.dtype.char not in "fd" or not 0 < x.size <= SMALL or n <= correction:
         return var.forward(xp, x, dim=dim, correction=correction, keepdim=keepdim)
     d = x - xp.add.reduce(x, axis=dim, keepdims=True) / n
-    return xp.add.reduce(xp.square(d, out=d), axis=dim, keepdims=keepdim) / x.dtype.type(n - correction)
+    return xp.add.reduce(d * d, axis=dim, keepdims=keepdim) / x.dtype.type(n - correction)
 
 
 def _var_x(g: Any, x: Any, x_shape: Shape, *, dim: Dims, correction: float) -> Any:

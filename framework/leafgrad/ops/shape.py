@@ -25,7 +25,7 @@ def reshape(xp: Any, x: Any, *, shape: Shape) -> Any:
     return x.reshape(shape)
 
 
-reshape.vjp(x=lambda g, x_shape: reshape(g, shape=x_shape))
+reshape.vjp(x=lambda g, x_shape: reshape.function(g, shape=x_shape))
 reshape.lower("native", lambda c, e: c.view(lambda x, axis: x.reshape(e.out.shape, axis)))
 
 
@@ -57,7 +57,7 @@ permute.lower("native", lambda c, e: c.view(lambda x, axis: x.permute(e.params["
 permute.shape(lambda x, *, dims: tuple([x.shape[d] for d in dims]))
 permute.chunk(lambda call: call.on(call.params["dims"].index(call.axes[0]), call.axes[0]))
 permute.lower("numpy", lambda writer, equation: writer.permuted(equation))
-permute.vjp(x=lambda g, *, dims: permute(g, dims=inverse(dims)))
+permute.vjp(x=lambda g, *, dims: permute.function(g, dims=inverse(dims)))
 permute.batched(shifted(dims=kept_first))
 
 
@@ -78,13 +78,14 @@ def _expand(xp: Any, x: Any, *, shape: Shape) -> Any:
     """As above, without the several Python functions that ``broadcast_to`` is."""
     x = xp.asarray(x) if isinstance(x, xp.generic) else x
     extra = len(shape) - x.ndim
-    if type(x) is not xp.ndarray or not x.flags.c_contiguous or extra < 0 or 0 in shape:
+    plain = type(x) is xp.ndarray and x.flags.c_contiguous and extra >= 0 and 0 not in shape
+    if not plain or (1,) * extra + x.shape == shape:
         return expand.forward(xp, x, shape=shape)
     strides = [0] * extra
     for n, wide, step in zip(x.shape, shape[extra:], x.strides, strict=True):
         if n != wide and n != 1:
             raise ValueError(f"sizes {n} and {wide} do not broadcast")
-        strides.append(step if n == wide else 0)
+        strides.append(step if n != 1 else 0)
     return xp.ndarray(shape, x.dtype, x, 0, strides)
 
 

@@ -96,6 +96,14 @@ class Signature:
         place = kind.KEYWORD_ONLY if keyword else kind.POSITIONAL_OR_KEYWORD
         return inspect.Signature([*found, *(kind(p, place, default=d) for p, d in self.parameters.items())])
 
+    def shown(self) -> inspect.Signature:
+        """How the op itself is called."""
+        keyword, found = inspect.Parameter.KEYWORD_ONLY, self.public()
+        names = self.parameters.keys()
+        return found.replace(
+            parameters=[p.replace(kind=keyword) if p.name in names else p for p in found.parameters.values()]
+        )
+
     def index(self, argument: str) -> int:
         """The position of an argument, by name."""
         if argument not in self.arguments:

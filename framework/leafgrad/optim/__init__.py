@@ -1,5 +1,8 @@
 """Optimizers and learning-rate schedules."""
 
+from typing import TYPE_CHECKING
+
+from leafgrad.lazy import attach
 from leafgrad.optim import lr_scheduler as lr_scheduler, swa_utils as swa_utils
 from leafgrad.optim.adadelta import Adadelta
 from leafgrad.optim.adafactor import Adafactor
@@ -38,3 +41,6 @@ __all__ = [
 ]
 
 _publish(globals())
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = attach(__name__)

@@ -7,9 +7,10 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leafgrad import modes
+from leafgrad.lazy import attach
 from leafgrad.optim.bucket import Bucket, Buckets, counting, exact
 from leafgrad.optim.hooks import (
     EVERY,
@@ -105,7 +106,9 @@ class Optimizer:
             group["params"] = params = [p for _, p in params]
         for p in params:
             if not isinstance(p, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+                remedy = "; pass model.parameters()" if hasattr(p, "parameters") else ""
+                kind = type(p).__name__
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {kind}{remedy}")
             if not (p.is_leaf or p.retains_grad or self.defaults.get("differentiable")):
                 raise ValueError("can't optimize a non-leaf Tensor; optimize the leaves that it was computed from")
         if len(set(params)) < len(params):
@@ -342,3 +345,7 @@ def check_range(name: str, value: Any, low: float, below: float = math.inf) -> N
     if not low <= value < below:
         within = f"at least {low}" if below == math.inf else f"in [{low}, {below})"
         raise ValueError(f"Invalid {name}: {value}; expected it to be {within}")
+
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = attach(__name__)

@@ -4,9 +4,9 @@ Third-party plugins load at the first look-up of a name that the core does not k
 import. The loader itself, and pluggy with it, is imported when one of its names is first asked for.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from leafgrad.lazy import attach
 from leafgrad.plugins.specs import BackendSpec, CallbackSpec, CommandSpec, ExecutorSpec, FormatSpec, ModuleSpec, resolve
 
 CONTRACTS = {
@@ -45,19 +45,6 @@ if TYPE_CHECKING:
         status,
         unregister,
     )
-else:
-
-    def __getattr__(name: str) -> object:
-        if name in CONTRACTS:
-            return resolve(CONTRACTS[name])
-        if name in __all__:
-            return getattr(import_module("leafgrad.plugins.lookup"), name)
-        raise AttributeError(f"module 'leafgrad.plugins' has no attribute {name!r}", name=name)
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
-
-
 __all__ = [
     "API_VERSION",
     "Backend",
@@ -94,3 +81,12 @@ __all__ = [
     "status",
     "unregister",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = attach(
+        __name__,
+        names={
+            **{name: "leafgrad.plugins.lookup" for name in __all__ if name not in globals()},
+            **{name: contract.partition(":")[0] for name, contract in CONTRACTS.items()},
+        },
+    )

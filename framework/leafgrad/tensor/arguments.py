@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import numbers
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from leafgrad import devices, dtypes
 from leafgrad.ops.convert import to_dtype
 from leafgrad.ops.messages import describe
-from leafgrad.ops.node import TensorBase
+from leafgrad.ops.node import SymbolBase, TensorBase
 from leafgrad.ops.traits import ALL
 
 Dim = int | Iterable[int] | None
@@ -169,3 +169,10 @@ def destination(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtype
         elif a is not None:
             raise TypeError(f"to(): expected a dtype, a device or a Tensor, got {a!r}")
     return (None if place is None else devices.device(place), None if kind is None else dtypes.check(kind), bool(copy))
+
+
+def first_of(numbers: Any, fits: Callable[[int], bool]) -> str:
+    """The first of some integers that ``fits``, behind a space; nothing where they are not known yet."""
+    if isinstance(numbers._data, SymbolBase):
+        return ""
+    return next((f" {n}" for n in numbers.reshape(-1).tolist() if fits(n)), "")

@@ -15,6 +15,7 @@ from leafgrad.tensor.inplace import update
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.pointwise import clamp, isinf, isnan, where
+from leafgrad.tensor.signatures import binary
 from leafgrad.tensor.sorting import searchsorted, sort
 from leafgrad.tensor.tensor import Tensor
 
@@ -35,7 +36,7 @@ def angle(input: Tensor) -> Tensor:
     return where(isnan(x), x, cast(x < 0, x.dtype) * math.pi)
 
 
-gcd, lcm = divisors.gcd, divisors.lcm
+gcd, lcm = binary(divisors.gcd, divisors.lcm)
 attach("gcd", gcd.function)
 attach("lcm", lcm.function)
 attach("gcd_", lambda self, other: update(self, gcd, other))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from leafgrad import dtypes, return_types
 from leafgrad.ops import compare, cumulative, dispatch, extremes, index, reduce as ops, rounding, select
@@ -113,6 +113,14 @@ def _extreme(kind: type[Found], whole: Any, pairwise: Any, indices: Any, input: 
     return mark(found, f"{name.capitalize()}Backward0", input)
 
 
+@overload
+def max(input: Tensor) -> Tensor: ...
+@overload
+def max(input: Tensor, dim: int, keepdim: bool = False) -> return_types.max: ...
+@overload
+def max(input: Tensor, other: Tensor, /) -> Tensor: ...
+@overload
+def max(input: Tensor, *, other: Tensor) -> Tensor: ...
 @method
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The largest value; with ``dim``, (values, indices) along it; with a tensor, ``maximum(input, other)``.
@@ -126,6 +134,14 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
     return _extreme(return_types.max, extremes.largest, select.maximum, extremes.argmax, input, dim, keepdim)
 
 
+@overload
+def min(input: Tensor) -> Tensor: ...
+@overload
+def min(input: Tensor, dim: int, keepdim: bool = False) -> return_types.min: ...
+@overload
+def min(input: Tensor, other: Tensor, /) -> Tensor: ...
+@overload
+def min(input: Tensor, *, other: Tensor) -> Tensor: ...
 @method
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``."""
@@ -133,6 +149,10 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
     return _extreme(return_types.min, extremes.smallest, select.minimum, extremes.argmin, input, dim, keepdim)
 
 
+@overload
+def median(input: Tensor) -> Tensor: ...
+@overload
+def median(input: Tensor, dim: int, keepdim: bool = False) -> return_types.median: ...
 @method
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower median, nan if there is one; with ``dim``, (values, indices) along it.
@@ -149,6 +169,10 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     return extremes.median(input)
 
 
+@overload
+def nanmedian(input: Tensor) -> Tensor: ...
+@overload
+def nanmedian(input: Tensor, dim: int, keepdim: bool = False) -> return_types.nanmedian: ...
 @method
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower median of what is not nan, nan if nothing is; with ``dim``, (values, indices) along it."""

@@ -71,7 +71,7 @@ def _within(x: Tensor, d: int, function: str, kind: type[Exception] = RuntimeErr
         raise kind(
             f"{function}(): index {index if index < 1 << 61 else index - POSITIVE - 1} is out of bounds for dimension "
             f"{d} with size {n}; expected indices from 0 to {n - 1}: negative ones do not count from the end here"
-        ) from error
+        ) from None
 
 
 def _same_dtype(input: Tensor, other: Tensor, name: str, function: str) -> None:

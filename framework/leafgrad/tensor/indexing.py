@@ -135,6 +135,8 @@ def _expanded(x: Tensor, key: Any) -> list[Any]:
             taken += k.ndim if isinstance(k, Tensor) and k.dtype is dtypes.bool_ else 1
     ndim = x._data.ndim
     if taken > ndim:
+        if not ndim:
+            raise IndexError("invalid index of a 0-dim tensor. Use tensor.item() to convert a 0-dim tensor to a number")
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
     rest: list[Any] = [slice(None)] * (ndim - taken)
     return entries + rest if dots is None else entries[:dots] + rest + entries[dots + 1 :]

@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from leafgrad import plugins
+from leafgrad.lazy import own
 from leafgrad.ops import dispatch
 from leafgrad.tensor.public import public
 
@@ -69,9 +70,10 @@ def declare(name: str, function: Callable[..., Any]) -> None:
     """Make the function of an op a method of Tensor, and a function of the public namespaces."""
     package = sys.modules["leafgrad"]
     listed = isinstance(vars(Methods).get(name), Listed)
-    if name in dir(package) or (not listed and hasattr(package.Tensor, name)):
+    if name in own(package.__name__) or (not listed and hasattr(package.Tensor, name)):
         raise TypeError(f"leafgrad has {name!r} already; choose another name")
     setattr(Methods, name, function)
+    vars(package).pop(name, None)  # PyTorch's of this name, if it was asked for before
     DECLARED[name] = function
 
 

@@ -2,24 +2,11 @@
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
+from leafgrad import return_types
 from leafgrad.autograd.edge import GradientEdge
 from leafgrad.dtypes import dtype, memory_format
-from leafgrad.return_types import (
-    aminmax,
-    cummax,
-    cummin,
-    histogram,
-    kthvalue,
-    mode,
-    qr,
-    slogdet,
-    sort,
-    svd,
-    topk,
-    triangular_solve,
-)
 from leafgrad.tensor.arguments import Dim
 from leafgrad.tensor.random import Generator
 from leafgrad.tensor.storage import TypedStorage, UntypedStorage
@@ -49,6 +36,12 @@ class Methods:
     def H(self) -> Tensor: ...
     @property
     def T(self) -> Tensor: ...
+    def __abs__(self) -> Tensor:
+        """Absolute value. Its derivative at 0 is taken as 0. (...) -> (...)"""
+    def __add__(self, other: Any) -> Tensor:
+        """Sum of x and y, broadcast. (...), (...) -> (...)"""
+    def __and__(self, other: Any) -> Tensor:
+        """x and y, bit by bit. Integers and bools. (...), (...) -> (...)"""
     def __array_namespace__(self, *, api_version: builtins.str | None = None) -> Any:
         """The functions of the Python array API standard that leafgrad has: the module ..."""
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: builtins.bool = False) -> Tensor:
@@ -70,12 +63,20 @@ class Methods:
         """A DLPack capsule that shares this tensor's memory, for the ``from_dlpack`` of another library."""
     def __dlpack_device__(self) -> builtins.tuple[builtins.int, builtins.int]:
         """DLPack's numbers for the type and index of the device: (1, 0) for the CPU, (2, index) for CUDA."""
+    def __eq__(self, other: Any) -> Any:
+        """Return self==value."""
     def __float__(self) -> builtins.float:
         """The only element as a float."""
+    def __floordiv__(self, other: Any) -> Tensor:
+        """The quotient rounded down. It has no gradient. (...), (...) -> (...)"""
     def __format__(self, spec: builtins.str) -> builtins.str:
         """The only element of a tensor without dimensions, as a number is formatted."""
+    def __ge__(self, other: Any) -> Tensor:
+        """Whether x is y or above. (...), (...) -> (...) bool"""
     def __getitem__(self, key: Any) -> Tensor:
         """A view for ints, slices, None and the ellipsis, a copy as soon as tensors, lists or masks choose elements."""
+    def __gt__(self, other: Any) -> Tensor:
+        """Whether x is above y. (...), (...) -> (...) bool"""
     def __iadd__(self, other: Any) -> Tensor:
         """``add`` in place; returns the tensor."""
     def __iand__(self, other: Any) -> Tensor:
@@ -92,6 +93,8 @@ class Methods:
         """The only element of an integer tensor, as an index."""
     def __int__(self) -> builtins.int:
         """The only element as an int."""
+    def __invert__(self) -> Tensor:
+        """All bits of x turned round; logical not for bools. (...) -> (...)"""
     def __ior__(self, other: Any) -> Tensor:
         """``bitwise_or`` in place; returns the tensor."""
     def __ipow__(self, other: Any) -> Tensor:
@@ -106,14 +109,58 @@ class Methods:
         """``div`` in place; returns the tensor."""
     def __ixor__(self, other: Any) -> Tensor:
         """``bitwise_xor`` in place; returns the tensor."""
+    def __le__(self, other: Any) -> Tensor:
+        """Whether x is y or below. (...), (...) -> (...) bool"""
     def __len__(self) -> builtins.int:
         """The size of the first dimension."""
+    def __lshift__(self, other: Any) -> Tensor:
+        """The bits of x moved up by y. Integers. (...), (...) -> (...)"""
+    def __lt__(self, other: Any) -> Tensor:
+        """Whether x is below y. (...), (...) -> (...) bool"""
+    def __matmul__(self, other: Any) -> Tensor:
+        """Matrix product. (..., n, k), (..., k, m) -> (..., n, m); also of vectors, (k)."""
+    def __mod__(self, other: Any) -> Tensor:
+        """x - y floor(x / y): has the sign of y, as Python's ``%``. (...), (...) -> (...)"""
+    def __mul__(self, other: Any) -> Tensor:
+        """Product of x and y, broadcast. (...), (...) -> (...)"""
+    def __ne__(self, other: Any) -> Any:
+        """Return self!=value."""
+    def __neg__(self) -> Tensor:
+        """Minus x. (...) -> (...)"""
+    def __or__(self, other: Any) -> Tensor:
+        """x or y, bit by bit. Integers and bools. (...), (...) -> (...)"""
+    def __pos__(self) -> Tensor: ...
+    def __pow__(self, other: Any) -> Tensor:
+        """x to the power y, broadcast. (...), (...) -> (...)"""
+    def __radd__(self, other: Any) -> Tensor:
+        """Sum of x and y, broadcast. (...), (...) -> (...)"""
+    def __rand__(self, other: Any) -> Tensor: ...
     def __reduce__(self) -> builtins.tuple[Any, ...]:
         """For pickle and copy: class, elements as a NumPy array, device, requires_grad; then the attributes."""
     def __reversed__(self) -> Tensor:
         """The slices along the first dimension, last one first."""
+    def __rfloordiv__(self, other: Any) -> Tensor: ...
+    def __rlshift__(self, other: Any) -> Tensor: ...
+    def __rmatmul__(self, other: Any) -> Tensor: ...
+    def __rmod__(self, other: Any) -> Tensor: ...
+    def __rmul__(self, other: Any) -> Tensor:
+        """Product of x and y, broadcast. (...), (...) -> (...)"""
+    def __ror__(self, other: Any) -> Tensor: ...
+    def __rpow__(self, other: Any) -> Tensor: ...
+    def __rrshift__(self, other: Any) -> Tensor: ...
+    def __rshift__(self, other: Any) -> Tensor:
+        """The bits of x moved down by y, the sign kept. Integers. (...), (...) -> (...)"""
+    def __rsub__(self, other: Any) -> Tensor: ...
+    def __rtruediv__(self, other: Any) -> Tensor: ...
+    def __rxor__(self, other: Any) -> Tensor: ...
     def __setitem__(self, key: Any, value: Any) -> None:
         """Write ``value`` (a number, a tensor or data for one, which broadcasts) to what ``self[key]`` gives."""
+    def __sub__(self, other: Any) -> Tensor:
+        """Difference of x and y, broadcast. (...), (...) -> (...)"""
+    def __truediv__(self, other: Any) -> Tensor:
+        """Quotient of x and y, broadcast; integers divide as floats. (...), (...) -> (...)"""
+    def __xor__(self, other: Any) -> Tensor:
+        """Bits in which x and y differ. Integers and bools. (...), (...) -> (...)"""
     def _repr_html_(self) -> builtins.str:
         """HTML for notebooks: dtype, shape, device and place in the graph, above the repr."""
     def abs(self) -> Tensor:
@@ -176,7 +223,7 @@ class Methods:
         """The largest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
     def amin(self, dim: builtins.int | Iterable[builtins.int] | None = (), keepdim: builtins.bool = False) -> Tensor:
         """The smallest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
-    def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> aminmax:
+    def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> return_types.aminmax:
         """``amin`` and ``amax`` over one dimension or all, named ``min`` and ``max``."""
     def angle(self) -> Tensor:
         """0, and pi where ``input`` is negative; nan stays. (...) -> (...) of a floating dtype"""
@@ -371,9 +418,9 @@ class Methods:
         """Covariances of variables (rows) over observations (columns). (n, m) -> (n, n); (m) or (1, m) -> ()"""
     def cross(self, other: Tensor, dim: builtins.int | None = None) -> Tensor:
         """Cross product of vectors along a dimension of size 3; other dimensions broadcast."""
-    def cummax(self, dim: builtins.int) -> cummax:
+    def cummax(self, dim: builtins.int) -> return_types.cummax:
         """(values, indices) of the largest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
-    def cummin(self, dim: builtins.int) -> cummin:
+    def cummin(self, dim: builtins.int) -> return_types.cummin:
         """(values, indices) of the smallest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
     def cumprod(self, dim: builtins.int, *, dtype: Any = None) -> Tensor:
         """Running products along ``dim``; integers and bools are multiplied in int64. (...) -> (...)"""
@@ -546,7 +593,7 @@ class Methods:
         range: Sequence[builtins.float] | None = None,
         weight: Tensor | None = None,
         density: builtins.bool = False,
-    ) -> histogram:
+    ) -> return_types.histogram:
         """How many elements lie in each bin, and the edges of the bins; the last edge belongs to the last bin."""
     def hsplit(self, indices_or_sections: Any) -> builtins.tuple[Tensor, ...]:
         """Split along dimension 1, or 0 of a one-dimensional tensor."""
@@ -675,7 +722,9 @@ class Methods:
     def itemsize(self) -> Any: ...
     def kron(self, other: Tensor) -> Tensor:
         """Kronecker product: blocks of ``other``, each times one element of ``input``. (n, m), (p, q) -> (n p, m q)"""
-    def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False) -> kthvalue:
+    def kthvalue(
+        self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False
+    ) -> return_types.kthvalue:
         """The k-th smallest along ``dim``, counted from 1, and its index."""
     @property
     def layout(self) -> Any: ...
@@ -786,7 +835,17 @@ class Methods:
         """Matrix exponential; see ``linalg.matrix_exp``. (..., n, n) -> (..., n, n)"""
     def matrix_power(self, n: builtins.int) -> Tensor:
         """The n-th power; see ``linalg.matrix_power``. (..., n, n) -> (..., n, n)"""
-    def max(self, dim: Any = None, keepdim: builtins.bool = False, *, other: Tensor | None = None) -> Any:
+    @overload
+    def max(self) -> Tensor:
+        """The largest value; with ``dim``, (values, indices) along it; with a tensor, ``maximum(input, other)``."""
+    @overload
+    def max(self, dim: builtins.int, keepdim: builtins.bool = False) -> return_types.max:
+        """The largest value; with ``dim``, (values, indices) along it; with a tensor, ``maximum(input, other)``."""
+    @overload
+    def max(self, other: Tensor) -> Tensor:
+        """The largest value; with ``dim``, (values, indices) along it; with a tensor, ``maximum(input, other)``."""
+    @overload
+    def max(self, *, other: Tensor) -> Tensor:
         """The largest value; with ``dim``, (values, indices) along it; with a tensor, ``maximum(input, other)``."""
     def maximum(self, other: Any) -> Tensor:
         """The larger of x and y; nan if either is. Where they are equal each gets half the gradient, at nan all ..."""
@@ -798,15 +857,29 @@ class Methods:
         dtype: Any = None,
     ) -> Tensor:
         """Mean over ``dim``. RuntimeError for integers, unless ``dtype`` says how to take them."""
-    def median(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Any:
+    @overload
+    def median(self) -> Tensor:
         """The lower median, nan if there is one; with ``dim``, (values, indices) along it."""
-    def min(self, dim: Any = None, keepdim: builtins.bool = False, *, other: Tensor | None = None) -> Any:
+    @overload
+    def median(self, dim: builtins.int, keepdim: builtins.bool = False) -> return_types.median:
+        """The lower median, nan if there is one; with ``dim``, (values, indices) along it."""
+    @overload
+    def min(self) -> Tensor:
+        """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``."""
+    @overload
+    def min(self, dim: builtins.int, keepdim: builtins.bool = False) -> return_types.min:
+        """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``."""
+    @overload
+    def min(self, other: Tensor) -> Tensor:
+        """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``."""
+    @overload
+    def min(self, *, other: Tensor) -> Tensor:
         """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``."""
     def minimum(self, other: Any) -> Tensor:
         """The smaller of x and y; nan if either is. Where they are equal each gets half the gradient, at nan all ..."""
     def mm(self, mat2: Tensor) -> Tensor:
         """Product of two matrices. (n, k), (k, m) -> (n, m)"""
-    def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False) -> mode:
+    def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False) -> return_types.mode:
         """(values, indices) of the commonest value along ``dim``: the smallest of equally common, its last index."""
     def moveaxis(
         self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]
@@ -854,7 +927,11 @@ class Methods:
         dtype: Any = None,
     ) -> Tensor:
         """Mean over ``dim`` of what is not nan. RuntimeError for integers."""
-    def nanmedian(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Any:
+    @overload
+    def nanmedian(self) -> Tensor:
+        """The lower median of what is not nan, nan if nothing is; with ``dim``, (values, indices) along it."""
+    @overload
+    def nanmedian(self, dim: builtins.int, keepdim: builtins.bool = False) -> return_types.nanmedian:
         """The lower median of what is not nan, nan if nothing is; with ``dim``, (values, indices) along it."""
     def nanquantile(
         self,
@@ -973,7 +1050,7 @@ class Methods:
         """A copy with elements of ``source`` at places of the flattened tensor; they add up if ``accumulate``."""
     def put_(self, index: Tensor, source: Tensor, accumulate: builtins.bool = False) -> Tensor:
         """``put`` in place."""
-    def qr(self, some: builtins.bool = True) -> qr:
+    def qr(self, some: builtins.bool = True) -> return_types.qr:
         """Q and R with ``input`` = Q R; succeeded by ``linalg.qr``. ``some`` reduces them to min(m, n) columns ..."""
     def quantile(
         self,
@@ -1130,11 +1207,13 @@ class Methods:
         step: builtins.int = 1,
     ) -> Tensor:
         """A copy with the slice ``start:end:step`` of dimension ``dim`` replaced by ``src``."""
-    def slogdet(self) -> slogdet:
+    def slogdet(self) -> return_types.slogdet:
         """Sign and logarithm of the magnitude of the determinant; see ``linalg.slogdet``. (..., n, n) -> (...), ..."""
     def softmax(self, dim: builtins.int, dtype: Any = None) -> Tensor:
         """exp over its sum along ``dim``. (...) -> (...). RuntimeError for integers, unless ``dtype`` is given."""
-    def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False) -> sort:
+    def sort(
+        self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False
+    ) -> return_types.sort:
         """Values sorted along ``dim``, and the indices they had; equal elements stay in order. nan is the largest."""
     def split(self, split_size: Any, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
         """``split``: pieces of ``split_size``, or of the sizes in a list."""
@@ -1183,7 +1262,7 @@ class Methods:
         dtype: Any = None,
     ) -> Tensor:
         """Sum over ``dim``; integers and bools are added up in int64."""
-    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> svd:
+    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> return_types.svd:
         """U, S and V with ``input`` = U diag(S) V^T; succeeded by ``linalg.svd``, which gives V transposed."""
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """The same as ``transpose``."""
@@ -1216,7 +1295,7 @@ class Methods:
         """The tensor on another device, as the array API standard spells ``to``."""
     def topk(
         self, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True
-    ) -> topk:
+    ) -> return_types.topk:
         """The k largest (or smallest) along ``dim``, in order, and their indices."""
     def trace(self) -> Tensor:
         """Sum of the diagonal of a matrix. (n, m) -> ()"""
@@ -1230,7 +1309,7 @@ class Methods:
         upper: builtins.bool = True,
         transpose: builtins.bool = False,
         unitriangular: builtins.bool = False,
-    ) -> triangular_solve:
+    ) -> return_types.triangular_solve:
         """X with A X = ``b``, where only one triangle of A counts, and A; succeeded by ``linalg.solve_triangular``."""
     def tril(self, diagonal: builtins.int = 0) -> Tensor:
         """The lower triangle of the last two dimensions, zeros elsewhere. (..., m, n) -> (..., m, n)"""

@@ -21,7 +21,8 @@ def as_html(self: Tensor) -> str:
     }
     names = "".join(f"<th>{name}</th>" for name in facts)
     values = "".join(f"<td>{escape(value)}</td>" for value in facts.values())
-    return f"<table><tr>{names}</tr><tr>{values}</tr></table><pre>{escape(repr(self))}</pre>"
+    table = f'<table style="font-family: monospace"><tr>{names}</tr><tr>{values}</tr></table>'
+    return f'{table}<pre style="font-family: monospace">{escape(repr(self))}</pre>'
 
 
 attach("_repr_html_", as_html)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leafgrad import backends, dtypes
 from leafgrad.ops import call, compare, dispatch, elementwise as ew, rounding
@@ -61,52 +61,53 @@ class Operators:
 
     __slots__ = ()
 
-    __add__ = _operator(ew.add, "__radd__")
-    __radd__ = ew.add.function
-    __sub__ = _operator(ew.sub, "__rsub__")
-    __rsub__ = _reflected(ew.sub)
-    __mul__ = _operator(ew.mul, "__rmul__")
-    __rmul__ = _operator(ew.mul, "__rmul__")
-    __truediv__ = _operator(ew.div, "__rtruediv__")
-    __rtruediv__ = _reflected(ew.div)
-    __floordiv__ = _operator(rounding.floor_divide, "__rfloordiv__")
-    __rfloordiv__ = _reflected(rounding.floor_divide)
-    __matmul__ = _operator(matmul, "__rmatmul__")
-    __rmatmul__ = _reflected(matmul)
-    __mod__ = _operator(rounding.remainder, "__rmod__")
-    __rmod__ = _reflected(rounding.remainder)
-    __pow__ = _operator(ew.pow, "__rpow__")
-    __rpow__ = _reflected(ew.pow)
-    __neg__ = ew.neg.function
-    __abs__ = ew.abs.function
+    if not TYPE_CHECKING:  # methods.pyi has them with their types
+        __add__ = _operator(ew.add, "__radd__")
+        __radd__ = ew.add.function
+        __sub__ = _operator(ew.sub, "__rsub__")
+        __rsub__ = _reflected(ew.sub)
+        __mul__ = _operator(ew.mul, "__rmul__")
+        __rmul__ = _operator(ew.mul, "__rmul__")
+        __truediv__ = _operator(ew.div, "__rtruediv__")
+        __rtruediv__ = _reflected(ew.div)
+        __floordiv__ = _operator(rounding.floor_divide, "__rfloordiv__")
+        __rfloordiv__ = _reflected(rounding.floor_divide)
+        __matmul__ = _operator(matmul, "__rmatmul__")
+        __rmatmul__ = _reflected(matmul)
+        __mod__ = _operator(rounding.remainder, "__rmod__")
+        __rmod__ = _reflected(rounding.remainder)
+        __pow__ = _operator(ew.pow, "__rpow__")
+        __rpow__ = _reflected(ew.pow)
+        __neg__ = ew.neg.function
+        __abs__ = ew.abs.function
 
-    __and__ = _operator(compare.bitwise_and, "__rand__")
-    __rand__ = _reflected(compare.bitwise_and)
-    __or__ = _operator(compare.bitwise_or, "__ror__")
-    __ror__ = _reflected(compare.bitwise_or)
-    __xor__ = _operator(compare.bitwise_xor, "__rxor__")
-    __rxor__ = _reflected(compare.bitwise_xor)
-    __invert__ = compare.bitwise_not.function
-    __lshift__ = _operator(compare.bitwise_left_shift, "__rlshift__")
-    __rlshift__ = _reflected(compare.bitwise_left_shift)
-    __rshift__ = _operator(compare.bitwise_right_shift, "__rrshift__")
-    __rrshift__ = _reflected(compare.bitwise_right_shift)
+        __and__ = _operator(compare.bitwise_and, "__rand__")
+        __rand__ = _reflected(compare.bitwise_and)
+        __or__ = _operator(compare.bitwise_or, "__ror__")
+        __ror__ = _reflected(compare.bitwise_or)
+        __xor__ = _operator(compare.bitwise_xor, "__rxor__")
+        __rxor__ = _reflected(compare.bitwise_xor)
+        __invert__ = compare.bitwise_not.function
+        __lshift__ = _operator(compare.bitwise_left_shift, "__rlshift__")
+        __rlshift__ = _reflected(compare.bitwise_left_shift)
+        __rshift__ = _operator(compare.bitwise_right_shift, "__rrshift__")
+        __rrshift__ = _reflected(compare.bitwise_right_shift)
 
-    __lt__ = _operator(compare.lt, "__gt__")
-    __le__ = _operator(compare.le, "__ge__")
-    __gt__ = _operator(compare.gt, "__lt__")
-    __ge__ = _operator(compare.ge, "__le__")
+        __lt__ = _operator(compare.lt, "__gt__")
+        __le__ = _operator(compare.le, "__ge__")
+        __gt__ = _operator(compare.gt, "__lt__")
+        __ge__ = _operator(compare.ge, "__le__")
 
-    def __eq__(self, other: Any) -> Any:
-        return _compared(compare.eq.function, self, other)
+        def __eq__(self, other: Any) -> Any:
+            return _compared(compare.eq.function, self, other)
 
-    def __ne__(self, other: Any) -> Any:
-        return _compared(compare.ne.function, self, other)
+        def __ne__(self, other: Any) -> Any:
+            return _compared(compare.ne.function, self, other)
 
-    __hash__ = object.__hash__  # by identity: ``==`` compares elements
+        __hash__ = object.__hash__  # by identity: ``==`` compares elements
 
-    def __pos__(self) -> Any:
-        return self
+        def __pos__(self) -> Any:
+            return self
 
 
 class SymbolOperators(Operators):

@@ -28,6 +28,7 @@ from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, inte
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.operators import defers
+from leafgrad.tensor.signatures import binary, unary
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
@@ -46,27 +47,26 @@ __all__ = [
 
 # ---- ops that are public functions and methods as they are --------------------------------------------------------
 
-abs, copysign, hypot, mul, neg = ew.abs, ew.copysign, ew.hypot, ew.mul, ew.neg
-nextafter = ew.nextafter
-reciprocal, rsqrt, sign, sqrt, square = ew.reciprocal, ew.rsqrt, ew.sign, ew.sqrt, ew.square
-exp, exp2, expm1, logaddexp = exponential.exp, exponential.exp2, exponential.expm1, exponential.logaddexp
-log, log10, log1p, log2 = exponential.log, exponential.log10, exponential.log1p, exponential.log2
-acos, acosh, asin, asinh = trigonometric.acos, trigonometric.acosh, trigonometric.asin, trigonometric.asinh
-atan, atan2, atanh = trigonometric.atan, trigonometric.atan2, trigonometric.atanh
-cos, cosh, sin, sinh = trigonometric.cos, trigonometric.cosh, trigonometric.sin, trigonometric.sinh
-tan, tanh = trigonometric.tan, trigonometric.tanh
-erf, erfc, erfinv = special.erf, special.erfc, inverse_erf.inverse_erf
-relu, sigmoid = activation.relu, exponential.sigmoid
-ceil, floor, frac, trunc = rounding.ceil, rounding.floor, rounding.frac, rounding.trunc
-floor_divide, fmod, remainder = rounding.floor_divide, rounding.fmod, rounding.remainder
-fmax, fmin, maximum, minimum = select.fmax, select.fmin, select.maximum, select.minimum
-eq, ge, gt, le, lt, ne = compare.eq, compare.ge, compare.gt, compare.le, compare.lt, compare.ne
-isfinite, isinf, isnan, signbit = compare.isfinite, compare.isinf, compare.isnan, compare.signbit
-logical_and, logical_not = compare.logical_and, compare.logical_not
-logical_or, logical_xor = compare.logical_or, compare.logical_xor
-bitwise_and, bitwise_not = compare.bitwise_and, compare.bitwise_not
-bitwise_or, bitwise_xor = compare.bitwise_or, compare.bitwise_xor
-bitwise_left_shift, bitwise_right_shift = compare.bitwise_left_shift, compare.bitwise_right_shift
+abs, exp, exp2, expm1, neg = unary(ew.abs, exponential.exp, exponential.exp2, exponential.expm1, ew.neg)
+copysign, hypot, logaddexp, mul = binary(ew.copysign, ew.hypot, exponential.logaddexp, ew.mul)
+(nextafter,) = binary(ew.nextafter)
+reciprocal, rsqrt, sign, sqrt, square = unary(ew.reciprocal, ew.rsqrt, ew.sign, ew.sqrt, ew.square)
+log, log10, log1p, log2 = unary(exponential.log, exponential.log10, exponential.log1p, exponential.log2)
+acos, acosh, cos, cosh = unary(trigonometric.acos, trigonometric.acosh, trigonometric.cos, trigonometric.cosh)
+asin, asinh, sin, sinh = unary(trigonometric.asin, trigonometric.asinh, trigonometric.sin, trigonometric.sinh)
+atan, atanh, tan, tanh = unary(trigonometric.atan, trigonometric.atanh, trigonometric.tan, trigonometric.tanh)
+(atan2,) = binary(trigonometric.atan2)
+erf, erfc, erfinv = unary(special.erf, special.erfc, inverse_erf.inverse_erf)
+relu, sigmoid = unary(activation.relu, exponential.sigmoid)
+ceil, floor, frac, trunc = unary(rounding.ceil, rounding.floor, rounding.frac, rounding.trunc)
+floor_divide, fmod, remainder = binary(rounding.floor_divide, rounding.fmod, rounding.remainder)
+fmax, fmin, maximum, minimum = binary(select.fmax, select.fmin, select.maximum, select.minimum)
+eq, ge, gt, le, lt, ne = binary(compare.eq, compare.ge, compare.gt, compare.le, compare.lt, compare.ne)
+isfinite, isinf, isnan, signbit = unary(compare.isfinite, compare.isinf, compare.isnan, compare.signbit)
+bitwise_not, logical_not = unary(compare.bitwise_not, compare.logical_not)
+logical_and, logical_or, logical_xor = binary(compare.logical_and, compare.logical_or, compare.logical_xor)
+bitwise_and, bitwise_or, bitwise_xor = binary(compare.bitwise_and, compare.bitwise_or, compare.bitwise_xor)
+bitwise_left_shift, bitwise_right_shift = binary(compare.bitwise_left_shift, compare.bitwise_right_shift)
 
 _METHODS = [
     abs, acos, acosh, asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or,

@@ -11,6 +11,15 @@ from leafgrad import backends, dtypes
 __all__ = ["set_printoptions"]
 
 
+class Text(str):
+    """Lines of text, which Python's prompt and notebooks show as they are."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 class Options(NamedTuple):
     """See ``set_printoptions``."""
 

@@ -101,56 +101,58 @@ class Door:
 
     def blame(self, error: Exception, args: Arguments, kwargs: dict[str, Any]) -> TypeError | None:
         """The error that says which argument is wrong, if that is why there is ``error``."""
-        return None if deliberate(error) else _wrong_argument(self.function, args, kwargs, self.bound, self.name)
+        if deliberate(error) and not _of_another(error, self.name or self.function.__name__):
+            return None
+        return _wrong_argument(self.function, args, kwargs, self.bound, self.name)
 
     def written(self, out: Any, args: Arguments, kwargs: dict[str, Any]) -> Any:
         """``out`` with the result."""
         assert self.into is not None
         return self.into(out, self.checked, self.function, self.name or self.function.__name__, args, kwargs)
 
-    def older(self, args: Arguments, kwargs: dict[str, Any], out: Any = None) -> Any:
-        """The result of a call with more arguments than there are parameters."""
-        usual = self.function.__kwdefaults__ or {}
-        kwargs = {name: value for name, value in kwargs.items() if value is not usual.get(name, MISSING)}
-        return self.checked(*args, **kwargs) if out is None else self.written(out, args, kwargs)
-
     def given(self, args: Arguments, kwargs: dict[str, Any], others: dict[str, Any]) -> Bound:
-        """Arguments without those that are their defaults; by name, unless any number may follow."""
-        code, function = self.function.__code__, self.function
+        """Arguments without those that are their defaults; by name, unless more follow."""
+        code = self.function.__code__
         first, count = code.co_posonlyargcount, code.co_argcount
-        kwargs = {n: v for n, v in kwargs.items() if v is not (function.__kwdefaults__ or {}).get(n, MISSING)} | others
-        if code.co_flags & inspect.CO_VARARGS:
-            return args, kwargs
-        defaults = (*(MISSING,) * (count - len(function.__defaults__ or ())), *(function.__defaults__ or ()))
+        defaults, keywords = self.defaults()
+        kwargs = {n: v for n, v in kwargs.items() if v is not keywords[n]} | others
+        if code.co_flags & inspect.CO_VARARGS or len(args) > count:
+            return tuple([a for a in args if a is not MISSING]), kwargs
         named = zip(code.co_varnames[first:count], args[first:], defaults[first:], strict=True)
-        return args[:first], {n: v for n, v, default in named if v is not default} | kwargs
+        given = tuple([a for a in args[:first] if a is not MISSING])
+        return given, {n: v for n, v, default in named if v is not default} | kwargs
+
+    def defaults(self) -> tuple[Arguments, dict[str, Any]]:
+        """Of all that may be given by position, and of the others: what is needed may be given under another name."""
+        code, given = self.function.__code__, self.function.__defaults__ or ()
+        count, last = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+        keywords = dict.fromkeys(code.co_varnames[count:last], MISSING) | (self.function.__kwdefaults__ or {})
+        return (*(MISSING,) * (count - len(given)), *given), keywords
 
     def text(self) -> str:
         code = self.function.__code__
         named, count = code.co_varnames, code.co_argcount
         first, last = code.co_posonlyargcount, count + code.co_kwonlyargcount
         stars = [f"*{named[last]}"] if code.co_flags & inspect.CO_VARARGS else []
+        defaults, values = self.defaults()
+        needed = [n for n, default in zip(named, (*defaults, *values.values()), strict=False) if default is MISSING]
         keywords = [*named[count:last], *(["out"] if self.into else [])]
-        old = inspect.unwrap(self.function).__name__ in OLD_FORMS and not stars
-        rest = stars or (["*_old"] if old else ["*"] if keywords else [])
-        head = [*named[:first], *(["/"] if first else []), *named[first:count], *rest]
+        head = [*named[:first], *(["/"] if first else []), *named[first:count], *(stars or ["*_args"])]
         head += [*keywords, "**_kwargs"]
-        args = "(" + "".join([f"{name}, " for name in (*named[:count], *stars)]) + ")"
+        args = "(" + "".join([f"{name}, " for name in (*named[:count], *(stars or ["*_args"]))]) + ")"
         kwargs = "{" + ", ".join([f"{name!r}: {name}" for name in named[count:last]]) + "}"
         call = ", ".join([*named[:count], *stars, *[f"{name}={name}" for name in named[count:last]]])
+        amiss = " or ".join(["_kwargs", *([] if stars else ["_args"]), *[f"{name} is MISSING" for name in needed]])
         out = OUT.format(args, kwargs) if self.into else ""
-        older = OLD.format(args, kwargs, ", out" if self.into else "") if old else ""
-        return DOOR.format(head=", ".join(head), args=args, kwargs=kwargs, call=call, out=out, old=older)
+        return DOOR.format(head=", ".join(head), args=args, kwargs=kwargs, call=call, out=out, amiss=amiss)
 
 
 MISSING = object()  # no argument's default
 OUT = "if out is not None: return _door.written(out, *_door.given({}, {}, _kwargs))"
-OLD = "if _old: return _door.older({} + _old, {} | _kwargs{})"
 DOOR = """
 def call({head}):
-    {old}
     {out}
-    if _kwargs:
+    if {amiss}:
         args, kwargs = _door.given({args}, {kwargs}, _kwargs)
         return _door.checked(*args, **kwargs)
     try:
@@ -178,12 +180,12 @@ def door(
             return behind.checked(*args, **kwargs) if out is None else behind.written(out, args, kwargs)
 
         return functools.update_wrapper(passing, function)
-    scope: dict[str, Any] = {"__name__": __name__, "_door": behind, "_function": function}
+    scope: dict[str, Any] = {"__name__": __name__, "MISSING": MISSING, "_door": behind, "_function": function}
     made: Any = eval(STUB_OUT if into else STUB, scope)
 
     def begin(*args: Any, **kwargs: Any) -> Any:
-        made.__defaults__ = function.__defaults__
-        made.__kwdefaults__ = {**(function.__kwdefaults__ or {}), **({"out": None} if into else {})}
+        made.__defaults__, keywords = behind.defaults()
+        made.__kwdefaults__ = keywords | ({"out": None} if into else {})
         made.__code__ = next(c for c in compile(behind.text(), __file__, "exec").co_consts if hasattr(c, "co_code"))
         return made(*args, **kwargs)
 
@@ -284,6 +286,12 @@ def _wrong_argument(
                     + ("; make one with leafgrad.tensor(...)" if _is_tensor(parameter.annotation) else "")
                 )
     return None
+
+
+def _of_another(error: Exception, called: str) -> bool:
+    """Whether an error is about an argument of a function that the one that was called called in turn."""
+    function, about, _ = str(error).partition("(): argument ")
+    return bool(about) and isinstance(error, TypeError) and function.rpartition(".")[2] != called.rpartition(".")[2]
 
 
 def _is_tensor(hint: Any) -> bool:

@@ -38,8 +38,10 @@ def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = N
     Raises:
         IndexError: ``dim`` is out of range. RuntimeError: a dimension is named twice.
     """
-    x = widened(expect_tensor(input, "input", "sum"), dtype)
-    result: Tensor = _sum(x, dim=dims(x, dim, "sum"), keepdim=flag(keepdim, "sum"))
+    x = widened(input if isinstance(input, Tensor) else expect_tensor(input, "input", "sum"), dtype)
+    if keepdim is not False:
+        keepdim = flag(keepdim, "sum")
+    result: Tensor = _sum(x, dim=dims(x, dim, "sum"), keepdim=keepdim)
     return result if dtype is None else cast(result, dtype)
 
 
@@ -60,7 +62,9 @@ def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = 
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
             f"Got: {x.dtype}; convert it with .float(), or pass dtype"
         )
-    result: Tensor = _mean(x, dim=dims(x, dim, "mean"), keepdim=flag(keepdim, "mean"))
+    if keepdim is not False:
+        keepdim = flag(keepdim, "mean")
+    result: Tensor = _mean(x, dim=dims(x, dim, "mean"), keepdim=keepdim)
     return result
 
 

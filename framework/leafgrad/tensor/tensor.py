@@ -198,7 +198,7 @@ class Tensor(Operators, Methods, TensorBase):
             self._check_grad(value)
         elif not modes.get() & modes.TRACE:
             if self._leaf is not None:
-                self._leaf.grad = None
+                self._leaf.grad, self._leaf.passes = None, -abs(self._leaf.passes)
             return
         leaf = dispatch.inside(self)._leaf if value is None else self._accumulator()
         if leaf is not None:

@@ -110,9 +110,12 @@ def follow(base: Any, steps: tuple[Step, ...]) -> Any:
 def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
     """``out`` as a view if it shares the memory of ``parent``, else ``out`` as it is."""
     flags = get_mode()
-    if TRACER.get().shares(step, parent, params, out) if flags & TRACE else shares(out._data, parent._data):
-        return of(step, parent, params, out, flags)
-    return out
+    if flags & TRACE:
+        return of(step, parent, params, out, flags) if TRACER.get().shares(step, parent, params, out) else out
+    root = out._data.base  # as in ``shares``
+    if root is None or (root is not parent._data and root is not parent._data.base):
+        return out
+    return of(step, parent, params, out, flags)
 
 
 def shares(data: Any, origin: Any) -> bool:

@@ -1,5 +1,8 @@
 """Help for tests: comparing, random tensors, checks of ops, backends and executors; ``fake``: a stand-in device."""
 
+from typing import TYPE_CHECKING
+
+from leafgrad.lazy import attach
 from leafgrad.testing.backends import check_backend
 from leafgrad.testing.comparison import assert_close
 from leafgrad.testing.conformance import CHECKS, ConformanceError, Report, check_op
@@ -16,3 +19,6 @@ __all__ = [
     "check_op",
     "make_tensor",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = attach(__name__)

@@ -19,6 +19,7 @@ from typing import Any, Final, get_overloads
 from leafgrad.tensor import methods
 from leafgrad.tensor.later import MODULES
 from leafgrad.tensor.methods import Methods
+from leafgrad.tensor.operators import Operators
 
 PATH: Final = Path(methods.__file__).with_suffix(".pyi")
 WIDTH: Final = 120
@@ -55,7 +56,7 @@ def stub(added: bool = False) -> str:
         import_module(module)
     imports: Imports = defaultdict(set, {"collections.abc": {"Callable", "Iterable"}, "typing": {"Any", "TypeVar"}})
     blocks = []
-    attached = {name: value for name, value in vars(Methods).items() if added or name not in methods.DECLARED}
+    attached = vars(Operators) | {n: v for n, v in vars(Methods).items() if added or n not in methods.DECLARED}
     for name, value in sorted(attached.items()):
         if isinstance(value, property):
             getter: Any = value.fget
@@ -65,7 +66,8 @@ def stub(added: bool = False) -> str:
             if len(versions) > 1:
                 imports["typing"].add("overload")
             mark = "@overload\n" if len(versions) > 1 else ""
-            blocks += [mark + definition(name, version, imports) for version in versions]
+            doc = inspect.getdoc(value)
+            blocks += [mark + definition(name, version, imports, doc) for version in versions]
     body = "\n".join(textwrap.indent(block, "    ") for block in blocks)
     return f"{HEADER}\n{import_lines(imports)}{REST}{body}\n"
 
@@ -90,17 +92,20 @@ def import_line(module: str, names: list[str]) -> str:
     return line if len(line) <= 120 else f"from {module} import (\n" + "".join(f"    {n},\n" for n in names) + ")"
 
 
+UNTYPED = ("leafgrad.ops.call", "leafgrad.tensor.operators")
 INPLACE = {f"__i{name}__" for name in "add sub mul truediv floordiv mod pow and or xor lshift rshift matmul".split()}
 
 
-def definition(name: str, function: Callable[..., Any], imports: Imports) -> str:
+def definition(name: str, function: Callable[..., Any], imports: Imports, doc: str | None = None) -> str:
     """`def name(self, ...) -> ...:` with the first line of the docstring."""
     shown = shown_as(name, function)
     signature = inspect.signature(shown)
     first, *others = signature.parameters.values()
     declared = name in methods.DECLARED
-    bare = shown.__module__ == "leafgrad.ops.call"  # an op itself: untyped, its arguments called x and y
-    if bare or declared or shown is not function or name in INPLACE:
+    bare = shown.__module__ in UNTYPED  # an op itself, or an operator made of one
+    if name in ("__eq__", "__ne__"):  # what object has gives a bool
+        result = "Any"
+    elif bare or declared or shown is not function or name in INPLACE:
         imports["leafgrad.tensor.tensor"].add("Tensor")
         result = "Tensor"
     else:
@@ -112,7 +117,7 @@ def definition(name: str, function: Callable[..., Any], imports: Imports) -> str
     else:
         written = list(parameters([first, *others] if first.kind is first.VAR_POSITIONAL else others, shown, imports))
     head = layout(name, ["self", *written], result)
-    summary = shorten((inspect.getdoc(function) or "").partition("\n")[0])
+    summary = shorten((doc or inspect.getdoc(function) or "").partition("\n")[0])
     return f'{head}\n    """{summary}"""' if summary else f"{head} ..."
 
 
@@ -181,6 +186,9 @@ class Spelling(ast.NodeTransformer):
         path = ast.unparse(node)
         root = self.known.get(path.partition(".")[0])
         module, _, name = path.rpartition(".")
+        if isinstance(root, types.ModuleType) and root.__name__ == "leafgrad.return_types":  # named as methods are
+            self.imports["leafgrad"].add("return_types")
+            return ast.parse(f"return_types.{name}", mode="eval").body
         if name == "Tensor":  # its own module is called leafgrad
             module = "leafgrad.tensor.tensor"
         self.imports[root.__name__ if isinstance(root, types.ModuleType) else module].add(name)

@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from leafgrad import devices, plugins
 from leafgrad.distributed.collectives import all_gather_object, barrier, most
-from leafgrad.distributed.group import get_rank, get_world_size, is_initialized, world
+from leafgrad.distributed.process_group import get_rank, get_world_size, is_initialized, world
 from leafgrad.tensor.random import generator_of
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.utils.checkpoints import Checkpoints

@@ -11,8 +11,6 @@ import ctypes
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 import time
 import weakref
 from collections.abc import Sequence
@@ -20,8 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from leafgrad_native.compiler import SUFFIX, CompilationFailed, Compiler, compiler, limit, processor, tail
-from leafgrad_native.folder import Folder, RefusedFolder, folders
-from leafgrad_native.loading import check, unload
+from leafgrad_native.folder import Folder, RefusedFolder, folders, remove
+from leafgrad_native.loading import check, loads_elsewhere, unload
 
 FORMAT = 2  # raise it when what an entry is changes
 MEGABYTES = 256.0  # that the cache may take up
@@ -141,12 +139,9 @@ def _check(made: Path, symbols: Sequence[str], chosen: Compiler) -> None:
     try:
         check(made, symbols)
     except OSError as error:
-        with tempfile.TemporaryDirectory(prefix="leafgrad-", ignore_cleanup_errors=True) as name:
-            try:
-                check(Path(shutil.copy(made, name)), symbols)
-            except OSError:
-                raise CompilationFailed(f"{chosen} wrote a library that does not load: {tail(str(error))}") from None
-        raise
+        if loads_elsewhere(made, symbols):
+            raise
+        raise CompilationFailed(f"{chosen} wrote a library that does not load: {tail(str(error))}") from None
     except AttributeError as error:
         raise CompilationFailed(f"{chosen} wrote a library that is not whole: {tail(str(error))}") from None
 
@@ -163,7 +158,7 @@ def trim(folder: Folder) -> None:
             status = path.stat()
             if path.name.startswith("temp-"):
                 if time.time() - status.st_mtime > STALE:
-                    path.unlink()
+                    remove(path)
             elif not path.name.startswith(("lock-", "compiler-")):
                 groups.setdefault(path.stem, []).append((path, status))
     size = sum(status.st_size for files in groups.values() for _, status in files)

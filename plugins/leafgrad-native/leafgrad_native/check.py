@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,6 +17,7 @@ from leafgrad.compile.ir.graph import Equation, Given, Graph, Source, Value
 from leafgrad.compile.ir.replay import run
 from leafgrad_native import pool
 from leafgrad_native.cache import Library
+from leafgrad_native.folder import RefusedFolder
 from leafgrad_native.program import CPhase
 
 if TYPE_CHECKING:
@@ -181,11 +181,13 @@ class Checked:
             str(graph),
             self.program.source(),
         ]
-        with tempfile.NamedTemporaryFile(
-            "w", prefix="leafgrad-native-", suffix=".txt", delete=False, encoding="utf-8"
-        ) as file:
-            file.write("\n".join(lines))
-        return file.name
+        library = self.program.library
+        file = f"differs-{library.entry}-{self.phase.number}.txt"
+        try:
+            library.folder.write(file, "\n".join(lines).encode())
+        except RefusedFolder as error:
+            return f"what follows, for which there is no file ({error}):\n" + "\n".join(lines)
+        return str(library.folder.path / file)
 
 
 def is_foreign(equation: Equation) -> bool:

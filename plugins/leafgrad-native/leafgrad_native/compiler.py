@@ -11,7 +11,7 @@ import platform
 import shutil
 import signal
 import sys
-import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from leafgrad_native import parts
 from leafgrad_native.folder import Folder, RefusedFolder, folders
+from leafgrad_native.loading import loads_elsewhere
 from leafgrad_native.target import features
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1  # raise it when what a trial finds out changes
 SECONDS = 60.0  # that a compiler may take
+KEPT = 1 << 16  # bytes of the beginning, and of the end, of what it writes
+TEMPORARY = ("TMPDIR", "TMP", "TEMP")  # in which the environment names a folder for temporary files
 TRIAL = "int lg_trial(int x) { return 2 * x + 2; }\n"
 NAMES = ("cc", "gcc", "clang")
 SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
@@ -87,7 +90,7 @@ class Compiler:
 
     def make(self, made: Path, *arguments: str) -> None:
         """Run the compiler with its flags and these arguments."""
-        code, text = run([*self.command, *self.flags, "-o", str(made), *arguments])
+        code, text = run([*self.command, *self.flags, "-o", str(made), *arguments], made.parent)
         if code or not made.is_file():
             fault = f"was ended by signal {-code}" if code < 0 else f"failed with exit code {code}"
             wrote = "object" if made.suffix == ".o" else "library"
@@ -184,7 +187,7 @@ def _try(command: tuple[str, ...], identity: str, folder: Folder) -> Compiler:
             continue
         found = Compiler(command, kind, version, identity, (*SAFE, *native, *library_flags(kind)))
         try:
-            _trial(found)
+            _trial(found, folder)
         except CompilationFailed as error:
             failure = error
         else:
@@ -193,15 +196,20 @@ def _try(command: tuple[str, ...], identity: str, folder: Folder) -> Compiler:
     raise failure
 
 
-def _trial(compiler: Compiler) -> None:
-    with tempfile.TemporaryDirectory(prefix="leafgrad-", ignore_cleanup_errors=True) as name:
-        source, library = Path(name, "trial.c"), Path(name, f"trial{SUFFIX}")
+def _trial(compiler: Compiler, folder: Folder) -> None:
+    """Compile, load and run a small text where others will lie: other folders may be full, or run no code."""
+    with folder.temporary() as path:
+        source, library = path / "trial.c", path / f"trial{SUFFIX}"
         source.write_text(TRIAL, encoding="ascii")
         compiler.compile(source, library)
         try:
             answer = ctypes.CDLL(str(library)).lg_trial(20)
-        except (OSError, AttributeError) as error:
+        except OSError as error:
+            if loads_elsewhere(library):
+                raise RefusedFolder(str(error)) from error
             raise CompilationFailed(f"{compiler} wrote a library that does not load: {tail(str(error))}") from None
+        except AttributeError as error:
+            raise CompilationFailed(f"{compiler} wrote a library that is not whole: {tail(str(error))}") from None
         if answer != 42:
             raise CompilationFailed(f"{compiler} computes 2 * 20 + 2 as {answer}")
 
@@ -230,8 +238,13 @@ def processor() -> str:
     return " ".join(known)
 
 
-def run(arguments: Sequence[str]) -> tuple[int, str]:
-    """(exit code, all that was written) of a program, ended with its children when its time is up.
+def run(arguments: Sequence[str], temporary: Path | None = None) -> tuple[int, str]:
+    """(exit code, what was written) of a program, ended with its children when its time is up.
+
+    Of what is longer than two KEPT, the middle is left out.
+
+    Args:
+        temporary: where it puts its temporary files.
 
     Raises:
         CompilationFailed: it does not start, or takes too long.
@@ -245,14 +258,14 @@ def run(arguments: Sequence[str]) -> tuple[int, str]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=os.environ | {"LC_ALL": "C"},
+            env=os.environ | {"LC_ALL": "C"} | ({} if temporary is None else dict.fromkeys(TEMPORARY, str(temporary))),
             start_new_session=os.name == "posix",
         )
     except OSError as error:
         raise CompilationFailed(f"{arguments[0]} does not start: {error.strerror}") from None
     with process:
         try:
-            output, _ = process.communicate(timeout=seconds)
+            output = ends(process, seconds)
         except BaseException as error:
             _kill(process)
             if not isinstance(error, subprocess.TimeoutExpired):
@@ -260,6 +273,33 @@ def run(arguments: Sequence[str]) -> tuple[int, str]:
             what = f"{' '.join(arguments)[:80]} took longer than {seconds:g} s"
             raise CompilationFailed(f"{what} and was ended: LEAFGRAD_CC_TIMEOUT is its limit") from None
     return process.returncode, output.decode(errors="replace")
+
+
+def ends(process: subprocess.Popen[bytes], seconds: float) -> bytes:
+    """The beginning and the end of what a program writes until it ends.
+
+    Raises:
+        subprocess.TimeoutExpired: its time is up.
+    """
+    import subprocess
+
+    first, last = bytearray(), bytearray()
+
+    def read() -> None:
+        assert process.stdout is not None
+        while piece := os.read(process.stdout.fileno(), KEPT):
+            room = KEPT - len(first)
+            first.extend(piece[:room])
+            last.extend(piece[room:])
+            del last[:-KEPT]
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    reader.join(seconds)
+    if reader.is_alive():
+        raise subprocess.TimeoutExpired(process.args, seconds)
+    process.wait(seconds)
+    return bytes(first + last)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -79,6 +79,24 @@ class Folder:
             raise RefusedFolder(f"{self.path}: {error.strerror}") from error
 
     @contextmanager
+    def temporary(self) -> Iterator[Path]:
+        """A folder in it for as long as this lasts.
+
+        Raises:
+            RefusedFolder: there is no room, or no right.
+        """
+        try:
+            name = tempfile.mkdtemp(prefix="temp-", dir=self.path)
+        except OSError as error:
+            raise RefusedFolder(f"{self.path}: {error.strerror}") from error
+        try:
+            yield Path(name)
+        except OSError as error:
+            raise error if isinstance(error, RefusedFolder) else RefusedFolder(str(error)) from error
+        finally:
+            shutil.rmtree(name, ignore_errors=True)
+
+    @contextmanager
     def locked(self, name: str, seconds: float) -> Iterator[bool]:
         """Hold a lock that other processes and threads wait for; False if it did not come free in time.
 
@@ -100,6 +118,14 @@ class Folder:
                     release(file)
         finally:
             os.close(file)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a folder with what is in it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink()
 
 
 def refuse_open(folder: Path) -> None:

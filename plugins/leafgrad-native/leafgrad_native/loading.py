@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import _ctypes
 import ctypes
+import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +17,16 @@ def unload(handle: int) -> None:
         _ctypes.FreeLibrary(handle)
     else:
         _ctypes.dlclose(handle)
+
+
+def loads_elsewhere(path: Path, symbols: Sequence[str] = ()) -> bool:
+    """Whether a library that does not load does so from another folder: where it lies, no code may be run."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="leafgrad-", ignore_cleanup_errors=True) as name:
+            check(Path(shutil.copy(path, name)), symbols)
+    except OSError:
+        return False
+    return True
 
 
 def check(path: Path, symbols: Sequence[str]) -> None:

@@ -254,7 +254,7 @@ def slow(tmp_path, monkeypatch):
     script = tmp_path / "slow"
     real = " ".join(compiler().command)
     script.write_text(
-        f"#!/bin/sh\ncase $* in *test-*) echo $PPID >> {tmp_path}/calls; sleep 0.3;"
+        f"#!/bin/sh\ncase $* in */test-*) echo $PPID >> {tmp_path}/calls; sleep 0.3;"
         f" while [ -e {tmp_path}/asleep ]; do sleep 0.05; done;; esac\nexec {real} $*\n"
     )
     script.chmod(0o700)
@@ -328,7 +328,7 @@ def test_what_does_not_load_is_not_kept(home, tmp_path, monkeypatch, wrong, matc
     script = tmp_path / "sick"
     script.write_text(
         '#!/bin/sh\nall="$*"; out=; before=\nfor a; do [ "$before" = -o ] && out=$a; before=$a; done\n'
-        f"case $all in *test-*) [ -e {tmp_path}/well ] || {{ {wrong.replace('{real}', real)}; exit 0; }};; esac\n"
+        f"case $all in */test-*) [ -e {tmp_path}/well ] || {{ {wrong.replace('{real}', real)}; exit 0; }};; esac\n"
         f"exec {real} $all\n"
     )
     script.chmod(0o700)

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import signal
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -134,12 +135,40 @@ def test_a_compiler_is_tried_once_and_then_known(tmp_path, monkeypatch):
     monkeypatch.setenv("LEAFGRAD_CACHE", str(tmp_path))
     file = Path(found.command[0]).resolve()
     first = module.tried(found.command, file)
-    monkeypatch.setattr(module, "run", lambda arguments: pytest.fail(f"ran {arguments}"))
+    monkeypatch.setattr(module, "run", lambda arguments, *_: pytest.fail(f"ran {arguments}"))
     assert module.tried(found.command, file) == first
     remembered = next((tmp_path / "native").glob("compiler-*.json"))
     remembered.write_text("{}")  # damaged: tried anew
     with pytest.raises(pytest.fail.Exception, match="--version"):
         module.tried(found.command, file)
+
+
+@needs_compiler
+@posix
+def test_temporary_files_lie_in_the_cache(use, monkeypatch, tmp_path):
+    nowhere = tmp_path / "nowhere"
+    nowhere.write_text("a file, in which no folder can be made")
+    monkeypatch.setattr(tempfile, "tempdir", str(nowhere))
+    monkeypatch.setenv("TMPDIR", str(nowhere))
+    use(f'echo $TMPDIR >> {tmp_path / "folders"}; exec {available()} "$@"')
+    assert library("int f(void) { return 7; }", "test").f() == 7
+    version, *others = (tmp_path / "folders").read_text().split()
+    assert version == str(nowhere)
+    assert others
+    assert all(folder.startswith(f"{tmp_path}/cache/native") for folder in others)
+    assert not list((tmp_path / "cache" / "native").glob("temp-*"))
+
+
+@needs_compiler
+@posix
+def test_of_a_compiler_that_prints_for_ever_both_ends_are_kept(use):
+    use(f'yes "a long line of warnings" | head -c 100000000; echo the end >&2; exec {available()} "$@"')
+    code, text = module.run([module.os.environ["LEAFGRAD_CC"], "--version"])
+    assert code == 0
+    assert len(text) <= 2 * module.KEPT
+    assert text.startswith("a long line of warnings")
+    assert text.strip().endswith(module.run([str(available()), "--version"])[1].strip()[-20:])
+    assert library("int f(void) { return 7; }", "test").f() == 7
 
 
 @needs_compiler

@@ -1,4 +1,4 @@
-"""Fields and what they are made of, as dicts, lists, numbers and strings, and back. Nothing saved is executed."""
+"""Fields and what they are made of, as dicts, lists, numbers and strings. `leafgrad_pinn.decoding` makes them again."""
 
 from __future__ import annotations
 
@@ -63,34 +63,6 @@ def encode(value: Any) -> Any:
     raise ValueError(f"save: expected what fields are made of, got {type(value).__name__}")
 
 
-def decode(saved: Any) -> Any:
-    """What ``encode`` was given."""
-    if not isinstance(saved, dict):
-        return saved
-    if "array" in saved:
-        return saved["array"].cpu().numpy()
-    if "list" in saved:
-        return tuple(decode(part) for part in saved["list"])
-    if "dict" in saved:
-        return {name: decode(part) for name, part in saved["dict"].items()}
-    if "derivative" in saved:
-        return Derivative(saved["derivative"], decode(saved["of"]), saved["by"], saved["factor"])
-    if "field" in saved:
-        parts = {name: decode(saved[name]) for name in ("domain", "net", "initial", "boundary")}
-        exact = {name: parts[name] for name in ("initial", "boundary")}
-        return Field(saved["field"], parts["domain"], parts["net"], scale=saved.get("scale"), **exact)
-    if "domain" in saved:
-        return Domain(decode(saved["domain"]), decode(saved["time"]))
-    if "start" in saved:
-        return Time(saved["name"], saved["start"], saved["stop"])
-    if "shape" in saved:
-        return decode_shape(saved)
-    if "recipe" in saved:
-        parts = {name: decode(part) for name, part in saved.items() if name != "recipe"}
-        return RECIPES[saved["recipe"]](**parts)
-    return Program(saved["parameters"], saved["equations"], saved["result"]).function()
-
-
 def encode_shape(shape: shapes.Shape) -> dict[str, Any]:
     """A shape by what it was made of."""
     if isinstance(shape, shapes.Box):
@@ -105,19 +77,6 @@ def encode_shape(shape: shapes.Shape) -> dict[str, Any]:
     if isinstance(shape, SignedDistance):
         return {"shape": "signed distance", "function": encode(shape.function), "sides": encode(shape.box.sides)}
     raise ValueError(f"save: expected a shape of leafgrad_pinn, got {type(shape).__name__}")
-
-
-def decode_shape(saved: dict[str, Any]) -> shapes.Shape:
-    """What ``encode_shape`` was given."""
-    if saved["shape"] == "box":
-        return shapes.Box(saved["periodic"], **decode(saved["sides"]))
-    if saved["shape"] == "ball":
-        return shapes.Ball(saved["radius"], saved["edge"], **decode(saved["center"]))
-    if saved["shape"] == "polygon":
-        return Polygon(decode(saved["vertices"]), saved["names"], list(decode(saved["edges"])))
-    if saved["shape"] == "signed distance":
-        return SignedDistance(decode(saved["function"]), **decode(saved["sides"]))
-    return Combined(saved["how"], decode(saved["first"]), decode(saved["second"]))
 
 
 class Program:

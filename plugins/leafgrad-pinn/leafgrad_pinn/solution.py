@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 
 import leafgrad
-from leafgrad_pinn.codec import decode, encode
+from leafgrad_pinn import schema
+from leafgrad_pinn.codec import encode
 from leafgrad_pinn.domains import Domain, Time
 from leafgrad_pinn.field import Field, Surrogate, columns_of
-from leafgrad_pinn.layers import Maker
+from leafgrad_pinn.reading import read
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.unknowns import Unknowns
 from leafgrad_pinn.vtu import cells_of, write_grid, write_list
-from leafgrad_pinn.windows import Piecewise, module_of
+from leafgrad_pinn.windows import Piecewise
 
 CHUNK = 2**15  # points that are evaluated at once
 FORMAT = 3
@@ -241,23 +242,22 @@ class Solution:
         """Read what ``save`` wrote.
 
         Raises:
-            ValueError: the file is of something else, or of a later version. Others as ``leafgrad.load``.
+            ValueError: the file is of something else, of a later version, or something in it is not right; it names
+                what. Others as ``leafgrad.load``.
         """
         saved = leafgrad.load(path, map_location=device)
         if not isinstance(saved, dict) or saved.get("leafgrad-pinn") != FORMAT:
             raise ValueError(f"load: {path}: expected a solution of leafgrad-pinn, format {FORMAT}")
-        groups = [[decode(field) for field in group] for group in saved["groups"]]
-        runs = []
-        for run in saved["runs"]:
-            make = Maker(np.random.default_rng(0), getattr(leafgrad, run["dtype"]), device)
-            modules = [module_of(group, make, saved["moments"], run["windows"]) for group in groups]
-            for module, state in zip(modules, run["states"], strict=True):
-                module.load_state_dict(state)
-            runs.append(Run(run["seed"], modules, decode(run["details"])))
-        reference = decode(saved["reference"])
-        return Solution(
-            groups, runs, None if reference is None else Reference(**reference), saved["pairs"], saved["moments"]
-        )
+        try:
+            groups, runs, reference, pairs, moments = read(saved, os.path.getsize(path), device)
+            with schema.making("groups"):
+                solution = Solution(groups, [Run(*run) for run in runs], reference, pairs, moments)
+                points = solution.domain.interior(2, "uniform", np.random.default_rng(0))
+                for run in solution.runs:
+                    evaluate(run.modules, solution.domain, list(points.T))
+            return solution
+        except (schema.Misfit, RecursionError) as error:
+            raise ValueError(f"load: {path}: {error}") from error
 
 
 class Errors:

@@ -15,7 +15,8 @@ from PIL import Image
 
 import leafgrad as lg
 import leafgrad_pinn as pinn
-from leafgrad_pinn.codec import decode, encode
+from leafgrad_pinn.codec import encode
+from leafgrad_pinn.decoding import Decoder
 from leafgrad_pinn.diagnosis import deviations
 from leafgrad_pinn.plot import Shown, grid_of, panels_of
 from leafgrad_pinn.trainee import Trainee
@@ -219,7 +220,7 @@ def test_ten_million_points():
 )
 @pytest.mark.parametrize("dtype", [lg.float64, lg.float32])
 def test_functions_are_read_as_they_were_saved(function, dtype):
-    read = decode(encode(function))
+    read = Decoder()(encode(function), "function")
     points = [lg.tensor([-0.3, 0.2, 0.7], dtype=dtype) for _ in inspect.signature(read).parameters]
     like = lg.zeros(3, dtype=dtype)
     expected, found = function(*points) + like, read(*points) + like

@@ -9,7 +9,7 @@ from leafgrad.compile.ir.replay import ReplayProgram
 from leafgrad.compile.numpy.executor import NumpyProgram
 
 
-@pytest.mark.parametrize("program", [NumpyProgram, pytest.param(ReplayProgram, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("program", [NumpyProgram, ReplayProgram])
 @pytest.mark.parametrize("dtype", ["float64", "int64"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_small_reductions_are_as_in_eager(shape, dtype, program):

@@ -22,6 +22,8 @@ from leafgrad.compat.absent import (
     uint32,
     uint64,
 )
+from leafgrad.compat.copies import FUNCTIONS as COPIES
+from leafgrad.compat.foreach import FUNCTIONS as FOREACH
 from leafgrad.compat.settings import (
     are_deterministic_algorithms_enabled,
     get_float32_matmul_precision,
@@ -34,8 +36,6 @@ from leafgrad.compat.settings import (
 )
 from leafgrad.compat.torch.amp import autocast, get_autocast_dtype, is_autocast_enabled
 from leafgrad.compat.torch.compiler import compile
-from leafgrad.compat.torch.copies import FUNCTIONS as COPIES
-from leafgrad.compat.torch.foreach import FUNCTIONS as FOREACH
 from leafgrad.compat.torch.jit import ScriptFunction, ScriptModule
 from leafgrad.compat.torch.version import __version__
 from leafgrad.tensor.matrices import trace
@@ -121,7 +121,7 @@ def __getattr__(name: str) -> object:
     if name in OF_FUNCTIONAL:
         return getattr(import_module("leafgrad.nn.functional"), name)
     if name in OF_FUNCTIONS:
-        return getattr(import_module("leafgrad.compat.torch.functions"), name)
+        return getattr(import_module("leafgrad.compat.functions"), name)
     if name in IN_PLACE:
         return getattr(Tensor, name)
     for table in (COPIES, FOREACH, LAYOUTS):

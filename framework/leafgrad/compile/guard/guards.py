@@ -17,7 +17,7 @@ from typing import Any
 from leafgrad import devices, dtypes
 from leafgrad.compile.guard.conditions import Condition, Miss, brief, compiled, facts, gradient_of, mode_name, now_of
 from leafgrad.compile.guard.environment import GONE, SCALARS, Environment, Place, now
-from leafgrad.compile.ir.graph import Argument, Captured
+from leafgrad.compile.ir.graph import Argument, Captured, Grad
 from leafgrad.compile.ir.memory import Apart
 from leafgrad.ops.node import Leaf
 from leafgrad.tensor.tensor import Tensor
@@ -177,17 +177,18 @@ class Guards:
     def node(self, at: str, t: Tensor) -> str:
         """That a tensor has a like place in the graph, and the same hooks."""
         parts, node = [], t._node
+        at = self.node_of(at)
         if node is None:
-            parts.append(f"{at}._node is None")
+            parts.append(f"{at} is None")
         elif type(node) is Leaf:
             hooks = node.hooks.all() if node.hooks is not None else ()
-            parts.append(f"type(n := {at}._node) is Leaf")
+            parts.append(f"type(n := {at}) is Leaf")
             if hooks:
                 parts.append(f"n.hooks is not None and n.hooks.all() == {self.name(hooks)}")
             else:
                 parts.append("(n.hooks is None or not n.hooks.all())")
         else:
-            parts.append(f"{at}._node is not None and type({at}._node) is not Leaf")
+            parts.append(f"(n := {at}) is not None and type(n) is not Leaf")
         return " and ".join(parts)
 
     def same(self, at: str, value: Any) -> str:
@@ -292,16 +293,29 @@ class Guards:
         at = self.name(place.container)
         return f"{at}.cell_contents" if place.kind == "cell" else f"{at}[{self.key(place.key)}]"
 
+    @staticmethod
+    def node_of(at: str) -> str:
+        """The expression of a tensor's node: that of its property, which is called for views alone."""
+        return f"({at}._history if {at}._view is None else {at}._node)"
+
+    def name_of(self, source: Any, tensors: Sequence[int]) -> str:
+        """The expression of a source's tensor, where ``tensors`` are the leaves that are tensors."""
+        if isinstance(source, Grad):
+            return f"{self.name_of(source.of, tensors)}._leaf.grad"
+        return self.name(source.tensor) if isinstance(source, Captured) else f"a{tensors[source.index]}"
+
     def expressions(self, texts: Sequence[str], items: Sequence[str] = ()) -> Callable[..., tuple[Any, ...]]:
         """A function of the leaves, and of values read, that gives what these expressions are."""
-        count = self.count
-        lines = [f"def values(leaves, {', '.join(items)}):"]
-        lines += [f"    {''.join(f'a{i}, ' for i in range(count))}= leaves"] * bool(count)
-        lines += [f"    p{k} = {self.reading(place)}" for k, place in self.symbolic.places.items()]
-        lines += [f"    return ({''.join(f'{text}, ' for text in texts)})"]
+        lines = [f"p{k} = {self.reading(place)}" for k, place in self.symbolic.places.items()]
+        return self.function(", ".join(["leaves", *items]), [*lines, f"return ({''.join(f'{t}, ' for t in texts)})"])
+
+    def function(self, parameters: str, lines: Sequence[str]) -> Callable[..., Any]:
+        """A function with this text, in the names that conditions have; ``leaves`` must be among its parameters."""
+        unpack = [f"{''.join(f'a{i}, ' for i in range(self.count))}= leaves"] * bool(self.count)
+        text = "\n    ".join([f"def call({parameters}):", *unpack, *lines])
         space = dict(self.scope)
-        exec(compile("\n".join(lines), "<leafgrad numbers>", "exec"), space)
-        found: Callable[..., tuple[Any, ...]] = space["values"]
+        exec(compile(text, "<leafgrad call>", "exec"), space)
+        found: Callable[..., Any] = space["call"]
         return found
 
     def places(self, places: Sequence[Place]) -> None:

@@ -197,7 +197,7 @@ class SetRequiresGrad:
 Effect = Write | SetGrad | SetRequiresGrad
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """A straight-line program.
 
@@ -290,6 +290,8 @@ class Graph:
 
     def __str__(self) -> str:
         return render(self)
+
+    __repr__ = __str__  # which Python's prompt and notebooks show
 
 
 def _letters() -> Iterator[str]:

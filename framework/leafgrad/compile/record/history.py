@@ -176,7 +176,7 @@ def leaf(inner: Inner) -> Leaf:
     node = object.__new__(Leaf)
     node.edges, node.seq, node.shape = (), next(SEQ), inner.shape
     node.dtype = inner.dtype
-    node.hooks = node.grad = None
+    node.hooks, node.grad, node.passes = None, None, 0
     node.owner = weakref.ref(dispatch.alias(None))  # nobody
     return node
 

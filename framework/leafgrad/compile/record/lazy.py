@@ -345,7 +345,7 @@ class LazyRecorder(Recorder):
     def give_gradients(self) -> None:
         for leaf, (_, before, after) in self.grads.items():
             if after is not before:
-                leaf.grad = after
+                leaf.grad, leaf.passes = after, 0
 
     def settle(self) -> None:
         """Make all tensors that somebody holds ordinary ones."""

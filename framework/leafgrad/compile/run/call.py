@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,7 +22,6 @@ from leafgrad.compile.ir.graph import (
     Graph,
     Live,
     Number,
-    SetGrad,
     SetRequiresGrad,
     Source,
     Value,
@@ -79,21 +77,19 @@ class Call:
         self.guide = guide
         self.outputs = traced.outputs
         self.structure = traced.structure
-        self.targets = traced.targets
         self.differentiable = traced.differentiable
         self.tensors = list(tensors)  # the place among the leaves of each tensor argument
         self.hits = self.strays = 0
         self.trusted = self.first = False
         self.count = traced.count
-        self.leaves = traced.leaves
         self.aliases = traced.aliases
         self.refused = {i: Refused(error) for i, error in traced.refused.items()}
         self.signature = signature(traced)
         twin = next((c for c in guide.calls if c.signature == self.signature), None)
-        self.runner = Runner(in_order(traced.graph), name) if twin is None else twin.runner
+        self.runner = Runner(traced.graph, name) if twin is None else twin.runner
         inputs = list(self.runner.graph.inputs)
         self.effects = plan_effects(traced.graph)
-        self.new_leaves = sum(isinstance(e, SetRequiresGrad) for e, _ in self.effects)
+        self.new_leaves = [e for e, _ in self.effects if isinstance(e, SetRequiresGrad)]
         self.saved = plan_saved(traced, inputs, self.count)
         self.gradients = traced.backward
         self.history = traced.history
@@ -103,20 +99,51 @@ class Call:
         elif traced.differentiable:
             self.backward = Backward(traced, lambda graph: Runner(graph, name))
         guide.calls.add(self)
-        sources = [traced.graph.inputs[v] for v in inputs]
-        self.arguments = [self.tensors[s.index] for s in sources if isinstance(s, Argument)]
-        self.captured = [s.tensor for s in sources if isinstance(s, Captured)]
-        self.grads = [s.of for s in sources if isinstance(s, Grad)]
-        self.lives = [LiveArray(s.read) for s in sources if isinstance(s, Live)]
-        number = backends.by_device_type("cpu").asarray
-        self.numbers = [
-            number(s.value, v.dtype, 0) for v, s in zip(inputs, sources, strict=True) if isinstance(s, Number)
-        ]
-        self.symbolic = (
-            SymbolicValues(traced, guards, inputs, written) if guards.symbolic.used or traced.items else None
-        )
-        order = sorted(range(len(sources)), key=lambda i: RANK[type(sources[i])])
-        self.order = None if order == list(range(len(order))) else [order.index(i) for i in range(len(order))]
+        follows = guards.symbolic.used or traced.items
+        self.symbolic = SymbolicValues(traced, guards, inputs, written) if follows else None
+        self.gather = self.gathering([traced.graph.inputs[v] for v in inputs], [v.dtype for v in inputs])
+        self.act = self.acting()
+        self.edges, self.nodes = self.nodes_of(traced.targets), self.nodes_of(traced.leaves)
+
+    def gathering(
+        self, sources: Sequence[Source], dtypes: Sequence[str]
+    ) -> Callable[[Leaves, Sequence[Any]], list[Any]]:
+        """The function of leaves, and of numbers that expressions give, that returns the arrays of the inputs."""
+        number, parts, given = backends.by_device_type("cpu").asarray, [], 0
+        for source, dtype in zip(sources, dtypes, strict=True):
+            match source:
+                case Argument() | Captured() | Grad():
+                    parts.append(f"{self.guards.name_of(source, self.tensors)}._data")
+                case Live(read):
+                    parts.append(f"{self.guards.name(LiveArray(read))}()")
+                case Number(value):
+                    parts.append(self.guards.name(number(value, dtype, 0)))
+                case _:  # an expression
+                    parts.append(f"{self.guards.name(number)}(float(given[{given}]), {dtype!r}, 0)")
+                    given += 1
+        return self.guards.function("leaves, given", [f"return [{', '.join(parts)}]"])
+
+    def nodes_of(self, sources: Sequence[Source]) -> Callable[[Leaves], tuple[Any, ...]]:
+        """The function of leaves that gives the nodes of sources' tensors."""
+        names = [self.guards.name_of(source, self.tensors) for source in sources]
+        return self.guards.function("leaves", [f"return ({''.join(f'{self.guards.node_of(t)}, ' for t in names)})"])
+
+    def acting(self) -> Callable[[Leaves, Sequence[Any]], None]:
+        """The function of leaves and the program's arrays that does to tensors what the function did.
+
+        It may be called twice. That leaves require grad comes before it, since nodes come between.
+        """
+        lines = []
+        for effect, k in self.effects[len(self.new_leaves) :]:
+            t = self.guards.name_of(effect.source, self.tensors)
+            if isinstance(effect, Write):
+                lines += [f"{t}._data[...] = arrays[{k}]", f"{self.guards.name(written)}({t})"]
+            elif k is None:
+                lines += [f"if {t}._leaf is not None: {t}._leaf.grad, {t}._leaf.passes = None, 0"]
+            else:
+                made = f"{self.guards.name(dispatch.alias)}(arrays[{k}])"
+                lines += [f"leaf = {t}._leaf or {t}._accumulator()", f"leaf.grad, leaf.passes = {made}, 0"]
+        return self.guards.function("leaves, arrays", lines or ["pass"])
 
     def same_as(self, other: Call) -> bool:
         """Whether a second recording gave the same program, results and effects."""
@@ -172,21 +199,26 @@ class Call:
             if self.backward is not None:
                 node = self.backward.node(self.save(leaves, inputs, arrays))
 
-        steps = [partial(self.apply, e, None if k is None else arrays[k], leaves) for e, k in self.effects]
+        steps: list[Callable[[], Any]] = [self.tensor(e.source, leaves).requires_grad_ for e in self.new_leaves]
+        steps += [make_node, partial(self.act, leaves, arrays)]
         if symbolic is not None:
             steps += [partial(w.put, numbers[w.number._text]) for w in symbolic.written]
-        complete([*steps[: self.new_leaves], make_node, *steps[self.new_leaves :]])
+        complete(steps)
         for i, alias in self.aliases.items():
             base = made[alias.base] if isinstance(alias.base, int) else self.tensor(alias.base, leaves)
             made[i] = view.result(base, alias.steps, alias.apart)
         if self.backward is not None and node is not None:
-            node.edges = tuple([self.owner(source, leaves)._node for source in self.targets])
+            node.edges = self.edges(leaves)
             self.backward.attach(node, [made[i] for i in self.differentiable])
         for i, refused in self.refused.items():
-            refused.attach(made[i], tuple([self.owner(source, leaves)._node for source in self.leaves]))
+            refused.attach(made[i], self.nodes(leaves))
         if self.guards.flags & modes.INFERENCE:
             for t in made:
                 t._writes = dispatch.INFERENCE_VERSION
+        return self.result(made, early, numbers, leaves)
+
+    def result(self, made: Sequence[Any], early: dict[Any, Any], numbers: dict[str, Any], leaves: Leaves) -> Any:
+        """What the function returns, of what the program made, what there was before, and numbers."""
         results: list[Any] = []
         for o in self.outputs:
             if isinstance(o, Expression):
@@ -198,17 +230,6 @@ class Call:
             else:
                 results.append(self.tensor(o.source, leaves) if o.late else early[o.source])
         return unflatten(self.structure, iter(results))
-
-    def gather(self, leaves: Leaves, given: Sequence[Any]) -> list[Any]:
-        """The arrays of the program's inputs, as they are now, the last of them ``given`` numbers."""
-        found = [leaves[i]._data for i in self.arguments]
-        found += [t._data for t in self.captured]
-        found += [self.owner(of, leaves)._leaf.grad._data for of in self.grads]
-        found += [live() for live in self.lives]
-        found += self.numbers
-        if self.symbolic is not None:
-            found += self.symbolic.arrays(given)
-        return found if self.order is None else [found[i] for i in self.order]
 
     def owner(self, source: Argument | Captured, leaves: Leaves) -> Any:
         """The tensor that a source stands for."""
@@ -227,20 +248,12 @@ class Call:
             for source, k in self.saved
         ]
 
-    def apply(self, effect: Effect, array: Any, leaves: Leaves) -> None:
-        """Do to a tensor what the function did."""
-        target = self.tensor(effect.source, leaves)
-        if isinstance(effect, Write):
-            target._data[...] = array
-            if target._writes is not dispatch.INFERENCE_VERSION:
-                inplace.version(target).bump()
-        elif isinstance(effect, SetGrad):
-            if array is not None:
-                target._accumulator().grad = dispatch.alias(array)
-            elif target._leaf is not None:
-                target._leaf.grad = None
-        else:
-            target.requires_grad_()
+
+def written(tensor: Any) -> None:
+    """Its memory was written: later backward passes are to know."""
+    version = tensor._writes
+    if version is not dispatch.INFERENCE_VERSION:
+        (version or inplace.version(tensor)).bump()
 
 
 class SymbolicValues:
@@ -254,7 +267,6 @@ class SymbolicValues:
 
     def __init__(self, traced: Traced, guards: Guards, inputs: Sequence[Value], written: Sequence[Any]) -> None:
         sources = [(v, s) for v in inputs if isinstance(s := traced.graph.inputs[v], Expression)]
-        self.dtypes = [v.dtype for v, _ in sources]
         texts = [s.text for _, s in sources]
         results = [o.text for o in traced.outputs if isinstance(o, Expression)]
         results += [w.number._text for w in written]
@@ -272,18 +284,13 @@ class SymbolicValues:
         """The values of inputs, then of results that come from them alone."""
         return self.compute_early(leaves)
 
-    def arrays(self, given: Sequence[Any]) -> list[Any]:
-        """The inputs among these values."""
-        make = backends.by_device_type("cpu").asarray
-        return [make(float(value), dtype, 0) for value, dtype in zip(given, self.dtypes, strict=False)]
-
     def after(self, leaves: Leaves, given: Sequence[Any], arrays: Sequence[Any]) -> dict[str, Any]:
         """What expressions of results, of what is left behind and of outcomes give.
 
         Raises:
             Strayed: an outcome is another one.
         """
-        found = dict(zip(self.early, given[len(self.dtypes) :], strict=True))
+        found = dict(zip(self.early, given[len(self.forms[0]) :], strict=True))
         if self.late:
             read = [backends.backend_of(arrays[i]).item(arrays[i]) for i in self.items]
             found.update(zip(self.late, self.compute_late(leaves, *read), strict=True))
@@ -344,14 +351,6 @@ def same_source(a: Any, b: Any) -> bool:
         case Grad(of):
             return same_source(of, b.of)
     return a is b
-
-
-RANK: dict[type, int] = {Argument: 0, Captured: 1, Grad: 2, Live: 3, Number: 4, Expression: 5}
-
-
-def in_order(graph: Graph) -> Graph:
-    """The graph with its inputs sorted: arguments, captured tensors, gradients, numbers."""
-    return replace(graph, inputs=dict(sorted(graph.inputs.items(), key=lambda item: RANK[type(item[1])])))
 
 
 def signature(traced: Traced) -> tuple[Any, ...]:

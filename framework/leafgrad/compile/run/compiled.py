@@ -10,10 +10,11 @@ import time
 import types
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Generic, cast
 
 from leafgrad import modes
 from leafgrad.batching.pytree import flatten
+from leafgrad.batching.vmap import P, R
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.ir.log import log
@@ -44,8 +45,7 @@ def of(function: Callable[..., Any], executor: str | None, closed: bool) -> Comp
     if isinstance(function, type) or not callable(function):
         kind = f"the class {function.__name__}" if isinstance(function, type) else f"a {type(function).__name__}"
         raise TypeError(f"compile: function: expected a function, a method or a Module, got {kind}")
-    if isinstance(function, Compiled):
-        function = function.function
+    function = function.function if isinstance(function, Compiled) else function
     plain = isinstance(function, (types.FunctionType, types.MethodType, types.BuiltinFunctionType))
     return (Compiled if plain else CompiledObject)(function, executor, closed)
 
@@ -57,7 +57,7 @@ def traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return graph_of(fn.function if isinstance(fn, Compiled) else fn, args, kwargs)
 
 
-class Compiled:
+class Compiled(Generic[P, R]):
     """A compiled function. Calling it does what the function does, by programs made of earlier calls.
 
     Attributes:
@@ -68,7 +68,7 @@ class Compiled:
 
     live_state = frozenset("_calls _failures _following _guides _last _lock _misses _pace _reason _watch _wary".split())
 
-    function: Callable[..., Any]
+    function: Callable[P, R]
     executor: str | None
     closed: bool
     __name__: str
@@ -110,31 +110,34 @@ class Compiled:
             _wary=False,
         )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         flags = modes.get()
-        if flags & (modes.TRACE | modes.ANOMALY) or os.environ.get("LEAFGRAD_COMPILE") == "0":
+        asked = os.environ.get("LEAFGRAD_COMPILE")
+        if flags & (modes.TRACE | modes.ANOMALY) or asked == "0":
             return self.function(*args, **kwargs)
+        if flags & modes.WATCH:
+            return cast(R, modes.watched(self, args, lambda: self(*args, **kwargs)))
         if flags & modes.BATCH:
             raise RuntimeError(
                 "a compiled function was called inside vmap, where its program does not fit; compile the whole, "
                 "leafgrad.compile(leafgrad.vmap(f))"
             )
         try:
-            return self._call(flags, args, kwargs)
+            return cast(R, self._call(flags, args, kwargs, asked == "check"))
         except Exception:
             raise
         except BaseException:  # the handler of a signal may raise anywhere, between any two lines
             modes.FLAGS.set(flags)
             raise
 
-    def _call(self, flags: int, args: Any, kwargs: Any) -> Any:
+    def _call(self, flags: int, args: Any, kwargs: Any, checks: bool) -> Any:
         if self._failures >= ATTEMPTS and not self._calls and not self.closed and not self._gains():
             return self._timed(False, self.function, args, kwargs)
         leaves, structure = flatten((args, kwargs))
         calls = self._calls
         for call in calls:
             if call.guards.match(flags, structure, leaves):
-                if not call.trusted or os.environ.get("LEAFGRAD_COMPILE") == "check":
+                if checks or not call.trusted:
                     if not self._lock.acquire(blocking=False):  # another thread does so
                         return self._run(leaves, args, kwargs)
                     try:
@@ -376,10 +379,8 @@ class Compiled:
             return last.runner
         runners = [] if last is None else [part.runner for part in last.parts if part.runner is not None]
         if not runners:
-            raise RuntimeError(
-                f"{self.__qualname__} has no program yet: calls are recorded, and parts of an open step become "
-                "programs when they come again"
-            )
+            why = "calls are recorded, and parts of an open step become programs when they come again"
+            raise RuntimeError(f"{self.__qualname__} has no program yet: {why}")
         return runners[-1]
 
     def __repr__(self) -> str:
@@ -424,7 +425,7 @@ class Compiled:
         return self.__qualname__ if found is self else (of, (self.function, self.executor, self.closed))
 
 
-class CompiledObject(Compiled):
+class CompiledObject(Compiled[..., Any]):
     """A compiled object, such as an ``nn.Module``; its attributes are the object's."""
 
     def __getattr__(self, name: str) -> Any:

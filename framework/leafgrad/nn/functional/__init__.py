@@ -1,5 +1,8 @@
 """Layers, activations and losses as functions: ``from leafgrad.nn import functional as F``."""
 
+from typing import TYPE_CHECKING
+
+from leafgrad.lazy import attach
 from leafgrad.nn.functional.activation import *
 from leafgrad.nn.functional.attention import *
 from leafgrad.nn.functional.average_pooling import *
@@ -22,3 +25,6 @@ from leafgrad.nn.functional.sequence_loss import *
 from leafgrad.tensor.public import publish
 
 publish(globals())
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = attach(__name__)

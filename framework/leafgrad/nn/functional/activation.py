@@ -65,7 +65,7 @@ def _run(op: Any, input: Tensor, inplace: bool, **params: Any) -> Any:
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(x, 0)."""
-    result: Tensor = update(input, ops.relu) if inplace else ops.relu(input)
+    result: Tensor = update(input, ops.relu) if inplace else ops.relu.function(input)
     return result
 
 

@@ -8,7 +8,7 @@ from leafgrad.nn.functional.reduction import Flag, chosen, reduced
 from leafgrad.ops import classes
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.select import where
-from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.arguments import expect_tensor, first_of
 from leafgrad.tensor.creation import ones_like
 from leafgrad.tensor.reductions import log_softmax
 from leafgrad.tensor.tensor import Tensor
@@ -86,8 +86,8 @@ def cross_entropy(
     if not probabilities and weight is None and not label_smoothing and reduction == "mean" and len(shape) > 1:
         try:
             mean: Tensor = classes.cross_entropy.function(input, target, dim=dim, ignore=ignore_index)
-        except IndexError as error:
-            raise _no_class(input, dim, ignore_index) from error
+        except IndexError:
+            raise _no_class(input, target, dim, ignore_index) from None
         return mean
     count = shape[dim]
     logarithms = log_softmax(input, dim)
@@ -178,10 +178,13 @@ def _check(input: Tensor, target: Tensor, weight: Tensor | None, function: str) 
         )
 
 
-def _no_class(input: Tensor, dim: int, ignore_index: int) -> IndexError:
+def _no_class(input: Tensor, target: Tensor, dim: int, ignore_index: int) -> IndexError:
     """The error of a target that is no class, which an op calls an index out of range."""
-    last = input.shape[dim] - 1
-    return IndexError(f"target is out of bounds: expected classes from 0 to {last}, or ignore_index={ignore_index}")
+    count = input.shape[dim]
+    wrong = first_of(target, lambda n: n != ignore_index and not 0 <= n < count)
+    return IndexError(
+        f"Target{wrong} is out of bounds: expected classes from 0 to {count - 1}, or ignore_index={ignore_index}"
+    )
 
 
 def _over_targets(loss: Tensor, counted: Tensor, target: Tensor, ignore_index: int, reduction: str) -> Tensor:
@@ -196,8 +199,8 @@ def _picked(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: 
     dim = _class_dim(input)
     try:
         loss = -classes.pick(_weighted(input, weight, dim), target, dim=dim, ignore=ignore_index)
-    except IndexError as error:
-        raise _no_class(input, dim, ignore_index) from error
+    except IndexError:
+        raise _no_class(input, target, dim, ignore_index) from None
     if weight is None:
         return loss, (target != ignore_index).to(input.dtype)
     return loss, classes.pick(_weighted(ones_like(input), weight, dim), target, dim=dim, ignore=ignore_index)

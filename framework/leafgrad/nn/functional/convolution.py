@@ -131,23 +131,35 @@ def _convolved(
     function = f"conv{n}d"
     x, had_batch = batched(input, n, function)
     kernel = _kernel(weight, n, function)
-    _check(x, weight, bias, groups, function, transposed=False)
-    given = [v if type(v) is tuple else (v,) for v in (stride, padding, dilation)]
+    named = padding if isinstance(padding, str) else None
+    given = [
+        tuple(v) if isinstance(v, (tuple, list)) else (v,) for v in (stride, padding if named is None else 0, dilation)
+    ]
     flat, counts = [v for one in given for v in one], tuple(map(len, given))
-    make = _known_windows if {int, str}.issuperset(map(type, flat)) else _windows
-    windows = make(n, function, x._data.shape[2:], kernel, counts, *flat)
+    make = _known_windows if {int}.issuperset(map(type, flat)) else _windows
+    try:
+        windows = make(n, function, x._data.shape[2:], kernel, named, counts, *flat)
+    except (RuntimeError, TypeError):
+        for name, value in (("stride", stride), ("dilation", dilation)):
+            at_least(1, per_dim(value, n, name, function), name, function)
+        _check(x, weight, bias, groups, function, transposed=False)
+        raise
+    _check(x, weight, bias, groups, function, transposed=False)
     out: Tensor = ops.convolution.function(x, weight, *_given(bias), windows=windows, groups=groups)
     return out if had_batch else out.squeeze(0)
 
 
-def _windows(n: int, function: str, length: Sizes, kernel: Sizes, counts: Sizes, *flat: Any) -> Windows:
+def _windows(
+    n: int, function: str, length: Sizes, kernel: Sizes, named: str | None, counts: Sizes, *flat: Any
+) -> Windows:
     """The windows of a convolution: stride, padding and dilation, so many entries of each, one after the other."""
-    stride, padding, dilation = flat[: counts[0]], flat[counts[0] : -counts[2]], flat[-counts[2] :]
+    first, last = counts[0], counts[0] + counts[1]
+    stride, padding, dilation = flat[:first], flat[first:last], flat[last:]
     step = at_least(1, per_dim(stride, n, "stride", function), "stride", function)
     apart = at_least(1, per_dim(dilation, n, "dilation", function), "dilation", function)
     reach = tuple(d * (k - 1) for d, k in zip(apart, kernel, strict=True))  # from first to last element of a window
-    if isinstance(padding[0], str):
-        before, both = named_padding(padding[0], reach, step, function)
+    if named is not None:
+        before, both = named_padding(named, reach, step, function)
     else:
         before = at_least(0, per_dim(padding, n, "padding", function), "padding", function)
         both = tuple(2 * p for p in before)

@@ -11,7 +11,7 @@ from leafgrad.dtypes import int64
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.refuse import refuse
 from leafgrad.ops.select import where
-from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.arguments import expect_tensor, first_of
 from leafgrad.tensor.creation import arange, ones, zeros
 from leafgrad.tensor.tensor import Tensor
 
@@ -44,7 +44,7 @@ def embedding(
         NotImplementedError: ``sparse``, since there are no sparse tensors.
     """
     at = _numbers(input, weight, "embedding", sparse)
-    with _within(weight):
+    with _within(weight, input):
         if max_norm is not None:
             _shorten(weight, at, max_norm, norm_type)
         rows: Tensor = weight[at]
@@ -83,12 +83,13 @@ def _numbers(input: Tensor, weight: Tensor, function: str, sparse: bool) -> Tens
 
 
 @contextmanager
-def _within(weight: Tensor) -> Iterator[None]:
+def _within(weight: Tensor, input: Tensor) -> Iterator[None]:
     try:
         yield
-    except IndexError as error:
+    except IndexError:
         rows = weight.shape[0]
-        raise IndexError(f"index out of range in self: expected row numbers from 0 to {rows - 1}") from error
+        wrong = first_of(input, lambda n: not 0 <= n < rows)
+        raise IndexError(f"index{wrong} out of range in self: expected row numbers from 0 to {rows - 1}") from None
 
 
 def _shorten(weight: Tensor, at: Tensor, max_norm: float, norm_type: float) -> None:

@@ -1,5 +1,8 @@
 """Beside the layers: gradients clipped, parameters as one vector, sequences of different lengths."""
 
+from typing import TYPE_CHECKING
+
+from leafgrad.lazy import attach
 from leafgrad.nn.utils import (
     parametrizations as parametrizations,
     parametrize as parametrize,
@@ -13,3 +16,6 @@ from leafgrad.nn.utils.weight_norm import *
 from leafgrad.tensor.public import publish
 
 publish(globals())
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = attach(__name__)

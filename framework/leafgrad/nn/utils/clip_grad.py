@@ -17,8 +17,16 @@ Tensors = Tensor | Iterable[Tensor]
 
 
 def _gradients(parameters: Tensors) -> list[Tensor]:
-    chosen = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    return [p.grad for p in chosen if p.grad is not None]
+    return [p.grad for p in _chosen(parameters) if p.grad is not None]
+
+
+def _chosen(parameters: Tensors) -> list[Tensor]:
+    if isinstance(parameters, Tensor):
+        return [parameters]
+    if callable(parameters):  # a module, or its method
+        kind = type(parameters).__name__
+        raise TypeError(f"clip_grad: parameters: expected Tensors, got a {kind}; pass model.parameters(), called")
+    return list(parameters)
 
 
 @modes.no_grad()
@@ -85,7 +93,7 @@ def clip_grad_norm_(
     Raises:
         RuntimeError: with ``error_if_nonfinite``, the norm is not finite.
     """
-    chosen = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    chosen = _chosen(parameters)
     total = get_total_norm(_gradients(chosen), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(chosen, max_norm, total, foreach)
     return total

@@ -6,7 +6,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.context import BaseContext
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from leafgrad.ops.messages import warn
 from leafgrad.tensor.random import Generator
@@ -19,6 +19,15 @@ from leafgrad.utils.data.workers import WorkersIterator
 __all__ = ["DataLoader"]
 
 T = TypeVar("T", covariant=True)
+
+
+@runtime_checkable
+class Indexed(Protocol[T]):
+    """What gives samples by index, such as a Dataset or a list."""
+
+    def __getitem__(self, index: Any, /) -> T:
+        """One sample."""
+
 
 FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
@@ -73,7 +82,7 @@ class DataLoader(Generic[T]):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Indexed[T],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable[Any] | None = None,
@@ -94,7 +103,7 @@ class DataLoader(Generic[T]):
     ) -> None:
         _check_kinds(dataset, sampler, batch_sampler, collate_fn, worker_init_fn, generator)
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
-        self.dataset = dataset
+        self.dataset = cast(Dataset[T], dataset)
         self.num_workers = num_workers
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 from leafgrad import dtypes
-from leafgrad.distributed.group import get_rank, get_world_size
+from leafgrad.distributed.process_group import get_rank, get_world_size
 from leafgrad.tensor.data import as_tensor
 from leafgrad.tensor.random import Generator, randint, randperm
 from leafgrad.tensor.sampling import multinomial

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad.compat.absent import refused, refused_class
-from leafgrad.distributed.group import is_available
+from leafgrad.distributed.process_group import is_available
 
 __all__ = [
     "Backend",

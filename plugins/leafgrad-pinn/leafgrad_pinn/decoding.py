@@ -1,0 +1,198 @@
+"""What ``leafgrad_pinn.codec.encode`` gave, made again, after it was compared with what it has to be.
+
+A file is from anywhere: whatever is not right in it is one ValueError that names the place, and nothing that it claims
+costs more than what it has.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import fields as members
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+import leafgrad
+from leafgrad import Tensor, plugins
+from leafgrad_pinn import layers, networks, schema, shapes
+from leafgrad_pinn.codec import CONSTANTS, RECIPES, Program, unpaired
+from leafgrad_pinn.domains import Domain, Time
+from leafgrad_pinn.field import Derivative, Field, Hard
+from leafgrad_pinn.implicit import SignedDistance
+from leafgrad_pinn.polygons import Polygon
+from leafgrad_pinn.sets import Combined
+
+POINTS = 16  # at which a program is tried
+MOST = 4096  # numbers that an operation may make of them
+
+
+class Decoder:
+    """Makes what ``encode`` was given, after it has compared what is there with what has to be.
+
+    Args:
+        widest, deepest: the largest width and number of layers for which there are weights.
+        steps: how many values there may be; a file can name one in many places.
+    """
+
+    def __init__(self, widest: int = sys.maxsize, deepest: int = sys.maxsize, steps: int = sys.maxsize) -> None:
+        self.steps = steps
+        wide, deep = schema.count(1, widest), schema.count(1, deepest)
+        function = self.made(FunctionType, "a function")
+        value = schema.either(schema.finite, function)
+        shape, coordinates = self.made(shapes.Shape, "a shape"), self.mapping(schema.items(schema.finite, 2))
+        embedding = self.made((layers.Periodic, layers.Fourier), "Periodic, Even or Fourier")
+        network = self.made(networks.Network, "a network")
+        hard = schema.optional(self.made(Hard, "Hard(...)"))
+        self.recipes: dict[str, schema.Check] = {
+            "width": wide, "depth": deep, "features": wide, "harmonics": self.mapping(wide),
+            "activation": schema.one_of(*layers.ACTIVATIONS), "scale": schema.finite,
+            "embed": schema.optional(schema.either(embedding, self.items(embedding))),
+            "factorised": schema.optional(self.made(layers.Factorised, "Factorised(...)")),
+            "mean": schema.finite, "std": schema.finite, "enrich": schema.optional(function),
+            "frequency": schema.either(schema.finite, self.mapping(schema.finite)),
+            "value": value, "rate": schema.optional(value), "on": schema.optional(schema.text), "clamped": schema.flag,
+        }  # fmt: skip
+        named = {"domain": self.made(Domain, "a domain"), "net": network, "initial": hard, "boundary": hard}
+        scale = schema.optional(schema.finite)
+        self.kinds: dict[str, tuple[dict[str, schema.Check], Callable[..., Any]]] = {
+            "array": ({"array": schema.tensor}, lambda array: array.detach().cpu().numpy()),
+            "list": ({"list": schema.items(self)}, lambda **saved: tuple(saved["list"])),
+            "dict": ({"dict": schema.mapping(self)}, lambda **saved: saved["dict"]),
+            "derivative": (
+                {"derivative": schema.text, "of": self.made(Field, "a field"), "by": schema.text,
+                 "factor": schema.finite},
+                lambda derivative, of, by, factor: Derivative(derivative, of, by, factor),
+            ),
+            "field": (
+                {"field": schema.text, "scale": scale, **named},
+                lambda field, domain, net, **given: Field(field, domain, net, **given),
+            ),
+            "domain": (
+                {"domain": schema.optional(shape), "time": schema.optional(self.made(Time, "a time"))},
+                lambda domain, time: Domain(domain, time),
+            ),
+            "start": ({"start": schema.finite, "stop": schema.finite, "name": schema.text}, Time),
+            "box": (
+                {"shape": schema.text, "periodic": schema.text, "sides": coordinates},
+                lambda shape, periodic, sides: shapes.Box(periodic, **sides),
+            ),
+            "ball": (
+                {"shape": schema.text, "radius": schema.finite, "edge": schema.text,
+                 "center": self.mapping(schema.finite)},
+                lambda shape, radius, edge, center: shapes.Ball(radius, edge, **center),
+            ),
+            "polygon": (
+                {"shape": schema.text, "vertices": self.made(np.ndarray, "an array"), "names": schema.text,
+                 "edges": self.items(schema.text)},
+                lambda shape, vertices, names, edges: Polygon(vertices, names, edges),
+            ),
+            "signed distance": (
+                {"shape": schema.text, "function": function, "sides": coordinates},
+                lambda shape, function, sides: SignedDistance(function, **sides),
+            ),
+            "combined": (
+                {"shape": schema.text, "how": schema.one_of("union", "difference", "intersection"), "first": shape,
+                 "second": shape},
+                lambda shape, how, first, second: Combined(how, first, second),
+            ),
+            "parameters": (
+                {"parameters": schema.items(schema.text), "equations": schema.items(equation),
+                 "result": source},
+                Program,
+            ),
+        }  # fmt: skip
+
+    def __call__(self, saved: Any, where: str) -> Any:
+        """What was encoded; ValueError that names its place."""
+        self.steps -= 1
+        if self.steps < 0:
+            raise schema.Misfit(where, "expected no more values than the file has bytes")
+        if not isinstance(saved, dict):
+            return saved
+        if "recipe" in saved:
+            return self.recipe(saved, where)
+        found = saved.get("shape") if "shape" in saved else next((name for name in self.kinds if name in saved), None)
+        if not isinstance(found, str) or found not in self.kinds:
+            raise schema.misfit(where, f"one of {', '.join(self.kinds)}, or a recipe", ", ".join(map(str, saved)))
+        checks, make = self.kinds[found]
+        parts = schema.record(checks, optional=("scale",))(saved, where)  # which older files do not have
+        with schema.making(where):
+            made = make(**parts)
+            return tried(made, where).function() if isinstance(made, Program) else made
+
+    def recipe(self, saved: dict[str, Any], where: str) -> Any:
+        """A network, or what one is made of."""
+        name = schema.one_of(*RECIPES)(saved["recipe"], f"{where}.recipe")
+        wanted = [member.name for member in members(RECIPES[name])]
+        checks = {"recipe": schema.text, **{part: self.recipes[part] for part in wanted}}
+        parts = schema.record(checks)(saved, where)
+        with schema.making(where):
+            return RECIPES[name](**{part: parts[part] for part in wanted})
+
+    def made(self, kinds: Any, words: str) -> schema.Check:
+        """Something encoded of these classes."""
+        check = schema.kind(kinds, words)
+        return lambda saved, where: check(self(saved, where), where)
+
+    def items(self, check: schema.Check) -> schema.Check:
+        """An encoded list."""
+        whole = schema.items(check)
+        return lambda saved, where: whole(self(saved, where), where)
+
+    def mapping(self, check: schema.Check) -> schema.Check:
+        """An encoded dict."""
+        whole = schema.mapping(check)
+        return lambda saved, where: whole(self(saved, where), where)
+
+
+def source(saved: Any, where: str) -> Any:
+    """An input of an equation, or a result."""
+    name, value = schema.items(lambda item, _: item, 2)(saved, where)
+    schema.one_of("value", "number")(name, where)
+    if name == "number":
+        return [name, schema.number(value, where)]
+    return [name, schema.count(0, sys.maxsize)(value, where)]
+
+
+def parameter(saved: Any, where: str) -> Any:
+    """A parameter of an op."""
+    if isinstance(saved, dict):
+        return schema.record({"tuple": schema.items(parameter)})(saved, where)
+    if saved is not None and not isinstance(saved, (bool, int, float, str)):
+        raise schema.misfit(where, "a number, a string or a tuple", saved)
+    return saved
+
+
+equation = schema.record({"op": schema.text, "inputs": schema.items(source), "params": schema.mapping(parameter)})
+
+
+def tried(program: Program, place: str) -> Program:
+    """The program, after its shapes were followed without computing anything."""
+    values: list[Any] = [leafgrad.empty(POINTS, dtype=leafgrad.float64, device="meta") for _ in program.parameters]
+
+    def value(source: list[Any], where: str) -> Any:
+        if source[0] == "number":
+            return source[1]
+        if source[1] >= len(values):
+            raise schema.misfit(where, f"one of {len(values)} earlier values", source[1])
+        return values[source[1]]
+
+    for k, saved in enumerate(program.equations):
+        where = f"{place}.equations[{k}]"
+        inputs = [value(s, f"{where}.inputs[{i}]") for i, s in enumerate(saved["inputs"])]
+        with schema.making(where):
+            if saved["op"] in CONSTANTS:
+                (constant,) = inputs
+                schema.number(constant, where)
+                values.append(leafgrad.empty((), dtype=leafgrad.float64, device="meta"))
+                continue
+            op: Any = plugins.op(saved["op"])
+            if op.ordered or "random" in op.traits:
+                raise schema.misfit(f"{where}.op", "an op without effects and random numbers", saved["op"])
+            values.append(op(*inputs, **unpaired(saved["params"])))
+        if not isinstance(values[-1], Tensor) or values[-1].numel() > MOST:
+            raise schema.misfit(where, "a number for each point", getattr(values[-1], "shape", values[-1]))
+    value(program.result, f"{place}.result")
+    return program

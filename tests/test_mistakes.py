@@ -1,0 +1,112 @@
+"""Mistakes of the first hour: each is told what was expected and what to do, in a traceback that a reader can read."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import leafgrad
+from leafgrad import nn, optim
+from leafgrad.nn import functional as F
+from leafgrad.utils.data import DataLoader, TensorDataset
+
+PACKAGE = str(Path(leafgrad.__file__).parent)
+FRAMES = 10  # of leafgrad's in what Python prints, at most; some more where a first call writes functions
+
+x = leafgrad.ones(4, 3)
+image = leafgrad.ones(2, 1, 8, 8)
+
+
+def net():
+    return nn.Sequential(nn.Linear(10, 5), nn.ReLU(), nn.Linear(5, 2))
+
+
+MISTAKES = {
+    "in_features": (lambda: net()(x), "expected a last dimension of 10", "give the layer as many in_features"),
+    "no Flatten": (lambda: nn.Sequential(nn.Conv2d(1, 4, 3), nn.Linear(144, 2))(image), "nn.Flatten()"),
+    "channels": (lambda: nn.Conv2d(3, 4, 3)(image), "to have 3 channels, but got 1"),
+    "uncalled parameters": (lambda: optim.Adam(net().parameters), "call it: parameters()"),
+    "a module to Adam": (lambda: optim.Adam(net()), "one of the params is Linear; pass model.parameters()"),
+    "no parameters": (lambda: optim.SGD([]), "empty parameter list"),
+    "a module to clip": (lambda: nn.utils.clip_grad_norm_(net(), 1.0), "got a Sequential; pass model.parameters()"),
+    "class too large": (lambda: F.cross_entropy(x, leafgrad.tensor([0, 1, 5, 2])), "Target 5 is out", "0 to 2"),
+    "class negative": (lambda: F.nll_loss(x, leafgrad.tensor([0, -3, 1, 2])), "Target -3 is out of bounds"),
+    "float classes": (lambda: F.cross_entropy(x, leafgrad.ones(4)), "class numbers of dtype int64", ".long()"),
+    "no such row": (lambda: nn.Embedding(5, 3)(leafgrad.tensor([1, 7])), "index 7 out of range in self", "from 0 to 4"),
+    "bool - bool": (lambda: (x > 0) - (x > 1), "with a bool tensor is not supported", "logical_xor()"),
+    "bool - int": (lambda: (x > 0) - 1, "Subtraction, the `-` operator, with a bool tensor is not supported"),
+    "1 - bool": (lambda: 1 - (x > 0), "Subtraction, the `-` operator, with a bool tensor is not supported"),
+    "bool - float": (lambda: (x > 0) - x, "Subtraction, the `-` operator, with a bool tensor is not supported"),
+    "-bool": (lambda: -(x > 0), "Negation, the `-` operator, on a bool tensor is not supported", "`~`"),
+    "index of a number": (lambda: leafgrad.tensor(1.0)[0], "invalid index of a 0-dim tensor. Use tensor.item()"),
+    "too many indices": (lambda: x[0, 0, 0], "too many indices for tensor of dimension 2"),
+    "row 7": (lambda: x[7], "index 7 is out of bounds for dimension 0 with size 4"),
+    "shapes": (lambda: x + leafgrad.ones(5), "size of tensor a (3) must match the size of tensor b (5)"),
+    "matrices": (lambda: x @ x, "cannot be multiplied (4x3 and 4x3)", ".mT"),
+    "integers into a layer": (lambda: nn.Linear(3, 2)(x.long()), "to have the same dtype", "int64 != float32"),
+    "doubles into a layer": (lambda: nn.Linear(3, 2)(x.double()), "the same dtype", ".float()"),
+    "arrays into a layer": (lambda: nn.Linear(3, 2)(np.ones((2, 3))), "got ndarray", "from_numpy"),
+    "lists into a layer": (lambda: nn.Linear(3, 2)([1.0]), "got list", "leafgrad.tensor(...)"),
+    "a string as size": (lambda: nn.Linear("3", 2), "Linear(): argument 'in_features'", "must be int, not str"),
+    "no loss": (lambda: (leafgrad.ones(3, requires_grad=True) * 2).backward(), "only for scalar outputs", "sum()"),
+    "a constant loss": (lambda: x.sum().backward(), "does not require grad"),
+    "a leaf in place": (lambda: leafgrad.ones(2, requires_grad=True).add_(1), "leafgrad.no_grad()"),
+    "a row of one": (lambda: nn.BatchNorm1d(3)(leafgrad.ones(1, 3)), "Expected more than 1 value per channel"),
+    "no super().__init__": (lambda: type("N", (nn.Module,), {"__init__": lambda s: setattr(s, "l", nn.ReLU())})(),
+                            "before Module.__init__() call"),
+    "ragged": (lambda: leafgrad.tensor([[1, 2], [3]]), "ragged"),
+    "tensors in a list": (lambda: leafgrad.tensor([x, x]), "leafgrad.stack"),
+    "one of many": (lambda: x.item(), "12 elements cannot be converted to Scalar"),
+    "if of many": (lambda: bool(x > 0), ".any() or .all()"),
+    "numpy with grad": (lambda: leafgrad.ones(2, requires_grad=True).numpy(), "detach().numpy()"),
+    "integers with grad": (lambda: leafgrad.arange(3).requires_grad_(), ".float()"),
+    "samples of sizes": (lambda: next(iter(DataLoader([x, x[:2]], batch_size=2))), "each tensor to be equal size"),
+    "datasets of sizes": (lambda: TensorDataset(x, x[:2]), "got lengths [4, 2]"),
+    "batches of 0": (lambda: DataLoader(TensorDataset(x), batch_size=0), "should be a positive integer value"),
+    "gather": (lambda: x.gather(1, leafgrad.tensor([[9]])), "index 9 is out of bounds for dimension 1 with size 3"),
+    "singular": (lambda: leafgrad.linalg.inv(leafgrad.zeros(2, 2)), "the input matrix is singular", "pinv"),
+    "a list to cat": (lambda: leafgrad.cat(x, x), "cat(): argument 'tensors' (position 1) must be tuple of Tensors"),
+    "a dtype by name": (lambda: leafgrad.zeros(3, dtype="float32"), "expected a leafgrad dtype"),
+    "a device": (lambda: x.to("gpu"), "unknown device type 'gpu': known are cpu, cuda"),
+    "classes to Sequential": (lambda: nn.Sequential(nn.Linear, nn.ReLU), "a class: make one of it, Linear(...)"),
+    "a misspelt function": (lambda: leafgrad.sofmax(x), "Did you mean: 'softmax'?"),
+    "a misspelt layer": (lambda: nn.Liner(1, 2), "Did you mean: 'Linear'?"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes(name):
+    mistake, *said = MISTAKES[name]
+    for more in (3, 0):
+        try:
+            mistake()
+        except Exception as error:
+            text, printed = str(error), "".join(traceback.format_exception(error))
+        else:
+            raise AssertionError("nothing was said")
+        assert all(words in text for words in said), text
+        assert printed.count(f'File "{PACKAGE}') <= FRAMES + more, printed
+
+
+def test_cuda_without_cupy(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "cupy", None)
+    with pytest.raises(ImportError, match=r'device "cuda" needs CuPy.*pip install "leafgrad\[cuda12\]"'):
+        x.to("cuda")
+
+
+def test_zero_probabilities_are_no_reason_to_warn(recwarn):
+    for _ in range(20):
+        drawn = leafgrad.multinomial(leafgrad.tensor([0.0, 0.5, 0.5]), 2)
+        assert sorted(drawn.tolist()) == [1, 2]
+    assert not recwarn.list
+
+
+def test_what_notebooks_show():
+    html = x._repr_html_()
+    assert html.count("font-family: monospace") == 2
+    program = leafgrad.trace(lambda t: t * 2, x)
+    assert repr(program) == str(program)
+    assert "mul(t, 2)" in repr(program)

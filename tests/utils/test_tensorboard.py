@@ -1,0 +1,198 @@
+"""Event files for TensorBoard, read back by a small reader of their own format, and by TensorBoard itself."""
+
+from __future__ import annotations
+
+import io
+import math
+import struct
+import zlib
+
+import pytest
+
+import leafgrad
+from leafgrad.utils.tensorboard import SummaryWriter, masked_crc, varint
+
+
+def records(path):
+    """The data of each record of a file, whose check sums are right."""
+    data, at, found = path.read_bytes(), 0, []
+    while at < len(data):
+        (length,) = struct.unpack_from("<Q", data, at)
+        assert struct.unpack_from("<I", data, at + 8)[0] == masked_crc(data[at : at + 8])
+        body = data[at + 12 : at + 12 + length]
+        assert struct.unpack_from("<I", data, at + 12 + length)[0] == masked_crc(body)
+        found.append(body)
+        at += 16 + length
+    assert at == len(data)
+    return found
+
+
+def fields(data):
+    """Field number -> values of a protocol buffer: ints, floats and bytes."""
+    stream, found = io.BytesIO(data), {}
+
+    def integer():
+        value = shift = 0
+        while True:
+            byte = stream.read(1)[0]
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while stream.tell() < len(data):
+        key = integer()
+        match key & 7:
+            case 0:
+                value = integer()
+            case 1:
+                (value,) = struct.unpack("<d", stream.read(8))
+            case 2:
+                value = stream.read(integer())
+            case 5:
+                (value,) = struct.unpack("<f", stream.read(4))
+        found.setdefault(key >> 3, []).append(value)
+    return found
+
+
+def summaries(folder):
+    """(tag, step, fields of the value) of everything in the files of a folder."""
+    found = []
+    for path in sorted(folder.glob("events*")):
+        first, *others = map(fields, records(path))
+        assert first[3] == [b"brain.Event:2"]
+        for event in others:
+            assert event[1][0] > 1e9
+            for value in fields(event[5][0])[1] if 5 in event else []:
+                of = fields(value)
+                found.append((of[1][0].decode(), event.get(2, [None])[0], of))
+    return found
+
+
+def test_check_sums_are_those_of_the_standard():
+    crc = masked_crc(b"123456789")
+    unmasked = (crc - 0xA282EAD8) & 0xFFFFFFFF
+    assert (unmasked >> 17 | unmasked << 15) & 0xFFFFFFFF == 0xE3069283  # the check value of CRC-32C
+    assert varint(300) == b"\xac\x02"
+    assert len(varint(-1)) == 10
+
+
+def test_scalars(tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        for i in range(30):
+            writer.add_scalar("loss", leafgrad.tensor(1 / (i + 1)), i)
+        writer.add_scalar("none", 2)
+        writer.add_scalar("odd", float("nan"), 3)
+        writer.add_scalar("large", 1e300, 3)
+    found = summaries(tmp_path)
+    assert [step for tag, step, _ in found if tag == "loss"] == list(range(30))
+    assert [of[2][0] for tag, _, of in found if tag == "loss"][:2] == [1.0, 0.5]
+    (none,), (odd,), (large,) = ([e for e in found if e[0] == tag] for tag in ("none", "odd", "large"))
+    assert (none[1], none[2][2]) == (None, [2.0])
+    assert math.isnan(odd[2][2][0])
+    assert large[2][2] == [math.inf]
+
+
+def test_several_scalars_are_runs_of_their_own(tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_scalars("a/b", {"x": 1, "y": 2}, 4)
+        writer.add_scalars("a/b", {"x": 3}, 5)
+    assert sorted(p.name for p in tmp_path.iterdir() if p.is_dir()) == ["a_b_x", "a_b_y"]
+    assert [(t, s, v[2]) for t, s, v in summaries(tmp_path / "a_b_x")] == [("a/b", 4, [1.0]), ("a/b", 5, [3.0])]
+
+
+def test_histograms(tmp_path):
+    values = leafgrad.randn(500, generator=leafgrad.Generator().manual_seed(0))
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_histogram("w", values, 1, bins=8)
+        writer.add_histogram("same", [2.0, 2.0])
+    (_, _, w), (_, _, same) = summaries(tmp_path)
+    histogram = fields(w[5][0])
+    assert histogram[1] == [values.min().item()]
+    assert histogram[2] == [values.max().item()]
+    assert histogram[3] == [500.0]
+    limits, counts = (struct.unpack("<8d", histogram[n][0]) for n in (6, 7))
+    assert sum(counts) == 500
+    assert limits[-1] == pytest.approx(values.max().item())
+    below = [(values <= limit).sum().item() for limit in limits]
+    assert max(abs(sum(counts[: i + 1]) - n) for i, n in enumerate(below)) <= 1  # one may lie on a limit
+    assert sum(struct.unpack("<30d", fields(same[5][0])[7][0])) == 2
+    with pytest.raises(ValueError, match="at least one element"):
+        SummaryWriter(tmp_path / "b").add_histogram("w", [])
+    with pytest.raises(ValueError, match="nan or inf"):
+        SummaryWriter(tmp_path / "c").add_histogram("w", [float("nan")])
+
+
+def decoded(data):
+    """(width, height, rows) of a PNG file."""
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    at, parts = 8, {}
+    while at < len(data):
+        (length,) = struct.unpack_from(">I", data, at)
+        name, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
+        assert struct.unpack_from(">I", data, at + 8 + length)[0] == zlib.crc32(name + body)
+        parts[name] = body
+        at += 12 + length
+    width, height = struct.unpack_from(">II", parts[b"IHDR"])
+    raw = zlib.decompress(parts[b"IDAT"])
+    step = len(raw) // height
+    return width, height, [list(raw[i * step + 1 : (i + 1) * step]) for i in range(height)]
+
+
+def test_images(tmp_path):
+    gray = leafgrad.tensor([[0, 10, 20], [30, 40, 50]], dtype=leafgrad.uint8)
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_image("gray", gray, dataformats="HW")
+        writer.add_image("colour", leafgrad.stack([gray / 255.0] * 3), 2)
+        writer.add_images("two", leafgrad.stack([gray[None], gray[None]]))
+    images = {tag: fields(of[4][0]) for tag, _, of in summaries(tmp_path)}
+    assert decoded(images["gray"][4][0]) == (3, 2, [[0, 10, 20], [30, 40, 50]])
+    assert decoded(images["colour"][4][0])[2][0] == [0, 0, 0, 10, 10, 10, 20, 20, 20]
+    assert decoded(images["two"][4][0]) == (6, 2, [[0, 10, 20] * 2, [30, 40, 50] * 2])
+    assert (images["colour"][1], images["colour"][2], images["colour"][3]) == ([2], [3], [3])
+    with pytest.raises(ValueError, match="expected 1, 3 or 4 channels, got 2"):
+        SummaryWriter(tmp_path / "b").add_image("x", leafgrad.ones(2, 3, 3))
+
+
+def test_texts_and_settings(tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_text("note", "é", 7)
+        writer.add_hparams({"lr": 0.1}, {"accuracy": 0.5})
+    note, settings, accuracy = summaries(tmp_path)
+    assert note[:2] == ("note/text_summary", 7)
+    assert fields(note[2][8][0])[8] == ["é".encode()]
+    assert b"| lr | 0.1 |" in fields(settings[2][8][0])[8][0]
+    assert accuracy[2][2] == [0.5]
+
+
+def test_folders_files_and_misuse(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    writer = SummaryWriter(comment="_first", max_queue=0)
+    assert writer.log_dir.startswith("runs")
+    assert writer.get_logdir().endswith("_first")
+    writer.add_scalar("a", 1)
+    assert len(summaries(tmp_path / writer.log_dir)) == 1  # written at once
+    writer.close()
+    writer.close()
+    with pytest.raises(ValueError, match="it is closed"):
+        writer.add_scalar("a", 1)
+    with SummaryWriter("other") as other:
+        with pytest.raises(TypeError, match="expected a number or a tensor of one, got str"):
+            other.add_scalar("a", "1")
+        with pytest.raises(RuntimeError, match="2 elements"):
+            other.add_scalar("a", leafgrad.ones(2))
+        with pytest.raises(NotImplementedError, match=r"leafgrad\.utils\.graph"):
+            other.add_graph(None)
+
+
+def test_tensorboard_reads_it(tmp_path):
+    accumulators = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_scalar("loss", 0.5, 3)
+        writer.add_histogram("w", leafgrad.ones(3), 1)
+        writer.add_image("picture", leafgrad.ones(3, 4, 5), 1)
+    read = accumulators.EventAccumulator(str(tmp_path))
+    read.Reload()
+    assert [(e.step, e.value) for e in read.Scalars("loss")] == [(3, 0.5)]
+    assert read.Histograms("w")[0].histogram_value.num == 3
+    assert (read.Images("picture")[0].width, read.Images("picture")[0].height) == (5, 4)
