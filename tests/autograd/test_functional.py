@@ -502,3 +502,23 @@ def test_strict_names_the_output_that_does_not_depend_on_an_input():
 
     with pytest.raises(RuntimeError, match="Output 1 of the user-provided function is independent of input 0"):
         leafgrad.autograd.functional.jacobian(second_is_constant, leafgrad.ones(3), strict=True)
+
+
+def test_gradgradcheck_with_gaps_in_the_memory_of_gradients():
+    seen = []
+
+    class Double(leafgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(g.is_contiguous())
+            return g * 2
+
+    x = leafgrad.ones(3, dtype=leafgrad.float64, requires_grad=True)
+    for gaps in (False, True):
+        seen.clear()
+        assert leafgrad.autograd.gradgradcheck(Double.apply, x, gen_non_contig_grad_outputs=gaps)
+        assert seen[0] is not gaps

@@ -80,7 +80,7 @@ def test_star_import_and_dir(torch):
     exec("from torch.nn import *", namespace)
     assert namespace["Linear"] is leafgrad.nn.Linear
     assert {"zeros", "nn", "cuda", "compile", "Tensor"} <= set(dir(torch))
-    assert {"dtypes", "ops", "plugins", "op", "bool_"}.isdisjoint(dir(torch))
+    assert {"dtypes", "plugins", "op", "bool_"}.isdisjoint(dir(torch))
 
 
 def test_names_print_as_pytorchs(torch):
@@ -269,7 +269,7 @@ def test_missing_names(torch, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["torch.package", "torch.ops", "torch.nn.modules.foo", "torch._D", "torch.quantization"]
+    "name", ["torch.package", "torch.ao", "torch.nn.modules.foo", "torch._D", "torch.quantization"]
 )
 def test_missing_modules(torch, name):
     with pytest.raises(ModuleNotFoundError, match=f"does not provide {name}(?![.]?\\w)") as caught:

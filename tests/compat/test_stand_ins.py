@@ -208,8 +208,49 @@ def test_functorch(torch):
     from functorch import grad, vmap
 
     assert vmap(grad(lambda x: x**2))(torch.tensor([1.0, 2])).tolist() == [2, 4]
-    with pytest.raises(NotImplementedError, match=r"torch\.func\.functional_call"):
-        functorch.make_functional(torch.nn.ReLU())
+    with pytest.raises(NotImplementedError, match=r"leafgrad\.trace"):
+        functorch.make_fx(torch.nn.ReLU())
+
+
+def test_functions_of_modules_by_their_older_names(torch):
+    from functorch import combine_state_for_ensemble, make_functional, make_functional_with_buffers, vmap
+
+    model, x = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3)).eval(), torch.rand(4, 2)
+    function, params, buffers = make_functional_with_buffers(model)
+    assert [p.shape for p in params] == [p.shape for p in model.parameters()]
+    assert all(p.is_leaf and p.requires_grad and p is not q for p, q in zip(params, model.parameters(), strict=True))
+    assert function(params, buffers, x).equal(model(x))
+    assert len(buffers) == 3
+    zeros = tuple(torch.zeros_like(p) for p in params)
+    plain, taken = make_functional(torch.nn.Linear(2, 3), disable_autograd_tracking=True)
+    assert not any(p.requires_grad for p in taken)
+    assert plain(zeros[:2], x).tolist() == [[0, 0, 0]] * 4
+    models = [torch.nn.Linear(2, 1) for _ in range(3)]
+    together, params, buffers = combine_state_for_ensemble(models)
+    found = vmap(together, in_dims=(0, 0, None))(params, buffers, x)
+    assert torch.allclose(found, torch.stack([m(x) for m in models]))
+
+
+def test_functionalize_gives_the_same(torch):
+    function = torch.func.functionalize(lambda x: x.clone().add_(1), remove="mutations_and_views")
+    assert function(torch.ones(2)).tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match="expected remove to be"):
+        torch.func.functionalize(function, remove="all")
+
+
+@pytest.mark.parametrize(
+    ("n", "options"), [(1, {}), (2, {"stride": 2, "padding": 1}), (3, {"groups": 2}), (1, {"dilation": 2})]
+)
+def test_gradients_of_convolutions_as_functions(torch, n, options):
+    x = torch.rand(2, 4, *[6] * n, dtype=torch.float64).requires_grad_()
+    w = torch.rand(2, 4 // options.get("groups", 1), *[3] * n, dtype=torch.float64).requires_grad_()
+    out = getattr(torch.nn.functional, f"conv{n}d")(x, w, **options)
+    g = torch.rand(out.shape, dtype=torch.float64).requires_grad_()
+    expected = torch.autograd.grad(out, (x, w), g)
+    by_input, by_weight = (getattr(torch.nn.grad, f"conv{n}d_{part}") for part in ("input", "weight"))
+    assert torch.allclose(by_input(x.shape, w, g, **options), expected[0])
+    assert torch.allclose(by_weight(x, w.shape, g, **options), expected[1])
+    assert torch.autograd.gradcheck(lambda w, g: by_input(x.shape, w, g, **options), (w, g), fast_mode=True)
 
 
 def test_hub_folder(torch, monkeypatch, tmp_path):

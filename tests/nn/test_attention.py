@@ -361,3 +361,16 @@ def test_compiled_attention_is_products_that_are_merged_with_their_neighbours(ex
 def test_many_scores_are_not_held_whole(monkeypatch):
     monkeypatch.setattr("leafgrad.ops.attention.WHOLE", 2 * 3 * 5 * 7 - 1)
     assert {"attention", "attention_gradients"} <= compiled_names("numpy")
+
+
+def test_attention_lies_in_memory_as_its_queries():
+    """So that heads may be joined by ``transpose(1, 2).view(...)``."""
+    q, k, v = (lg.rand(2, 5, 4, 8).transpose(1, 2) for _ in range(3))
+    out = F.scaled_dot_product_attention(q, k, v)
+    assert out.transpose(1, 2).is_contiguous()
+    assert out.transpose(1, 2).view(2, 5, 32).shape == (2, 5, 32)
+    plain = F.scaled_dot_product_attention(q.contiguous(), k.contiguous(), v.contiguous())
+    assert plain.is_contiguous()
+    assert plain.allclose(out)
+    x = lg.rand(2, 5, 4, 8, dtype=lg.float64).requires_grad_()
+    lg.autograd.gradcheck(lambda x: F.scaled_dot_product_attention(*[x.transpose(1, 2)] * 3), x)

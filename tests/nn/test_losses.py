@@ -349,3 +349,10 @@ def test_one_target_among_many_that_is_no_class_is_an_error(wrong):
     target[100] = wrong
     with pytest.raises(IndexError, match="is out of bounds: expected classes from 0 to 4"):
         F.cross_entropy(lg.zeros(200, 5), lg.tensor(target))
+
+
+def test_poisson_loss_of_integers_is_float32():
+    x = lg.tensor([1, 2, 3])
+    loss = F.poisson_nll_loss(x, x, full=True)
+    assert loss.dtype is lg.float32
+    assert loss.item() == pytest.approx(6.2029, rel=1e-4)

@@ -182,3 +182,28 @@ def test_errors_of_windows_by_chance():
         F.fractional_max_pool2d(x, 2, 4)
     with pytest.raises(ValueError, match="expected one of output_size and output_ratio"):
         nn.FractionalMaxPool2d(2)
+
+
+@pytest.mark.parametrize(
+    ("n", "pool"),
+    [
+        (2, lambda x: F.max_pool2d(x, 2)),
+        (2, lambda x: F.avg_pool2d(x, 2)),
+        (2, lambda x: F.adaptive_avg_pool2d(x, 2)),
+        (2, lambda x: F.adaptive_max_pool2d(x, 2)),
+        (2, lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2)),
+        (3, lambda x: F.max_pool3d(x, 2)),
+        (3, lambda x: F.avg_pool3d(x, 2)),
+    ],
+)
+def test_pooling_keeps_channels_last(n, pool):
+    kind = lg.channels_last if n == 2 else lg.channels_last_3d
+    x = lg.rand((2, 3, 4, 6, 4)[: n + 2]).requires_grad_()
+    last = x.detach().contiguous(memory_format=kind).requires_grad_()
+    plain, found = pool(x), pool(last)
+    assert plain.is_contiguous()
+    assert found.is_contiguous(memory_format=kind)
+    assert not found.is_contiguous()
+    assert found.equal(plain)
+    slopes = [lg.autograd.grad((y * y).sum(), t)[0] for y, t in ((plain, x), (found, last))]
+    assert slopes[0].equal(slopes[1])

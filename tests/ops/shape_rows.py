@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from op_table import Row, uniform
 
-from leafgrad.ops import create, gamma, index, poisson, random, shape, sort, strided
+from leafgrad.ops import binomial, create, gamma, index, poisson, random, shape, sort, strided
 from leafgrad.tensor import inplace, view
 
 CUBE = [((2, 3, 4),)]
@@ -187,7 +187,7 @@ ELSEWHERE = {
     **dict.fromkeys(
         [random.uniform, random.normal, random.exponential, random.integers, random.permutation, random.bernoulli_full,
          random.bernoulli, random.multinomial, random.log_normal, random.cauchy, random.geometric,
-         poisson.poisson],
+         poisson.poisson, binomial.binomial],
         "test_random.py",
     ),
     strided.reinterpret: "tensor/test_storage.py",

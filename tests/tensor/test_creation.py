@@ -292,3 +292,15 @@ def test_the_size_may_be_given_by_name(name):
         make(2, size=(3,))
     if hasattr(leafgrad.Tensor, f"new_{name}"):
         assert getattr(leafgrad.ones(1), f"new_{name}")(size=(2, 3)).shape == (2, 3)
+
+
+def test_ranges_of_integers_cut_their_bounds():
+    """As PyTorch's, the bounds that count as integers, not the points alone."""
+    assert leafgrad.arange(0.0, -8.1, -4.0, dtype=leafgrad.int64).tolist() == [0, -4]
+    assert leafgrad.arange(0.9, 5.1, 1.9, dtype=leafgrad.int64).tolist() == [0, 1, 2, 3, 4]
+    assert leafgrad.arange(0.9, 5.1, 1.9, dtype=leafgrad.int32).tolist() == [0, 1, 2]
+    assert leafgrad.linspace(4.9, -3.9, 7, dtype=leafgrad.int64).tolist() == [4, 2, 1, 0, 0, -1, -3]
+    assert leafgrad.logspace(1.2, 2.9, 4, dtype=leafgrad.int64).tolist() == [10, 21, 46, 100]
+    assert leafgrad.logspace(1.2, 2.9, 1, dtype=leafgrad.int64).tolist() == [15]
+    with pytest.raises(ValueError, match="step must be nonzero"):
+        leafgrad.arange(0, 5, 0.5, dtype=leafgrad.int64)

@@ -44,6 +44,11 @@ CASES = {
     "isneginf": (leafgrad.isneginf, np.isneginf, [ODD]),
     "isreal": (leafgrad.isreal, np.isreal, [ODD]),
     "cov": (leafgrad.cov, np.cov, [A]),
+    "cov, weighted": (
+        lambda a, n, w: leafgrad.cov(a, fweights=n, aweights=w),
+        lambda a, n, w: np.cov(a, fweights=n, aweights=w),
+        [A, COUNTS, PROBABILITIES[0]],
+    ),
     "cov, of a variable": (leafgrad.cov, np.cov, [X]),
     "cov, of a row": (leafgrad.cov, np.cov, [A[:1]]),
     "corrcoef, of a row": (leafgrad.corrcoef, np.corrcoef, [A[:1]]),
@@ -103,3 +108,14 @@ def test_public_functions_can_be_pickled():
 def test_a_copy_for_numpy_of_any_tensor(device):
     x = leafgrad.tensor([1.0, 2.0], device=device, requires_grad=True)
     assert x.numpy(force=True).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("weights", [{"fweights": [1, -2]}, {"fweights": [1.0, 2.0]}, {"aweights": [1, 2]}])
+def test_weights_of_covariances_that_are_none(weights):
+    with pytest.raises(RuntimeError, match=r"cannot be negative|dtype but got"):
+        leafgrad.cov(leafgrad.ones(2), **{name: leafgrad.tensor(values) for name, values in weights.items()})
+
+
+def test_no_differences_are_the_input_itself():
+    x = leafgrad.tensor([1, 2, 4])
+    assert x.diff(0, prepend=x, append=x).tolist() == x.tolist()

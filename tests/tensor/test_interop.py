@@ -80,9 +80,36 @@ def test_functions_of_numpy_give_tensors(t):
     assert [part.tolist() for part in np.modf(x / 2)] == [[0.5, 0, 0.5], [0, 2, 4]]
 
 
+@pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning")
+def test_arrays_on_the_right_of_operators_make_tensors_as_numpy_promotes(t):
+    x, n = t.tensor([1.0, 4.0]), t.tensor([1, 4])
+    a, k = np.array([2.0, 4.0]), np.array([2, 4])
+    for found, dtype, expected in [
+        (x + a, t.float64, [3, 8]),
+        (x * a.astype("float32"), t.float32, [2, 16]),
+        (x - k, t.float64, [-1, 0]),
+        (n / k, t.float64, [0.5, 1]),
+        (n**k, t.int64, [1, 256]),
+        (x == a, t.bool, [False, True]),
+        (k == n, t.bool, [False, True]),
+        (x + np.array(2.0), t.float64, [3, 6]),
+        (x * np.bool_(True), t.float32, [1, 4]),
+        (x @ np.ones((2, 2)), t.float64, [5, 5]),
+    ]:
+        assert isinstance(found, t.Tensor)
+        assert (found.dtype, found.tolist()) == (dtype, expected)
+    y = x
+    y += a
+    assert (y.tolist(), x.tolist()) == ([3, 8], [1, 4])
+    with pytest.raises(TypeError, match=r"ndarray|NumPy arrays"):
+        a + x
+    with pytest.raises(TypeError, match="ndarray"):
+        t.add(x, a)
+
+
 def test_functions_of_numpy_refuse_what_requires_grad(t):
     x = t.ones(2, requires_grad=True)
-    for function in (np.sqrt, lambda x: np.multiply(np.ones(2), x)):
+    for function in (np.sqrt, lambda x: np.multiply(np.ones(2), x), lambda x: x * np.ones(2)):
         with pytest.raises(RuntimeError, match=r"Use tensor\.detach\(\)\.numpy\(\) instead"):
             function(x)
 
@@ -97,6 +124,7 @@ def test_numbers_of_numpy_take_part_in_derivatives(t):
 
 def test_where_functions_of_numpy_differ_from_pytorch():
     assert np.isnan(leafgrad.tensor([1.0, np.nan])).dtype is leafgrad.bool  # PyTorch's is uint8
+    assert (leafgrad.ones(2) != np.ones(2)).tolist() == [False, False]  # PyTorch's is True
     with pytest.raises(TypeError, match="leafgrad has no dtype"):
         np.add(leafgrad.ones(2), 1j)
     with pytest.raises(RuntimeError, match=r"vmap.*\.numpy\(\)"):

@@ -66,7 +66,7 @@ def test_an_operand_of_another_class_answers_by_its_reflected_operator(symbol):
         eval(f"x {symbol} other", {"x": x, "other": type("Unknown", (), {})()})
 
 
-@pytest.mark.parametrize("other", [[1], (1,), "a", None, {}, np.ones(1)])
+@pytest.mark.parametrize("other", [[1], (1,), "a", None, {}])
 def test_operands_without_an_answer_are_refused_by_type(other):
     for operate in (lambda x: x + other, lambda x: x * other, lambda x: leafgrad.add(x, other)):
         with pytest.raises(TypeError, match=rf"y: expected a Tensor or a number, got {type(other).__name__}; convert"):
@@ -100,9 +100,8 @@ def test_a_tensor_is_not_equal_to_what_is_no_number(other):
 
 def test_an_array_is_not_silently_unequal():
     x = leafgrad.ones(2)
-    for compare in (lambda: x == np.ones(2), lambda: np.ones(2) != x):
-        with pytest.raises(TypeError, match="from_numpy"):
-            compare()
+    assert (x == np.array([1.0, 2.0])).tolist() == [True, False]
+    assert (np.array([1.0, 2.0]) != x).tolist() == [False, True]
 
 
 def test_tensors_hash_by_identity():
@@ -212,7 +211,7 @@ def test_result_types(expression, dtype):
     ("call", "exception", "pattern"),
     [
         (lambda x, i: x + None, TypeError, "y: expected a Tensor or a number, got NoneType"),
-        (lambda x, i: x + np.ones(2), TypeError, "from_numpy"),
+        (lambda x, i: leafgrad.add(x, np.ones(2)), TypeError, "from_numpy"),
         (
             lambda x, i: x + leafgrad.ones(3, device=x.device),
             RuntimeError,

@@ -7,7 +7,9 @@ import importlib
 import pytest
 
 import leafgrad
-from leafgrad.utils.checkpoint import checkpoint as recomputed
+from leafgrad import nn
+from leafgrad.compat.torch.amp import autocast
+from leafgrad.utils.checkpoint import checkpoint as recomputed, set_checkpoint_early_stop
 
 
 @pytest.fixture
@@ -195,3 +197,41 @@ def test_checkpoints_under_vmap_and_func():
     expected = leafgrad.func.vmap(leafgrad.func.grad(function))(x)
     assert leafgrad.func.vmap(derivative)(x).tolist() == expected.tolist()
     assert derivative(x[0]).item() == pytest.approx(expected[0].item())
+
+
+def test_a_recomputation_is_as_precise_as_the_first_time():
+    """Under autocast, of which the backward pass is outside."""
+    layer, x = nn.Linear(3, 3), leafgrad.ones(2, 3, requires_grad=True)
+    kinds = []
+
+    def step(x):
+        y = layer(x)
+        kinds.append(y.dtype)
+        return layer(y)
+
+    with autocast("cpu"):
+        y = recomputed(step, x, use_reentrant=False)
+    y.float().sum().backward()
+    found, x.grad = x.grad, None
+    with autocast("cpu"):
+        y = step(x)
+    y.float().sum().backward()
+    assert set(kinds) == {leafgrad.bfloat16}
+    assert found.equal(x.grad)
+
+
+def test_whether_recomputations_stop_early_is_set_for_all():
+    done = []
+
+    def step(x):
+        y = x.exp()
+        done.append(1)
+        return y
+
+    for enable, count in ((True, 1), (False, 2)):
+        done.clear()
+        x = leafgrad.ones(2, requires_grad=True)
+        with set_checkpoint_early_stop(enable):
+            y = recomputed(step, x, use_reentrant=False)
+        y.sum().backward()
+        assert len(done) == count

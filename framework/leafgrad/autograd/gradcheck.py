@@ -85,6 +85,7 @@ def gradgradcheck(
     eps: float = 1e-6,
     atol: float = 1e-5,
     rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
@@ -95,12 +96,16 @@ def gradgradcheck(
     fast_mode: bool = False,
 ) -> bool:
     """Compare second derivatives: ``gradcheck`` of the backward pass of ``func``, as a function of inputs and
-    ``grad_outputs`` (random ones if None). Arguments and errors are those of ``gradcheck``."""
+    ``grad_outputs`` (random ones if None, in memory with gaps if ``gen_non_contig_grad_outputs``). Arguments and errors
+    are those of ``gradcheck``."""
     point = as_tuple(inputs)
     check_inputs(point)
     if grad_outputs is None:
         outputs = differentiable(func(*point))
-        seeds = tuple(like(o, random(o)).requires_grad_() for o in outputs)
+        drawn = [like(o, random(o)) for o in outputs]
+        if gen_non_contig_grad_outputs:
+            drawn = [s.unsqueeze(-1).repeat(*[1] * s.ndim, 2)[..., 0] for s in drawn]
+        seeds = tuple(s.detach().requires_grad_() for s in drawn)
     else:
         seeds = as_tuple(grad_outputs)
 

@@ -18,9 +18,27 @@ class AbsentDtype:
         return f"torch.{self.name} (which leafgrad does not provide)"
 
 
+complex32 = chalf = AbsentDtype("complex32", complex=True)
 complex64 = cfloat = AbsentDtype("complex64", complex=True)
 complex128 = cdouble = AbsentDtype("complex128", complex=True)
 uint16, uint32, uint64 = AbsentDtype("uint16"), AbsentDtype("uint32"), AbsentDtype("uint64")
+
+
+class AbsentLayout:
+    """A layout that no tensor has, to compare with."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name} (which leafgrad does not provide)"
+
+
+LAYOUTS = {f"sparse_{name}": AbsentLayout(f"sparse_{name}") for name in ("coo", "csr", "csc", "bsr", "bsc")}
+LAYOUTS["jagged"] = AbsentLayout("jagged")
+
+
+ABSENT: list[Any] = []  # what can only be named
 
 
 def refused(name: str, remedy: str) -> Callable[..., Any]:
@@ -35,11 +53,34 @@ def refused(name: str, remedy: str) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = name.rpartition(".")[2]
     function.__doc__ = f"Not in leafgrad: {remedy}."
+    ABSENT.append(function)
     return function
 
 
 def refused_class(name: str, remedy: str) -> type[Any]:
     """A class of which there are no objects: for annotations, and for ``isinstance``, which is False."""
-    return type(
+    made = type(
         name.rpartition(".")[2], (), {"__new__": refused(name, remedy), "__doc__": f"Not in leafgrad: {remedy}."}
     )
+    ABSENT.append(made)
+    return made
+
+
+class Operators:
+    """``torch.ops``: names of PyTorch's operators, to compare with and to register things for; none can be called."""
+
+    def __init__(self, name: str = "torch.ops") -> None:
+        self._name = name
+        ABSENT.append(self)
+
+    def __getattr__(self, name: str) -> Operators:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = vars(self)[name] = Operators(f"{self._name}.{name}")
+        return found
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return refused(self._name, "call the function or method of the same name")()
+
+    def __repr__(self) -> str:
+        return f"{self._name} (which leafgrad does not provide)"

@@ -7,18 +7,23 @@ from typing import Any
 from leafgrad import dtypes
 
 _precision = "highest"
-_deterministic = False
+_deterministic = _warn_only = False
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Ask for the same numbers from the same program: all of leafgrad's operations on the CPU give them."""
-    global _deterministic
-    _deterministic = bool(mode)
+    global _deterministic, _warn_only
+    _deterministic, _warn_only = bool(mode), bool(warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """What ``use_deterministic_algorithms`` was last told."""
     return _deterministic
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether ``use_deterministic_algorithms`` was last asked for warnings alone."""
+    return _warn_only
 
 
 def set_float32_matmul_precision(precision: str) -> None:

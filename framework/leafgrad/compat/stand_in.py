@@ -10,10 +10,12 @@ name: PyTorch has many a class in a module of its own, as ``distributions.half_n
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import Distribution, DistributionFinder
+from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
@@ -60,6 +62,7 @@ ELSEWHERE = {
     "utils.data._utils": "utils.data",
     "utils.data._utils.collate": "utils.data",
     "utils.data._utils.worker": "utils.data",
+    "utils.data.dataloader": "utils.data",
     "utils.data.distributed": "utils.data",
 }
 
@@ -78,6 +81,8 @@ class StandIn(ModuleType):
     _sources: Sequence[ModuleType]
 
     def __getattr__(self, name: str) -> Any:  # called only where the ordinary look-up finds nothing
+        if name == self.__name__ == "torch":  # torch.torch, which PyTorch has too
+            return self
         if name == "__all__":
             return [n for n in dir(self) if not n.startswith("_")]
         for source in self._sources:
@@ -177,6 +182,21 @@ def lent(name: str) -> frozenset[str]:
     return frozenset(n for n in offered if not n.startswith("_"))
 
 
+class Metadata(Distribution):
+    """Name and version of the PyTorch that leafgrad stands in for."""
+
+    def read_text(self, filename: str) -> str | None:
+        """Of ``METADATA``; there are no other files."""
+        if filename != "METADATA":
+            return None
+        version = import_module("leafgrad.compat.torch.version").__version__
+        return f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n"
+
+    def locate_file(self, path: Any) -> Any:
+        """Where a file would be."""
+        return Path(path)
+
+
 class Finder(MetaPathFinder, Loader):
     """Finds and makes ``torch``, ``functorch`` and all below them."""
 
@@ -188,6 +208,11 @@ class Finder(MetaPathFinder, Loader):
             raise ModuleNotFoundError(lacks(fullname), name=fullname)
         return ModuleSpec(fullname, self, is_package=True)
 
+    def find_distributions(self, context: DistributionFinder.Context | None = None) -> Iterator[Distribution]:
+        """What ``importlib.metadata`` says of ``torch``: its version."""
+        if context is not None and context.name == "torch":
+            yield Metadata()
+
     def create_module(self, spec: ModuleSpec) -> StandIn:
         """The stand-in, with its names looked up as they are asked for."""
         module = StandIn(spec.name, f"leafgrad in place of {spec.name}.")
@@ -195,7 +220,11 @@ class Finder(MetaPathFinder, Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is left to do."""
+        """Give the module the names of its sources, since libraries read its ``__dict__``; of torch they are many."""
+        if isinstance(module, StandIn) and module.__name__ not in TOPS:
+            for source in module._sources:
+                for name in getattr(source, "__all__", ()):
+                    getattr(module, name, None)
 
 
 def beside(name: str) -> ModuleSpec | None:

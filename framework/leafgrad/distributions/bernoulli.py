@@ -69,8 +69,8 @@ class Trials(Odds, Distribution):
         """The shape of the parameter."""
         return self._param.shape
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
-        return self._expanded(batch_shape, **{self._name: self._param.expand(batch_shape)})
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        return self._expanded(batch_shape, _instance, **{self._name: self._param.expand(batch_shape)})
 
 
 class Bernoulli(Trials):

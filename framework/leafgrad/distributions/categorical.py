@@ -87,9 +87,9 @@ class Categorical(Distribution):
         """nan: classes are no quantities."""
         return self.mean
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         param = self._param.expand(*batch_shape, self._param.shape[-1])
-        return self._expanded(batch_shape, support=self.support, **{self._name: param})
+        return self._expanded(batch_shape, _instance, support=self.support, **{self._name: param})
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -157,8 +157,8 @@ class OneHotCategorical(Distribution):
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
-        return self._expanded(batch_shape, _categorical=self._categorical.expand(batch_shape))
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        return self._expanded(batch_shape, _instance, _categorical=self._categorical.expand(batch_shape))
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self._hot(self._categorical.sample(sample_shape))

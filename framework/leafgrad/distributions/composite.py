@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from leafgrad.distributions.categorical import Categorical
-from leafgrad.distributions.constraints import Constraint, IndependentConstraint
+from leafgrad.distributions.constraints import Constraint, dependent_property
 from leafgrad.distributions.distribution import Distribution
-from leafgrad.distributions.independent import sum_last
-from leafgrad.distributions.transforms import Transform
+from leafgrad.distributions.independent import Independent, sum_last
+from leafgrad.distributions.transform import ComposeTransform, Transform, widened
 from leafgrad.tensor.reductions import logsumexp
 from leafgrad.tensor.tensor import Tensor
 
@@ -33,29 +33,35 @@ class TransformedDistribution(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
-        events = len(base_distribution.event_shape)
-        shape: tuple[int, ...] = (*base_distribution.batch_shape, *base_distribution.event_shape)
         for transform in self.transforms:
-            shape = transform.forward_shape(shape)
-        batch = shape[: len(shape) - events]
-        self.base_dist = (
-            base_distribution.expand(batch) if batch != base_distribution.batch_shape else base_distribution
-        )
-        self.has_rsample = base_distribution.has_rsample
-        super().__init__(batch, shape[len(batch) :], validate_args)
+            if not isinstance(transform, Transform):
+                raise ValueError(f"transforms must be a Transform or a list of Transforms, but got {transforms!r}")
+        whole = ComposeTransform(self.transforms)
+        base, inner = base_distribution, whole.domain.event_dim
+        shape = (*base.batch_shape, *base.event_shape)
+        if len(shape) < inner:
+            raise ValueError(f"base_distribution needs to have shape with size at least {inner}, but got {shape}.")
+        out = whole.forward_shape(shape)
+        needed = whole.inverse_shape(out)
+        if needed != shape:
+            base = base.expand(needed[: len(needed) - len(base.event_shape)])
+        events = len(base.event_shape)
+        self.base_dist: Any = Independent(base, inner - events) if inner > events else base
+        self.has_rsample = base.has_rsample
+        batch = len(out) - whole.codomain.event_dim - max(events - inner, 0)
+        super().__init__(out[:batch], out[batch:], validate_args)
 
-    @property
-    def support(self) -> Constraint:
+    @dependent_property
+    def support(self) -> Any:
         """What the last transform maps to."""
-        if not self.transforms:
-            base: Constraint = self.base_dist.support
-            return base
-        last, events = self.transforms[-1].codomain, len(self._event_shape)
-        return IndependentConstraint(last, events) if events else last
+        last: Constraint = self.transforms[-1].codomain if self.transforms else self.base_dist.support
+        return widened(last, len(self._event_shape))
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         base = self.base_dist.expand(batch_shape)
-        return self._expanded(batch_shape, base_dist=base, transforms=self.transforms, has_rsample=self.has_rsample)
+        return self._expanded(
+            batch_shape, _instance, base_dist=base, transforms=self.transforms, has_rsample=self.has_rsample
+        )
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self._forward(self.base_dist.sample(sample_shape)).detach()
@@ -71,17 +77,19 @@ class TransformedDistribution(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         slopes: Any = 0.0
-        y = value
+        y, dims = value, len(self._event_shape)
         for transform in reversed(self.transforms):
-            x = transform.back(y)
-            slopes = slopes + sum_last(transform.log_abs_det_jacobian(x, y), len(self._event_shape))
+            x = transform._inv_call(y)
+            inner = transform.domain.event_dim
+            dims += inner - transform.codomain.event_dim
+            slopes = slopes + sum_last(transform.log_abs_det_jacobian(x, y), dims - inner)
             y = x
-        return self.base_dist.log_prob(y) - slopes
+        return sum_last(self.base_dist.log_prob(y), dims - len(self.base_dist.event_shape)) - slopes
 
     def cdf(self, value: Tensor) -> Tensor:
         sign: Any = 1
         for transform in reversed(self.transforms):
-            value, sign = transform.back(value), sign * transform.sign
+            value, sign = transform._inv_call(value), sign * transform.sign
         return sign * (self.base_dist.cdf(value) - 0.5) + 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -131,10 +139,11 @@ class MixtureSameFamily(Distribution):
         of_components: Constraint = self.component_distribution.support
         return of_components
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         k = self.mixture_distribution.logits.shape[-1]
         return self._expanded(
             batch_shape,
+            _instance,
             mixture_distribution=self.mixture_distribution.expand(batch_shape),
             component_distribution=self.component_distribution.expand((*batch_shape, k)),
         )

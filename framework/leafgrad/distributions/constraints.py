@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from leafgrad.dtypes import bool_, finfo
+from leafgrad.tensor import joining
 from leafgrad.tensor.factorizations import eigvalsh
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
     "Constraint",
     "boolean",
+    "cat",
+    "corr_cholesky",
     "dependent",
+    "dependent_property",
     "greater_than",
     "greater_than_eq",
+    "half_open_interval",
     "independent",
     "integer_interval",
     "interval",
+    "is_dependent",
     "less_than",
     "lower_cholesky",
+    "lower_triangular",
+    "multinomial",
     "nonnegative",
     "nonnegative_integer",
     "one_hot",
     "positive",
     "positive_definite",
     "positive_integer",
+    "positive_semidefinite",
     "real",
     "real_vector",
     "simplex",
+    "square",
+    "stack",
+    "symmetric",
     "unit_interval",
 ]
 
@@ -58,10 +72,40 @@ def _brief(value: Any) -> Any:
 
 
 class Dependent(Constraint):
-    """Depends on the other parameters: an instance of the distribution knows it, its class does not."""
+    """Depends on the other parameters: an instance of the distribution knows it, its class does not.
+
+    Args:
+        is_discrete, event_dim: what is known of it all the same.
+    """
+
+    def __init__(self, *, is_discrete: bool = False, event_dim: int = 0) -> None:
+        self.is_discrete, self.event_dim = is_discrete, event_dim
+
+    def __call__(self, *, is_discrete: bool = False, event_dim: int = 0) -> Dependent:
+        """One of which that is known: ``constraints.dependent(is_discrete=True)``."""
+        return Dependent(is_discrete=is_discrete, event_dim=event_dim)
 
     def check(self, value: Tensor) -> Tensor:
         raise ValueError("Cannot determine validity of dependent constraint; ask an instance of the distribution")
+
+
+class DependentProperty(property, Dependent):
+    """A property whose value is a constraint, and which on the class is a dependent one.
+
+    ``@dependent_property`` decorates a method, as does ``@dependent_property(is_discrete=…, event_dim=…)``.
+    """
+
+    def __init__(self, fn: Any = None, *, is_discrete: bool = False, event_dim: int = 0) -> None:
+        super().__init__(fn)
+        self.is_discrete, self.event_dim = is_discrete, event_dim
+
+    def __call__(self, fn: Any = None, *, is_discrete: bool = False, event_dim: int = 0) -> Any:
+        return DependentProperty(fn, is_discrete=self.is_discrete, event_dim=self.event_dim)
+
+
+def is_dependent(constraint: Constraint) -> bool:
+    """Whether a constraint depends on the parameters of the distribution."""
+    return isinstance(constraint, Dependent)
 
 
 class Real(Constraint):
@@ -162,25 +206,80 @@ class OneHot(Constraint):
         return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
 
 
-class LowerCholesky(Constraint):
+class Multinomial(Constraint):
+    """Vectors of nonnegative integers whose sum is a number of trials."""
+
+    is_discrete = True
+    event_dim = 1
+
+    def __init__(self, upper_bound: Any) -> None:
+        self.upper_bound = upper_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value >= 0).all(-1) & (value.sum(-1) == self.upper_bound)
+
+
+class LowerTriangular(Constraint):
+    """Square matrices with zeros above the diagonal."""
+
+    event_dim = 2
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value.tril() == value).flatten(-2).all(-1)
+
+
+class LowerCholesky(LowerTriangular):
     """Lower triangular matrices with positive diagonals."""
 
+    def check(self, value: Tensor) -> Tensor:
+        return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+
+
+class CorrCholesky(LowerCholesky):
+    """The same with rows of length 1, to the dtype's digits: factors of correlation matrices."""
+
+    def check(self, value: Tensor) -> Tensor:
+        off = (value * value).sum(-1) - 1
+        return super().check(value) & (off.abs() <= finfo(value.dtype).eps * value.shape[-1] * 10).all(-1)
+
+
+class Square(Constraint):
+    """Matrices of as many rows as columns."""
+
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
-        triangular = (value.tril() == value).flatten(-2).all(-1)
-        return triangular & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+        return value.new_full(value.shape[:-2], value.shape[-2] == value.shape[-1], dtype=bool_)
 
 
-class PositiveDefinite(Constraint):
+class Symmetric(Square):
+    """Symmetric matrices, to six digits."""
+
+    def check(self, value: Tensor) -> Tensor:
+        if value.shape[-2] != value.shape[-1]:
+            return super().check(value)
+        mirrored = value.transpose(-2, -1)
+        return ((value - mirrored).abs() <= 1e-6 + 1e-5 * mirrored.abs()).flatten(-2).all(-1)
+
+
+class PositiveSemidefinite(Symmetric):
+    """Symmetric matrices without negative eigenvalues."""
+
+    def check(self, value: Tensor) -> Tensor:
+        symmetric = super().check(value)
+        if not value.shape[-1] or value.shape[-2] != value.shape[-1]:
+            return symmetric
+        return symmetric & self._signs(eigvalsh(value.detach().nan_to_num())).all(-1)
+
+    def _signs(self, eigenvalues: Tensor) -> Tensor:
+        return eigenvalues >= 0
+
+
+class PositiveDefinite(PositiveSemidefinite):
     """Symmetric matrices with positive eigenvalues."""
 
-    event_dim = 2
-
-    def check(self, value: Tensor) -> Tensor:
-        mirrored = value.transpose(-2, -1)
-        symmetric = ((value - mirrored).abs() <= 1e-6 + 1e-5 * mirrored.abs()).flatten(-2).all(-1)
-        return symmetric & (eigvalsh(value.detach().nan_to_num()) > 0).all(-1)
+    def _signs(self, eigenvalues: Tensor) -> Tensor:
+        return eigenvalues > 0
 
 
 class IndependentConstraint(Constraint):
@@ -202,10 +301,42 @@ class IndependentConstraint(Constraint):
         return f"IndependentConstraint({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
 
 
+class Several(Constraint):
+    """Constraints on parts of a tensor along a dimension."""
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
+        self.cseq, self.dim = list(cseq), dim
+        self.is_discrete = any(c.is_discrete for c in self.cseq)
+        self.event_dim = max(c.event_dim for c in self.cseq)
+
+
+class Cat(Several):
+    """Constraints on neighbouring ranges of ``dim``, of these ``lengths``, by default 1 each."""
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
+        super().__init__(cseq, dim)
+        self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
+
+    def check(self, value: Tensor) -> Tensor:
+        parts = value.split(self.lengths, self.dim)
+        return joining.cat([c.check(part) for c, part in zip(self.cseq, parts, strict=True)], self.dim)
+
+
+class Stack(Several):
+    """Constraints on the slices of ``dim``."""
+
+    def check(self, value: Tensor) -> Tensor:
+        parts = value.unbind(self.dim)
+        return joining.stack([c.check(part) for c, part in zip(self.cseq, parts, strict=True)], self.dim)
+
+
 dependent, real, boolean, simplex, one_hot = Dependent(), Real(), Boolean(), Simplex(), OneHot()
 positive, nonnegative, unit_interval = GreaterThan(0.0), GreaterThanEq(0.0), Interval(0.0, 1.0)
 nonnegative_integer, positive_integer = IntegerGreaterThan(0), IntegerGreaterThan(1)
 lower_cholesky, positive_definite = LowerCholesky(), PositiveDefinite()
 greater_than, greater_than_eq, less_than, interval = GreaterThan, GreaterThanEq, LessThan, Interval
 integer_interval, independent, half_open_interval = IntegerInterval, IndependentConstraint, HalfOpenInterval
+corr_cholesky, lower_triangular, square, symmetric = CorrCholesky(), LowerTriangular(), Square(), Symmetric()
+positive_semidefinite = PositiveSemidefinite()
+dependent_property, multinomial, cat, stack = DependentProperty, Multinomial, Cat, Stack
 real_vector, positive_vector = IndependentConstraint(real, 1), IndependentConstraint(positive, 1)

@@ -132,17 +132,30 @@ class Distribution:
         """The shape of samples: (*sample_shape, *batch_shape, *event_shape)."""
         return (*sample_shape, *self._batch_shape, *self._event_shape)
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         """The distribution with its batch expanded to ``batch_shape``; the parameters are views."""
         raise NotImplementedError(f"{type(self).__name__}: define expand(batch_shape)")
 
-    def _expanded(self, batch_shape: Sequence[int], **parameters: Any) -> Self:
-        """Another distribution of this class with these attributes, which are known to be good."""
-        new = type(self).__new__(type(self))
+    def _expanded(self, batch_shape: Sequence[int], _instance: Any, **parameters: Any) -> Self:
+        """Another distribution of this class, or ``_instance``, with these attributes, which are known to be good."""
+        new = type(self).__new__(type(self)) if _instance is None else _instance
         vars(new).update(parameters)
         Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
+
+    def _get_checked_instance(self, cls: type[Distribution], _instance: Any = None) -> Any:
+        """For ``expand`` in a class of others, derived from PyTorch's: ``_instance``, or an object without attributes.
+
+        Raises:
+            NotImplementedError: neither is given, and the class of ``self`` has a constructor that ``cls`` has not.
+        """
+        if _instance is None and type(self).__init__ != cls.__init__:
+            raise NotImplementedError(
+                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also "
+                "define a custom .expand() method."
+            )
+        return type(self).__new__(type(self)) if _instance is None else _instance
 
     # ---- samples and probabilities ----------------------------------------------------------------------------
 
@@ -212,9 +225,9 @@ class Univariate(Distribution):
         vars(self).update(zip(values, parameters(*values.values()), strict=True))
         super().__init__(vars(self)[next(iter(values))].shape, validate_args=validate_args)
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         given = {name: vars(self)[name].expand(batch_shape) for name in self.arg_constraints if name in vars(self)}
-        return self._expanded(batch_shape, **given)
+        return self._expanded(batch_shape, _instance, **given)
 
 
 @modes.setting("whether distributions check their arguments")

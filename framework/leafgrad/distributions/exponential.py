@@ -46,8 +46,8 @@ class Exponential(Distribution):
     def variance(self) -> Tensor:
         return self.rate**-2
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
-        return self._expanded(batch_shape, rate=self.rate.expand(batch_shape))
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        return self._expanded(batch_shape, _instance, rate=self.rate.expand(batch_shape))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         drawn = rand(self._extended_shape(sample_shape), dtype=self.rate.dtype, device=self.rate.device)
@@ -100,8 +100,10 @@ class Laplace(Distribution):
     def variance(self) -> Tensor:
         return self.scale**2 * 2
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
-        return self._expanded(batch_shape, loc=self.loc.expand(batch_shape), scale=self.scale.expand(batch_shape))
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        return self._expanded(
+            batch_shape, _instance, loc=self.loc.expand(batch_shape), scale=self.scale.expand(batch_shape)
+        )
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         drawn = rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)

@@ -84,8 +84,8 @@ class Chi2(Gamma):
     def _derive(self) -> None:
         self.concentration, self.rate = self.df * 0.5, self.df * 0 + 0.5
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
-        new = super().expand(batch_shape)
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        new = super().expand(batch_shape, _instance)
         new._derive()
         return new
 
@@ -157,9 +157,9 @@ class Dirichlet(Distribution):
         shape = self.concentration.shape
         super().__init__(shape[:-1], shape[-1:], validate_args)
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         given = self.concentration.expand((*batch_shape, *self._event_shape))
-        return self._expanded(batch_shape, concentration=given)
+        return self._expanded(batch_shape, _instance, concentration=given)
 
     @property
     def _total(self) -> Tensor:

@@ -56,10 +56,11 @@ class Independent(Distribution):
     def variance(self) -> Tensor:
         return self.base_dist.variance
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         kept = self._event_shape[: self.reinterpreted_batch_ndims]
         return self._expanded(
             batch_shape,
+            _instance,
             base_dist=self.base_dist.expand((*batch_shape, *kept)),
             reinterpreted_batch_ndims=self.reinterpreted_batch_ndims,
             has_rsample=self.has_rsample,

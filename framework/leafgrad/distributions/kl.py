@@ -9,15 +9,20 @@ from typing import Any, TypeVar
 from leafgrad import modes
 from leafgrad.distributions.bernoulli import Bernoulli, Geometric, softplus
 from leafgrad.distributions.categorical import Categorical, OneHotCategorical
+from leafgrad.distributions.composite import TransformedDistribution
+from leafgrad.distributions.continuous_bernoulli import ContinuousBernoulli
 from leafgrad.distributions.counts import Poisson
 from leafgrad.distributions.distribution import Distribution
 from leafgrad.distributions.exponential import Exponential, Laplace
 from leafgrad.distributions.gamma import Beta, Dirichlet, Gamma, log_beta
 from leafgrad.distributions.independent import Independent, sum_last
+from leafgrad.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal, low_rank_mahalanobis
 from leafgrad.distributions.multivariate_normal import MultivariateNormal, mahalanobis
 from leafgrad.distributions.normal import LogNormal, Normal
 from leafgrad.distributions.tails import EULER, Cauchy, Gumbel, HalfCauchy, HalfNormal, Pareto
+from leafgrad.distributions.trials import Binomial
 from leafgrad.distributions.uniform import Uniform
+from leafgrad.distributions.wishart import Wishart
 from leafgrad.ops.exponential import xlogy
 from leafgrad.ops.gamma import log_gamma, psi
 from leafgrad.tensor.linalg import solve_triangular
@@ -34,10 +39,10 @@ def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Calla
     """Decorate a function of p and q that gives KL(p || q) for distributions of these types.
 
     Raises:
-        TypeError: one of them is no class of distributions.
+        TypeError: one of them is no class.
     """
     for name, kind in (("type_p", type_p), ("type_q", type_q)):
-        if not (isinstance(kind, type) and issubclass(kind, Distribution)):
+        if not isinstance(kind, type):
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
     def register(formula: Formula) -> Formula:
@@ -210,3 +215,53 @@ def _pareto_pareto(p: Pareto, q: Pareto) -> Tensor:
     ratio = q.alpha / p.alpha
     finite = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
     return where(p.scale < q.scale, math.inf, finite)
+
+
+@register_kl(Binomial, Binomial)
+def _binomial_binomial(p: Binomial, q: Binomial) -> Tensor:
+    if (p.total_count < q.total_count).any().item():
+        raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
+    one = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
+    return where(p.total_count > q.total_count, math.inf, p.total_count * one)
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
+    norms = p._log_norm() + (-p.probs).log1p() - q._log_norm() - (-q.probs).log1p()
+    return p.mean * (p.logits - q.logits) + norms
+
+
+# ---- of vectors and matrices --------------------------------------------------------------------------------------
+
+
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+def _low_rank(p: Any, q: Any) -> Tensor:
+    if p.event_shape != q.event_shape:
+        raise ValueError(
+            "KL-divergence between two Multivariate Normals with different event shapes cannot be computed, got "
+            f"{p.event_shape} and {q.event_shape}"
+        )
+    shift = q.loc - p.loc
+    if isinstance(q, LowRankMultivariateNormal):
+        distance = low_rank_mahalanobis(q.cov_factor, q.cov_diag, shift, q._capacitance_tril)
+    else:
+        distance = mahalanobis(q.scale_tril, shift)
+    trace = (q.precision_matrix * p.covariance_matrix).sum((-2, -1))
+    return q._half_log_det() - p._half_log_det() + (trace + distance - p.event_shape[0]) * 0.5
+
+
+@register_kl(Wishart, Wishart)
+def _wishart_wishart(p: Wishart, q: Wishart) -> Tensor:
+    inner = solve_triangular(q.scale_tril, p.scale_tril, upper=False)
+    trace = (inner * inner).sum((-2, -1))
+    moved = 0.5 * (p.df - q.df) * p._mean_log_det()
+    return q._log_norm() - p._log_norm() + moved + 0.5 * p.df * (trace - p.event_shape[0])
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError("KL of two TransformedDistributions needs the same transforms")
+    return sum_last(kl_divergence(p.base_dist, q.base_dist), len(p.event_shape) - len(p.base_dist.event_shape))

@@ -94,10 +94,10 @@ class MultivariateNormal(Distribution):
     def variance(self) -> Tensor:
         return (self.scale_tril**2).sum(-1)
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         n = self._event_shape[0]
         scale_tril = self.scale_tril.expand(*batch_shape, n, n)
-        return self._expanded(batch_shape, loc=self.loc.expand(*batch_shape, n), scale_tril=scale_tril)
+        return self._expanded(batch_shape, _instance, loc=self.loc.expand(*batch_shape, n), scale_tril=scale_tril)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         drawn = randn(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)

@@ -48,8 +48,10 @@ class Normal(Distribution):
     def variance(self) -> Tensor:
         return self.scale * self.scale
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
-        return self._expanded(batch_shape, loc=self.loc.expand(batch_shape), scale=self.scale.expand(batch_shape))
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        return self._expanded(
+            batch_shape, _instance, loc=self.loc.expand(batch_shape), scale=self.scale.expand(batch_shape)
+        )
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         drawn = randn(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
@@ -105,8 +107,10 @@ class LogNormal(Distribution):
         square = self.scale**2
         return square.expm1() * (self.loc * 2 + square).exp()
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
-        return self._expanded(batch_shape, loc=self.loc.expand(batch_shape), scale=self.scale.expand(batch_shape))
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        return self._expanded(
+            batch_shape, _instance, loc=self.loc.expand(batch_shape), scale=self.scale.expand(batch_shape)
+        )
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.base_dist.rsample(sample_shape).exp()

@@ -54,8 +54,10 @@ class Uniform(Distribution):
     def variance(self) -> Tensor:
         return (self.high - self.low) ** 2 / 12
 
-    def expand(self, batch_shape: Sequence[int]) -> Self:
-        return self._expanded(batch_shape, low=self.low.expand(batch_shape), high=self.high.expand(batch_shape))
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        return self._expanded(
+            batch_shape, _instance, low=self.low.expand(batch_shape), high=self.high.expand(batch_shape)
+        )
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         drawn = rand(self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device)

@@ -8,6 +8,7 @@ never see mixed dtypes. Under autocast, products are taken in 16 bits, and what 
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterable
 from typing import Any
 
 from leafgrad import dtypes, modes
@@ -83,6 +84,8 @@ def _number(op: Any, i: int, value: Any) -> Any:
         return value
     if isinstance(value, numbers.Number) and not isinstance(value, complex) and hasattr(value, "item"):
         return value.item()
+    if getattr(value, "ndim", None) == 0 and not isinstance(value, Iterable) and type(value.item()) is bool:
+        return value.item()  # NumPy's, which is no Number
     if isinstance(value, numbers.Integral):
         return int(value)
     if isinstance(value, numbers.Real):

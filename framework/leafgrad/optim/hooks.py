@@ -55,7 +55,9 @@ def hooked(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(step)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-        hooks = self._hooks
+        hooks = vars(self).get("_hooks")
+        if hooks is None:  # an optimizer that wraps another one, and is none itself
+            return step(self, *args, **kwargs)
         for hook in [*hooks.every.step_pre.values(), *hooks.step_pre.values()]:
             result = hook(self, args, kwargs)
             if result is None:

@@ -31,45 +31,45 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 @method
-def double(self: Tensor) -> Tensor:
+def double(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As float64."""
-    return self.to(dtypes.float64)
+    return self.to(dtypes.float64, memory_format=memory_format)
 
 
 @method
-def half(self: Tensor) -> Tensor:
+def half(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As float16."""
-    return self.to(dtypes.float16)
+    return self.to(dtypes.float16, memory_format=memory_format)
 
 
 @method
-def bfloat16(self: Tensor) -> Tensor:
+def bfloat16(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As bfloat16."""
-    return self.to(dtypes.bfloat16)
+    return self.to(dtypes.bfloat16, memory_format=memory_format)
 
 
 @method
-def short(self: Tensor) -> Tensor:
+def short(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As int16."""
-    return self.to(dtypes.int16)
+    return self.to(dtypes.int16, memory_format=memory_format)
 
 
 @method
-def long(self: Tensor) -> Tensor:
+def long(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As int64."""
-    return self.to(dtypes.int64)
+    return self.to(dtypes.int64, memory_format=memory_format)
 
 
 @method
-def char(self: Tensor) -> Tensor:
+def char(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As int8."""
-    return self.to(dtypes.int8)
+    return self.to(dtypes.int8, memory_format=memory_format)
 
 
 @method
-def byte(self: Tensor) -> Tensor:
+def byte(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As uint8."""
-    return self.to(dtypes.uint8)
+    return self.to(dtypes.uint8, memory_format=memory_format)
 
 
 @method
@@ -94,19 +94,19 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     return self.to(dtypes.check(dtype))
 
 
-def _int(self: Tensor) -> Tensor:
+def _int(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As int32."""
-    return self.to(dtypes.int32)
+    return self.to(dtypes.int32, memory_format=memory_format)
 
 
-def _float(self: Tensor) -> Tensor:
+def _float(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As float32."""
-    return self.to(dtypes.float32)
+    return self.to(dtypes.float32, memory_format=memory_format)
 
 
-def _bool(self: Tensor) -> Tensor:
+def _bool(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As bool: whether each element is not zero."""
-    return self.to(dtypes.bool_)
+    return self.to(dtypes.bool_, memory_format=memory_format)
 
 
 attach("type", _type)

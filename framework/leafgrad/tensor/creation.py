@@ -253,10 +253,12 @@ def arange(
 ) -> Tensor:
     """``start``, ``start + step``, … below ``end`` (above it if ``step`` is negative); ``arange(end)`` starts at 0.
 
-    int64 if all three are integers, else the default dtype. (ceil((end - start) / step),)
+    int64 if all three are integers, else the default dtype; of integer dtypes, ``start`` and ``step`` are cut to
+    integers, and of int64 ``end``, too. (ceil((end - start) / step),)
 
     Raises:
         RuntimeError: ``step`` is zero, leads away from ``end``, or something is not finite.
+        ValueError: ``step`` is cut to zero.
     """
     if end is None:
         start, end = 0, start
@@ -270,17 +272,27 @@ def arange(
             f"arange: upper bound and lower bound inconsistent with step sign, got {start}, {end}, {step}"
         )
     whole = all(isinstance(v, int) for v in (start, end, step))
-    count = -((start - end) // step) if whole else math.ceil((end - start) / step)
     target = kind(dtype, dtypes.int64 if whole else None)
+    if target is dtypes.int64 and not whole:
+        start, end, step, whole = int(start), int(end), int(step), True
+        if step == 0:
+            raise ValueError("arange: step must be nonzero; in int64 it is cut to an integer")
+    count = -((start - end) // step) if whole else math.ceil((end - start) / step)
+    if not target.is_floating_point:
+        start, step = int(start), int(step)
     return new(create.arange, target, device, requires_grad, start=start, step=step, count=int(count))
 
 
 def linspace(
     start: Any, end: Any, steps: int, *, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """``steps`` points evenly from ``start`` to ``end``, both included. (steps,)"""
-    bounds = _bounds("linspace", start, end, steps)
-    return new(create.linspace, kind(dtype), device, requires_grad, **bounds)
+    """``steps`` points evenly from ``start`` to ``end``, both included. (steps,)
+
+    Of integer dtypes, both are cut to integers, and so are the points.
+    """
+    target = kind(dtype)
+    bounds = _bounds("linspace", start, end, steps, target)
+    return new(create.linspace, target, device, requires_grad, **bounds)
 
 
 def logspace(
@@ -293,15 +305,21 @@ def logspace(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """``steps`` points from base**start to base**end, evenly in the exponent. (steps,)"""
-    bounds = _bounds("logspace", start, end, steps)
-    return new(create.logspace, kind(dtype), device, requires_grad, base=float(base), **bounds)
+    """``steps`` points from base**start to base**end, evenly in the exponent. (steps,)
+
+    Of integer dtypes, ``start`` and ``end`` are cut to integers, and so are the points.
+    """
+    target = kind(dtype)
+    bounds = _bounds("logspace", start, end, steps, target)
+    return new(create.logspace, target, device, requires_grad, base=float(base), **bounds)
 
 
-def _bounds(function: str, start: Any, end: Any, steps: int) -> dict[str, Any]:
+def _bounds(function: str, start: Any, end: Any, steps: int, kind: dtypes.dtype) -> dict[str, Any]:
     if steps < 0:
         raise RuntimeError(f"{function}: number of steps must be non-negative, got {steps}")
     first, last = number(start, f"{function}: start"), number(end, f"{function}: end")
+    if not kind.is_floating_point and steps > 1:
+        first, last = int(first), int(last)
     return {"start": float(first), "end": float(last), "count": int(steps)}
 
 

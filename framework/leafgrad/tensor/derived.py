@@ -8,6 +8,7 @@ from typing import Any
 from leafgrad import dtypes
 from leafgrad.ops import divisors, exponential, promotion
 from leafgrad.ops.exponential import logaddexp
+from leafgrad.ops.refuse import refuse
 from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number, one_dim
 from leafgrad.tensor.creation import inferred
 from leafgrad.tensor.inplace import update
@@ -64,7 +65,7 @@ def diff(
     """The ``n``-th differences of neighbours along ``dim``; != for bool. (..., m, ...) -> (..., m - n, ...)
 
     Args:
-        prepend, append: tensors put before and after ``input`` along ``dim`` first.
+        prepend, append: tensors put before and after ``input`` along ``dim`` first, unless ``n`` is 0.
 
     Raises:
         RuntimeError: ``n`` is negative, or ``input`` has no dimension.
@@ -74,6 +75,8 @@ def diff(
     if integer(n, "n", "diff") < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     d = one_dim(input, dim, "diff")
+    if n == 0:
+        return input.clone()
     parts = [x for x in (prepend, input, append) if x is not None]
     result = cat(parts, d) if len(parts) > 1 else input
     for _ in range(min(n, result.shape[d])):
@@ -215,23 +218,48 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 
 
 @method
-def cov(input: Tensor, *, correction: int = 1) -> Tensor:
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
     """Covariances of variables (rows) over observations (columns). (n, m) -> (n, n); (m) or (1, m) -> ()
 
     Args:
         correction: subtracted from the number of observations.
+        fweights: how often each observation was made, integers. (m,)
+        aweights: how much each observation counts. (m,)
 
     Raises:
-        RuntimeError: more than two dimensions.
+        RuntimeError: more than two dimensions; weights that do not fit, are negative, or not of such a dtype.
     """
     if expect_tensor(input, "input", "cov").ndim > 2:
         raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got {input.ndim}")
     x = _floating(input)
     x = x if x.ndim == 2 else x.reshape(1, -1)
-    centered = x - x.mean(1, keepdim=True)
-    freedom = max(x.shape[1] - integer(correction, "correction", "cov"), 0)
-    result: Tensor = centered @ centered.mT / freedom
+    taken = integer(correction, "correction", "cov")
+    weights = _weights(x.shape[1], fweights, aweights)
+    if weights is None:
+        centered = x - x.mean(1, keepdim=True)
+        return (centered @ centered.mT / max(x.shape[1] - taken, 0)).squeeze()
+    total = weights.sum()
+    centered = x - (x * weights).sum(1, keepdim=True) / total
+    unit = 1 if aweights is None else (weights * aweights).sum() / total
+    result: Tensor = (centered * weights) @ centered.mT / clamp(total - taken * unit, min=0)
     return result.squeeze()
+
+
+def _weights(count: int, fweights: Tensor | None, aweights: Tensor | None) -> Tensor | None:
+    """The product of the weights of ``count`` observations."""
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        if weights is None:
+            continue
+        whole = not expect_tensor(weights, name, "cov").dtype.is_floating_point
+        if weights.ndim > 1 or weights.numel() != count:
+            raise RuntimeError(f"cov(): expected {name} to have {count} elements, got shape {list(weights.shape)}")
+        if whole is not (name == "fweights") or weights.dtype is dtypes.bool_:
+            kind = "integral" if name == "fweights" else "floating point"
+            raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {weights.dtype} dtype")
+        refuse(weights < 0, error=RuntimeError, message=f"cov(): {name} cannot be negative")
+    return fweights if aweights is None else aweights if fweights is None else fweights * aweights
 
 
 @method

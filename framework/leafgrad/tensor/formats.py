@@ -5,14 +5,18 @@ A tensor in ``channels_last`` has the same elements under the same indices; its 
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
-from leafgrad import dtypes
+from leafgrad import dtypes, modes
 from leafgrad.ops.convert import contiguous as in_order
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.shapes import layout, permuted
 from leafgrad.tensor.tensor import Tensor
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 __all__: list[str] = []  # what it adds are methods
 
@@ -86,6 +90,33 @@ def laid_out(input: Tensor, memory_format: Any, function: str) -> Tensor:
         return copied
     back = tuple(sorted(range(len(ordered)), key=ordered.__getitem__))
     return permuted(in_order(permuted(input, ordered)), back)
+
+
+def follow(out: Tensor, like: Tensor, order: tuple[int, ...]) -> Tensor:
+    """``out``, which nobody else has yet, with its dimensions in memory in this order if those of ``like`` are.
+
+    Not in a trace, where nothing has an order.
+    """
+    if modes.get() & (modes.TRACE | modes.BATCH) or is_contiguous(like) or not is_contiguous(permuted(like, order)):
+        return out
+    back = tuple(sorted(range(len(order)), key=order.__getitem__))
+    with modes.no_grad():
+        out._data = permuted(in_order(permuted(out.detach(), order)), back)._data
+    return out
+
+
+def keeps_channels_last(function: F) -> F:
+    """A function of channels whose results keep ``channels_last``, as those of pooling do."""
+
+    @functools.wraps(function)
+    def keeping(input: Any, *args: Any, **kwargs: Any) -> Any:
+        result = function(input, *args, **kwargs)
+        if isinstance(input, Tensor) and input.ndim in RANKS.values():
+            for out in result if isinstance(result, tuple) else (result,):
+                follow(out, input, (0, *range(2, input.ndim), 1))
+        return result
+
+    return cast(F, keeping)
 
 
 attach("layout", property(lambda self: dtypes.strided, doc="How the elements lie in memory: leafgrad.strided."))

@@ -152,7 +152,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers of each element, from 1 to the N-th, by default as many as elements. (..., n) -> (..., n, N)"""
     if not expect_tensor(x, "x", "linalg.vander").ndim:
-        raise RuntimeError("linalg.vander: expected a tensor of at least one dimension, got a 0-d one")
+        x = x.reshape(1)
     count = x.shape[-1] if N is None else integer(N, "N", "linalg.vander")
     if count <= 1 and N is not None:
         raise RuntimeError(f"N must be greater than 1, got {N}")

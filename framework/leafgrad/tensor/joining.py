@@ -256,7 +256,6 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     return found
 
 
-@method
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of ``split_size`` along ``dim``, the last one perhaps shorter, or of the sizes in a list; views.
 
@@ -282,6 +281,14 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
             f"but got split_sizes={list(sections)}"
         )
     return together(_cut(tensor, d, [sum(sections[:i]) for i in range(len(sections) + 1)]), "SplitWithSizes")
+
+
+def _split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """``split``: pieces of ``split_size``, or of the sizes in a list."""
+    return split(self, split_size, dim)
+
+
+attach("split", _split)
 
 
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:

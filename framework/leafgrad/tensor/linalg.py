@@ -178,7 +178,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
             leaves out the rank, and only "gelsd" and "gelss" return singular values, as in PyTorch.
 
     Returns:
-        solution, (..., n, k); residuals, the squared norms of the columns of A X - B, (..., k), empty unless m > n;
+        solution, (..., n, k); residuals, the squared norms of the columns of A X - B, (..., k), empty unless m > n, and
+        of "gelsy";
         rank, (...); singular_values. Where A has not full rank, PyTorch leaves the residuals out.
     """
     check(A, "linalg.lstsq")
@@ -198,7 +199,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     solution = matmul(ops.pinv(A, atol=0.0, rtol=r), B)
     empty = new_full(A, shape=(0,), value=0)
     residuals = empty
-    if A.shape[-2] > A.shape[-1]:
+    if A.shape[-2] > A.shape[-1] and driver not in (None, "gelsy"):
         miss = matmul(A, solution) - B
         residuals = sum_over(miss * miss, dim=(miss.ndim - 2,))
     s = svdvals(A).detach()

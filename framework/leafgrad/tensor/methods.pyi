@@ -6,7 +6,7 @@ from typing import Any, TypeVar, overload
 
 from leafgrad import return_types
 from leafgrad.autograd.edge import GradientEdge
-from leafgrad.dtypes import dtype
+from leafgrad.dtypes import dtype, memory_format
 from leafgrad.tensor.arguments import Dim
 from leafgrad.tensor.random import Generator
 from leafgrad.tensor.storage import TypedStorage, UntypedStorage
@@ -317,7 +317,7 @@ class Methods:
         """Ones with the probabilities in ``input`` (or ``p`` everywhere), zeros otherwise, of its shape and dtype."""
     def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Write ones with probability p (a number, or a tensor that broadcasts), zeros otherwise."""
-    def bfloat16(self) -> Tensor:
+    def bfloat16(self, memory_format: memory_format = ...) -> Tensor:
         """As bfloat16."""
     def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
         """How often 0, 1, 2, … occur in ``input``. (n,) integers -> (max(largest + 1, minlength),)"""
@@ -347,11 +347,11 @@ class Methods:
         """``bitwise_xor`` in place; returns the tensor."""
     def bmm(self, mat2: Tensor) -> Tensor:
         """Products of matrices, pair by pair; nothing broadcasts. (b, n, k), (b, k, m) -> (b, n, m)"""
-    def bool(self) -> Tensor:
+    def bool(self, memory_format: memory_format = ...) -> Tensor:
         """As bool: whether each element is not zero."""
-    def broadcast_to(self, size: Any) -> Tensor:
+    def broadcast_to(self, *size: Any) -> Tensor:
         """``input.expand(size)``"""
-    def byte(self) -> Tensor:
+    def byte(self, memory_format: memory_format = ...) -> Tensor:
         """As uint8."""
     def cauchy_(
         self, median: builtins.float = 0.0, sigma: builtins.float = 1.0, *, generator: Generator | None = None
@@ -361,7 +361,7 @@ class Methods:
         """The smallest integer that is not below x. (...) -> (...)"""
     def ceil_(self) -> Tensor:
         """``ceil`` in place; returns the tensor."""
-    def char(self) -> Tensor:
+    def char(self, memory_format: memory_format = ...) -> Tensor:
         """As int8."""
     def cholesky(self, upper: builtins.bool = False) -> Tensor:
         """Succeeded by ``linalg.cholesky``. (..., n, n) -> (..., n, n)"""
@@ -412,7 +412,9 @@ class Methods:
         """``cosh`` in place; returns the tensor."""
     def count_nonzero(self, dim: builtins.int | Iterable[builtins.int] | None = None) -> Tensor:
         """How many elements over ``dim`` are nonzero. int64"""
-    def cov(self, *, correction: builtins.int = 1) -> Tensor:
+    def cov(
+        self, *, correction: builtins.int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+    ) -> Tensor:
         """Covariances of variables (rows) over observations (columns). (n, m) -> (n, n); (m) or (1, m) -> ()"""
     def cross(self, other: Tensor, dim: builtins.int | None = None) -> Tensor:
         """Cross product of vectors along a dimension of size 3; other dimensions broadcast."""
@@ -466,7 +468,7 @@ class Methods:
         """``div`` in place; returns the tensor."""
     def dot(self, tensor: Tensor) -> Tensor:
         """Inner product of two vectors. (n), (n) -> ()"""
-    def double(self) -> Tensor:
+    def double(self, memory_format: memory_format = ...) -> Tensor:
         """As float64."""
     def dsplit(self, indices_or_sections: Any) -> builtins.tuple[Tensor, ...]:
         """Split along dimension 2."""
@@ -523,7 +525,7 @@ class Methods:
         """A copy with the columns in reverse order."""
     def flipud(self) -> Tensor:
         """A copy with the rows in reverse order."""
-    def float(self) -> Tensor:
+    def float(self, memory_format: memory_format = ...) -> Tensor:
         """As float32."""
     def float_power(self, exponent: Any) -> Tensor:
         """``input ** exponent`` computed in float64. (...), (...) -> (...) float64"""
@@ -576,7 +578,7 @@ class Methods:
         """Whether x is above y. (...), (...) -> (...) bool"""
     def gt_(self, other: Any) -> Tensor:
         """``gt`` in place; returns the tensor."""
-    def half(self) -> Tensor:
+    def half(self, memory_format: memory_format = ...) -> Tensor:
         """As float16."""
     def heaviside(self, values: Tensor) -> Tensor:
         """0 where ``input`` < 0, 1 where it is > 0, and ``values`` where it is 0; tensors of one dtype. It has ..."""
@@ -642,7 +644,7 @@ class Methods:
         """The slices of ``input`` along ``dim`` at a vector of indices, as a copy."""
     def inner(self, other: Tensor) -> Tensor:
         """Inner products over the last dimensions. (..., k), (+++, k) -> (..., +++); a 0-d tensor multiplies."""
-    def int(self) -> Tensor:
+    def int(self, memory_format: memory_format = ...) -> Tensor:
         """As int32."""
     def inverse(self) -> Tensor:
         """Inverse; see ``linalg.inv``. (..., n, n) -> (..., n, n)"""
@@ -801,7 +803,7 @@ class Methods:
         """``logit`` in place."""
     def logsumexp(self, dim: builtins.int | Iterable[builtins.int] | None, keepdim: builtins.bool = False) -> Tensor:
         """log of the sum of exp over ``dim``, without overflow."""
-    def long(self) -> Tensor:
+    def long(self, memory_format: memory_format = ...) -> Tensor:
         """As int64."""
     def lt(self, other: Any) -> Tensor:
         """Whether x is below y. (...), (...) -> (...) bool"""
@@ -1170,7 +1172,7 @@ class Methods:
         """``sign`` in place; returns the tensor."""
     def share_memory_(self) -> Tensor:
         """Always a RuntimeError: memory is not shared between processes."""
-    def short(self) -> Tensor:
+    def short(self, memory_format: memory_format = ...) -> Tensor:
         """As int16."""
     def sigmoid(self) -> Tensor:
         """The logistic function 1 / (1 + exp(-x)). (...) -> (...)"""
@@ -1213,8 +1215,8 @@ class Methods:
         self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False
     ) -> return_types.sort:
         """Values sorted along ``dim``, and the indices they had; equal elements stay in order. nan is the largest."""
-    def split(self, split_size_or_sections: Any, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
-        """Pieces of ``split_size`` along ``dim``, the last one perhaps shorter, or of the sizes in a list; views."""
+    def split(self, split_size: Any, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
+        """``split``: pieces of ``split_size``, or of the sizes in a list."""
     def split_with_sizes(self, split_size_or_sections: Any, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
         """Pieces of ``split_size`` along ``dim``, the last one perhaps shorter, or of the sizes in a list; views."""
     def sqrt(self) -> Tensor:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import numbers
 from typing import TYPE_CHECKING, Any
 
-from leafgrad import dtypes
+from leafgrad import backends, dtypes
 from leafgrad.ops import call, compare, dispatch, elementwise as ew, rounding
 from leafgrad.ops.matmul import matmul
 from leafgrad.ops.node import SymbolBase, TensorBase
 from leafgrad.ops.op import Op
 
 
-def _comparable(y: Any) -> bool:
-    """Whether ``==`` compares elements. None, strings and the like are merely not equal to a tensor."""
-    return isinstance(y, (TensorBase, SymbolBase, numbers.Number)) or hasattr(y, "__array__")
+def _compared(op: Any, x: Any, y: Any) -> Any:
+    """``==`` and ``!=``, by element. None, strings and the like are merely not equal to a tensor."""
+    if isinstance(y, (TensorBase, SymbolBase, numbers.Number)):
+        return op(x, y)
+    if not hasattr(y, "__array__"):
+        return NotImplemented
+    return op(x, x.new_tensor(y, dtype=dtypes.of(y)) if defers(y, "") else y)
 
 
 def _operator(op: Op, reflected: str) -> Any:
@@ -23,7 +27,7 @@ def _operator(op: Op, reflected: str) -> Any:
     def general(args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if not isinstance(args[0], TensorBase) and not isinstance(args[1], TensorBase):
             return op.compute(args, params)
-        left = _defers(args[1], reflected) or (reflected == "__rmul__" and _repeats(*args))
+        left = defers(args[1], reflected) or (reflected == "__rmul__" and _repeats(*args))
         return NotImplemented if left else op.apply(args, params)
 
     return call.function(op, general)
@@ -43,10 +47,12 @@ def _repeats(count: Any, other: Any) -> bool:
     )
 
 
-def _defers(other: Any, reflected: str) -> bool:
-    """Whether an operand is of a class that has a reflected operator and that leafgrad knows nothing of."""
-    if isinstance(other, (TensorBase, SymbolBase, numbers.Number)) or hasattr(other, "__array__"):
+def defers(other: Any, reflected: str) -> bool:
+    """Whether an operand is of a class that has a reflected operator: a NumPy array, or unknown to leafgrad."""
+    if isinstance(other, (TensorBase, SymbolBase, numbers.Number)):
         return False
+    if hasattr(other, "__array__"):
+        return isinstance(other, backends.by_device_type("cpu").array_type)
     return any(reflected in vars(c) for c in type(other).__mro__ if c.__module__ != "builtins")
 
 
@@ -93,10 +99,10 @@ class Operators:
         __ge__ = _operator(compare.ge, "__le__")
 
         def __eq__(self, other: Any) -> Any:
-            return compare.eq.function(self, other) if _comparable(other) else NotImplemented
+            return _compared(compare.eq.function, self, other)
 
         def __ne__(self, other: Any) -> Any:
-            return compare.ne.function(self, other) if _comparable(other) else NotImplemented
+            return _compared(compare.ne.function, self, other)
 
         __hash__ = object.__hash__  # by identity: ``==`` compares elements
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from leafgrad import modes
+from leafgrad import dtypes, modes
 from leafgrad.ops import messages
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.inplace import check
@@ -18,32 +18,28 @@ __all__: list[str] = []
 
 FUNCTIONS = frozenset(
     """
-    abs absolute acos acosh add addbmm addcdiv addcmul addmm addmv addr all amax amin aminmax any arange arccos
-    arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin asin asinh atan atan2 atanh baddbmm bernoulli
+    abs absolute acos acosh add addbmm addcdiv addcmul addmm addmv addr all amax amin aminmax angle any arange
+    arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin asin asinh atan atan2 atanh baddbmm bernoulli
     bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor bmm bucketize cat ceil
-    chain_matmul clamp clamp_max clamp_min clip column_stack concat concatenate conj_physical copysign cos cosh
-    cross cummax cummin cumprod cumsum deg2rad diag diff div divide dot dstack empty eq erf erfc erfinv exp exp2
-    expm1 eye fix float_power floor floor_divide fmax fmin fmod frac full gather gcd ge ger greater greater_equal gt
-    heaviside histc histogram hstack hypot index_add index_copy index_select inner inverse isin isneginf isposinf kron
-    kthvalue lcm ldexp le lerp less less_equal linspace log log10 log1p log2 log_softmax logaddexp logaddexp2
-    logcumsumexp logical_and logical_not logical_or logical_xor logit logspace logsumexp lt masked_select matmul
-    matrix_power max maximum mean median min minimum mm mode msort mul multinomial multiply mv nan_to_num nanmean
-    nanmedian nanquantile nansum ne neg negative nextafter nonzero norm normal not_equal ones outer pow prod qr
-    quantile rad2deg rand randint randn randperm reciprocal remainder renorm round row_stack rsqrt scatter
-    scatter_add scatter_reduce searchsorted sgn sigmoid sign signbit sin sinc sinh slogdet softmax sort sqrt
-    square stack std sub subtract sum svd take take_along_dim tan tanh tensordot topk tril triu true_divide trunc
-    var vdot vstack where xlogy zeros linalg.cholesky linalg.cond linalg.cross linalg.det linalg.eigh
-    linalg.eigvalsh linalg.inv linalg.lstsq linalg.matmul linalg.matrix_norm linalg.matrix_power
-    linalg.matrix_rank linalg.multi_dot linalg.norm linalg.pinv linalg.qr linalg.slogdet linalg.solve
-    linalg.solve_triangular linalg.svd linalg.svdvals linalg.tensorinv linalg.tensorsolve linalg.vecdot
-    linalg.vector_norm special.entr special.erf special.erfc special.erfinv special.exp2 special.expit
-    special.expm1 special.log1p special.logit special.logsumexp special.ndtr special.round special.sinc
-    special.xlog1py special.xlogy
+    chain_matmul cholesky cholesky_inverse cholesky_solve clamp clamp_max clamp_min clip column_stack concat
+    concatenate conj_physical copysign cos cosh cross cummax cummin cumprod cumsum deg2rad diag diff div divide dot
+    dstack empty eq erf erfc erfinv exp exp2 expm1 eye fix float_power floor floor_divide fmax fmin fmod frac full
+    gather gcd ge ger greater greater_equal gt heaviside histc histogram hstack hypot index_add index_copy
+    index_reduce index_select inner inverse isin isneginf isposinf kron kthvalue lcm ldexp le lerp less less_equal
+    linspace log log10 log1p log2 log_softmax logaddexp logaddexp2 logcumsumexp logical_and logical_not logical_or
+    logical_xor logit logspace logsumexp lt lu_solve masked_select matmul matrix_power max maximum mean median min
+    minimum mm mode msort mul multinomial multiply mv nan_to_num nanmean nanmedian nanquantile nansum ne neg
+    negative nextafter nonzero norm normal not_equal ones outer pow prod qr quantile rad2deg rand randint randn
+    randperm reciprocal remainder renorm round row_stack rsqrt scatter scatter_add scatter_reduce searchsorted sgn
+    sigmoid sign signbit sin sinc sinh slice_scatter slogdet softmax sort sqrt square stack std sub subtract sum svd
+    take take_along_dim tan tanh tensordot topk triangular_solve tril triu true_divide trunc var vdot vstack where
+    xlogy zeros
 
-    linalg.cholesky linalg.cond linalg.cross linalg.det linalg.eigh linalg.eigvalsh linalg.inv linalg.lstsq
-    linalg.matmul linalg.matrix_norm linalg.matrix_power linalg.matrix_rank linalg.multi_dot linalg.norm
-    linalg.pinv linalg.qr linalg.slogdet linalg.solve linalg.solve_triangular linalg.svd linalg.svdvals
-    linalg.tensorinv linalg.tensorsolve linalg.vecdot linalg.vector_norm
+    linalg.cholesky linalg.cholesky_ex linalg.cond linalg.cross linalg.det linalg.eigh linalg.eigvalsh linalg.inv
+    linalg.inv_ex linalg.lstsq linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve linalg.matmul
+    linalg.matrix_norm linalg.matrix_power linalg.matrix_rank linalg.multi_dot linalg.norm linalg.pinv linalg.qr
+    linalg.slogdet linalg.solve linalg.solve_ex linalg.solve_triangular linalg.svd linalg.svdvals linalg.tensorinv
+    linalg.tensorsolve linalg.vecdot linalg.vector_norm
 
     special.entr special.erf special.erfc special.erfinv special.exp2 special.expit special.expm1 special.log1p
     special.logit special.logsumexp special.ndtr special.round special.sinc special.xlog1py special.xlogy
@@ -52,8 +48,14 @@ FUNCTIONS = frozenset(
 """The functions that take ``out`` in PyTorch."""
 
 STRICT = frozenset(
-    """addbmm addmm addmv addr all any argmax argmin baddbmm bmm bucketize chain_matmul dot gather index_select
-    masked_select matmul mm mv nonzero searchsorted take tensordot vdot""".split()
+    """
+    abs absolute addbmm addmm addmv all amax amin any argmax argmin baddbmm bitwise_not bmm bucketize ceil
+    chain_matmul cholesky conj_physical cross det diag dot eigvalsh fix float_power floor frac gather heaviside
+    histc index_add index_copy index_reduce index_select inv isin isneginf isposinf log_softmax logcumsumexp
+    lu_solve masked_select matmul matrix_norm mm msort multi_dot mv nan_to_num nanquantile neg negative nonzero
+    quantile renorm round scatter scatter_add scatter_reduce searchsorted sgn sign signbit slice_scatter softmax
+    solve solve_triangular svdvals take take_along_dim tensordot tril triu trunc vdot vecdot vector_norm where
+    """.split()
 )
 """Those whose ``out`` must have the dtype of the result, as that of functions with several results must."""
 
@@ -110,6 +112,9 @@ def into(
                 )
     alike = name in LIKE and next(tensors((*args, *kwargs.values())), None) is not None
     if makes(function) and len(targets) == 1 and not alike:  # out says what to make
+        given = kwargs.get("dtype")
+        if given is not None and dtypes.check(given) is not targets[0].dtype:
+            raise RuntimeError(f"{name}(): dtype {given} does not match dtype of out parameter ({targets[0].dtype})")
         kwargs = {"dtype": targets[0].dtype, "device": targets[0].device, **kwargs}
     with modes.no_grad():
         made = checked(*args, **kwargs)

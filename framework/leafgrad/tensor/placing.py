@@ -95,6 +95,9 @@ def index_reduce(
     d = arguments.one_dim(input, dim, "index_reduce")
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce: reduce: expected prod, mean, amax or amin, got {reduce!r}")
+    if not input.ndim and at.numel() == 1:
+        one = index_reduce(input.reshape(1), 0, at.reshape(1), source.reshape(1), reduce, include_self=include_self)
+        return one.reshape(())
     wanted = (*input.shape[:d], at.numel(), *input.shape[d + 1 :])
     if at.ndim != 1 or not input.ndim or arguments.expect_tensor(source, "source", "index_reduce").shape != wanted:
         raise RuntimeError(

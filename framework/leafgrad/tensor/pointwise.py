@@ -27,6 +27,7 @@ from leafgrad.ops.promotion import result_type
 from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.operators import defers
 from leafgrad.tensor.signatures import binary, unary
 from leafgrad.tensor.tensor import Tensor
 
@@ -429,6 +430,8 @@ def in_place(function: Any, name: str) -> Callable[..., Any]:
     function = getattr(function, "function", function)
 
     def write(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if name[0] == "_" and any(defers(a, "") for a in args):
+            return NotImplemented  # Python binds the name to the operator's result
         return update(self, function, *args, **kwargs)
 
     if inspect.isfunction(function):
@@ -438,13 +441,10 @@ def in_place(function: Any, name: str) -> Callable[..., Any]:
     return write
 
 
-for _name in _IN_PLACE:
-    attach(_name + "_", in_place(globals()[_name], _name + "_"))
-
 _OPERATORS: dict[str, Any] = {
     "__iadd__": ew.add, "__isub__": ew.sub, "__imul__": mul, "__itruediv__": ew.div, "__ifloordiv__": floor_divide,
     "__imod__": remainder, "__ipow__": pow, "__iand__": bitwise_and, "__ior__": bitwise_or, "__ixor__": bitwise_xor,
     "__ilshift__": bitwise_left_shift, "__irshift__": bitwise_right_shift,
 }  # fmt: skip
-for _name, _op in _OPERATORS.items():
+for _name, _op in (_OPERATORS | {f"{name}_": globals()[name] for name in _IN_PLACE}).items():
     attach(_name, in_place(_op, _name))

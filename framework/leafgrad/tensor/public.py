@@ -25,6 +25,17 @@ Bound = tuple[Arguments, dict[str, Any]]
 _published: set[type] = set()
 
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+# The order in which PyTorch takes numbers and tensors too, with a warning; of methods, the tensor comes first.
+OLD_FORMS = {
+    **dict.fromkeys(("add", "sub", "subtract"), ("input alpha other",)),
+    **dict.fromkeys(("addcmul", "addcdiv"), ("input value tensor1 tensor2",)),
+    **{
+        name: (f"beta input alpha {pair}", f"beta input {pair}")
+        for names, pair in (("addmm", "mat1 mat2"), ("addmv", "mat vec"), ("addr", "vec1 vec2"),
+                            ("addbmm baddbmm", "batch1 batch2"))
+        for name in names.split()
+    },
+}  # fmt: skip
 
 
 def publish(namespace: dict[str, Any]) -> None:
@@ -80,6 +91,7 @@ class Door:
             return self.function(*args, **kwargs)
         except Exception as error:
             meant = meant_by(inspect.unwrap(self.function), args, kwargs) if kwargs else None
+            meant = meant or old_form(inspect.unwrap(self.function), args, kwargs, self.bound)
             wrong = None if meant else self.blame(error, args, kwargs)
             if wrong is None and meant is None:
                 raise
@@ -199,6 +211,26 @@ def meant_by(function: types.FunctionType, args: Arguments, kwargs: dict[str, An
     if star in renamed and len(args) <= code.co_argcount:
         return (*args, renamed.pop(star)), renamed
     return (args, renamed) if changed or len(asked) < len(kwargs) else None
+
+
+def old_form(function: types.FunctionType, args: Arguments, kwargs: dict[str, Any], bound: bool) -> Bound | None:
+    """A call in one of OLD_FORMS as ``function`` takes it, or None."""
+    for form in OLD_FORMS.get(function.__name__, ()):
+        names = form.split()
+        if bound:
+            names.sort(key=lambda name: name != "input")
+        given = dict(zip(names, args, strict=False))
+        numeric = [name for name in names if name in ("alpha", "beta", "value")]
+        right = len(args) == len(names) and not kwargs.keys() & given.keys()
+        if right and all(isinstance(given[n], TensorBase) is not (n in numeric) for n in names):
+            from leafgrad.ops.messages import warn
+
+            warn(
+                f"This overload of {function.__name__} is deprecated; pass {', '.join(numeric)} by keyword, at the end"
+            )
+            numbers_given = {name: given.pop(name) for name in numeric}
+            return tuple(given[name] for name in sorted(given, key=lambda n: n != "input")), {**kwargs, **numbers_given}
+    return None
 
 
 def _is_so(name: str, value: Any) -> bool:

@@ -9,9 +9,10 @@ from leafgrad.ops.refuse import refuse
 from leafgrad.tensor import arguments
 from leafgrad.tensor.methods import method
 from leafgrad.tensor.random import Generator, draw, stream
+from leafgrad.tensor.shapes import broadcast_tensors
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["bernoulli", "multinomial", "poisson"]
+__all__ = ["bernoulli", "binomial", "multinomial", "poisson"]
 
 
 @method
@@ -98,6 +99,25 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 
     refuse(input.detach() < 0, error=RuntimeError, message="poisson: invalid rate, expected rate to be non-negative")
     out: Tensor = draw(input, generator=stream(generator, input.device.resolve(), "poisson"))
+    return out
+
+
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """How many of ``count`` trials succeed, each with probability ``prob``, of their common shape.
+
+    Raises:
+        RuntimeError: dtypes that are no floating ones or differ; counts below 0; probabilities outside [0, 1].
+    """
+    arguments.expect_floating(count, "binomial")
+    arguments.expect_floating(prob, "binomial")
+    if count.dtype is not prob.dtype:
+        raise RuntimeError(f"binomial: expected count and prob of one dtype, got {count.dtype} and {prob.dtype}")
+    from leafgrad.ops.binomial import binomial as draw
+
+    count, prob = broadcast_tensors(count, prob)
+    refuse(count.detach() < 0, error=RuntimeError, message="binomial: expected counts not below 0")
+    expect_probabilities(prob, "binomial")
+    out: Tensor = draw(count, prob, generator=stream(generator, count.device.resolve(), "binomial"))
     return out
 
 

@@ -412,9 +412,9 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @method
-def broadcast_to(input: Tensor, size: Any) -> Tensor:
+def broadcast_to(input: Tensor, *size: Any) -> Tensor:
     """``input.expand(size)``"""
-    return input.expand(size)
+    return input.expand(*size)
 
 
 def broadcast_shapes(*shapes: Any) -> Size:

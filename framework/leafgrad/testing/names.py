@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import leafgrad
+from leafgrad.compat.absent import ABSENT
 from leafgrad.compat.stand_in import shows, sources
 
 DOCS = Path(leafgrad.__file__).parents[2] / "docs"
@@ -28,12 +29,13 @@ def known() -> dict[str, list[str]]:
 
 
 def has(module: str, name: str) -> bool:
-    """Whether leafgrad has a name of PyTorch's."""
+    """Whether leafgrad has a name of PyTorch's, and more than the name."""
     if module == "torch.Tensor":
         return hasattr(leafgrad.Tensor, name)
     if sources(f"{module}.{name}"):
         return True
-    return any(shows(s, name) and not isinstance(getattr(s, name), ModuleType) for s in sources(module))
+    found = [getattr(s, name) for s in sources(module) if shows(s, name)]
+    return any(not isinstance(f, ModuleType) and not any(f is absent for absent in ABSENT) for f in found)
 
 
 def missing(module: str) -> list[str]:

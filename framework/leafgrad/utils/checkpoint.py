@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -17,7 +17,7 @@ from leafgrad.autograd.saved import saved_tensors_hooks
 from leafgrad.tensor.random import fork_rng, rng_states, set_rng_states
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]
 
 Contexts = Callable[[], tuple[AbstractContextManager[Any], AbstractContextManager[Any]]]
 
@@ -39,7 +39,26 @@ class Place:
         self.number = number
 
 
-def nothing_around() -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
+_early_stop: bool | None = None
+
+
+@modes.setting("whether checkpoints stop early")
+def _stops() -> bool | None:
+    return _early_stop
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """A context in which checkpoints end their recomputation early, or not, whatever they say themselves."""
+    global _early_stop
+    before, _early_stop = _early_stop, enable
+    try:
+        yield
+    finally:
+        _early_stop = before
+
+
+def noop_context_fn() -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
     """No contexts."""
     return contextlib.nullcontext(), contextlib.nullcontext()
 
@@ -56,6 +75,7 @@ class Recomputation:
     def __init__(self, function: Callable[[], Any], around: Any, preserve: bool, stop: bool, check: bool) -> None:
         self.function, self.around, self.stop, self.check = function, around, stop, check
         self.states = rng_states() if preserve else None
+        self.precision = modes.autocast(modes.get() & modes.AUTOCAST)
         self.places: list[weakref.ref[Place]] = []
         self.kinds: list[Any] = []
         self.found: weakref.WeakKeyDictionary[Any, dict[int, Tensor]] = weakref.WeakKeyDictionary()
@@ -91,7 +111,7 @@ class Recomputation:
         with contextlib.suppress(Enough), fork_rng(enabled=self.states is not None), modes.enable_grad():
             if self.states is not None:
                 set_rng_states(self.states)
-            with self.around, saved_tensors_hooks(pack, refuse):
+            with self.precision, self.around, saved_tensors_hooks(pack, refuse):
                 self.function()
         if count != len(self.places):
             raise CheckpointError(
@@ -123,7 +143,7 @@ def checkpoint(
     function: Callable[..., Any],
     *args: Any,
     use_reentrant: bool | None = None,
-    context_fn: Contexts = nothing_around,
+    context_fn: Contexts = noop_context_fn,
     determinism_check: str = "default",
     early_stop: bool = True,
     preserve_rng_state: bool = True,
@@ -146,13 +166,14 @@ def checkpoint(
     """
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check: expected 'default' or 'none', got {determinism_check!r}")
-    if use_reentrant and context_fn is not nothing_around:
+    if use_reentrant and context_fn is not noop_context_fn:
         raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
     if not modes.is_grad_enabled() or modes.get() & (modes.TRACE | modes.BATCH):
         return function(*args, **kwargs)
     forward, again = context_fn()
     checked = determinism_check == "default"
-    call = Recomputation(lambda: function(*args, **kwargs), again, preserve_rng_state, early_stop, checked)
+    stop = early_stop if _early_stop is None else _early_stop
+    call = Recomputation(lambda: function(*args, **kwargs), again, preserve_rng_state, stop, checked)
     with forward, saved_tensors_hooks(call.pack, call.unpack):
         return function(*args, **kwargs)
 

@@ -753,3 +753,26 @@ def test_a_step_that_may_read_whole_packages_is_open(monkeypatch):
         module.part3.gain = gain
         assert step(leafgrad.ones(2)).tolist() == [gain, gain]
     assert "more than 500 places" in step.explain()
+
+
+def test_a_module_that_takes_the_place_of_its_class_module(monkeypatch):
+    """``sys.modules[__name__] = Made(__name__)``, as modules do that make their names when they are asked for."""
+
+    class Made(types.ModuleType):
+        __module__ = "made_by_itself"
+
+        def __init__(self, name):
+            super().__init__(name)
+            self.scale = 2.0
+
+    made = Made("made_by_itself")
+    monkeypatch.setitem(sys.modules, "made_by_itself", made)
+    held = [made]
+
+    @leafgrad.compile
+    def step(x):
+        return x * held[0].scale
+
+    assert [step(leafgrad.ones(())).item() for _ in range(3)] == [2.0] * 3
+    made.scale = 3.0
+    assert step(leafgrad.ones(())).item() == 3.0

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from leafgrad.tensor.kinds import unwrapped as _disabled_torch_function_impl
+from typing import Any
 
-__all__ = ["_disabled_torch_function_impl", "_get_tracing_state", "_is_tracing", "_log_api_usage_once"]
+from leafgrad.tensor.arguments import destination
+from leafgrad.tensor.kinds import unwrapped as _disabled_torch_function_impl
+from leafgrad.tensor.tensor import Tensor
+
+_TensorMeta = type(Tensor)
+
+__all__ = [
+    "_TensorMeta",
+    "_disabled_torch_function_impl",
+    "_get_tracing_state",
+    "_is_tracing",
+    "_log_api_usage_once",
+    "_nn",
+]
 
 
 def _log_api_usage_once(event: str) -> None:
@@ -18,3 +31,13 @@ def _get_tracing_state() -> None:
 def _is_tracing() -> bool:
     """False."""
     return False
+
+
+class _nn:
+    """``torch._C._nn``"""
+
+    @staticmethod
+    def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, None]:
+        """Device, dtype, whether not to wait, and memory format, of the arguments of ``to``."""
+        place, kind, _ = destination(*args, **kwargs)
+        return place, kind, False, None

@@ -8,13 +8,27 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from leafgrad.compat.absent import cdouble, cfloat, complex64, complex128, uint16, uint32, uint64
+from leafgrad.compat.absent import (
+    LAYOUTS,
+    Operators,
+    cdouble,
+    cfloat,
+    chalf,
+    complex32,
+    complex64,
+    complex128,
+    refused_class,
+    uint16,
+    uint32,
+    uint64,
+)
 from leafgrad.compat.copies import FUNCTIONS as COPIES
 from leafgrad.compat.foreach import FUNCTIONS as FOREACH
 from leafgrad.compat.settings import (
     are_deterministic_algorithms_enabled,
     get_float32_matmul_precision,
     get_num_interop_threads,
+    is_deterministic_algorithms_warn_only_enabled,
     set_default_tensor_type,
     set_float32_matmul_precision,
     set_num_interop_threads,
@@ -22,8 +36,10 @@ from leafgrad.compat.settings import (
 )
 from leafgrad.compat.torch.amp import autocast, get_autocast_dtype, is_autocast_enabled
 from leafgrad.compat.torch.compiler import compile
+from leafgrad.compat.torch.jit import ScriptFunction, ScriptModule
 from leafgrad.compat.torch.version import __version__
 from leafgrad.tensor.matrices import trace
+from leafgrad.tensor.tensor import Tensor
 
 # Functions of torch.nn.functional that are torch's as well.
 OF_FUNCTIONAL = (
@@ -41,18 +57,44 @@ OF_FUNCTIONS = (
     "triplet_margin_loss typename"
 ).split()
 
+# Methods of Tensor that are functions as well.
+IN_PLACE = (
+    "abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_ atan_ atanh_ "
+    "ceil_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ "
+    "fill_ fix_ floor_ frac_ gcd_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ "
+    "rad2deg_ reciprocal_ resize_as_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ "
+    "zero_ is_inference"
+).split()
+
 newaxis = None
+ops = Operators()
+SymBool, SymFloat, SymInt = (
+    refused_class(f"torch.{name}", "sizes are Python's numbers") for name in ("SymBool", "SymFloat", "SymInt")
+)
+PyTorchFileReader = refused_class("torch.PyTorchFileReader", "read files with torch.load")
+PyTorchFileWriter = refused_class("torch.PyTorchFileWriter", "write files with torch.save")
 
 __all__ = [
     *COPIES,
     *FOREACH,
+    *IN_PLACE,
+    *LAYOUTS,
     *OF_FUNCTIONAL,
     *OF_FUNCTIONS,
+    "PyTorchFileReader",
+    "PyTorchFileWriter",
+    "ScriptFunction",
+    "ScriptModule",
+    "SymBool",
+    "SymFloat",
+    "SymInt",
     "__version__",
     "are_deterministic_algorithms_enabled",
     "autocast",
     "cdouble",
     "cfloat",
+    "chalf",
+    "complex32",
     "compile",
     "complex64",
     "complex128",
@@ -60,7 +102,9 @@ __all__ = [
     "get_float32_matmul_precision",
     "get_num_interop_threads",
     "is_autocast_enabled",
+    "is_deterministic_algorithms_warn_only_enabled",
     "newaxis",
+    "ops",
     "set_default_tensor_type",
     "set_float32_matmul_precision",
     "set_num_interop_threads",
@@ -78,6 +122,9 @@ def __getattr__(name: str) -> object:
         return getattr(import_module("leafgrad.nn.functional"), name)
     if name in OF_FUNCTIONS:
         return getattr(import_module("leafgrad.compat.functions"), name)
-    if name in COPIES or name in FOREACH:
-        return (COPIES | FOREACH)[name]
+    if name in IN_PLACE:
+        return getattr(Tensor, name)
+    for table in (COPIES, FOREACH, LAYOUTS):
+        if name in table:
+            return table[name]
     raise AttributeError(f"module 'leafgrad.compat.torch' has no attribute {name!r}", name=name)

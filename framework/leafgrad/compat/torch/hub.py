@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 
 from leafgrad.compat.absent import refused
 
-__all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # in names of files, a part of their hash
+
+__all__ = [
+    "HASH_REGEX", "download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir",
+]  # fmt: skip
 
 REMEDY = "download the weights yourself, read them with torch.load(path), and put them into your module"
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Final as Final, NamedTuple, TypeVar
 
 from leafgrad.compat.absent import refused, refused_class
+from leafgrad.ops.messages import warn
 
 __all__ = [
     "Attribute",
@@ -18,6 +20,8 @@ __all__ = [
     "RecursiveScriptModule",
     "ScriptFunction",
     "ScriptModule",
+    "_overload",
+    "_overload_method",
     "annotate",
     "export",
     "freeze",
@@ -75,7 +79,22 @@ def _unless_off(name: str) -> Callable[..., Any]:
     return compiled
 
 
-script, trace, trace_module = _unless_off("script"), _unless_off("trace"), _unless_off("trace_module")
+refuse_script = _unless_off("script")
+
+
+def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
+    """A Python function or class as it is, with a warning: it computes the same without TorchScript.
+
+    Raises:
+        NotImplementedError: anything else, unless PYTORCH_JIT=0.
+    """
+    if os.environ.get("PYTORCH_JIT") != "0" and isinstance(obj, (FunctionType, type)):
+        warn("torch.jit.script: leafgrad, which stands in for PyTorch here, runs functions as the Python that they are")
+        return obj
+    return refuse_script(obj)
+
+
+trace, trace_module = _unless_off("trace"), _unless_off("trace_module")
 script_method = _unless_off("script_method")
 
 
@@ -97,6 +116,14 @@ def annotate(the_type: Any, the_value: T) -> T:
 def export(fn: T) -> T:
     """``fn``."""
     return fn
+
+
+def _overload(fn: T) -> T:
+    """``fn``: what follows it under its name is the function."""
+    return fn
+
+
+_overload_method = _overload
 
 
 def unused(fn: T) -> T:

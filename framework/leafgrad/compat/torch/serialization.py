@@ -8,7 +8,13 @@ from typing import Any
 
 from leafgrad.utils.serialization import load, save
 
-__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
+DEFAULT_PROTOCOL = 2  # of pickles, none of which is written
+MAP_LOCATION = FILE_LIKE = Any
+
+__all__ = [
+    "DEFAULT_PROTOCOL", "FILE_LIKE", "MAP_LOCATION", "add_safe_globals", "clear_safe_globals", "get_safe_globals",
+    "load", "safe_globals", "save",
+]  # fmt: skip
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:

@@ -49,7 +49,8 @@ def file_of(kind: type | types.ModuleType) -> str:
     A module that was made, such as those that stand in for PyTorch's, belongs where its class does.
     """
     module = kind if isinstance(kind, types.ModuleType) else sys.modules.get(kind.__module__)
-    if module is not None and type(module) is not types.ModuleType and not hasattr(module, "__file__"):
+    of_its_own = module is not None and type(module) is not types.ModuleType and not hasattr(module, "__file__")
+    if of_its_own and sys.modules.get(type(module).__module__) is not module:  # it may take that one's place
         return file_of(type(module))
     origin = getattr(getattr(module, "__spec__", None), "origin", None)
     return getattr(module, "__file__", None) or ("<frozen >" if origin in ("built-in", "frozen") else "<stdin>")

@@ -12,6 +12,7 @@ from leafgrad.nn.fused import Fused
 from leafgrad.ops import attention as ops
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import ones
+from leafgrad.tensor.formats import follow
 from leafgrad.tensor.shapes import broadcast_shapes
 from leafgrad.tensor.tensor import Tensor
 
@@ -107,7 +108,7 @@ def scaled_dot_product_attention(
     if dropout_p or learned:
         return attend(kind, query, key, value, attn_mask)
     (result,) = Attention.apply(kind, query, key, value, attn_mask)
-    return result
+    return follow(result, query, (0, 2, 1, 3)) if query.ndim == 4 else result
 
 
 def check(query: Tensor, key: Tensor, value: Tensor) -> None:

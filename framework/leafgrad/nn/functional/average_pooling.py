@@ -12,6 +12,7 @@ from leafgrad.ops.ranges import Ranges, range_sum
 from leafgrad.ops.windows import window_max
 from leafgrad.tensor.arguments import expect_floating, integer
 from leafgrad.tensor.data import tensor
+from leafgrad.tensor.formats import keeps_channels_last
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
@@ -42,6 +43,7 @@ def avg_pool1d(
     return _averaged(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
+@keeps_channels_last
 @shown_as("AvgPool2DBackward0")
 def avg_pool2d(
     input: Tensor,
@@ -67,6 +69,7 @@ def avg_pool2d(
     return _averaged(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
+@keeps_channels_last
 @shown_as("AvgPool3DBackward0")
 def avg_pool3d(
     input: Tensor,
@@ -134,6 +137,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Wanted) -> Tensor:
     return _adaptive_mean(1, input, output_size)
 
 
+@keeps_channels_last
 @shown_as("AdaptiveAvgPool2DBackward0")
 def adaptive_avg_pool2d(input: Tensor, output_size: Wanted) -> Tensor:
     """The mean of each of ``output_size`` windows that cover the input, of about one size.
@@ -146,6 +150,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Wanted) -> Tensor:
     return _adaptive_mean(2, input, output_size)
 
 
+@keeps_channels_last
 @shown_as("AdaptiveAvgPool3DBackward0")
 def adaptive_avg_pool3d(input: Tensor, output_size: Wanted) -> Tensor:
     """``adaptive_avg_pool2d`` over three dimensions. (n, c, d, h, w) or (c, d, h, w) -> (n, c, *output_size) or …"""

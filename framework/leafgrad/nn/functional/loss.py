@@ -270,8 +270,8 @@ def poisson_nll_loss(
     expect_tensor(target, "target", "poisson_nll_loss")
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
-        many = where(target > 1, target, 1.0)
-        stirling = many * many.log() - many + 0.5 * (2 * math.pi * many).log()
+        many = where(target > 1, target, 1)
+        stirling = many * many.log() - many + 0.5 * (many * (2 * math.pi)).log()
         loss = loss + where(target > 1, stirling, 0.0)
     return reduced(loss, reduction)
 

@@ -25,6 +25,7 @@ from leafgrad.ops.windows import Windows
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import arange, zeros
 from leafgrad.tensor.data import tensor
+from leafgrad.tensor.formats import keeps_channels_last
 from leafgrad.tensor.gathering import scatter
 from leafgrad.tensor.tensor import Tensor
 
@@ -59,6 +60,7 @@ def max_pool1d(
     return _largest(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@keeps_channels_last
 def max_pool2d(
     input: Tensor,
     kernel_size: Size,
@@ -85,6 +87,7 @@ def max_pool2d(
     return _largest(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@keeps_channels_last
 @shown_as("MaxPool3DWithIndicesBackward0")
 def max_pool3d(
     input: Tensor,
@@ -119,6 +122,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: Wanted, return_indices: bool
     return _adaptive_largest(1, input, output_size, return_indices)
 
 
+@keeps_channels_last
 @shown_as("AdaptiveMaxPool2DBackward0")
 def adaptive_max_pool2d(input: Tensor, output_size: Wanted, return_indices: bool = False) -> Found:
     """The largest element of each of ``output_size`` windows that cover the input, of about one size.
@@ -132,6 +136,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: Wanted, return_indices: bool
     return _adaptive_largest(2, input, output_size, return_indices)
 
 
+@keeps_channels_last
 @shown_as("AdaptiveMaxPool3DBackward0")
 def adaptive_max_pool3d(input: Tensor, output_size: Wanted, return_indices: bool = False) -> Found:
     """``adaptive_max_pool2d`` over three dimensions. (n, c, d, h, w) or (c, d, h, w) -> (n, c, *output_size) or …"""
@@ -189,6 +194,7 @@ def max_unpool1d(
     return _unpooled(1, input, indices, kernel_size, stride, padding, output_size)
 
 
+@keeps_channels_last
 def max_unpool2d(
     input: Tensor,
     indices: Tensor,

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from leafgrad.compat.absent import refused_class
 from leafgrad.compat.torch.compiler import allow_in_graph, compile, disable, is_compiling, reset
 
+OptimizedModule = refused_class("torch._dynamo.OptimizedModule", "torch.compile gives what it is given")
+
 __all__ = [
+    "OptimizedModule",
     "allow_in_graph",
     "disable",
     "disallow_in_graph",

@@ -16,6 +16,7 @@ __all__ = [
     "empty_cache",
     "get_arch_list",
     "get_device_name",
+    "get_rng_state_all",
     "is_available",
     "is_bf16_supported",
     "is_current_stream_capturing",
@@ -28,6 +29,7 @@ __all__ = [
     "memory_reserved",
     "reset_peak_memory_stats",
     "set_device",
+    "set_rng_state_all",
     "synchronize",
 ]
 
@@ -96,6 +98,17 @@ def manual_seed(seed: int) -> None:
     """Restart the generator of "cuda"; without a device, nothing."""
     if is_available():
         random.generator_of(("cuda", 0)).manual_seed(seed)
+
+
+def get_rng_state_all() -> list[Any]:
+    """The states of the generators of all devices, as tensors."""
+    return [random.generator_of(("cuda", index)).get_state() for index in range(device_count())]
+
+
+def set_rng_state_all(new_states: Any) -> None:
+    """Make the generators go on from there."""
+    for index, state in enumerate(new_states):
+        random.generator_of(("cuda", index)).set_state(state)
 
 
 def manual_seed_all(seed: int) -> None:

@@ -12,6 +12,7 @@ __all__ = [
     "LeafSpec",
     "PyTree",
     "TreeSpec",
+    "_get_node_type",
     "_register_pytree_node",
     "register_pytree_node",
     "tree_all",
@@ -36,8 +37,8 @@ Predicate = Callable[[Any], bool] | None
 class Node(NamedTuple):
     """How a container is taken apart, into children and what else makes it up, and built again."""
 
-    flatten: Callable[[Any], tuple[list[Any], Any]]
-    unflatten: Callable[[Iterable[Any], Any], Any]
+    flatten_fn: Callable[[Any], tuple[list[Any], Any]]
+    unflatten_fn: Callable[[Iterable[Any], Any], Any]
 
 
 def _of_dict(d: Any) -> tuple[list[Any], Any]:
@@ -135,6 +136,11 @@ def _kind(tree: Any) -> Any:
     return namedtuple if isinstance(tree, tuple) and hasattr(tree, "_fields") else None
 
 
+def _get_node_type(tree: Any) -> Any:
+    """What a container is registered as; the class itself for a leaf."""
+    return _kind(tree) or type(tree)
+
+
 def tree_flatten(tree: Any, is_leaf: Predicate = None) -> tuple[list[Any], TreeSpec]:
     """The leaves of a tree from left to right, and its nesting."""
     leaves: list[Any] = []
@@ -146,7 +152,7 @@ def _walk(tree: Any, is_leaf: Predicate, leaves: list[Any]) -> TreeSpec:
     if kind is None:
         leaves.append(tree)
         return LeafSpec()
-    children, context = SUPPORTED_NODES[kind].flatten(tree)
+    children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
     return TreeSpec(kind, context, [_walk(child, is_leaf, leaves) for child in children])
 
 
@@ -168,7 +174,7 @@ def _build(spec: TreeSpec, leaves: Any) -> Any:
     if spec.is_leaf():
         return next(leaves)
     children = [_build(child, leaves) for child in spec.children_specs]
-    return SUPPORTED_NODES[spec.type].unflatten(children, spec.context)
+    return SUPPORTED_NODES[spec.type].unflatten_fn(children, spec.context)
 
 
 def tree_leaves(tree: Any, is_leaf: Predicate = None) -> list[Any]:
@@ -204,7 +210,7 @@ def _up_to(spec: TreeSpec, tree: Any) -> list[Any]:
     kind = _kind(tree)
     if kind is not spec.type:
         raise ValueError(f"tree_map: expected a {spec.type.__name__}, got {tree!r:.60}")
-    children, context = SUPPORTED_NODES[kind].flatten(tree)
+    children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
     if len(children) != spec.num_children:
         raise ValueError(f"Node arity mismatch; expected {spec.num_children}, but got {len(children)}.")
     if isinstance(tree, dict):

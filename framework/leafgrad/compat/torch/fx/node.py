@@ -1,0 +1,5 @@
+"""``torch.fx.node``: the class that ``torch.fx`` has."""
+
+from leafgrad.compat.torch.fx import Node
+
+__all__ = ["Node"]

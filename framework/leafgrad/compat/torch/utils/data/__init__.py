@@ -1,0 +1,3 @@
+"""Names of ``torch.utils.data`` that leafgrad spells differently."""
+
+__all__: list[str] = []

@@ -1,0 +1,106 @@
+"""The continuous Bernoulli distribution: of pixels and other shares that a Bernoulli likelihood takes for coins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from leafgrad.distributions.bernoulli import Odds, check_odds, softplus
+from leafgrad.distributions.constraints import real, unit_interval
+from leafgrad.distributions.distribution import Parameter, Univariate
+from leafgrad.dtypes import finfo
+from leafgrad.tensor.pointwise import where
+from leafgrad.tensor.random import rand
+from leafgrad.tensor.tensor import Tensor
+
+__all__ = ["ContinuousBernoulli"]
+
+
+class ContinuousBernoulli(Odds, Univariate):
+    """Numbers x in [0, 1] with a density in proportion to p^x (1 - p)^(1 - x).
+
+    G. Loaiza-Ganem and J. P. Cunningham, "The continuous Bernoulli" (2019).
+
+    Args:
+        probs: p, in (0, 1).
+        logits: the logarithm of its odds; one of the two is given.
+        lims: between these p, where the formulas divide 0 by 0, series are used.
+    """
+
+    arg_constraints: ClassVar[Any] = {"probs": unit_interval, "logits": real}
+    support = unit_interval
+    has_rsample = True
+
+    def __init__(
+        self,
+        probs: Parameter = None,
+        logits: Parameter = None,
+        lims: tuple[float, float] = (0.499, 0.501),
+        validate_args: bool | None = None,
+    ) -> None:
+        check_odds(probs, logits)
+        self._lims = lims
+        self._set(validate_args, **({"logits": logits} if probs is None else {"probs": probs}))
+        if probs is not None:
+            eps = finfo(self.probs.dtype).eps
+            self.probs = self.probs.clamp(eps, 1 - eps)
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        new = super().expand(batch_shape, _instance)
+        new._lims = self._lims
+        return new
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self._batch_shape
+
+    def _near(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Where series are used, p - 1/2, and p elsewhere."""
+        near = (self.probs > self._lims[0]) & (self.probs <= self._lims[1])
+        return near, self.probs - 0.5, where(near, self._lims[0], self.probs)
+
+    def _log_norm(self) -> Tensor:
+        """The logarithm of what p^x (1 - p)^(1 - x) is multiplied with."""
+        near, x, p = self._near()
+        width = (1 - 2 * p).abs()
+        far = ((-p).log1p() - p.log()).abs().log() - width.log()
+        square = x * x
+        return where(near, math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * square) * square, far)
+
+    @property
+    def mean(self) -> Tensor:
+        near, x, p = self._near()
+        far = p / (2 * p - 1) + 1 / ((-p).log1p() - p.log())
+        return where(near, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * x * x) * x, far)
+
+    @property
+    def variance(self) -> Tensor:
+        near, x, p = self._near()
+        far = p * (p - 1) / (1 - 2 * p) ** 2 + 1 / ((-p).log1p() - p.log()) ** 2
+        square = x * x
+        return where(near, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * square) * square, far)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        like = self.probs
+        return self.icdf(rand(self._extended_shape(sample_shape), dtype=like.dtype, device=like.device))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_value(value)
+        return value * self.logits - softplus(self.logits) + self._log_norm()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._check_value(value)
+        near, _, p = self._near()
+        inside = (p**value * (1 - p) ** (1 - value) + p - 1) / (2 * p - 1)
+        return where(value <= 0, 0.0, where(value >= 1, 1.0, where(near, value, inside)))
+
+    def icdf(self, value: Tensor) -> Tensor:
+        near, _, p = self._near()
+        far = ((-p + value * (2 * p - 1)).log1p() - (-p).log1p()) / (p.log() - (-p).log1p())
+        return where(near, value, far)
+
+    def entropy(self) -> Tensor:
+        none = (-self.probs).log1p()
+        return self.mean * (none - self.probs.log()) - self._log_norm() - none
