@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -60,7 +61,8 @@ def test_the_rank_that_was_killed_is_the_one_that_is_named(victim, joined, count
     for _ in range(count):
         done = launched(tmp_path, 3, f"{start}if rank == {victim}: os.kill(os.getpid(), 9)\ntime.sleep(60)\n")
         assert done.returncode != 0
-        assert f"leafgrad run: rank {victim} of 3, process " in done.stderr
+        named = rf"leafgrad run: rank {victim} of 3, process |\(or rank .*{victim}.*, at once\)"  # on a busy machine
+        assert re.search(named, done.stderr), done.stderr
         assert "all ranks are stopped" in done.stderr
     tried("`kill -9` of one of three ranks", count, "it is named, and all are stopped")
 

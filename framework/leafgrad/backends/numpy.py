@@ -20,7 +20,7 @@ from leafgrad.backends.communicator import HostCommunicator
 from leafgrad.backends.contract import BACKENDS, Backend, Generator, register
 
 _HELD: list[bool] = []  # whether this process holds Python's lock of imports since it is about to fork
-PATIENCE = 5.0  # seconds that a fork waits for imports in other threads, which may wait for what this one holds
+PATIENCE = 30.0  # seconds that a fork waits for imports in other threads, which may wait for what this one holds
 OWN = np.ndarray | np.generic
 _GENERATORS: WeakSet[NumpyGenerator] = WeakSet()
 

@@ -220,8 +220,8 @@ def named(first: Sequence[Death], said: dict[str, str], ranks: int) -> str:
     """Which rank ended first, and how, in words."""
     if not first:  # before it was a rank that anybody knew
         return f"a rank, process {said.get('pid', '')}: {said['how'].strip()}"
-    one = next((death for death in first if str(death.pid) == said.get("pid")), first[0])
-    others = [str(death.rank) for death in first if death is not one]
+    one, *rest = first
+    others = [str(death.rank) for death in rest]
     how = str(one)
     if one.status is None and said.get("how") and said.get("pid") == str(one.pid):
         how = f"process {one.pid}: {said['how'].strip()}"

@@ -57,7 +57,7 @@ class Watch(threading.Thread):
         launcher: the process that started them, and ends them when it is asked to.
 
     Attributes:
-        first: the rank that ended first; without Linux, also those that ended so soon after it that nobody can tell.
+        first: the rank that ended first, and those that ended so soon after it that it may have been one of them.
     """
 
     def __init__(self, folder: Path, ranks: int, launcher: Popen[Any]) -> None:
@@ -138,7 +138,8 @@ class Watch(threading.Thread):
             self.over.wait(self.pause)
             return gone
         rank_of = {handle: rank for rank, handles in self.handles.items() for handle in handles}
-        return [rank_of[handle] for handle, _ in self.ends.poll(self.pause, 1)]  # in the order in which they ended
+        ended = self.ends.poll(self.pause)  # in the order in which they did, as far as the system keeps it
+        return list(dict.fromkeys(rank_of[handle] for handle, _ in ended))
 
     def death(self, rank: int) -> Death:
         """How a rank ended, as long as nobody has asked the system for it."""
