@@ -182,5 +182,5 @@ class Inputs(nn.Module):
         z = leafgrad.stack(features, -1)
         if self.frequencies is None:
             return z
-        angles = z @ self.frequencies
-        return leafgrad.cat([leafgrad.cos(angles), leafgrad.sin(angles)], -1)
+        z = z @ self.frequencies
+        return leafgrad.cat([leafgrad.cos(z), leafgrad.sin(z)], -1)

@@ -106,7 +106,8 @@ class Training:
             last.system.requires_grad_(False)
         if self.moments:
             start, stop = self.moments[len(self.trainees) :][:2]
-            problem = window(problem, start, stop, [] if last is None else list(last.system.surrogates))
+            modules = () if last is None else last.system.surrogates
+            problem = window(problem, start, stop, [s for s in modules if isinstance(s, Surrogate)])
         self.trainees.append(Trainee(problem, self.seed, self.dtype, self.device, last))
 
     @property
