@@ -315,3 +315,19 @@ def test_reparametrized_parameters_move_freely():
         ((to_matrix(free) - target) ** 2).sum().backward()
         optimizer.step()
     assert np.abs(to_matrix(free).detach().numpy() - COVARIANCE).max() < 1e-3
+
+
+@pytest.mark.parametrize("make", [
+    lambda x: d.VonMises(x, x + 0.5), lambda x: d.Binomial(5, x.sigmoid()), lambda x: d.Kumaraswamy(x + 1, x + 2),
+    lambda x: d.InverseGamma(x + 2, x + 1), lambda x: d.LogisticNormal(x, x + 1),
+    lambda x: d.FisherSnedecor(x + 2, x + 9),
+])  # fmt: skip
+def test_compiled_steps_draw_what_uncompiled_ones_draw(make):
+    def draws(f):
+        leafgrad.manual_seed(5)
+        return [f(t([0.5, 1.0, 2.0])).tolist() for _ in range(6)]
+
+    def step(x):
+        return make(x).sample((4,))
+
+    assert draws(leafgrad.compile(step, executor="replay")) == draws(step)

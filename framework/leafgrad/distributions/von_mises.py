@@ -69,15 +69,15 @@ class VonMises(Univariate):
             k = k.expand(shape)
             cosine, waiting = k * 0 + 1, k == k
             for _ in range(ROUNDS):
-                u, v, options = _uniform(k), 1 - _uniform(k), {"dtype": float64}
+                u, v = _uniform(k), 1 - _uniform(k)
                 z = (math.pi * u).cos()
                 f = (1 + r * z) / (r + z)
                 c = k * (r - f)
                 accepted = waiting & ((c * (2 - c) > v) | ((c / v).log() + 1 - c >= 0))
                 cosine, waiting = where(accepted, f, cosine), waiting & ~accepted
-                if not modes.get() & modes.TRACE and not waiting.any().item():
+                if not waiting.any().item():
                     break
-            side = where(_uniform(k) < 0.5, -1.0, 1.0).to(**options)
+            side = where(_uniform(k) < 0.5, -1.0, 1.0).to(float64)
             angle = side * cosine.clamp(-1, 1).acos()
             return ((angle + math.pi + self.loc) % (2 * math.pi) - math.pi).to(self.loc.dtype)
 

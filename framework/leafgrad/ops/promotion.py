@@ -80,8 +80,11 @@ def autocast(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _number(op: Any, i: int, value: Any) -> Any:
-    if value.__class__ in _CATEGORY or (value is None and i >= op.signature.required):
+    if type(value) in _CATEGORY or (value is None and i >= op.signature.required):
         return value
+    kind: Any = value.__class__
+    if kind in _CATEGORY:  # a number that a recording follows
+        return value if modes.get() & modes.TRACE else kind(value)
     if isinstance(value, numbers.Number) and not isinstance(value, complex) and hasattr(value, "item"):
         return value.item()
     if getattr(value, "ndim", None) == 0 and not isinstance(value, Iterable) and type(value.item()) is bool:

@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+import threading
 import types
 
 import pytest
@@ -243,6 +244,36 @@ def test_a_branch_that_is_taken_both_ways_too_often_opens_the_step():
         sign = 1.0 if n % 2 else -1.0
         assert f(leafgrad.full((2,), sign)).tolist() == ([2, 2] if n % 2 else [-2, -2])
     assert "open, since bool()" in f.explain()
+
+
+def test_other_threads_see_numbers_and_count_right():
+    setting, started, go_on = Setting(), threading.Event(), threading.Event()
+    found = []
+
+    def count(x, waits):
+        setting.count += 1
+        y = x * setting.count
+        if waits:
+            started.set()
+            go_on.wait(10)
+        return y
+
+    def other():
+        started.wait(10)
+        found.append((leafgrad.ones(2) * setting.count).tolist())
+        setting.count += 10
+        go_on.set()
+
+    f = leafgrad.compile(count)
+    x = leafgrad.ones(2)
+    f(x, False), f(x, False)
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert f(x, True).tolist() == [3, 3]
+    thread.join()
+    assert found == [[3, 3]]
+    assert (type(setting.count), setting.count) == (int, 13)
+    assert [f(x, False).tolist() for _ in range(3)] == [[n, n] for n in (14, 15, 16)]
 
 
 def test_closed_is_an_error_only_where_following_did_not_help():

@@ -256,7 +256,7 @@ class Recorder(Course):
             return a.value
         if hasattr(a, "dtype") and hasattr(a, "shape"):
             return self.foreign(op, a)
-        number: Operand = a
+        number: Operand = settled(a) if self.numbers is None else a  # of a recording of another thread
         return number
 
     def record(self, op: Any, operands: list[Operand], params: dict[str, Any]) -> Equation:

@@ -12,6 +12,7 @@ import math
 import operator
 import weakref
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 from leafgrad import backends, dtypes, modes
@@ -51,6 +52,12 @@ class Numbers:
         self.items: list[Any] = []
         self.made: list[weakref.ref[SymbolicNumber]] = []
         self.over = False
+        self.thread = get_ident()
+
+    @property
+    def apart(self) -> bool:
+        """Whether the numbers are ordinary ones now: the recording is over, or another thread has found one."""
+        return self.over or get_ident() != self.thread
 
     def given(self, value: float, text: str, path: str) -> SymbolicNumber:
         """A number from outside, which ``text`` reads, and a reader calls ``path``."""
@@ -172,7 +179,7 @@ def fixed(value: Any) -> Any:
     """A number as it is now, to which the program is bound from here on; other values as they are."""
     if type(value) is SymbolicNumber:
         found, numbers, text = value._read(), value._numbers, value._text
-        if not numbers.over and not value._items:
+        if not numbers.apart and not value._items:
             if found != found:
                 test = f"{text} != {text}"
             elif type(found) is float and found == 0:  # of two signs
@@ -202,7 +209,7 @@ def derived(function: Callable[..., Any], form: str, *parts: Any) -> Any:
     numbers = known[0]._numbers
     text = form.format(*map(text_of, parts))
     items = frozenset[int]().union(*(p._items for p in known))
-    if numbers.over or len(text) > LONG:
+    if numbers.apart or len(text) > LONG:
         return function(*map(fixed, parts))
     path = ", ".join(dict.fromkeys(p._path for p in known))
     if any(p._value is UNREAD for p in known):
@@ -225,7 +232,7 @@ def compared(function: Callable[..., Any], form: str, a: Any, b: Any) -> bool:
     known = [p for p in parts if type(p) is SymbolicNumber]
     numbers = known[0]._numbers
     items = frozenset[int]().union(*(p._items for p in known))
-    if numbers.over or (items and not numbers.foresees(items)):
+    if numbers.apart or (items and not numbers.foresees(items)):
         return bool(function(*map(fixed, parts)))
     found = bool(function(*map(foreseen, parts)))
     test = form.format(*map(text_of, parts))
