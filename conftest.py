@@ -6,6 +6,7 @@ import datetime
 import gc
 import os
 import platform
+import signal
 from collections import Counter
 from doctest import ELLIPSIS
 from importlib.metadata import version
@@ -20,6 +21,9 @@ import leafgrad
 from leafgrad import devices, dtypes, modes
 
 pytest_plugins = ["leafgrad.testing.pytest_plugin"]
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ.setdefault("LEAFGRAD_EXECUTOR", "numpy")  # what the core has; a plugin's tests name its own
 
