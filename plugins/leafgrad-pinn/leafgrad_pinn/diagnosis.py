@@ -14,7 +14,7 @@ from leafgrad import Tensor
 from leafgrad.func import functional_call, jacrev, vmap
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.objective import Parameters
-from leafgrad_pinn.problem import System, Tensors, norm
+from leafgrad_pinn.problem import Tensors, norm
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import wave
 from leafgrad_pinn.trainee import Trainee
@@ -44,25 +44,25 @@ def residuals(trainees: Sequence[Trainee]) -> dict[str, dict[str, Array]]:
 def relative(trainees: Sequence[Trainee]) -> dict[str, float]:
     """For each condition the norm of its residuals over that of its terms; of several windows the largest.
 
-    A term's size is what the residual is of no field at all, as a source or given values, or what the solution adds to
-    it when it is multiplied by waves over the domain, so that its terms do not cancel; whichever is larger. The norm is
-    the root mean square, or the median if that gives less: near a corner of the domain the terms of a good solution may
-    grow without bound.
+    A term's size is what the residual is of no field at all, as a source or given values, or what fields as large as
+    the solution add to it which are waves over the domain; whichever is larger. The norm is the root mean square, or
+    the median if that gives less: near a corner of the domain the terms of a good solution may grow without bound.
     """
     found: dict[str, float] = {}
     for trainee in trainees:
+        sizes = amplitudes(trainee)
         for index, name in enumerate(trainee.problem.names):
-            found[name] = max(found.get(name, 0.0), left_over(trainee, index))
+            found[name] = max(found.get(name, 0.0), left_over(trainee, index, sizes))
     return found
 
 
-def left_over(trainee: Trainee, index: int) -> float:
-    """The share for a condition."""
+def left_over(trainee: Trainee, index: int, sizes: Mapping[str, float]) -> float:
+    """The share for a condition, of fields of these sizes."""
     batch = {key: t[: SHOWN // 4] for key, t in trainee.batches[index].items()}
 
     def of(factor: float) -> Array:
-        fields = partial(modulated, trainee.system, trainee.problem.domain, factor)
-        return host(trainee.system.residuals(index, batch, fields)[0])
+        given = partial(waves, trainee.problem.domain, {name: factor * size for name, size in sizes.items()})
+        return host(trainee.system.residuals(index, batch, given)[0])
 
     left, source = host(trainee.residuals(index, batch)), of(0.0)
     terms = [source, of(1.0) - source, left - source]
@@ -77,12 +77,20 @@ def median(values: Array) -> float:
     return float(np.median(np.abs(values)))
 
 
-def modulated(system: System, domain: Domain, factor: float, columns: Mapping[str, Tensor]) -> Tensors:
-    """The fields times this factor and a wave of root mean square 1, for each another."""
-    known = [columns[name] for name in domain.names if name in columns]
+def amplitudes(trainee: Trainee) -> dict[str, float]:
+    """The root mean square of each field, at all points of the training."""
+    values: dict[str, list[Array]] = {}
+    for batch in trainee.batches:
+        for name, t in trainee.system.fields(trainee.system.points(batch["points"]).columns).items():
+            values.setdefault(name, []).append(host(t))
+    return {name: norm(np.concatenate(parts)) for name, parts in values.items()}
+
+
+def waves(domain: Domain, sizes: Mapping[str, float], columns: Mapping[str, Tensor]) -> Tensors:
+    """Fields of these root mean squares."""
+    found = [columns[name] for name in domain.names if name in columns]
     bounds = np.array([domain.bounds[domain.names.index(name)] for name in domain.names if name in columns])
-    fields = system.fields(columns)
-    return {name: field * wave(known, bounds, k) * factor for k, (name, field) in enumerate(fields.items())}
+    return {name: size * wave(found, bounds, k) for k, (name, size) in enumerate(sizes.items())}
 
 
 def host(t: Tensor) -> Array:
