@@ -126,6 +126,11 @@ class Attempt:
             raise Unclosed("it writes memory that another tensor of it shows")
         return traced, guards, tensors, guide
 
+    def is_undone(self, recorder: LazyRecorder, followed: Followed) -> bool:
+        """Whether the call, so far, did nothing that it would do again if it ran once more."""
+        ran = recorder.parts or recorder.tears or self.watch.open or followed.written or followed.lost
+        return not ran and not self.before.changed(self.held)
+
     def check(self, recorder: LazyRecorder, followed: Followed | None) -> None:
         """Unclosed if the call did what no program can repeat, or changed what it reads."""
         if recorder.tears:

@@ -9,6 +9,7 @@ import sys
 import time
 import types
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, Generic, cast
 
@@ -26,7 +27,7 @@ from leafgrad.compile.record.watch import COLLECTOR, Watch, watching
 from leafgrad.compile.run import explain, pace
 from leafgrad.compile.run.call import Call, Failed, Strayed
 from leafgrad.compile.run.closing import Attempt, graph_of
-from leafgrad.compile.run.following import Followed, Following
+from leafgrad.compile.run.following import Followed, Following, Unfollowed, asks_types
 from leafgrad.compile.run.misses import Misses
 from leafgrad.compile.run.pace import Pace
 from leafgrad.compile.run.paths import paths_of
@@ -199,9 +200,10 @@ class Compiled(Generic[P, R]):
         recorder = self._recorder(leaves, self._guides, attempt.wary)
         first = self._watch is None
         recorder.strict = self.closed and not first
-        followed = self._follow(recorder, attempt, args, kwargs)
-        result = self._record(recorder, attempt.watch, args, kwargs, followed)
-        recorder.restore_generators()
+        try:
+            result, followed = self._record(recorder, attempt, args, kwargs)
+        except Unfollowed:
+            return self._run(leaves, args, kwargs)
         try:
             call = attempt.close(recorder, result, self.executor, followed)
         except Unclosed as error:
@@ -223,9 +225,10 @@ class Compiled(Generic[P, R]):
         attempt = Attempt(self.function, (args, kwargs), leaves, structure, paths, self._watch)
         guides = [call.guide, *(g for g in self._guides if g is not call.guide)]
         recorder = self._recorder(leaves, guides, attempt.wary)
-        followed = self._follow(recorder, attempt, args, kwargs)
-        result = self._record(recorder, attempt.watch, args, kwargs, followed)
-        recorder.restore_generators()
+        try:
+            result, followed = self._record(recorder, attempt, args, kwargs)
+        except Unfollowed:
+            return self._run(leaves, args, kwargs)
         try:
             again = attempt.close(recorder, result, self.executor, followed)
             if again.goes_another_way(call):
@@ -278,31 +281,38 @@ class Compiled(Generic[P, R]):
         except Failed:
             return self._run(leaves, args, kwargs)
 
-    def _follow(self, recorder: LazyRecorder, attempt: Attempt, args: Any, kwargs: Any) -> Followed | None:
-        """Symbolic numbers for those that differ from call to call, if any are known."""
-        watch = self._watch
-        return None if watch is None else self._following.begin(recorder, args, kwargs, attempt.paths, watch.codes)
+    def _record(self, recorder: LazyRecorder, attempt: Attempt, args: Any, kwargs: Any) -> tuple[Any, Followed | None]:
+        """Run the Python, with symbolic numbers for those that differ from call to call; if it fails, what came before
+        has happened, as in any call.
 
-    def _record(self, recorder: LazyRecorder, watch: Watch, args: Any, kwargs: Any, followed: Followed | None) -> Any:
-        """Run the Python; if it fails, what came before has happened, as in any call."""
-        result = None
+        Raises:
+            Unfollowed: it does not take such numbers for what they are, and nothing is done yet.
+        """
+        watch, followed = self._watch, None
+        if watch is not None:
+            followed = self._following.begin(recorder, args, kwargs, attempt.paths, watch.codes)
+        if followed is not None:
+            args, kwargs = followed.args, followed.kwargs
+        result, failure = None, None
         try:
-            if followed is None:
-                with recording(recorder), watching(watch):
-                    return self.function(*args, **kwargs)
-            try:
-                followed.enter()
-                with recording(recorder), watching(watch):
-                    result = self.function(*followed.args, **followed.kwargs)
-            finally:
-                followed.leave(result)
+            with followed or nullcontext(), recording(recorder), watching(attempt.watch):
+                result = self.function(*args, **kwargs)
         except BaseException as error:
-            self._following.stopped = followed is not None
-            recorder.fail(error)
+            failure = error
+        if followed is not None:
+            followed.take_back(result)
+            if isinstance(failure, Exception) or asks_types(attempt.watch.codes):
+                self._following.stopped = True
+                if attempt.is_undone(recorder, followed):
+                    recorder.restore_generators()
+                    raise Unfollowed
+        if failure is not None:
+            recorder.fail(failure)
             if followed is not None:
                 followed.settle(None)
-            raise
-        return result
+            raise failure
+        recorder.restore_generators()
+        return result, followed
 
     def _run(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """An open call: its Python runs, and programs compute."""

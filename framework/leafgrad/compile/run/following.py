@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import operator
 import types
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, is_library, source_of
 
 NUMBERS = (int, float)
+CONVERSIONS = frozenset("__float__ __int__ __index__ __complex__ __len__ __length_hint__ __hash__".split())
 
 
 class Written(NamedTuple):
@@ -127,8 +128,11 @@ class Following:
 
 
 def asks_types(codes: Codes) -> bool:
-    """Whether code of the user may see that a symbolic number is not of the type that it says."""
-    return any("type" in code.co_names and not is_library(source_of(code, scope)) for code, scope in codes)
+    """Whether code of the user may see, or show to C, that a symbolic number is not of the type that it says."""
+    return any(
+        ("type" in code.co_names or code.co_name in CONVERSIONS) and not is_library(source_of(code, scope))
+        for code, scope in codes
+    )
 
 
 class Followed:
@@ -158,33 +162,55 @@ class Followed:
                 self.spots.append(Written(place.container, place.key, self.numbers.given(value, f"p{k}", place.path)))
                 self.symbolic.places[k] = place
         self.written: list[Written] = []
+        self.lost = False  # whether a number was left where no program can put it
 
-    def enter(self) -> None:
+    def __enter__(self) -> None:
         """Put the symbolic numbers where they are read."""
         for spot in self.spots:
             spot.put(spot.number)
 
-    def leave(self, result: Any) -> None:
-        """Take them back, and see what the call has left where. The result keeps its own."""
-        own = {id(part) for part in (self.spots, self.written, self.kwargs, *containers(result))}
+    def __exit__(self, *_: object) -> None:
+        """Take them back, and see what the call has left in their places."""
         for spot in self.spots:
             left = spot.held()
             if type(left) is SymbolicNumber:
                 spot.put(spot.number._value)
                 if left is not spot.number:
                     self.written.append(spot._replace(number=left))
+
+    def take_back(self, result: Any) -> None:
+        """See what the call has left elsewhere. The result keeps its own."""
+        own = {id(part) for part in (self.spots, self.written, self.kwargs, *containers(result))}
         made = [ref() for ref in self.numbers.made]
         alive = [number for number in made if number is not None]
-        own |= {id(made), id(alive)}
-        for holder in gc.get_referrers(*alive) if alive else ():
-            if id(holder) in own:
+        own |= {id(made), id(alive), id(self), id(vars(self))}
+        plain = {id(n): n._kind() if n._value is UNREAD else n._value for n in alive}
+        self.replace(alive, plain, own)
+
+    def replace(self, held: list[Any], plain: dict[int, Any], own: set[int]) -> None:
+        """Put ``plain`` values, by id of what they replace, where something holds ``held``; in tuples, too."""
+        tuples: list[Any] = []
+        own |= {id(held), id(tuples), id(plain)}
+        for holder in gc.get_referrers(*held) if held else ():
+            if id(holder) in own or type(holder) in (SymbolicNumber, types.FrameType):
                 continue
-            for container, key, number in kept_in(holder):
-                self.written.append(Written(container, key, number))
-                self.written[-1].put(number._kind() if number._value is UNREAD else number._value)
+            if isinstance(holder, tuple):
+                parts: list[Any] = [plain.get(id(part), part) for part in holder]
+                plain[id(holder)] = type(holder)(*parts) if hasattr(holder, "_fields") else tuple(parts)
+                tuples.append(holder)
+                continue
+            for container, key, value in replaced(holder, plain):
+                if type(value) is SymbolicNumber:
+                    self.written.append(Written(container, key, value))
+                else:
+                    self.lost = True
+        if tuples:
+            self.replace(tuples, plain, own)
 
     def check(self, environment: Environment) -> None:
         """Unclosed if a number was left where no program can put it."""
+        if self.lost:
+            raise Unclosed("it keeps a number that changes in a tuple, a set or a key")
         known = {id(place.container) for place in environment.places} | environment.seen.keys()
         for written in self.written:
             if id(written.container) not in known:
@@ -199,9 +225,11 @@ class Followed:
         self.numbers.recorder.strict = False  # what is read now, no code of the user has asked for
         for written in self.written:
             written.put(settled(written.number))
+        numbers = [n for n in flatten(result)[0] if type(n) is SymbolicNumber]
+        plain = {id(n): settled(n) for n in numbers}
         for part in containers(result):
-            for container, key, number in kept_in(part):
-                container[key] = settled(number)
+            for _ in replaced(part, plain):
+                pass
         return ordinary(result)
 
 
@@ -215,6 +243,10 @@ def ordinary(result: Any) -> Any:
     return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
 
 
+class Unfollowed(Exception):
+    """The Python fails, or may go another way, by a symbolic number; nothing has been done."""
+
+
 class Changes(Unclosed):
     """The call changes numbers in places that are guarded."""
 
@@ -223,15 +255,28 @@ class Changes(Unclosed):
         self.places = places
 
 
-def kept_in(holder: Any) -> Iterator[tuple[Any, Any, SymbolicNumber]]:
-    """The symbolic numbers in a list, a dict, a cell or the attributes of an object, each with where it is."""
+def replaced(holder: Any, plain: dict[int, Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """Replace what a container holds by ``plain`` values, by id: where in which container, and what was there."""
     if type(holder) is types.CellType:
         found: Any = [(None, holder.cell_contents)]
-    elif type(holder) is list:
-        found = enumerate(holder)
+    elif isinstance(holder, (list, deque)):
+        found = list(enumerate(holder))
+    elif isinstance(holder, set):
+        if any(id(part) in plain for part in holder):
+            parts = [plain.get(id(part), part) for part in holder]
+            holder.clear()
+            holder.update(parts)
+            yield holder, None, None
+        return
     else:
         holder = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
         found = list(holder.items()) if isinstance(holder, dict) else ()
+        if any(id(key) in plain for key, _ in found):
+            found = [(plain.get(id(key), key), value) for key, value in found]
+            holder.clear()
+            holder.update(found)
+            yield holder, None, None
     for key, value in found:
-        if type(value) is SymbolicNumber:
+        if id(value) in plain:
+            Written(holder, key, None).put(plain[id(value)])
             yield holder, key, value
