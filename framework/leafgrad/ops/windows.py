@@ -236,7 +236,7 @@ _known_numbering = functools.lru_cache(maxsize=64)(_numbering)  # of NumPy's arr
 @op("any_dtype")
 def window_pick(xp: Any, x: Any, at: Any, *, windows: Windows) -> Any:
     """The elements of x that ``window_argmax`` numbers. (..., *length), (..., *size) -> (..., *size)"""
-    return x.reshape(-1)[_flat(xp, at, windows)].reshape(at.shape)
+    return x.reshape(-1)[_flat(xp, at, windows)].reshape(*_leading(x, windows.length), *windows.size)
 
 
 @op("any_dtype", transpose_of=window_pick)

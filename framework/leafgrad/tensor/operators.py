@@ -18,7 +18,8 @@ def _compared(op: Any, x: Any, y: Any) -> Any:
         return op(x, y)
     if not hasattr(y, "__array__"):
         return NotImplemented
-    return op(x, x.new_tensor(y, dtype=dtypes.of(y)) if defers(y, "") else y)
+    converts = defers(y, "") and not isinstance(x, SymbolBase)
+    return op(x, x.new_tensor(y, dtype=dtypes.of(y)) if converts else y)
 
 
 def _operator(op: Op, reflected: str) -> Any:

@@ -101,9 +101,11 @@ class Door:
 
     def blame(self, error: Exception, args: Arguments, kwargs: dict[str, Any]) -> TypeError | None:
         """The error that says which argument is wrong, if that is why there is ``error``."""
-        if deliberate(error) and not _of_another(error, self.name or self.function.__name__):
+        made = (*args, kwargs.get("self"))[0] if self.function.__name__ == "__init__" else None
+        name = self.name if made is None else type(made).__name__
+        if deliberate(error) and not _of_another(error, name or self.function.__name__):
             return None
-        return _wrong_argument(self.function, args, kwargs, self.bound, self.name)
+        return _wrong_argument(self.function, args, kwargs, self.bound, name)
 
     def written(self, out: Any, args: Arguments, kwargs: dict[str, Any]) -> Any:
         """``out`` with the result."""

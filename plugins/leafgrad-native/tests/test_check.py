@@ -62,7 +62,7 @@ def test_a_wrong_body_is_refused_by_the_name_of_its_op():
     right = leafgrad.op("elementwise", "float", name="check_right", c="x + 1")(lambda xp, x: x + 1)
     x = leafgrad.randn(50, dtype=leafgrad.float64)
     c = leafgrad.compile(lambda x: right(wrong(leafgrad.exp(x)) * 2), executor="native")
-    message = r"op 'check_wrong', from test_check.py:\d+: .*: its c='x \+ 2' computes something else than its forward"
+    message = r"op 'check_wrong', from test_check.py:\d+: .*: its c='x \+ 2', from .*:\d+, computes something"
     with pytest.warns(RuntimeWarning, match=message):
         got = c(x)
     for result in (got, c(x)):
@@ -79,7 +79,7 @@ def test_wrong_code_of_ours_is_written_down(monkeypatch):
     for result in (got, c(x)):
         np.testing.assert_allclose(result.numpy(), 2 * np.exp(x.numpy()), rtol=1e-14)
     assert "refused" in c.explain()
-    report = str(caught[0].message).rpartition("file ")[2]
+    report = str(caught[0].message).rpartition("file ")[2].partition("; ")[0]
     with open(report, encoding="utf-8") as file:
         text = file.read()
     os.unlink(report)
