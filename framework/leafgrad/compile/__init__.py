@@ -63,11 +63,11 @@ def compile(function: Any = None, *, executor: str | None = None, closed: bool =
         TypeError: ``function`` is a class or cannot be called.
         TraceError: at a call, where the function needs values or does what a program cannot repeat.
     """
-    from leafgrad.compile.run import compiled
+    from leafgrad.compile.run import front
 
     if function is None:
-        return lambda given: compiled.of(given, executor, closed or fullgraph)
-    return compiled.of(function, executor, closed or fullgraph)
+        return lambda given: front.of(given, executor, closed or fullgraph)
+    return front.of(function, executor, closed or fullgraph)
 
 
 def trace(fn: Any, *args: Any, **kwargs: Any) -> Any:
@@ -79,6 +79,6 @@ def trace(fn: Any, *args: Any, **kwargs: Any) -> Any:
     Raises:
         TraceError: the function needs values or does what a program cannot repeat.
     """
-    from leafgrad.compile.run import compiled
+    from leafgrad.compile.run import front
 
-    return compiled.traced(fn, args, kwargs)
+    return front.traced(fn, args, kwargs)

@@ -1,4 +1,4 @@
-"""What ``compile`` and ``trace`` do."""
+"""A compiled function: how its calls are recorded, closed, confirmed and run."""
 
 from __future__ import annotations
 
@@ -26,36 +26,18 @@ from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import COLLECTOR, Watch, watching
 from leafgrad.compile.run import explain, pace
 from leafgrad.compile.run.call import Call, Failed, Strayed
-from leafgrad.compile.run.closing import Attempt, graph_of
+from leafgrad.compile.run.closing import Attempt
 from leafgrad.compile.run.following import Followed, Following, Unfollowed, asks_types
 from leafgrad.compile.run.misses import Misses
 from leafgrad.compile.run.pace import Pace
 from leafgrad.compile.run.paths import paths_of
 from leafgrad.compile.run.runner import Runner
 from leafgrad.errors import CompileError, TraceError
-from leafgrad.tensor.matrices import trace as matrix_trace
 from leafgrad.tensor.tensor import Tensor
 
 ATTEMPTS = 3  # calls in a row that could not be closed after which no more are watched
 STRAYS = 4  # runs of a program in vain after which it is looked at whether they are many
 KEPT = 32  # closed programs of one function
-
-
-def of(function: Callable[..., Any], executor: str | None, closed: bool) -> Compiled:
-    """``leafgrad.compile`` of a function."""
-    if isinstance(function, type) or not callable(function):
-        kind = f"the class {function.__name__}" if isinstance(function, type) else f"a {type(function).__name__}"
-        raise TypeError(f"compile: function: expected a function, a method or a Module, got {kind}")
-    function = function.function if isinstance(function, Compiled) else function
-    plain = isinstance(function, (types.FunctionType, types.MethodType, types.BuiltinFunctionType))
-    return (Compiled if plain else CompiledObject)(function, executor, closed)
-
-
-def traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``leafgrad.trace`` of a call."""
-    if isinstance(fn, Tensor) or not callable(fn):
-        return matrix_trace(fn, *args, **kwargs)
-    return graph_of(fn.function if isinstance(fn, Compiled) else fn, args, kwargs)
 
 
 class Compiled(Generic[P, R]):
@@ -432,7 +414,7 @@ class Compiled(Generic[P, R]):
             found = operator.attrgetter(self.__qualname__)(sys.modules[self.__module__])
         except (AttributeError, KeyError):
             found = None
-        return self.__qualname__ if found is self else (of, (self.function, self.executor, self.closed))
+        return self.__qualname__ if found is self else (type(self), (self.function, self.executor, self.closed))
 
 
 class CompiledObject(Compiled[..., Any]):
