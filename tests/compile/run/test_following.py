@@ -132,7 +132,9 @@ def same(a, b):
         return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(same, a, b))
-    return type(a) is type(b) and (a == b or (type(a) is float and a == pytest.approx(b, rel=1e-4, abs=1e-5)))
+    return type(a) is type(b) and (
+        a == b or (type(a) is float and a == pytest.approx(b, rel=1e-4, abs=1e-5, nan_ok=True))
+    )
 
 
 def course(step, compiled, calls=14):

@@ -23,6 +23,11 @@ def same_operand(a: Operand, b: Operand) -> bool:
     return a is b if isinstance(a, Value) else same(a, b)
 
 
+def is_float(number: Any) -> bool:
+    """Whether an operand is a number that a float holds; others are for the op to refuse."""
+    return type(number) is float or (type(number) is int and -(2**1000) < number < 2**1000)
+
+
 def dtype_of_numbers(op: Any, operands: Sequence[Operand]) -> str | None:
     """The dtype in which numbers among these operands may be inputs; None if the op must see them themselves."""
     values = [v for v in operands if isinstance(v, Value)]
@@ -180,7 +185,7 @@ class Course:
             return
         lifted = {event.operand for event in numbers}
         if all(
-            type(a) in NUMBERS if i in lifted else same_operand(a, b)
+            is_float(a) if i in lifted else same_operand(a, b)
             for i, (a, b) in enumerate(zip(operands, known.inputs, strict=True))
         ):
             for event in numbers:
@@ -195,7 +200,8 @@ class Course:
         for i, number in enumerate(list[Any](operands)):
             if type(number) is SymbolicNumber:
                 dtype = dtype_of_numbers(op, operands)
-                operands[i] = fixed(number) if dtype is None else self.followed_input(number, i, dtype)
+                fits = dtype is not None and is_float(number._value)
+                operands[i] = self.followed_input(number, i, str(dtype)) if fits else fixed(number)
 
     def followed_input(self, number: SymbolicNumber, operand: int, dtype: str) -> Value:
         """The input for a symbolic number, one for all that have its expression."""
@@ -226,7 +232,7 @@ class Course:
         if dtype is None:
             return
         for i, (number, before) in enumerate(zip(operands, event.inputs, strict=True)):
-            if type(number) in NUMBERS and (i in numbers or (type(before) in NUMBERS and not same(number, before))):
+            if is_float(number) and (i in numbers or (type(before) in NUMBERS and not same(number, before))):
                 operands[i] = self.number(number, i, dtype)
 
     def varies(self, op: Any, params: dict[str, Any], result: Any) -> bool:
