@@ -248,6 +248,21 @@ def test_a_branch_that_is_taken_both_ways_too_often_opens_the_step():
     assert "open, since bool()" in f.explain()
 
 
+def test_a_number_that_is_set_to_a_constant_is_set_at_each_call():
+    state, table = types.SimpleNamespace(n=0), {None: 0}
+
+    def step(x):
+        y = x * state.n + table[None]
+        state.n, table[None] = 5, 2.5
+        return y
+
+    f = leafgrad.compile(step)
+    for n in [5, 1, 2, 5, 5, 5, 5, 7, 7.5, 8, 5]:
+        state.n, table[None] = n, float(n)
+        assert f(leafgrad.ones(2)).tolist() == [2 * n, 2 * n]
+        assert (state.n, table[None]) == (5, 2.5)
+
+
 def test_other_threads_see_numbers_and_count_right():
     setting, started, go_on = Setting(), threading.Event(), threading.Event()
     found = []

@@ -29,6 +29,7 @@ from leafgrad.compile.ir.graph import (
 )
 from leafgrad.compile.record.effects import complete
 from leafgrad.compile.record.guide import Guide, same, same_program
+from leafgrad.compile.record.symbolic import text_of
 from leafgrad.compile.record.trace import Slot, Traced
 from leafgrad.compile.run.backward import Backward, Refused, Saved
 from leafgrad.compile.run.runner import Runner
@@ -202,7 +203,7 @@ class Call:
         steps: list[Callable[[], Any]] = [self.tensor(e.source, leaves).requires_grad_ for e in self.new_leaves]
         steps += [make_node, partial(self.act, leaves, arrays)]
         if symbolic is not None:
-            steps += [partial(w.put, numbers[w.number._text]) for w in symbolic.written]
+            steps += [partial(w.put, numbers[text_of(w.number)]) for w in symbolic.written]
         complete(steps)
         for i, alias in self.aliases.items():
             base = made[alias.base] if isinstance(alias.base, int) else self.tensor(alias.base, leaves)
@@ -269,7 +270,7 @@ class SymbolicValues:
         sources = [(v, s) for v in inputs if isinstance(s := traced.graph.inputs[v], Expression)]
         texts = [s.text for _, s in sources]
         results = [o.text for o in traced.outputs if isinstance(o, Expression)]
-        results += [w.number._text for w in written]
+        results += [text_of(w.number) for w in written]
         self.written = list(written)
         self.outcomes = guards.symbolic.outcomes
         self.items = list(traced.items.values())
@@ -277,7 +278,7 @@ class SymbolicValues:
         self.early = [text for text in results if not READ.search(text)]
         self.compute_early = guards.expressions([*texts, *self.early])
         self.compute_late = guards.expressions(self.late, [f"r{k}" for k in traced.items])
-        places = [(id(w.container), w.key, w.number._text) for w in written]
+        places = [(id(w.container), w.key, text_of(w.number)) for w in written]
         self.forms = [(v, s.text) for v, s in sources], results, places, [*guards.symbolic.relations], traced.items
 
     def before(self, leaves: Leaves) -> tuple[Any, ...]:

@@ -36,7 +36,7 @@ class Written(NamedTuple):
 
     def put(self, value: Any) -> None:
         """Put a number there."""
-        if self.key is None:
+        if type(self.container) is types.CellType:
             self.container.cell_contents = value
         else:
             self.container[self.key] = value
@@ -44,7 +44,8 @@ class Written(NamedTuple):
     def held(self) -> Any:
         """What is there now; None if nothing."""
         try:
-            return self.container.cell_contents if self.key is None else self.container[self.key]
+            cell = type(self.container) is types.CellType
+            return self.container.cell_contents if cell else self.container[self.key]
         except (LookupError, ValueError):
             return None
 
@@ -173,7 +174,7 @@ class Followed:
         """Take them back, and see what the call has left in their places."""
         for spot in self.spots:
             left = spot.held()
-            if type(left) is SymbolicNumber:
+            if type(left) is SymbolicNumber or type(left) in NUMBERS:
                 spot.put(spot.number._value)
                 if left is not spot.number:
                     self.written.append(spot._replace(number=left))
