@@ -254,8 +254,8 @@ class Tracer(Protocol):
     def interrupt(self, what: str) -> None:
         """``what`` does something that no program can; all that was recorded must be done before."""
 
-    def live(self, read: Callable[[], float]) -> Any:
-        """A Symbol for a Python number that ``read()`` gives anew each time the program runs."""
+    def changing(self, numbers: dict[str, Any]) -> None:
+        """The numbers that a dict holds may be others at the next call, and a program is to read them anew."""
 
 
 # Under PACK: what changes the values that a new node keeps.

@@ -52,8 +52,6 @@ class Batched(SymbolOperators, SymbolBase):
 
     __slots__ = ("__weakref__", "array", "batch", "level")
 
-    weak = False
-
     def __init__(self, array: Any, batch: Batch) -> None:
         self.array = array
         self.batch = batch

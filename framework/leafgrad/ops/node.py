@@ -75,13 +75,12 @@ class TensorBase:
 class SymbolBase:
     """A value that ops are not simply computed on. ``bind`` says what an op does instead: a Symbol records it.
 
-    ``weak``: it stands for a Python number. ``place``: its device type and index. ``level``: where several meet in an
-    op, the one of the highest level decides; 0 for a Symbol, more for a Batched.
+    ``place``: its device type and index. ``level``: where several meet in an op, the one of the highest level decides;
+    0 for a Symbol, more for a Batched.
     """
 
     __slots__ = ()
 
-    weak: bool
     level: int = 0
     __array_ufunc__ = None  # it has no elements that NumPy could compute with
 

@@ -102,8 +102,6 @@ def result_type(args: tuple[Any, ...]) -> dtypes.dtype:
     for a in args:
         if isinstance(a, TensorBase):
             level, d = (0 if a._data.ndim else 1), dtypes.of(a._data)
-            if is_weak(a):
-                level, d = 2, dtypes.get_default_dtype()
         elif a is None:
             continue
         else:
@@ -114,19 +112,12 @@ def result_type(args: tuple[Any, ...]) -> dtypes.dtype:
             level, d = 2, (dtypes.bool_, dtypes.int64, dtypes.get_default_dtype())[_CATEGORY[a.__class__]]
         found = best[level]
         best[level] = d if found is None else dtypes.promote_types(found, d)
-    if not best[0] and not best[1] and any(isinstance(a, TensorBase) for a in args):
-        return dtypes.float64  # Python numbers, some of them traced
     result: dtypes.dtype | None = None
     for d2 in best:
         if d2 is not None and (result is None or d2.category > result.category):
             result = d2
     assert result is not None
     return result
-
-
-def is_weak(a: TensorBase) -> bool:
-    """Whether a tensor stands for a Python number."""
-    return isinstance(a._data, SymbolBase) and a._data.weak
 
 
 def _cast(a: Any, target: dtypes.dtype) -> Any:

@@ -29,7 +29,6 @@ class Adadelta(Optimizer):
     """
 
     slots = ("square_avg", "acc_delta")
-    live_state = Optimizer.live_state | {"rho"}
 
     def __init__(
         self,

@@ -8,7 +8,6 @@ from leafgrad.dtypes import dtype, finfo
 from leafgrad.ops.select import maximum, minimum
 from leafgrad.optim.bucket import Bucket
 from leafgrad.optim.optimizer import Group, Optimizer, Params, check_pair, check_range, option
-from leafgrad.tensor.live import live
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["Adafactor"]
@@ -35,7 +34,6 @@ class Adafactor(Optimizer):
     """
 
     slots = ("variance",)
-    live_state = Optimizer.live_state | {"beta2_decay", "d"}
 
     def __init__(
         self,
@@ -79,7 +77,7 @@ class Adafactor(Optimizer):
         if group["maximize"]:
             g = -g
         step, kind = bucket.count(g), g.dtype
-        eps = live(lambda: least(group, kind))
+        eps = least(group, kind)
         weight = step ** option(group, "beta2_decay")
         square = maximum(self._mean_square(bucket, g, weight, eps), eps * eps)
         change = g / square.sqrt()

@@ -30,7 +30,6 @@ class Adagrad(Optimizer):
     """
 
     slots = ("sum",)
-    live_state = Optimizer.live_state | {"lr_decay"}
 
     def __init__(
         self,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from leafgrad.ops.exponential import expm1
 from leafgrad.ops.select import maximum
 from leafgrad.optim.bucket import Bucket
 from leafgrad.optim.optimizer import Group, Optimizer, Params, check_pair, check_range, option
-from leafgrad.tensor.live import live
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["Adam", "AdamW"]
@@ -149,9 +149,11 @@ def check_betas(betas: Sequence[float | Tensor]) -> None:
 
 def negative_bias(group: Group, step: Tensor, index: int) -> Tensor:
     """``beta**step - 1``: what a running mean that started at zero lacks, written so that no digits cancel."""
-    return expm1(step * live(lambda: log(group["betas"][index])))
+    return expm1(step * log(option(group, "betas", index)))
 
 
-def log(beta: float) -> float:
-    """The logarithm, of 0 too."""
+def log(beta: Any) -> Any:
+    """The logarithm of a number or tensor, of 0 too."""
+    if hasattr(beta, "log"):
+        return beta.log()
     return math.log(beta) if beta else -math.inf

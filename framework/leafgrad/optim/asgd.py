@@ -32,7 +32,6 @@ class ASGD(Optimizer):
 
     slots = ("ax",)
     numbers = ("step", "eta", "mu")
-    live_state = Optimizer.live_state | {"alpha", "lambd", "t0"}
 
     def __init__(
         self,

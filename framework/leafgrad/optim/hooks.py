@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from leafgrad import modes
 from leafgrad.tensor.handle import RemovableHandle
 
 __all__ = ["register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
@@ -58,6 +59,9 @@ def hooked(step: Callable[..., Any]) -> Callable[..., Any]:
         hooks = vars(self).get("_hooks")
         if hooks is None:  # an optimizer that wraps another one, and is none itself
             return step(self, *args, **kwargs)
+        if modes.get() & modes.TRACE:
+            for numbers in (vars(self), *self.param_groups):  # the count of steps, rates, momenta
+                modes.TRACER.get().changing(numbers)
         for hook in [*hooks.every.step_pre.values(), *hooks.step_pre.values()]:
             result = hook(self, args, kwargs)
             if result is None:

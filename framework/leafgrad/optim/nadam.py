@@ -36,7 +36,6 @@ class NAdam(Optimizer):
 
     slots = ("exp_avg", "exp_avg_sq")
     numbers = ("step", "mu_product")
-    live_state = Optimizer.live_state | {"momentum_decay"}
 
     def __init__(
         self,

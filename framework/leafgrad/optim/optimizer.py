@@ -22,7 +22,6 @@ from leafgrad.optim.hooks import (
 )
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.handle import RemovableHandle
-from leafgrad.tensor.live import live
 from leafgrad.tensor.tensor import Tensor
 
 Group = dict[str, Any]
@@ -57,7 +56,6 @@ class Optimizer:
 
     # Options that change without changing what a step does: compiled steps read them anew at each call. An optimizer
     # that adds to them reads them through ``option``.
-    live_state = frozenset({"_steps", "betas", "dampening", "eps", "lr"})
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
@@ -323,12 +321,8 @@ def _ordered(params: Any) -> list[Any]:
 
 
 def option(group: Group, name: str, index: int | None = None) -> Any:
-    """A number among the options of ``group`` (one of several with ``index``), which may change between steps.
-
-    Returns:
-        The number, or a 0-d Tensor: if it is given as a tensor, and while tracing.
-    """
-    value = live(lambda: group[name] if index is None else group[name][index])
+    """A number among the options of ``group`` (one of several with ``index``); a tensor of one element as 0-d."""
+    value = group[name] if index is None else group[name][index]
     return value.reshape(()) if isinstance(value, Tensor) and value.ndim else value
 
 

@@ -7,7 +7,6 @@ from leafgrad.ops.select import maximum, where
 from leafgrad.optim.adam import check_betas, negative_bias
 from leafgrad.optim.bucket import Bucket
 from leafgrad.optim.optimizer import Group, Optimizer, Params, check_range, option
-from leafgrad.tensor.live import live
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["RAdam"]
@@ -73,10 +72,10 @@ class RAdam(Optimizer):
         m = bucket.zeros("exp_avg", g).mul_(beta1).add_(g * (1 - beta1))
         v = bucket.zeros("exp_avg_sq", g).mul_(beta2).add_((g * g).mul_(1 - beta2))
         negative1, negative2 = negative_bias(group, step, 0), negative_bias(group, step, 1)
-        most = live(lambda: longest(group["betas"][1]))
+        most = longest(beta2)
         length = step * (negative2 + 1) / negative2 * 2 + most  # on how many gradients the mean square rests
         some = maximum(length, 5.0)
-        rectified = ((some - 4) * (some - 2) / some * live(lambda: scale(group["betas"][1])) * -negative2).sqrt()
+        rectified = ((some - 4) * (some - 2) / some * scale(beta2) * -negative2).sqrt()
         change = m * (lr / negative1) * where(length > 5.0, rectified / (v.sqrt() + option(group, "eps")), 1.0)
         if group["decoupled_weight_decay"] and group["weight_decay"]:
             change.sub_(bucket.values() * (lr * option(group, "weight_decay")))

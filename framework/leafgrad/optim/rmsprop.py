@@ -31,7 +31,6 @@ class RMSprop(Optimizer):
     """
 
     slots = ("square_avg", "grad_avg", "momentum_buffer")
-    live_state = Optimizer.live_state | {"alpha"}
 
     def __init__(
         self,

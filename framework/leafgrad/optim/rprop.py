@@ -28,7 +28,6 @@ class Rprop(Optimizer):
     """
 
     slots = ("prev", "step_size")
-    live_state = Optimizer.live_state | {"etas", "step_sizes"}
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ import pytest
 
 import leafgrad
 from leafgrad import nn, optim
-from leafgrad.compile.ir.graph import Captured, Grad, Live, SetGrad, Write
+from leafgrad.compile.ir.graph import Captured, Grad, SetGrad, Write
 from leafgrad.compile.record.trace import trace_call
 from leafgrad.errors import TraceError
 from leafgrad.ops.define import op
@@ -100,17 +100,6 @@ def test_effects_and_sources():
     w.grad = None
     graph = trace_call(f, (leafgrad.ones(2),), {}).graph
     assert {(type(e), type(e.source)) for e in graph.effects} == {(SetGrad, Captured), (Write, Captured)}
-
-
-def test_numbers_that_change_are_inputs():
-    w = nn.Parameter(leafgrad.ones(2))
-    w.grad = leafgrad.ones(2)
-    optimizer = optim.SGD([w], lr=0.1)
-    graph = leafgrad.trace(optimizer.step)
-    lives = [s for s in graph.inputs.values() if isinstance(s, Live)]
-    assert [s.read() for s in lives] == [0.1]
-    optimizer.param_groups[0]["lr"] = 0.5
-    assert [s.read() for s in lives] == [0.5]
 
 
 def test_third_party_ops_need_nothing():

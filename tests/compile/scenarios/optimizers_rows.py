@@ -135,6 +135,42 @@ def schedule_computed_inside(w):
 
 
 @row
+def rate_set_before_and_after_the_step(w):
+    net, o = network(), types.SimpleNamespace(last=50.0)
+    sgd = optim.SGD(net.parameters(), lr=0.1)
+
+    def step(x):
+        (net(x) ** 2).mean().backward()
+        sgd.param_groups[0]["lr"] = 0.05
+        sgd.step()
+        sgd.param_groups[0]["lr"] = 0.005
+        sgd.step()
+        sgd.param_groups[0]["lr"] = o.last
+        sgd.zero_grad()
+
+    step = w.compile(step)
+    for i, value in enumerate(w.turns(50.0, 7.0, 50.0)):
+        o.last = value
+        w.call(step, batch(i))
+        sgd.param_groups[0]["lr"] = float(i)
+
+
+@row
+def momentum_and_betas_in_a_cycle(w):
+    net = network()
+    sgd = optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    adam = optim.Adam(net.parameters(), lr=0.01)
+    cycles = [optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=12) for o in (sgd, adam)]
+    step = w.compile(
+        lambda x: [(o.zero_grad(), (net(x) ** 2).mean().backward(), o.step()) for o in (sgd, adam)] and None
+    )
+    for i in range(8):
+        w.call(step, batch(i))
+        for cycle in cycles:
+            cycle.step()
+
+
+@row
 def scheduler_outside(w):
     net = network()
     adam = optim.Adam(net.parameters(), lr=0.1)

@@ -19,6 +19,7 @@ from leafgrad.compile.guard.conditions import Condition, Miss, brief, compiled, 
 from leafgrad.compile.guard.environment import GONE, SCALARS, Environment, Place, now
 from leafgrad.compile.ir.graph import Argument, Captured, Grad
 from leafgrad.compile.ir.memory import Apart
+from leafgrad.compile.record.symbolic import log
 from leafgrad.ops.node import Leaf
 from leafgrad.tensor.tensor import Tensor
 
@@ -31,13 +32,13 @@ class Symbolic:
         relations: expressions that must be true, each with what it looks at.
         outcomes: the same of values that the program computes, with which these are.
         arguments: which leaves, named ``a0``, ``a1``, … in expressions.
-        places: numbers outside, by the number in their names ``p0``, ``p1``, ….
+        places: numbers outside, or tuples of some, by their names ``p0``, ``p1``, ….
     """
 
     relations: dict[str, str] = field(default_factory=dict)
     outcomes: dict[str, tuple[str, frozenset[int]]] = field(default_factory=dict)
     arguments: set[int] = field(default_factory=set)
-    places: dict[int, Place] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
 
     @property
     def used(self) -> bool:
@@ -81,7 +82,7 @@ class Guards:
         self.default = dtypes.get_default_dtype()
         self.structure = structure
         self.paths = list(paths)
-        self.scope: dict[str, Any] = {"Leaf": Leaf}
+        self.scope: dict[str, Any] = {"Leaf": Leaf, "log": log}
         self.names: dict[int, str] = {}
         self.conditions: list[Condition] = []
         tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
@@ -94,7 +95,8 @@ class Guards:
         for view in views:
             self.view(view, leaves, environment)
         self.gradients(touched, tensors, leaves, captured, environment)
-        self.places([place for place in environment.places if not self.is_symbolic(place)])
+        followed = {(id(p.container), p.kind, p.key) for p in symbolic.places.values()}
+        self.places([p for p in environment.places if (id(p.container), p.kind, p.key) not in followed])
         self.numbers()
         self.accepts = compiled([c for c in self.conditions if not c.covered], len(leaves), self.scope)
 
@@ -273,18 +275,14 @@ class Guards:
             test = f"{{{', '.join(apart)}}}.isdisjoint({known})"
             self.add(test, "gradients", "used as such only", lambda _: "used directly too")
 
-    def is_symbolic(self, place: Place) -> bool:
-        """Whether the number in a place may differ."""
-        return any(
-            place.container is p.container and (place.kind, place.key) == (p.kind, p.key)
-            for p in self.symbolic.places.values()
-        )
-
     def numbers(self) -> None:
         """The types of numbers that may differ, and what decided which way the Python went."""
-        for k, place in self.symbolic.places.items():
-            test = f"(p{k} := {self.reading(place)}) is p{k} and type(p{k}) is {self.name(type(place.now()))}"
-            self.add(test, place.path, f"{brief(place.now())}, or another one", partial(now_of, place), False)
+        for name, place in self.symbolic.places.items():
+            value = place.now()
+            test = f"({name} := {self.reading(place)}) is {name} and type({name}) is {self.name(type(value))}"
+            if type(value) is tuple:
+                test += f" and [*map(type, {name})] == {self.name([*map(type, value)])}"
+            self.add(test, place.path, f"{brief(value)}, or another one", partial(now_of, place), False)
         for test, path in self.symbolic.relations.items():
             self.add(test, path, "on one side of a test", lambda _: "on the other side", False)
 
@@ -306,7 +304,7 @@ class Guards:
 
     def expressions(self, texts: Sequence[str], items: Sequence[str] = ()) -> Callable[..., tuple[Any, ...]]:
         """A function of the leaves, and of values read, that gives what these expressions are."""
-        lines = [f"p{k} = {self.reading(place)}" for k, place in self.symbolic.places.items()]
+        lines = [f"{name} = {self.reading(place)}" for name, place in self.symbolic.places.items()]
         return self.function(", ".join(["leaves", *items]), [*lines, f"return ({''.join(f'{t}, ' for t in texts)})"])
 
     def function(self, parameters: str, lines: Sequence[str]) -> Callable[..., Any]:
@@ -422,7 +420,7 @@ class Guards:
             return Miss(1, "the arguments", "of another number, nesting or set of keys", "as they are now")
         if dtypes.get_default_dtype() is not self.default:
             return Miss(2, "the default dtype", repr(self.default), repr(dtypes.get_default_dtype()))
-        binding = [c for c in self.conditions if c.test.startswith("(p")]
+        binding = [c for c in self.conditions if " := " in c.test and c.test.startswith("(p")]
         for i, condition in enumerate(self.conditions):
             if not compiled([*binding, condition], len(leaves), self.scope)(leaves):
                 return Miss(3 + i, condition.path, condition.expected, condition.now(leaves), condition.of_tensor)

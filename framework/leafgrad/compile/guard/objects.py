@@ -38,9 +38,9 @@ class ObjectWalker:
         self.reached = Codes()
         self.loose: set[int] = set()  # modules that more is done with than to read attributes by their names
         self.bodies: dict[type, set[str]] = {}  # classes of this package, and what of them was executed or is named
-        self.queue: deque[tuple[Any, str, frozenset[str]]] = deque()
+        self.queue: deque[tuple[Any, str]] = deque()
 
-    def push(self, value: Any, path: str, live: frozenset[str]) -> None:
+    def push(self, value: Any, path: str) -> None:
         if isinstance(value, types.ModuleType) and id(value) not in self.loose:
             name = path.rpartition(".")[2]
             if not name.isidentifier() or name in self.names.passed_on or value is sys.modules.get(path):
@@ -49,7 +49,7 @@ class ObjectWalker:
         if type(value) in SCALARS or id(value) in self.seen:
             return
         self.seen[id(value)] = value
-        self.queue.append((value, path, live))
+        self.queue.append((value, path))
 
     def open(self, path: str, why: str) -> None:
         self.found.open.append((path, why))
@@ -57,7 +57,7 @@ class ObjectWalker:
     def place(self, kind: str, container: Any, key: Any, path: str, value: Any) -> None:
         self.found.places.append(Place(path, kind, container, key, value))
 
-    def visit(self, kind: str, container: Any, key: Any, path: str, live: frozenset[str] = frozenset()) -> None:
+    def visit(self, kind: str, container: Any, key: Any, path: str) -> None:
         """Note a place, and follow what it holds."""
         mark = id(container), kind, key if isinstance(key, (str, int)) else id(key)
         if mark in self.read:
@@ -71,11 +71,11 @@ class ObjectWalker:
         self.place(kind, container, key, path, value)
         if isinstance(value, Tensor) and len(path) < len(self.found.tensors.get(id(value), path + " ")):
             self.found.tensors[id(value)] = path  # of several, the shortest
-        self.push(value, path, live)
+        self.push(value, path)
 
     # ---- objects ----------------------------------------------------------------------------------------------
 
-    def instance(self, value: Any, path: str, live: frozenset[str]) -> None:
+    def instance(self, value: Any, path: str) -> None:
         kind = type(value)
         if kind is not types.SimpleNamespace:
             strange = next((b for b in kind.__mro__ if b is not object and not is_plain(b)), None)
@@ -85,9 +85,9 @@ class ObjectWalker:
         names = self.names.of(kind)
         own_dict = None if is_ours(file_of(kind)) else getattr(value, "__dict__", None)
         self.place("class", value, None, f"type({path})", Class(kind, own_dict))
-        self.kind(kind, path, live)
-        self.shared_by_objects(kind, path, live, names)
-        self.attributes(value, path, live, names)
+        self.kind(kind, path)
+        self.shared_by_objects(kind, path, names)
+        self.attributes(value, path, names)
         own, hidden = getattr(value, "__dict__", None), list[str]()
         for base in kind.__mro__:
             for name, method in list(vars(base).items()):
@@ -100,40 +100,40 @@ class ObjectWalker:
             self.place("absent", own, tuple(hidden), f"methods of {path}", True)
         wrapped = getattr(value, "__wrapped__", None)
         if wrapped is not None:
-            self.push(wrapped, path, live)
+            self.push(wrapped, path)
 
-    def shared_by_objects(self, kind: type, path: str, live: frozenset[str], names: set[str] | None) -> None:
+    def shared_by_objects(self, kind: type, path: str, names: set[str] | None) -> None:
         """Attributes of this package's classes, such as the hooks of all modules."""
         for base in kind.__mro__:
             if is_ours(file_of(base)):
                 for name, held in list(vars(base).items()):
-                    plain = not hasattr(held, "__get__") and not name.startswith("__") and name != "live_state"
+                    plain = not hasattr(held, "__get__") and not name.startswith("__") and name != "unguarded"
                     if plain and (names is None or name in names):
-                        self.visit("item", vars(base), name, f"{base.__name__}.{name}", live)
+                        self.visit("item", vars(base), name, f"{base.__name__}.{name}")
 
-    def attributes(self, value: Any, path: str, live: frozenset[str], names: set[str] | None) -> None:
+    def attributes(self, value: Any, path: str, names: set[str] | None) -> None:
         """The attributes of an object: its own, and those in slots."""
         own = getattr(value, "__dict__", None)
         if own is not None:
-            self.own(value, own, path, live, names)
+            self.own(value, own, path, names)
         for base in type(value).__mro__:
             if not base.__flags__ & HEAP or (isinstance(value, Tensor) and is_ours(file_of(base))):
                 continue
             for name, held in list(vars(base).items()):
                 if isinstance(held, types.MemberDescriptorType) and (names is None or name in names):
-                    self.visit("attribute", value, name, f"{path}.{name}" if path else name, live)
+                    self.visit("attribute", value, name, f"{path}.{name}" if path else name)
 
-    def own(self, value: Any, own: dict[str, Any], path: str, live: frozenset[str], names: set[str] | None) -> None:
+    def own(self, value: Any, own: dict[str, Any], path: str, names: set[str] | None) -> None:
         if names is not None and self.names.any_name:  # of an object of this package what its classes do not know
             kind: type = type(value)
             names = names | (own.keys() - words_of(kind))
+        unguarded = getattr(type(value), "unguarded", ())  # what a compiled function knows of itself
         for name in list(own):
-            if name == "live_state" or name.startswith("_compiled_") or (names is not None and name not in names):
+            if name in unguarded or name.startswith("_compiled_") or (names is not None and name not in names):
                 continue
-            if not self.is_live(name, live, own[name]):
-                where = f"{path}.{name}" if path else name
-                self.visit("item", own, name, where, live)
-                self.called_from_c(own[name], where)
+            where = f"{path}.{name}" if path else name
+            self.visit("item", own, name, where)
+            self.called_from_c(own[name], where)
         if names is None or self.names.any_name:  # which there are may be asked, too
             self.place("keys", own, None, f"the attributes of {path}", Keys.of(own))
         self.absent(own, path, self.names.users if names is None else names)
@@ -149,11 +149,11 @@ class ObjectWalker:
 
     # ---- classes ----------------------------------------------------------------------------------------------
 
-    def kind(self, value: type, path: str, live: frozenset[str]) -> None:
+    def kind(self, value: type, path: str) -> None:
         """A class: what instances and code may read of it, and its methods that were executed."""
         for base in value.__mro__:
             if is_ours(file_of(base)):
-                self.body(base, live)
+                self.body(base)
         if is_ours(file_of(value)):
             return
         if not is_plain(value):
@@ -162,14 +162,14 @@ class ObjectWalker:
                 self.open(path, f"is a class that is not known, {value.__module__}.{value.__qualname__}")
             return
         self.place("attribute", value, "__mro__", f"{path}.__mro__", value.__mro__)
-        self.fields(value, path, live)
+        self.fields(value, path)
         meta = type(value)
         if meta is abc.ABCMeta:
             self.place(
                 "call", abc.get_cache_token, None, "what is registered with abstract classes", abc.get_cache_token()
             )
         if meta is not type and not is_library(file_of(meta)):
-            self.push(meta, f"type({path})", live)
+            self.push(meta, f"type({path})")
         names = self.names.of(value)
         for base in value.__mro__:
             held = vars(base)
@@ -182,13 +182,13 @@ class ObjectWalker:
                 named = (names is None or name in names) and not name.startswith("__")
                 if isinstance(function, types.FunctionType):
                     if named or function in self.codes:
-                        self.visit("item", held, name, f"{base.__name__}.{name}", live)
-                        self.push(function, f"{base.__name__}.{name}", live)
+                        self.visit("item", held, name, f"{base.__name__}.{name}")
+                        self.push(function, f"{base.__name__}.{name}")
                 elif named:
-                    self.class_attribute(base, name, found, live)
+                    self.class_attribute(base, name, found)
             self.absent(held, base.__name__, self.names.users)
 
-    def body(self, kind: type, live: frozenset[str]) -> None:
+    def body(self, kind: type) -> None:
         """A class of this package that was met: methods that were executed, and what the user's code names of it."""
         if kind in self.bodies:
             return
@@ -198,7 +198,7 @@ class ObjectWalker:
             if named and isinstance(function, types.FunctionType) and function in self.codes:
                 found.add(name)
                 if not is_library(source_of(function.__code__, function.__globals__)):  # the user put it there
-                    self.push(function, f"{kind.__name__}.{name}", live)
+                    self.push(function, f"{kind.__name__}.{name}")
 
     def methods(self) -> None:
         """The classes of this package that were used, those of what the step makes among them."""
@@ -212,35 +212,26 @@ class ObjectWalker:
             key = tuple(sorted(names))
             self.place("body", kind, key, f"methods of {kind.__name__}", Body.of(kind, key))
 
-    def class_attribute(self, base: type, name: str, found: Any, live: frozenset[str]) -> None:
+    def class_attribute(self, base: type, name: str, found: Any) -> None:
         if isinstance(found, CODE) or name.startswith("_abc_"):
             return
         known = isinstance(found, DESCRIPTORS) or is_ours(file_of(type(found)))  # as a compiled method is
         if hasattr(type(found), "__get__") and not known:
             self.open(f"{base.__name__}.{name}", f"is a descriptor, a {type(found).__name__}")
-        self.visit("item", vars(base), name, f"{base.__name__}.{name}", live)
+        self.visit("item", vars(base), name, f"{base.__name__}.{name}")
 
-    def fields(self, value: Any, path: str, live: frozenset[str]) -> None:
+    def fields(self, value: Any, path: str) -> None:
         """What every function or class has, such as ``__defaults__``, where the user's code names it."""
         for name in sorted(self.names.users & FIELDS[type if isinstance(value, type) else types.FunctionType]):
             if name in NAMESPACES:
                 self.open(f"{path}.{name}", "holds all names of a module")
             elif name == "__closure__":
                 for free, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
-                    self.visit("cell", cell, None, free, live)
+                    self.visit("cell", cell, None, free)
             else:
-                self.visit("attribute", value, name, f"{path}.{name}", live)
+                self.visit("attribute", value, name, f"{path}.{name}")
 
     def called_from_c(self, value: Any, path: str) -> None:
         """A function in C that something else may call, so that no call of it is seen."""
         if isinstance(value, types.BuiltinFunctionType) and not pure.is_pure(value):
             self.open(path, f"holds {pure.named(value)}")
-
-    def live_state(self, kind: type) -> frozenset[str]:
-        """The numbers that a class says it reads anew; none of a user's, if user code may read some unnamed."""
-        found: frozenset[str] = getattr(kind, "live_state", frozenset())
-        return frozenset() if self.names.picks and not is_library(file_of(kind)) else found
-
-    def is_live(self, name: str, live: frozenset[str], value: Any) -> bool:
-        """Whether programs read this number anew at each call; not if the user's own code may read it."""
-        return name in live and not self.names.reads(name) and not isinstance(value, Tensor)

@@ -48,7 +48,7 @@ def look(roots: Iterable[tuple[Any, str]], codes: Codes, everything: bool = Fals
     """
     walker = Walker(codes, everything)
     for value, path in roots:
-        walker.push(value, path, frozenset())
+        walker.push(value, path)
     for code, scope in codes:
         if not is_library(source_of(code, scope)):
             walker.globals(code, scope)
@@ -74,55 +74,55 @@ class Walker(ObjectWalker):
                     "what its Python may read", f"is more than {GUARDED} places, too many to look at in each call"
                 )
                 return
-            value, path, live = self.queue.popleft()
-            self.expand(value, path, live | self.live_state(type(value)))
+            value, path = self.queue.popleft()
+            self.expand(value, path)
 
-    def expand(self, value: Any, path: str, live: frozenset[str]) -> None:
+    def expand(self, value: Any, path: str) -> None:
         kind = type(value)
         if isinstance(value, Tensor):
-            self.tensor(value, path, live)
+            self.tensor(value, path)
         elif kind in DICTS:
             if kind is defaultdict:
-                self.push(value.default_factory, f"{path}.default_factory", live)
-            self.items(value, value, path, live)
+                self.push(value.default_factory, f"{path}.default_factory")
+            self.items(value, value, path)
         elif kind in LISTS:
-            self.items(value, range(len(value)), path, live)
+            self.items(value, range(len(value)), path)
         elif kind is tuple or (isinstance(value, tuple) and (hasattr(kind, "_fields") or is_ours(file_of(kind)))):
             for i, item in enumerate(value):
-                self.push(item, f"{path}[{i}]", live)
+                self.push(item, f"{path}[{i}]")
         elif kind in (set, frozenset):
             if all(type(item) in SCALARS for item in value):
                 self.place("all", value, None, path, kind(value))
             else:
                 self.open(path, "is a set of objects")
         elif isinstance(value, types.FunctionType):
-            self.function(value, path, live)
+            self.function(value, path)
         elif isinstance(value, types.MethodType):
-            self.push(value.__self__, "self", live)
-            self.push(value.__func__, path, live)
+            self.push(value.__self__, "self")
+            self.push(value.__func__, path)
         elif kind is functools.partial:
             for part in (value.func, value.args, value.keywords):
-                self.push(part, path, live)
+                self.push(part, path)
             self.called_from_c(value.func, path)
         elif isinstance(value, types.ModuleType):
             self.module(value, path)
         elif isinstance(value, type):
-            self.kind(value, path, live)
+            self.kind(value, path)
         elif isinstance(value, Op):
-            self.op(value, path, live)
+            self.op(value, path)
         elif isinstance(value, types.BuiltinFunctionType):
             owner = value.__self__
             if owner is not None and not isinstance(owner, (types.ModuleType, type)):
-                self.push(owner, path, live)
+                self.push(owner, path)
         elif isinstance(value, (staticmethod, classmethod, property)):
-            self.push(function_in(value), path, live)
+            self.push(function_in(value), path)
         elif isinstance(value, enum.Enum):
-            self.kind(kind, path, live)
-            self.own(value, vars(value), path, live, self.names.of(kind))
+            self.kind(kind, path)
+            self.own(value, vars(value), path, self.names.of(kind))
         elif kind is by_device_type("cpu").array_type:
             self.array(value, path)
         elif not isinstance(value, (*OPAQUE, *CODE, *SCALARS)) and not self.is_immutable(value):
-            self.instance(value, path, live)
+            self.instance(value, path)
         elif isinstance(value, SCALARS) and kind not in SCALARS and not self.is_immutable(value):
             self.open(path, f"is of a class of its own, {kind.__name__}")
 
@@ -142,44 +142,40 @@ class Walker(ObjectWalker):
             return kind is Fraction or (hasattr(value, "dtype") and not is_plain(kind))
         return isinstance(value, IMMUTABLE) and not is_plain(kind)
 
-    def tensor(self, value: Tensor, path: str, live: frozenset[str]) -> None:
+    def tensor(self, value: Tensor, path: str) -> None:
         self.found.tensors.setdefault(id(value), path)
-        self.attributes(value, path, live, self.names.of(type(value)))
+        self.attributes(value, path, self.names.of(type(value)))
         node = value._node
         if type(node) is Leaf and node.hooks is not None:  # guards of tensors compare them
             for hook in node.hooks.all():
-                self.push(hook, f"a hook of {path}", live)
+                self.push(hook, f"a hook of {path}")
         if value._view is not None:
             self.found.tensors.setdefault(id(value._view.base), f"{path}._base")
-        self.kind(type(value), path, live)
+        self.kind(type(value), path)
 
-    def items(self, container: Any, keys: Iterable[Any], path: str, live: frozenset[str]) -> None:
+    def items(self, container: Any, keys: Iterable[Any], path: str) -> None:
         if isinstance(container, dict) and len(container) > 1:
             self.place("keys", container, None, f"the keys of {path}", Keys.of(container))
         else:
             self.place("length", container, None, f"len({path})", len(container))
         dotted = path.rpartition(".")[2] in TABLES
         for key in list(keys):
-            if isinstance(key, str) and self.is_live(key, live, container[key]):
-                continue
             known = isinstance(key, (*SCALARS, tuple, enum.Enum, Tensor)) or is_ours(file_of(type(key)))
             if isinstance(container, dict) and not known and not isinstance(key, type):
                 self.open(path, f"has a {type(key).__name__} as a key")
             name = repr(key) if type(key) in SCALARS else f"<{type(key).__name__}>"
-            self.visit(
-                "item", container, key, f"{path.rpartition('.')[0]}.{key}" if dotted else f"{path}[{name}]", live
-            )
+            self.visit("item", container, key, f"{path.rpartition('.')[0]}.{key}" if dotted else f"{path}[{name}]")
             held = now(Place(path, "item", container, key, None))
             self.called_from_c(held, path)
 
     # ---- code -------------------------------------------------------------------------------------------------
 
-    def function(self, value: types.FunctionType, path: str, live: frozenset[str]) -> None:
+    def function(self, value: types.FunctionType, path: str) -> None:
         code = value.__code__
         ours = is_library(source_of(code, value.__globals__))
         if not ours:
-            self.own(value, vars(value), path, live, self.names.of(types.FunctionType))
-            self.fields(value, path, live)
+            self.own(value, vars(value), path, self.names.of(types.FunctionType))
+            self.fields(value, path)
         if value not in self.codes:
             return
         self.reached.add(code, value.__globals__)
@@ -188,12 +184,12 @@ class Walker(ObjectWalker):
         for name, cell in zip(code.co_freevars, value.__closure__ or (), strict=True):
             if cell == types.CellType():
                 self.place("empty", cell, None, name, True)
-            self.visit("cell", cell, None, name, live)
+            self.visit("cell", cell, None, name)
         for name in ("__defaults__", "__kwdefaults__"):
             if not ours:
-                self.visit("attribute", value, name, f"{path}.{name}", live)
+                self.visit("attribute", value, name, f"{path}.{name}")
             elif getattr(value, name):
-                self.push(getattr(value, name), f"{path}.{name}", live)
+                self.push(getattr(value, name), f"{path}.{name}")
 
     def globals(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         wanted = global_names(code)
@@ -224,7 +220,7 @@ class Walker(ObjectWalker):
                 self.place("item", held, name, f"{path}.{name}", found)
                 self.loaded(found, f"{path}.{name}")
                 if isinstance(found, type):
-                    self.push(found, f"{path}.{name}", frozenset())
+                    self.push(found, f"{path}.{name}")
         if not ours:
             self.absent(held, f"{path}", self.names.users)
 
@@ -235,15 +231,15 @@ class Walker(ObjectWalker):
         if not seen and kind.__name__ not in OF_NUMPY:
             self.open(path, f"is of a type that is not known, {kind.__module__}.{kind.__qualname__}")
 
-    def op(self, value: Op, path: str, live: frozenset[str]) -> None:
+    def op(self, value: Op, path: str) -> None:
         """Of an op of the user's its rules, and the numbers that its forward reads; programs run the forward itself."""
         if is_ours(value.forward.__code__.co_filename):
             return
         for rule in (*[rule for rule, _ in value.calls.values()], value.batching):
-            self.push(rule, f"{path}.{getattr(rule, '__name__', 'rule')}", live)
+            self.push(rule, f"{path}.{getattr(rule, '__name__', 'rule')}")
         for function in (value.forward, *value.kernels.values()):
             if isinstance(function, types.FunctionType):
-                self.push(function, f"{path}.{function.__name__}", live)
+                self.push(function, f"{path}.{function.__name__}")
                 self.numbers_of(function)
 
     def numbers_of(self, forward: types.FunctionType) -> None:

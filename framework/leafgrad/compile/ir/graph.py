@@ -113,13 +113,6 @@ class Captured:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Live:
-    """A Python number that is read anew at each call."""
-
-    read: Callable[[], float]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
 class Number:
     """A Python number that was another one at an earlier call."""
 
@@ -152,7 +145,7 @@ class Given:
     index: int
 
 
-Source = Argument | Captured | Live | Grad | Given | Number | Expression | Raw
+Source = Argument | Captured | Grad | Given | Number | Expression | Raw
 
 
 # ---- what is done with results ----------------------------------------------------------------------------------
@@ -341,8 +334,6 @@ def origin(source: Source) -> str:
             return f"argument {index}"
         case Captured():
             return "captured"
-        case Live():
-            return "read at each call"
         case Number(value):
             return f"{value!r} here"
         case Expression(text):

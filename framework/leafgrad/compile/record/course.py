@@ -28,12 +28,19 @@ def is_float(number: Any) -> bool:
     return type(number) is float or (type(number) is int and -(2**1000) < number < 2**1000)
 
 
-def dtype_of_numbers(op: Any, operands: Sequence[Operand]) -> str | None:
-    """The dtype in which numbers among these operands may be inputs; None if the op must see them themselves."""
-    values = [v for v in operands if isinstance(v, Value)]
-    dtypes = {v.dtype for v in values if v.dtype.startswith("float")}
-    fits = "elementwise" in op.traits and len(dtypes) == 1 and all(v.place[0] == "cpu" for v in values)
-    return dtypes.pop() if fits else None
+Kind = tuple[str, tuple[str, int]]  # of a number that is an input: its dtype and place
+
+
+def kind_of_numbers(op: Any, operands: Sequence[Operand]) -> Kind | None:
+    """As what numbers among these operands may be inputs; None if the op must see them themselves."""
+    kinds = {(v.dtype, v.place) for v in operands if isinstance(v, Value) and v.dtype.startswith("float")}
+    return kinds.pop() if "elementwise" in op.traits and len(kinds) == 1 else None
+
+
+def as_input(number: float, kind: Kind) -> Any:
+    """A number as an array."""
+    dtype, (device, index) = kind
+    return backends.by_device_type(device).asarray(number, dtype, index)
 
 
 class Course:
@@ -44,7 +51,7 @@ class Course:
     """
 
     numbers: Numbers | None = None  # those that are followed; of most calls none
-    later: dict[tuple[str, str], Value] | None = None  # inputs for those in the derivatives of results, by expression
+    later: dict[tuple[str, Kind], Value] | None = None  # inputs for those in the derivatives of results, by expression
 
     def __init__(self, guides: Sequence[Guide]) -> None:
         self.begin(guides)
@@ -57,14 +64,13 @@ class Course:
         self.past: Sequence[Event] = ()  # a guide that was left, to see which numbers differ from it
         self.past_at = 0
         self.fresh: list[Event] = []
-        self.weak: set[Value] = set()
         self.copies: set[Value] = set()
         self.arrays: list[Any] = []  # of the inputs, in order
         self.known: dict[Value, Any] = {}  # arrays of inputs, and of what was computed on the way
         self.sources: dict[Value, Source] = {}
         self.likes: dict[Value, Value] = {}  # gradients of results: taken to be like these
         self.symbols: list[weakref.ref[Symbol]] = []
-        self.followed: dict[tuple[str, str], Value] = {}  # inputs for symbolic numbers, by expression and dtype
+        self.followed: dict[tuple[str, Kind], Value] = {}  # inputs for symbolic numbers, by expression and kind
 
     def expect(self, fits: Callable[[Event], bool]) -> Event | None:
         """The next event, if it fits; else that of another guide with the same past; else None, and no guide."""
@@ -86,7 +92,7 @@ class Course:
         if self.guide is not None:
             self.past, self.past_at = self.guide.events, self.at
             self.fresh = list(self.past[: self.at])
-            self.weak, self.copies = set(self.guide.weak), set(self.guide.copies)
+            self.copies = set(self.guide.copies)
             self.guide = None
 
     @property
@@ -100,8 +106,7 @@ class Course:
         return [e for e in self.events if isinstance(e, Equation)]
 
     def symbol(self, value: Value) -> Symbol:
-        weak = self.weak if self.guide is None else self.guide.weak
-        made = Symbol(self, value, bool(weak) and value in weak)
+        made = Symbol(self, value)
         self.symbols.append(weakref.ref(made))
         return made
 
@@ -118,7 +123,7 @@ class Course:
         if guide is None:
             return None
         at = self.at
-        known, inputs, expected, plain, out, outputs, weak = guide.steps[at]
+        known, inputs, expected, plain, out, outputs = guide.steps[at]
         if known is not op or len(inputs) != len(args):
             return None
         if self.numbers is not None and any(type(a) is SymbolicNumber for a in args):
@@ -138,11 +143,10 @@ class Course:
         made.tracer = self
         made.value = out
         made.shape = out.shape
-        made.weak = weak
         self.symbols.append(ref(made))
         return made
 
-    def input(self, kind: str, array: Any, source: Source, operand: int = -1, weak: bool = False) -> Symbol:
+    def input(self, kind: str, array: Any, source: Source, operand: int = -1) -> Symbol:
         """The Symbol of something from outside."""
         shape, dtype, where = tuple(array.shape), array.dtype.name, place(array)
         strides = None if array.flags.c_contiguous else tuple(array.strides)
@@ -160,8 +164,6 @@ class Course:
         if event is None:
             value = Value(shape, dtype, where)
             self.fresh.append(Input(value, kind, operand, strides, user_line()))
-            if weak:
-                self.weak.add(value)
         else:
             assert isinstance(event, Input)
             value = event.value
@@ -189,25 +191,26 @@ class Course:
             for i, (a, b) in enumerate(zip(operands, known.inputs, strict=True))
         ):
             for event in numbers:
-                operands[event.operand] = self.number(operands[event.operand], event.operand, event.value.dtype)
+                operands[event.operand] = self.number(
+                    operands[event.operand], event.operand, (event.value.dtype, event.value.place)
+                )
 
-    def number(self, number: Any, operand: int, dtype: str) -> Value:
-        array = backends.by_device_type("cpu").asarray(float(number), dtype, 0)
+    def number(self, number: Any, operand: int, kind: Kind) -> Value:
+        array = as_input(float(number), kind)
         return self.input("number", array, Number(float(number)), operand).value
 
     def follow_numbers(self, op: Any, operands: list[Operand]) -> None:
         """Symbolic numbers among operands become inputs where the op takes them as elements; else they are fixed."""
         for i, number in enumerate(list[Any](operands)):
             if type(number) is SymbolicNumber:
-                dtype = dtype_of_numbers(op, operands)
-                fits = dtype is not None and is_float(number._value)
-                operands[i] = self.followed_input(number, i, str(dtype)) if fits else fixed(number)
+                kind = kind_of_numbers(op, operands) if is_float(number._value) else None
+                operands[i] = fixed(number) if kind is None else self.followed_input(number, i, kind)
 
-    def followed_input(self, number: SymbolicNumber, operand: int, dtype: str) -> Value:
+    def followed_input(self, number: SymbolicNumber, operand: int, kind: Kind) -> Value:
         """The input for a symbolic number, one for all that have its expression."""
-        key = number._text, dtype
+        key = number._text, kind
         if key not in self.followed:
-            array, source = backends.by_device_type("cpu").asarray(float(number._value), dtype, 0), Expression(key[0])
+            array, source = as_input(float(number._value), kind), Expression(number._text)
             value = None if self.later is None else self.later.get(key)
             if value is None:
                 value = self.input("number", array, source, operand).value
@@ -228,12 +231,12 @@ class Course:
             self.past = ()
             return
         self.past_at += 1
-        dtype = dtype_of_numbers(op, operands)
-        if dtype is None:
+        kind = kind_of_numbers(op, operands)
+        if kind is None:
             return
         for i, (number, before) in enumerate(zip(operands, event.inputs, strict=True)):
             if is_float(number) and (i in numbers or (type(before) in NUMBERS and not same(number, before))):
-                operands[i] = self.number(number, i, dtype)
+                operands[i] = self.number(number, i, kind)
 
     def varies(self, op: Any, params: dict[str, Any], result: Any) -> bool:
         """Whether the guide that was left has a constant like this one here, with other elements."""

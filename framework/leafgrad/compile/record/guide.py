@@ -27,7 +27,7 @@ class Input:
 
     Attributes:
         value: what stands for it.
-        kind: ``"tensor"``, ``"number"`` (an operand of the op that comes next), ``"live"``, ``"constant"`` or
+        kind: ``"tensor"``, ``"number"`` (an operand of the op that comes next), ``"constant"`` or
             ``"array"``.
         operand: which operand a number is.
         strides: None if the elements lie in C order.
@@ -49,16 +49,16 @@ class Input:
 Event = Input | Equation
 
 
-Step = tuple[Any, tuple[Any, ...], dict[str, Any], bool, Value | None, tuple[Value, ...], bool]
+Step = tuple[Any, tuple[Any, ...], dict[str, Any], bool, Value | None, tuple[Value, ...]]
 
 
-def step_of(event: Event, weak: set[Value]) -> Step:
+def step_of(event: Event) -> Step:
     """An op as it is compared: itself, operands, parameters and whether ``==`` compares these, then what it makes."""
     if isinstance(event, Input):
-        return None, (), {}, True, None, (), False
+        return None, (), {}, True, None, ()
     plain = all(is_plain(value) for value in event.params.values())
     out = None if event.several else event.out
-    return event.op, event.inputs, event.params, plain, out, event.outputs, event.outputs[0] in weak
+    return event.op, event.inputs, event.params, plain, out, event.outputs
 
 
 def is_plain(value: Any) -> bool:
@@ -68,7 +68,7 @@ def is_plain(value: Any) -> bool:
     return value is None or type(value) is str
 
 
-END: Step = (None, (), {}, True, None, (), False)
+END: Step = (None, (), {}, True, None, ())
 
 
 class Guide:
@@ -76,25 +76,23 @@ class Guide:
 
     Attributes:
         events: what was recorded.
-        weak: the values that stand for Python numbers.
         copies: results of view ops that are in memory of their own.
         next: the parts that came after it.
         seen: how many calls took this course.
         calls: closed programs that were made of it.
-        later: inputs that only their derivatives have, by expression and dtype.
+        later: inputs that only their derivatives have, by expression and kind.
     """
 
-    def __init__(self, events: Sequence[Event], weak: set[Value], copies: set[Value]) -> None:
+    def __init__(self, events: Sequence[Event], copies: set[Value]) -> None:
         self.events = tuple(events)
-        self.weak = weak
         self.copies = copies
-        self.steps = [step_of(e, weak) for e in self.events] + [END]
+        self.steps = [step_of(e) for e in self.events] + [END]
         self.made = {v for e in self.events if isinstance(e, Equation) for v in e.outputs}
         self.must_run = any(e.must_run for e in self.events if isinstance(e, Equation))
         self.next: list[Guide] = []
         self.seen = 0
         self.calls: weakref.WeakSet[Any] = weakref.WeakSet()
-        self.later: dict[tuple[str, str], Value] = {}
+        self.later: dict[tuple[str, Any], Value] = {}
         self.runner: Any = None
         self.results: dict[Value, int] = {}
         self.lock = Lock()

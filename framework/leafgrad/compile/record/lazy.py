@@ -109,7 +109,7 @@ class LazyRecorder(Recorder):
         if what in HANDED_OUT:
             self.settle_tensor(tensor)
             return tensor._data
-        return self.waiting[inner._data.value][0]
+        return self.waiting[inner._data.value]
 
     def number_of(self, tensor: Tensor, what: str) -> Any:
         """What stands for the element of a tensor that the program computes; None where it must be read at once."""
@@ -146,12 +146,12 @@ class LazyRecorder(Recorder):
 
     def array_of(self, symbol: Symbol) -> Any:
         """What a symbol of an earlier part stands for."""
-        return self.waiting[symbol.value][0]
+        return self.waiting[symbol.value]
 
     def symbol_of(self, array: Any) -> Symbol:
         """A symbol for what was computed already."""
         value = Value(tuple(array.shape), array.dtype.name, place(array))
-        self.waiting[value] = array, False
+        self.waiting[value] = array
         return self.symbol(value)
 
     def import_array(self, what: str) -> None:
@@ -255,7 +255,7 @@ class LazyRecorder(Recorder):
                 self.given_up = True
                 raise
             before = {s.value for s in alive} & written.keys()  # somebody needs what is about to be overwritten
-            found |= {v: (found[v] if v in found else self.waiting[v][0]).copy() for v in before}
+            found |= {v: (found[v] if v in found else self.waiting[v]).copy() for v in before}
             steps = [partial(self.overwrite, o, o.inner._data.value, found) for o in writes]
             complete([*steps, partial(self.next_part, guide, alive, found)])
         finally:
@@ -263,7 +263,7 @@ class LazyRecorder(Recorder):
 
     def overwrite(self, o: Outside, value: Value, found: dict[Value, Any]) -> None:
         """Put what was computed into the memory of a tensor from outside."""
-        o.tensor._data[...] = found[value] if value in found else self.waiting[value][0]
+        o.tensor._data[...] = found[value] if value in found else self.waiting[value]
         o.count()
 
     def run_up_to_error(self) -> None:
@@ -291,8 +291,7 @@ class LazyRecorder(Recorder):
             for known in list(self.level):  # one that ends where this part does
                 if len(known.events) == len(events) and (not events or known.events[-1] is last):
                     return known
-            weak, copies = (self.weak, self.copies) if self.guide is None else (self.guide.weak, self.guide.copies)
-            guide = Guide(events, set(weak), set(copies))
+            guide = Guide(events, set(self.copies if self.guide is None else self.guide.copies))
         others = [known for known in self.level if known is not guide]
         self.level[:] = [guide, *others][:KEPT]  # at once: calls of other threads change it, too
         return guide
@@ -309,12 +308,12 @@ class LazyRecorder(Recorder):
                     continue
                 o.inner._data = symbol = Symbol(self, like(o.inner._data.value))
                 o.base = symbol.value
-                self.waiting[o.base] = o.tensor._data, False
+                self.waiting[o.base] = o.tensor._data
                 added.append(symbol)
         for s in alive:
             if s.value in found:
                 value = like(s.value)
-                self.waiting[value] = found[s.value], s.weak
+                self.waiting[value] = found[s.value]
                 s.value = value
         for ref in self.tensors:
             t = ref()
@@ -401,7 +400,7 @@ class LazyRecorder(Recorder):
     def settled(self, data: Any) -> Any:
         """The array that a symbol stands for."""
         if type(data) is Symbol:
-            return self.waiting[data.value][0] if data.tracer is self else data
+            return self.waiting[data.value] if data.tracer is self else data
         if isinstance(data, SymbolBase) and hasattr(data, "array"):
             data.array = self.settled(data.array)
         return data

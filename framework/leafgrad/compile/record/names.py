@@ -5,9 +5,7 @@ from __future__ import annotations
 import dis
 import functools
 import os
-import sys
 import types
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -21,9 +19,6 @@ ANY_NAME = frozenset(
 )
 # Rooms whose code is handed tensors, arrays and programs, and never reads an attribute of anything else.
 BELOW = tuple(os.path.join(messages.PACKAGE, room) for room in ("backends", "compile", "ops", "plugins"))
-# Methods of a dict that give its values whatever their keys are.
-WHOLE = frozenset({"items", "values", "get", "pop", "popitem", "setdefault", "copy", "__getitem__", "deepcopy"})
-NUMBERS_OF_OPTIMIZERS = frozenset({"param_groups", "defaults", "state_dict"})
 
 
 @functools.cache
@@ -70,28 +65,6 @@ def words_of(kind: type) -> frozenset[str]:
     return frozenset().union(*(words(f.__code__) for f in held if isinstance(f, types.FunctionType)))
 
 
-def read_live(code: types.CodeType, scope: dict[str, Any]) -> frozenset[str]:
-    """The strings in a code object that only name an option, which ``option(group, "rho")`` reads at each call."""
-    option = getattr(sys.modules.get("leafgrad.optim.optimizer"), "option", None)
-    if option is None or not any(scope.get(name) is option for name in code.co_names):
-        return frozenset()
-    loads: Counter[str] = Counter()
-    named: Counter[str] = Counter()
-    steps = [
-        i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL", "PUSH_NULL", "RESUME", "NOP")
-    ]
-    for k, step in enumerate(steps):
-        if step.opname.startswith("LOAD_CONST") and isinstance(step.argval, str):
-            loads[step.argval] += 1
-            called = next(
-                (s for s in steps[k + 1 : k + 3] if not s.opname.startswith(("LOAD_CONST", "LOAD_SMALL"))), None
-            )
-            loaded = [s for s in steps[max(0, k - 2) : k] if s.opname == "LOAD_GLOBAL"]
-            plain = called is not None and called.opname == "CALL"
-            named[step.argval] += plain and any(scope.get(s.argval) is option for s in loaded)
-    return frozenset(s for s, n in loads.items() if named[s] == n)
-
-
 @functools.cache
 def passed_on(code: types.CodeType) -> frozenset[str]:
     """The names whose values a code object uses for more than to read an attribute, by its name, of them."""
@@ -111,22 +84,6 @@ def matches(code: types.CodeType) -> bool:
     return any(step.opname == "MATCH_CLASS" for step in dis.get_instructions(code))
 
 
-@functools.cache
-def picks(code: types.CodeType) -> bool:
-    """Whether a code object may read an entry of a dict without its name: by a variable, or by asking for all."""
-    if not WHOLE.isdisjoint(code.co_names):
-        return True
-    last = None
-    for step in dis.get_instructions(code):
-        if step.opname in ("DICT_MERGE", "DICT_UPDATE", "MATCH_KEYS", "BINARY_SLICE"):
-            return True
-        subscript = step.opname == "BINARY_SUBSCR" or (step.opname == "BINARY_OP" and step.argrepr == "[]")
-        if subscript and not (last or "").startswith(("LOAD_CONST", "LOAD_SMALL_INT")):
-            return True
-        last = step.opname
-    return False
-
-
 class Names:
     """Which attributes executed code can have read, by who owns them."""
 
@@ -134,7 +91,7 @@ class Names:
         self.users: set[str] = set()
         self.ours: set[str] = set()
         self.by_file: dict[str, set[str]] = {}
-        self.any_name = self.picks = False
+        self.any_name = False
         self.passed_on: set[str] = set()
         self.everything = everything
         self.file_of = file_of
@@ -147,8 +104,7 @@ class Names:
         file = source_of(code, scope)
         self.known.clear()
         if not is_library(file):
-            self.users |= words(code) - read_live(code, scope)
-            self.picks = self.picks or picks(code)
+            self.users |= words(code)
             self.passed_on |= passed_on(code)
             self.any_name |= not ANY_NAME.isdisjoint(words(code)) or matches(code)
         elif is_ours(file) and not file.startswith(BELOW):
@@ -156,10 +112,6 @@ class Names:
             self.by_file.setdefault(file, set()).update(words(code))
         elif scope.get("__name__") in ANY_NAME_MODULES:
             self.any_name = True
-
-    def reads(self, name: str) -> bool:
-        """Whether the user's code may read an option of an optimizer."""
-        return self.any_name or name in self.users or not NUMBERS_OF_OPTIMIZERS.isdisjoint(self.users)
 
     def of(self, kind: type) -> set[str] | None:
         """The names that matter in an object of a class; None for all of them.

@@ -8,26 +8,14 @@ them is done to what stands for them here, so no other thread sees it.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from leafgrad import backends, modes
 from leafgrad.backends import Generator
 from leafgrad.backends.place import place
 from leafgrad.compile.ir import shapes
-from leafgrad.compile.ir.graph import (
-    Argument,
-    Captured,
-    Equation,
-    Expression,
-    Grad,
-    Live,
-    Operand,
-    Raw,
-    Source,
-    Value,
-    user_line,
-)
+from leafgrad.compile.ir.graph import Argument, Captured, Equation, Grad, Operand, Raw, Source, Value, user_line
 from leafgrad.compile.ir.replay import run
 from leafgrad.compile.record import outside
 from leafgrad.compile.record.course import Course, same_operand
@@ -69,7 +57,7 @@ class Recorder(Course):
         self.gradients: dict[int, Owner] = {}  # by id of a tensor that was a .grad before
         self.tensors: list[weakref.ref[Tensor]] = []  # made here
         self.generators: dict[int, tuple[Generator, Any]] = {}
-        self.waiting: dict[Value, tuple[Any, bool]] = {}  # arrays of earlier parts, inputs when used again; weak or not
+        self.waiting: dict[Value, Any] = {}  # arrays of earlier parts, inputs when used again
         super().__init__(guides)
 
     # ---- what kinds of recorders do -----------------------------------------------------------------------------
@@ -157,13 +145,10 @@ class Recorder(Course):
         """``tensor`` was made here."""
         self.tensors.append(weakref.ref(tensor))
 
-    def live(self, read: Callable[[], float]) -> Symbol:
-        """A Symbol for a Python number that is read anew at each call of a program."""
-        number: Any = read()
-        symbolic = type(number) is SymbolicNumber and not number._items
-        source: Source = Expression(number._text) if symbolic else Live(read)
-        array = backends.by_device_type("cpu").asarray(float(settled(number)), "float64", 0)
-        return self.input("live", array, source, weak=True)
+    def changing(self, numbers: dict[str, Any]) -> None:
+        """The numbers in a dict may be others at the next call."""
+        if self.numbers is not None and not self.numbers.apart:
+            self.numbers.declare(numbers)
 
     # ---- ops --------------------------------------------------------------------------------------------------
 
@@ -251,8 +236,7 @@ class Recorder(Course):
             if a.tracer is not self:
                 raise stale()
             if a.value in self.waiting:
-                array, weak = self.waiting.pop(a.value)
-                a.value = self.input("array", array, Raw(), weak=weak).value
+                a.value = self.input("array", self.waiting.pop(a.value), Raw()).value
             return a.value
         if hasattr(a, "dtype") and hasattr(a, "shape"):
             return self.foreign(op, a)
@@ -261,7 +245,6 @@ class Recorder(Course):
 
     def record(self, op: Any, operands: list[Operand], params: dict[str, Any]) -> Equation:
         """A new equation; the op itself is run only if nothing else tells what it makes."""
-        weak = "elementwise" in op.traits and all(v in self.weak for v in operands if isinstance(v, Value))
         self.remember_generators(params)
         try:
             made = shapes.predict(op, operands, params)
@@ -270,8 +253,6 @@ class Recorder(Course):
             made = tuple(self.values_of(result)) if type(result) is tuple else self.values_of((result,))[0]
         several = isinstance(made, tuple)
         outputs = made if isinstance(made, tuple) else (made,)
-        if weak:
-            self.weak.update(outputs)
         equation = Equation(op, tuple(operands), params, outputs, user_line(), several)
         self.fresh.append(equation)
         return equation

@@ -15,18 +15,14 @@ from leafgrad.tensor.operators import SymbolOperators
 
 
 class Symbol(SymbolOperators, SymbolBase):
-    """A value of the program being recorded, by the recorder ``tracer``.
+    """A value of the program being recorded, by the recorder ``tracer``."""
 
-    ``weak`` symbols stand for Python numbers and give way to tensors in type promotion.
-    """
+    __slots__ = ("__weakref__", "shape", "tracer", "value")
 
-    __slots__ = ("__weakref__", "shape", "tracer", "value", "weak")
-
-    def __init__(self, tracer: Any, value: Value, weak: bool = False) -> None:
+    def __init__(self, tracer: Any, value: Value) -> None:
         self.tracer = tracer
         self.value = value
         self.shape = value.shape
-        self.weak = weak
 
     @property
     def ndim(self) -> int:

@@ -21,6 +21,7 @@ from leafgrad.compile.record.watch import unwatched
 from leafgrad.ops import dispatch
 from leafgrad.ops.node import SymbolBase, TensorBase
 
+NUMBERS = (int, float)
 PLAIN = (bool, int, float)
 LONG = 1000  # characters of an expression above which a number is taken as it is
 LATER = ("item()", "bool()")  # what reads a value that may be known later
@@ -43,6 +44,7 @@ class Numbers:
         items: tensors of one element that were read as numbers ``r0``, ``r1``, …, whose program has not run.
         follows: whether items are.
         over: whether the recording is over. The numbers are ordinary ones then.
+        declare: is told of a dict whose numbers may be others at the next call.
     """
 
     def __init__(self, recorder: Any, follows: bool) -> None:
@@ -51,6 +53,7 @@ class Numbers:
         self.outcomes: dict[str, tuple[str, frozenset[int]]] = {}
         self.items: list[Any] = []
         self.made: list[weakref.ref[SymbolicNumber]] = []
+        self.declare: Callable[[dict[str, Any]], None] = lambda numbers: None
         self.over = False
         self.thread = get_ident()
 
@@ -59,9 +62,11 @@ class Numbers:
         """Whether the numbers are ordinary ones now: the recording is over, or another thread has found one."""
         return self.over or get_ident() != self.thread
 
-    def given(self, value: float, text: str, path: str) -> SymbolicNumber:
-        """A number from outside, which ``text`` reads, and a reader calls ``path``."""
-        return SymbolicNumber(self, value, type(value), text, path)
+    def given(self, value: Any, text: str, path: str) -> Any:
+        """A number from outside, or a tuple of some, which ``text`` reads, and a reader calls ``path``."""
+        if type(value) is tuple:
+            return tuple([self.given(part, f"{text}[{i}]", f"{path}[{i}]") for i, part in enumerate(value)])
+        return SymbolicNumber(self, value, type(value), text, path) if type(value) in NUMBERS else value
 
     def of(self, tensor: Any, what: str) -> Any:
         """What stands for the element of a tensor that the program computes; None if ``what`` must read it at once."""
@@ -148,6 +153,10 @@ class SymbolicNumber:
             raise AttributeError(f"{self._kind.__name__!r} object has no attribute {name!r}")
         return getattr(fixed(self), name)
 
+    def log(self) -> Any:
+        """The logarithm, of 0 too."""
+        return derived(log, "log({})", self)
+
     def __copy__(self) -> Any:
         return fixed(self)
 
@@ -166,6 +175,11 @@ class SymbolicNumber:
             else:
                 self._value = self._numbers.read(*self._items)
         return self._value
+
+
+def log(number: float) -> float:
+    """The logarithm, of 0 too."""
+    return math.log(number) if number else -math.inf
 
 
 def holds(value: Any) -> bool:
@@ -194,12 +208,16 @@ def fixed(value: Any) -> Any:
 
 
 def settled(value: Any) -> Any:
-    """A number as it is once the recording is over; other values as they are."""
+    """A number as it is once the recording is over, or a tuple of some; other values as they are."""
+    if type(value) is tuple:
+        return tuple(map(settled, value))
     return value._read() if type(value) is SymbolicNumber else value
 
 
 def text_of(value: Any) -> str:
-    """The expression of a number."""
+    """The expression of a number, or a tuple of some."""
+    if type(value) is tuple:
+        return f"({''.join(f'{text_of(part)}, ' for part in value)})"
     return value._text if type(value) is SymbolicNumber else spelled(value)
 
 

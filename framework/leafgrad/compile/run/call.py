@@ -20,13 +20,13 @@ from leafgrad.compile.ir.graph import (
     Expression,
     Grad,
     Graph,
-    Live,
     Number,
     SetRequiresGrad,
     Source,
     Value,
     Write,
 )
+from leafgrad.compile.record.course import as_input
 from leafgrad.compile.record.effects import complete
 from leafgrad.compile.record.guide import Guide, same, same_program
 from leafgrad.compile.record.symbolic import text_of
@@ -102,25 +102,24 @@ class Call:
         guide.calls.add(self)
         follows = guards.symbolic.used or traced.items
         self.symbolic = SymbolicValues(traced, guards, inputs, written) if follows else None
-        self.gather = self.gathering([traced.graph.inputs[v] for v in inputs], [v.dtype for v in inputs])
+        self.gather = self.gathering([traced.graph.inputs[v] for v in inputs], inputs)
         self.act = self.acting()
         self.edges, self.nodes = self.nodes_of(traced.targets), self.nodes_of(traced.leaves)
 
     def gathering(
-        self, sources: Sequence[Source], dtypes: Sequence[str]
+        self, sources: Sequence[Source], values: Sequence[Value]
     ) -> Callable[[Leaves, Sequence[Any]], list[Any]]:
         """The function of leaves, and of numbers that expressions give, that returns the arrays of the inputs."""
-        number, parts, given = backends.by_device_type("cpu").asarray, [], 0
-        for source, dtype in zip(sources, dtypes, strict=True):
+        parts, given = [], 0
+        for source, variable in zip(sources, values, strict=True):
+            number = NumberInput(variable)
             match source:
                 case Argument() | Captured() | Grad():
                     parts.append(f"{self.guards.name_of(source, self.tensors)}._data")
-                case Live(read):
-                    parts.append(f"{self.guards.name(LiveArray(read))}()")
                 case Number(value):
-                    parts.append(self.guards.name(number(value, dtype, 0)))
+                    parts.append(self.guards.name(number(value)))
                 case _:  # an expression
-                    parts.append(f"{self.guards.name(number)}(float(given[{given}]), {dtype!r}, 0)")
+                    parts.append(f"{self.guards.name(number)}(given[{given}])")
                     given += 1
         return self.guards.function("leaves, given", [f"return [{', '.join(parts)}]"])
 
@@ -312,22 +311,21 @@ def same_numbers(a: SymbolicValues | None, b: SymbolicValues | None) -> bool:
     return a is b if a is None or b is None else a.same_as(b)
 
 
-class LiveArray:
-    """A Python number that is read anew at each call, as an array; a new one only if it is another number.
+class NumberInput:
+    """The arrays of a number that is an input: a new one only if it is another number.
 
     Args:
-        read: gives the number.
+        variable: what stands for it in the program.
     """
 
-    def __init__(self, read: Callable[[], float]) -> None:
-        self.read = read
-        self.last: tuple[float, Any] = (math.nan, None)  # in one piece, since threads may call at once
+    def __init__(self, variable: Value) -> None:
+        self.kind = variable.dtype, variable.place
+        self.last: tuple[Any, Any] = (math.nan, None)  # in one piece, since threads may call at once
 
-    def __call__(self) -> Any:
-        number = float(self.read())
+    def __call__(self, number: float) -> Any:
         last, array = self.last
         if number != last or not number:  # -0.0 equals 0.0
-            array = backends.by_device_type("cpu").asarray(number, "float64", 0)
+            array = as_input(float(number), self.kind)
             self.last = number, array
         return array
 

@@ -13,7 +13,7 @@ from leafgrad.compile.guard.conditions import brief, facts
 from leafgrad.compile.guard.environment import Environment
 from leafgrad.compile.guard.guards import Guards, Symbolic
 from leafgrad.compile.guard.walk import look
-from leafgrad.compile.ir.graph import Argument, Captured, Expression, Grad, Graph, Line, Live, Number, Raw, Value, Write
+from leafgrad.compile.ir.graph import Argument, Captured, Expression, Grad, Graph, Line, Number, Raw, Value, Write
 from leafgrad.compile.ir.memory import Apart
 from leafgrad.compile.record.guide import Guide
 from leafgrad.compile.record.kept import check_kept, check_outside, check_returned
@@ -129,7 +129,7 @@ class Attempt:
     def is_undone(self, recorder: LazyRecorder, followed: Followed) -> bool:
         """Whether the call, so far, did nothing that it would do again if it ran once more."""
         ran = recorder.parts or recorder.tears or self.watch.open or followed.written or followed.lost
-        return not ran and not self.before.changed(self.held)
+        return not self.first and not ran and not self.before.changed(self.held)
 
     def check(self, recorder: LazyRecorder, followed: Followed | None) -> None:
         """Unclosed if the call did what no program can repeat, or changed what it reads."""
@@ -224,7 +224,7 @@ def name_inputs(traced: Traced, leaves: Sequence[Any], paths: Sequence[str], env
 
     names: dict[Value, str] = traced.graph.names
     for value, source in traced.graph.inputs.items():
-        names[value] = f"number{len(names)}" if isinstance(source, (Expression, Live, Number, Raw)) else name(source)
+        names[value] = f"number{len(names)}" if isinstance(source, (Expression, Number, Raw)) else name(source)
 
 
 __all__ = ["Attempt", "graph_of"]

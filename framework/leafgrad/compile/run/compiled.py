@@ -23,7 +23,7 @@ from leafgrad.compile.record.guide import Guide
 from leafgrad.compile.record.lazy import LazyRecorder, Parts
 from leafgrad.compile.record.trace import recording
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.watch import COLLECTOR, Watch, watching
+from leafgrad.compile.record.watch import COLLECTOR, Codes, Watch, watching
 from leafgrad.compile.run import explain, pace
 from leafgrad.compile.run.call import Call, Failed, Strayed
 from leafgrad.compile.run.closing import Attempt
@@ -49,7 +49,7 @@ class Compiled(Generic[P, R]):
         closed: whether a call that needs the function's Python is an error.
     """
 
-    live_state = frozenset("_calls _failures _following _guides _last _lock _misses _pace _reason _watch _wary".split())
+    unguarded = frozenset("_calls _failures _following _guides _last _lock _misses _pace _reason _watch _wary".split())
 
     function: Callable[P, R]
     executor: str | None
@@ -185,7 +185,7 @@ class Compiled(Generic[P, R]):
         try:
             result, followed = self._record(recorder, attempt, args, kwargs)
         except Unfollowed:
-            return self._run(leaves, args, kwargs)
+            return self._unfollowed(leaves, args, kwargs)
         try:
             call = attempt.close(recorder, result, self.executor, followed)
         except Unclosed as error:
@@ -210,7 +210,7 @@ class Compiled(Generic[P, R]):
         try:
             result, followed = self._record(recorder, attempt, args, kwargs)
         except Unfollowed:
-            return self._run(leaves, args, kwargs)
+            return self._unfollowed(leaves, args, kwargs)
         try:
             again = attempt.close(recorder, result, self.executor, followed)
             if again.goes_another_way(call):
@@ -270,9 +270,8 @@ class Compiled(Generic[P, R]):
         Raises:
             Unfollowed: it does not take such numbers for what they are, and nothing is done yet.
         """
-        watch, followed = self._watch, None
-        if watch is not None:
-            followed = self._following.begin(recorder, args, kwargs, attempt.paths, watch.codes)
+        codes = Codes() if self._watch is None else self._watch.codes
+        followed = self._following.begin(recorder, args, kwargs, attempt.paths, codes, attempt.before)
         if followed is not None:
             args, kwargs = followed.args, followed.kwargs
         result, failure = None, None
@@ -283,11 +282,13 @@ class Compiled(Generic[P, R]):
             failure = error
         if followed is not None:
             followed.take_back(result)
-            if isinstance(failure, Exception) or asks_types(attempt.watch.codes):
-                self._following.stopped = True
+            asks = asks_types(attempt.watch.codes)
+            if isinstance(failure, Exception) or asks:
                 if attempt.is_undone(recorder, followed):
                     recorder.restore_generators()
                     raise Unfollowed
+                self._following.stopped |= asks or followed.sought
+                followed.lost = "it asks for the type of a number that changes" if asks else followed.lost
         if failure is not None:
             recorder.fail(failure)
             if followed is not None:
@@ -308,6 +309,12 @@ class Compiled(Generic[P, R]):
             raise
         recorder.finish()
         vars(self)["_last"] = recorder.course
+        return result
+
+    def _unfollowed(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """An open call, in place of one that failed with symbolic numbers; if it does not, they are the cause."""
+        result = self._run(leaves, args, kwargs)
+        self._following.stopped = True
         return result
 
     def _recorder(self, leaves: list[Any], guides: list[Guide], wary: bool) -> LazyRecorder:

@@ -1,8 +1,9 @@
 """Which of Python's numbers a compiled function follows, since they differ from call to call, and where they are.
 
 A number that was another one at the second call is not guarded but an input: an argument, an attribute, an item of a
-dict or list, a variable of an enclosing function or module, and what ``item()`` reads. The function is recorded with a
-SymbolicNumber in the place of each. What it leaves there is an effect of its program.
+dict or list, a variable of an enclosing function or module, and what ``item()`` reads; so are those that an optimizer
+declares, such as its learning rate. The function is recorded with a SymbolicNumber in the place of each. What it leaves
+there is an effect of its program.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ from leafgrad.batching.pytree import containers, flatten, is_tuple
 from leafgrad.compile.guard.environment import Environment, Place, now
 from leafgrad.compile.guard.guards import Symbolic
 from leafgrad.compile.record.guide import same
-from leafgrad.compile.record.symbolic import UNREAD, Numbers, SymbolicNumber, settled
+from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, Numbers, SymbolicNumber, settled
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, is_library, source_of
 
-NUMBERS = (int, float)
 CONVERSIONS = frozenset("__float__ __int__ __index__ __complex__ __len__ __length_hint__ __hash__".split())
 
 
 class Written(NamedTuple):
-    """A number that the call leaves in a container, which is a cell if ``key`` is None."""
+    """A number that the call finds or leaves in a container, and what was there before it."""
 
     container: Any
     key: Any
     number: Any
+    before: Any = None
 
     def put(self, value: Any) -> None:
         """Put a number there."""
@@ -60,9 +61,16 @@ def may_hold(place: Place) -> bool:
     return place.kind == "cell" or (place.kind == "item" and type(place.container) in (dict, OrderedDict, list))
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value is an int or float, or a tuple of some, in which a None may stand for one."""
+    if type(value) is tuple:
+        return not {*map(type, value)}.isdisjoint(NUMBERS) and {*map(type, value)} <= {*NUMBERS, types.NoneType}
+    return type(value) in NUMBERS
+
+
 def differs(before: Any, value: Any) -> bool:
     """Whether two values are numbers of one type, and not the same."""
-    return type(before) in NUMBERS and type(value) is type(before) and not same(before, value)
+    return is_number(before) and type(value) is type(before) and not same(before, value)
 
 
 class Following:
@@ -71,6 +79,7 @@ class Following:
     Attributes:
         paths: of arguments.
         places: of numbers outside.
+        declared: of numbers that need not differ to be followed.
         items: whether what ``item()`` reads is followed; None if nobody knows whether that is of use.
         stopped: whether nothing is followed any more, since it was in vain.
     """
@@ -79,6 +88,7 @@ class Following:
         self.paths: set[str] = set()
         self.seen: dict[str, Any] = {}  # numbers among the arguments of the last call that was recorded
         self.places: list[Place] = []
+        self.declared: list[Place] = []
         self.items: bool | None = None
         self.stopped = False
 
@@ -102,7 +112,7 @@ class Following:
 
     def changed(self, places: Sequence[Place]) -> None:
         """Numbers in places are changed by the function, or between its calls."""
-        known = [Written(p.container, p.key, None) for p in self.places]
+        known = [Written(p.container, p.key, None) for p in (*self.places, *self.declared)]
         self.places += [p for p in places if may_hold(p) and not any(w.is_at(p) for w in known)]
 
     def learn(self, error: Unclosed, recorder: Any, watch: Any, followed: Followed | None) -> bool:
@@ -115,16 +125,25 @@ class Following:
             self.items = True
         elif read and self.items:
             self.items = False
-        elif followed is not None and self.count == count:
+        elif followed is not None and followed.sought and self.count == count:
             self.stopped = True
         return self.count > count and not self.stopped
 
     def begin(
-        self, recorder: Any, args: tuple[Any, ...], kwargs: dict[str, Any], paths: Sequence[str], codes: Codes
+        self,
+        recorder: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        paths: Sequence[str],
+        codes: Codes,
+        environment: Environment,
     ) -> Followed | None:
-        """Follow the numbers through the call that ``recorder`` is about to record; None if there are none."""
-        if self.stopped or not (self.paths or self.places or self.items) or asks_types(codes):
+        """Follow the numbers through the call that ``recorder`` is about to record; None if nothing is to be."""
+        if self.stopped or asks_types(codes):
             return None
+        read = {(id(p.container), p.kind, p.key): p for p in environment.places if may_hold(p)}
+        self.places = [read[at] for p in self.places if (at := (id(p.container), p.kind, p.key)) in read]
+        self.declared = [read[at] for p in self.declared if (at := (id(p.container), p.kind, p.key)) in read]
         return Followed(self, recorder, args, kwargs, paths)
 
 
@@ -143,12 +162,16 @@ class Followed:
         args, kwargs: the arguments, with symbolic numbers.
         symbolic: what guards are to know of them.
         written: what the call leaves behind in containers, once it is over.
+        sought: whether numbers are followed that were found to differ.
     """
 
     def __init__(
         self, following: Following, recorder: Any, args: tuple[Any, ...], kwargs: dict[str, Any], paths: Sequence[str]
     ) -> None:
+        self.following = following
+        self.sought = bool(following.paths or following.places or following.items)
         self.numbers = recorder.numbers = Numbers(recorder, follows=bool(following.items))
+        self.numbers.declare = self.declare
         self.symbolic = Symbolic(self.numbers.relations, self.numbers.outcomes)
         counts = [len(flatten(a)[0]) for a in (*args, *kwargs.values())]
         given: list[Any] = []
@@ -158,24 +181,36 @@ class Followed:
             self.symbolic.arguments |= {i} if follows else set()
         self.args, self.kwargs = tuple(given[: len(args)]), dict(zip(kwargs, given[len(args) :], strict=True))
         self.spots: list[Written] = []
-        for k, place in enumerate(following.places):
-            if type(value := now(place)) in NUMBERS:
-                self.spots.append(Written(place.container, place.key, self.numbers.given(value, f"p{k}", place.path)))
-                self.symbolic.places[k] = place
         self.written: list[Written] = []
-        self.lost = False  # whether a number was left where no program can put it
+        self.lost: str | None = None  # why no program can leave what the call has left
 
     def __enter__(self) -> None:
         """Put the symbolic numbers where they are read."""
-        for spot in self.spots:
-            spot.put(spot.number)
+        for place in (*self.following.places, *self.following.declared):
+            self.follow(place)
+
+    def follow(self, place: Place) -> None:
+        """Put a symbolic number in a place, if a number is there."""
+        value, name = now(place), f"p{len(self.spots)}"
+        if is_number(value):
+            self.spots.append(Written(place.container, place.key, self.numbers.given(value, name, place.path), value))
+            self.spots[-1].put(self.spots[-1].number)
+            self.symbolic.places[name] = place
+
+    def declare(self, numbers: dict[str, Any]) -> None:
+        """Follow the numbers in a dict from here on, and from the beginning of the next call."""
+        for key, value in numbers.items():
+            if is_number(value) and not any(s.container is numbers and s.key == key for s in self.spots):
+                place = Place(key, "item", numbers, key, value)
+                self.following.declared.append(place)
+                self.follow(place)
 
     def __exit__(self, *_: object) -> None:
         """Take them back, and see what the call has left in their places."""
         for spot in self.spots:
             left = spot.held()
-            if type(left) is SymbolicNumber or type(left) in NUMBERS:
-                spot.put(spot.number._value)
+            if type(left) is SymbolicNumber or is_number(left) or left is spot.number:
+                spot.put(spot.before)
                 if left is not spot.number:
                     self.written.append(spot._replace(number=left))
 
@@ -204,14 +239,14 @@ class Followed:
                 if type(value) is SymbolicNumber:
                     self.written.append(Written(container, key, value))
                 else:
-                    self.lost = True
+                    self.lost = "it keeps a number that changes in a tuple, a set or a key"
         if tuples:
             self.replace(tuples, plain, own)
 
     def check(self, environment: Environment) -> None:
         """Unclosed if a number was left where no program can put it."""
-        if self.lost:
-            raise Unclosed("it keeps a number that changes in a tuple, a set or a key")
+        if self.lost is not None:
+            raise Unclosed(self.lost)
         known = {id(place.container) for place in environment.places} | environment.seen.keys()
         for written in self.written:
             if id(written.container) not in known:

@@ -34,8 +34,6 @@ class MetaArray(Operators, SymbolBase):
 
     __slots__ = ("__weakref__", "base", "shape", "value")
 
-    weak = False
-
     def __init__(self, shape: Sequence[int], dtype: str, base: MetaArray | None = None) -> None:
         self.value = Value(tuple(shape), dtype, CPU)
         self.shape = self.value.shape
