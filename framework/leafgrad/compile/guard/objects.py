@@ -21,7 +21,7 @@ from leafgrad.compile.guard.known import (
     is_plain,
 )
 from leafgrad.compile.record import pure
-from leafgrad.compile.record.names import BELOW, Names, words_of
+from leafgrad.compile.record.names import BELOW, Names
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, is_python, source_of
 from leafgrad.tensor.tensor import Tensor
 
@@ -124,9 +124,8 @@ class ObjectWalker:
                     self.visit("attribute", value, name, f"{path}.{name}" if path else name)
 
     def own(self, value: Any, own: dict[str, Any], path: str, names: set[str] | None) -> None:
-        if names is not None and self.names.any_name:  # of an object of this package what its classes do not know
-            kind: type = type(value)
-            names = names | (own.keys() - words_of(kind))
+        if names is not None and self.names.any_name:
+            names = names | own.keys()
         unguarded = getattr(type(value), "unguarded", ())  # what a compiled function knows of itself
         for name in list(own):
             if name in unguarded or name.startswith("_compiled_") or (names is not None and name not in names):
@@ -174,6 +173,9 @@ class ObjectWalker:
         for base in value.__mro__:
             held = vars(base)
             if is_library(file_of(base)):
+                if base.__flags__ & HEAP:
+                    key = tuple(sorted(self.names.users & held.keys()))
+                    self.place("body", base, key, f"what is in the class {base.__name__}", Body.of(base, key))
                 continue
             special = tuple(name for name in held if name.startswith("__") and name not in OF_CLASSES)
             self.place("body", base, special, f"what is in the class {base.__name__}", Body.of(base, special))

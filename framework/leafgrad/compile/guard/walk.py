@@ -19,7 +19,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.backends import by_device_type
-from leafgrad.compile.guard.environment import SCALARS, Contents, Environment, Keys, Place, now
+from leafgrad.compile.guard.environment import SCALARS, Class, Contents, Environment, Keys, Place, now
 from leafgrad.compile.guard.known import (
     CODE,
     COMPARED,
@@ -104,6 +104,7 @@ class Walker(ObjectWalker):
             for part in (value.func, value.args, value.keywords):
                 self.push(part, path)
             self.called_from_c(value.func, path)
+            self.own(value, vars(value), path, self.names.of(kind))
         elif isinstance(value, types.ModuleType):
             self.module(value, path)
         elif isinstance(value, type):
@@ -144,6 +145,7 @@ class Walker(ObjectWalker):
 
     def tensor(self, value: Tensor, path: str) -> None:
         self.found.tensors.setdefault(id(value), path)
+        self.place("class", value, None, f"type({path})", Class(type(value), None))
         self.attributes(value, path, self.names.of(type(value)))
         node = value._node
         if type(node) is Leaf and node.hooks is not None:  # guards of tensors compare them
@@ -208,6 +210,7 @@ class Walker(ObjectWalker):
     def module(self, value: types.ModuleType, path: str) -> None:
         """What the user's code reads of a module; of a library's, functions and classes are known when called."""
         ours, held = is_library(file_of(value)), vars(value)
+        self.place("class", value, None, f"type({path})", Class(type(value), None))
         names = self.names.users & held.keys()
         if self.names.any_name and not ours and id(value) in self.loose:
             self.place("keys", held, None, f"the names in {path}", Keys.of(held))

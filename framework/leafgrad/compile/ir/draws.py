@@ -29,9 +29,9 @@ def restore(before: States) -> None:
 
 
 @contextmanager
-def rewound(graph: Graph) -> Iterator[None]:
+def rewound(drawing: list[Generator]) -> Iterator[None]:
     """What is drawn within is drawn again after it."""
-    before = states(generators(graph))
+    before = states(drawing)
     try:
         yield
     finally:

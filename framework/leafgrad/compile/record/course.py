@@ -67,6 +67,7 @@ class Course:
         self.copies: set[Value] = set()
         self.arrays: list[Any] = []  # of the inputs, in order
         self.known: dict[Value, Any] = {}  # arrays of inputs, and of what was computed on the way
+        self.drawn: dict[Any, Any] = {}  # where generators would stand after the draws that are known
         self.sources: dict[Value, Source] = {}
         self.likes: dict[Value, Value] = {}  # gradients of results: taken to be like these
         self.symbols: list[weakref.ref[Symbol]] = []

@@ -237,7 +237,6 @@ class LazyRecorder(Recorder):
         """Compute what was recorded, as far as somebody holds it, and write what was written."""
         token = modes.FLAGS.set(modes.get() & ~(modes.TRACE | modes.GRAD | modes.BATCH))
         try:
-            self.restore_generators()
             writes = [o for o in self.outside.values() if o.inner._view is None and o.written]
             alive = [s for ref in self.symbols if (s := ref()) is not None]
             guide = self.end_part()

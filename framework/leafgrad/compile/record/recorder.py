@@ -15,6 +15,7 @@ from leafgrad import backends, modes
 from leafgrad.backends import Generator
 from leafgrad.backends.place import place
 from leafgrad.compile.ir import shapes
+from leafgrad.compile.ir.draws import rewound
 from leafgrad.compile.ir.graph import Argument, Captured, Equation, Grad, Operand, Raw, Source, Value, user_line
 from leafgrad.compile.ir.replay import run
 from leafgrad.compile.record import outside
@@ -56,7 +57,6 @@ class Recorder(Course):
         self.grads: dict[Leaf, tuple[Owner | None, Any, Any]] = {}  # of leaves that were looked at: before, after
         self.gradients: dict[int, Owner] = {}  # by id of a tensor that was a .grad before
         self.tensors: list[weakref.ref[Tensor]] = []  # made here
-        self.generators: dict[int, tuple[Generator, Any]] = {}
         self.waiting: dict[Value, Any] = {}  # arrays of earlier parts, inputs when used again
         super().__init__(guides)
 
@@ -245,21 +245,25 @@ class Recorder(Course):
 
     def record(self, op: Any, operands: list[Operand], params: dict[str, Any]) -> Equation:
         """A new equation; the op itself is run only if nothing else tells what it makes."""
-        self.remember_generators(params)
         try:
             made = shapes.predict(op, operands, params)
         except shapes.Unknown:
-            result = op.compute(tuple([self.array(v) if isinstance(v, Value) else v for v in operands]), params)
-            made = tuple(self.values_of(result)) if type(result) is tuple else self.values_of((result,))[0]
+            arrays = tuple([self.array(v) if isinstance(v, Value) else v for v in operands])
+            with rewound(generators_in(params)):
+                result = op.compute(arrays, params)
+            results = self.values_of(result if type(result) is tuple else (result,), params)
+            made = tuple(results) if type(result) is tuple else results[0]
         several = isinstance(made, tuple)
         outputs = made if isinstance(made, tuple) else (made,)
         equation = Equation(op, tuple(operands), params, outputs, user_line(), several)
         self.fresh.append(equation)
         return equation
 
-    def values_of(self, arrays: Sequence[Any]) -> list[Value]:
+    def values_of(self, arrays: Sequence[Any], params: dict[str, Any]) -> list[Value]:
+        """What stands for results. Random numbers are other ones, if earlier draws have only been followed."""
         values = [Value(tuple(a.shape), a.dtype.name, place(a)) for a in arrays]
-        self.known.update(zip(values, arrays, strict=True))
+        if not generators_in(params):
+            self.known.update(zip(values, arrays, strict=True))
         return values
 
     def create(self, op: Any, where: tuple[str, int], params: dict[str, Any]) -> Any:
@@ -277,13 +281,12 @@ class Recorder(Course):
             return self.answer(event.outputs, event.several)
         if event is not None:
             self.at -= 1
-        self.remember_generators(params)
         backend = backends.by_device_type(where[0])
-        with backend.device_scope(where[1]):
+        with backend.device_scope(where[1]), rewound(generators_in(params)):
             result = op.create(backend, params)
         if event is not None or self.varies(op, params, result):
             return self.input("constant", result, Raw())
-        made = self.values_of((result,))
+        made = self.values_of((result,), params)
         self.fresh.append(Equation(op, (), params, tuple(made), user_line()))
         return self.answer(made, False)
 
@@ -344,35 +347,33 @@ class Recorder(Course):
             return backend.hollow(data.value.shape, data.value.dtype)
 
     def array(self, value: Value) -> Any:
-        """What a value is in this run of the function, with all that it depends on."""
-        events = self.events
-        makers = {v: i for i, e in enumerate(events) if isinstance(e, Equation) for v in e.outputs}
+        """What a value is in this run of the function, with all that it depends on, and with all earlier draws."""
+        equations = dict(enumerate(self.equations))
+        makers = {v: i for i, e in equations.items() for v in e.outputs}
         waiting, needed = [value], set[int]()
         while waiting:
             v = waiting.pop()
             if v in self.likes:
                 self.known[v] = self.array(self.likes[v])
-            if v not in self.known and makers[v] not in needed:
-                needed.add(makers[v])
-                waiting += events[makers[v]].values
+            if v not in self.known and (at := makers[v]) not in needed:
+                needed.add(at)
+                waiting += equations[at].values
+                if generators_in(equations[at].params):
+                    waiting += [e.outputs[0] for i, e in equations.items() if i < at and generators_in(e.params)]
         for i in sorted(needed):
-            equation = events[i]
-            assert isinstance(equation, Equation)
-            self.remember_generators(equation.params)
-            result = run(equation, self.known)
+            equation = equations[i]
+            with rewound(generators := generators_in(equation.params)):
+                for generator in generators:
+                    generator.set_state(self.drawn.get(generator, generator.get_state()))
+                result = run(equation, self.known)
+                self.drawn |= {generator: generator.get_state() for generator in generators}
             self.known.update(zip(equation.outputs, result if equation.several else (result,), strict=True))
         return self.known[value]
 
-    def remember_generators(self, params: dict[str, Any]) -> None:
-        for p in params.values():
-            if isinstance(p, Generator) and id(p) not in self.generators:
-                self.generators[id(p)] = p, p.get_state()
 
-    def restore_generators(self) -> None:
-        """Take back what was drawn to see what ops make."""
-        for generator, state in self.generators.values():
-            generator.set_state(state)
-        self.generators.clear()
+def generators_in(params: dict[str, Any]) -> list[Generator]:
+    """What an op draws from."""
+    return [p for p in params.values() if isinstance(p, Generator)]
 
 
 def is_exposed(array: Any) -> bool:

@@ -23,7 +23,7 @@ class Mismatch(CompileError):
 
 def expected(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
     """What replay returns. Nothing is drawn."""
-    with rewound(graph):
+    with rewound(generators(graph)):
         return ReplayProgram(graph)(inputs)
 
 
@@ -117,7 +117,7 @@ def check_values(
         if close(ours, wanted):
             continue
         for seed in range(len(others), RUNS):
-            with rewound(graph):
+            with rewound(generators(graph)):
                 restore(start)
                 others.append(unsure(graph, inputs, seed))
         if not explains(ours, wanted, [other[value] for other in others]):

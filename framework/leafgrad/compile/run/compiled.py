@@ -285,7 +285,6 @@ class Compiled(Generic[P, R]):
             asks = asks_types(attempt.watch.codes)
             if isinstance(failure, Exception) or asks:
                 if attempt.is_undone(recorder, followed):
-                    recorder.restore_generators()
                     raise Unfollowed
                 self._following.stopped |= asks or followed.sought
                 followed.lost = "it asks for the type of a number that changes" if asks else followed.lost
@@ -294,7 +293,6 @@ class Compiled(Generic[P, R]):
             if followed is not None:
                 followed.settle(None)
             raise failure
-        recorder.restore_generators()
         return result, followed
 
     def _run(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:

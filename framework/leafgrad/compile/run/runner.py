@@ -55,7 +55,7 @@ class Runner:
                     if isinstance(error, Mismatch):
                         self.refuse(inputs, error)
                     elif isinstance(error, Exception):
-                        with rewound(self.graph):
+                        with rewound(self.generators):
                             failure = executor.explain_failure(self.executor, self.graph, inputs, error)
                         if failure is error:
                             raise
@@ -81,7 +81,7 @@ class Runner:
 
         def attempt(part: Graph) -> None:
             right = expected(part, inputs)
-            with rewound(part):
+            with rewound(generators(part)):
                 check_run(part, found.compile(part), inputs, right)
 
         wrong = executor.blame(found, graph, error, attempt)
