@@ -60,7 +60,7 @@ class Place:
             case "body":
                 return Body.of(self.container, self.key)
             case "class":
-                return Class(type(self.container), getattr(self.container, "__dict__", None))
+                return Class(type(self.container), None if self.value[1] is None else vars(self.container))
         return type(self.container)(self.container)
 
 

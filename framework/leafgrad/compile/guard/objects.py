@@ -116,6 +116,8 @@ class ObjectWalker:
         own = getattr(value, "__dict__", None)
         if own is not None:
             self.own(value, own, path, names)
+        if type(value).__getattribute__ is not object.__getattribute__ and is_plain(type(value)):
+            self.open(path, "has a __getattribute__ of its own")
         for base in type(value).__mro__:
             if not base.__flags__ & HEAP or (isinstance(value, Tensor) and is_ours(file_of(base))):
                 continue
@@ -163,6 +165,7 @@ class ObjectWalker:
         self.place("attribute", value, "__mro__", f"{path}.__mro__", value.__mro__)
         self.fields(value, path)
         meta = type(value)
+        self.place("class", value, None, f"type({path})", Class(meta, None))
         if meta is abc.ABCMeta:
             self.place(
                 "call", abc.get_cache_token, None, "what is registered with abstract classes", abc.get_cache_token()
@@ -172,13 +175,13 @@ class ObjectWalker:
         names = self.names.of(value)
         for base in value.__mro__:
             held = vars(base)
-            if is_library(file_of(base)):
-                if base.__flags__ & HEAP:
-                    key = tuple(sorted(self.names.users & held.keys()))
-                    self.place("body", base, key, f"what is in the class {base.__name__}", Body.of(base, key))
-                continue
             special = tuple(name for name in held if name.startswith("__") and name not in OF_CLASSES)
-            self.place("body", base, special, f"what is in the class {base.__name__}", Body.of(base, special))
+            if is_library(file_of(base)):
+                special += tuple(sorted(name for name in self.names.users & held.keys() if name not in special))
+            if base.__flags__ & HEAP:
+                self.place("body", base, special, f"what is in the class {base.__name__}", Body.of(base, special))
+            if is_library(file_of(base)):
+                continue
             for name, found in list(held.items()):
                 function = function_in(found)
                 named = (names is None or name in names) and not name.startswith("__")

@@ -59,13 +59,6 @@ def words(code: types.CodeType) -> frozenset[str]:
 
 
 @functools.cache
-def words_of(kind: type) -> frozenset[str]:
-    """The names in all code of a class and its bases."""
-    held = [getattr(f, "__func__", getattr(f, "fget", f)) for base in kind.__mro__ for f in vars(base).values()]
-    return frozenset().union(*(words(f.__code__) for f in held if isinstance(f, types.FunctionType)))
-
-
-@functools.cache
 def passed_on(code: types.CodeType) -> frozenset[str]:
     """The names whose values a code object uses for more than to read an attribute, by its name, of them."""
     found: set[str] = set()
@@ -117,12 +110,13 @@ class Names:
         """The names that matter in an object of a class; None for all of them.
 
         An object of a class of this package may be read by any of its code; one of a user's class that derives from
-        such a class, by the user's code and by that of the base classes.
+        such a class, by the user's code and by that of the base classes; one of another library's class by anything.
         """
         if kind not in self.known:
             file = self.file_of(kind)
             found = self.users | (self.ours if is_library(file) else set())
             for base in kind.__mro__:
                 found |= self.by_file.get(self.file_of(base), set())
-            self.known[kind] = None if self.everything or (self.any_name and not is_ours(file)) else found
+            unknown = not is_ours(file) and (self.any_name or is_library(file))  # whose code nobody has looked at
+            self.known[kind] = None if self.everything or unknown else found
         return self.known[kind]

@@ -1,0 +1,253 @@
+"""Ways of reading x owners x changes: what a compiled step reads, by whatever way, and what changes, however."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import operator
+import random
+import types
+
+import pytest
+
+import leafgrad
+from leafgrad import nn, optim
+
+QUICK = 60  # programs of each kind, drawn at random; the slow test has many more
+
+
+class Plain:
+    def __init__(self):
+        self.v = 2.0
+
+
+class Slots:
+    __slots__ = ("v",)
+
+    def __init__(self):
+        self.v = 2.0
+
+
+@dataclasses.dataclass
+class Data:
+    v: float = 2.0
+
+
+class Property:
+    def __init__(self):
+        self.held = 2.0
+
+    @property
+    def v(self):
+        return self.held
+
+    @v.setter
+    def v(self, value):
+        self.held = value
+
+
+class Computed:
+    def __init__(self):
+        self.__dict__["held"] = {"v": 2.0}
+
+    def __getattr__(self, name):
+        if name in self.held:
+            return self.held[name]
+        raise AttributeError(name)
+
+    def __setattr__(self, name, value):
+        self.held[name] = value
+
+    def __delattr__(self, name):
+        del self.held[name]
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.v = 2.0
+
+
+class Descent(optim.SGD):
+    def __init__(self):
+        super().__init__([leafgrad.ones(2, requires_grad=True)], lr=0.1)
+        self.v = 2.0
+
+
+class Meta(type):
+    pass
+
+
+def given(make):
+    """An owner to which the attribute is given from outside."""
+
+    def owner():
+        made = make()
+        made.v = 2.0
+        return made
+
+    return owner
+
+
+def fresh(kind):
+    """An object of a new class, which may be changed."""
+    return lambda: type(kind.__name__, (kind,), {"__slots__": ()} if kind is Slots else {})()
+
+
+OWNERS = {
+    **{kind.__name__: fresh(kind) for kind in (Plain, Slots, Data, Property, Computed, Layer, Descent)},
+    "module": given(lambda: types.ModuleType("settings")),
+    "namespace": given(types.SimpleNamespace),
+    "class": lambda: type("K", (Plain,), {"v": 2.0}),
+    "class of a metaclass": lambda: type("M", (Meta,), {})("K", (), {"v": 2.0}),
+    "object of a base class": lambda: type("B", (type("A", (), {"v": 2.0}),), {})(),
+    "function": given(lambda: types.FunctionType((lambda: None).__code__, globals())),
+    "partial": given(lambda: functools.partial(int)),
+    "tensor": given(lambda: leafgrad.ones(2)),
+    "parameter": given(lambda: nn.Parameter(leafgrad.ones(2))),
+    "list of modules": given(lambda: nn.ModuleList([nn.Linear(2, 2)])),
+    "dict of its own class": given(lambda: type("D", (dict,), {})()),
+    "exception": given(lambda: type("E", (ValueError,), {})("a")),
+}
+WAYS = (
+    "o.v",
+    "getattr(o, 'v', 1.5)",
+    "getattr(o, name, 1.5)",
+    "vars(o).get('v', 1.5)",
+    "o.__dict__.get(name, 1.5)",
+    "sum(x for _, x in sorted(o.__dict__.items()) if isinstance(x, float))",
+    "2.0 if hasattr(o, 'v') else 1.5",
+    "2.0 if 'v' in dir(o) else 1.5",
+    "operator.attrgetter('v')(o)",
+    "sorted([o], key=lambda q: q.v)[0].v",
+    "sum(q.v for q in (o,))",
+    "(lambda *a, **k: k['q'].v)(q=o)",
+    "given.v",
+    "object.__getattribute__(o, 'v')",
+    "float('{0.v}'.format(o))",
+    "2.5 if o.v > 2.2 else 1.5",
+    "2.5 if o.v else 1.5",
+    "2.5 if o.v is name else int(o.v)",
+    "getattr(type(o), 'v', 1.5) if isinstance(getattr(type(o), 'v', 1.5), float) else 1.5",
+    "functools.reduce(lambda a, b: b.v, [0.0, o])",
+)
+CHANGES = {
+    "another number": lambda o: setattr(o, "v", 3.0),
+    "zero": lambda o: setattr(o, "v", 0.0),
+    "an int": lambda o: setattr(o, "v", 2),
+    "a bool": lambda o: setattr(o, "v", True),
+    "a tensor": lambda o: setattr(o, "v", leafgrad.tensor(4.0)),
+    "gone": lambda o: delattr(o, "v"),
+    "in its class": lambda o: setattr(type(o), "v", 5.0),
+    "a property of its class": lambda o: setattr(type(o), "v", property(lambda _: 6.0)),
+    "__getattribute__": lambda o: setattr(
+        type(o), "__getattribute__", lambda s, n: 7.0 if n == "v" else object.__getattribute__(s, n)
+    ),
+    "in its dict": lambda o: vars(o).__setitem__("v", 9.0),
+    "another class": lambda o: setattr(o, "__class__", type("S", (type(o),), {"v": property(lambda _: 11.0)})),
+}
+
+FILLED = {"a": 1.0, "b": 2.0, "c": 3.0}
+CONTAINERS = {
+    "dict": lambda: dict(FILLED),
+    "OrderedDict": lambda: collections.OrderedDict(FILLED),
+    **{
+        f"own {kind.__name__}": (lambda kind=kind: type("Own", (kind,), {})(dict(FILLED)))
+        for kind in (dict, collections.Counter, collections.UserDict, collections.ChainMap)
+    },
+}
+ENTRIES = (
+    "o['a']",
+    "o.get(name, 9.0)",
+    "sum(o.values())",
+    "sum(v * (i + 1) for i, (_, v) in enumerate(o.items()))",
+    "2.0 if 'a' in o else 3.0",
+    "float(len(o))",
+    "o[next(iter(o))]",
+    "o[sorted(o)[-1]]",
+    "max(o.values())",
+    "(lambda **q: q.get('a', 7.0))(**o)",
+    "({**o, 'z': 1.0}).get('a', 7.0)",
+    "2.0 if o else 3.0",
+    "2.0 if o == {'a': 1.0, 'b': 2.0, 'c': 3.0} else 3.0",
+    "operator.itemgetter('b')(o)",
+    "dict(o).get('a', 7.0)",
+    "float(len(str(o)))",
+)
+MUTATIONS = {
+    "another number": lambda o: o.__setitem__("a", 4.0),
+    "an int": lambda o: o.__setitem__("a", 1),
+    "a new key": lambda o: o.__setitem__("d", 10.0),
+    "gone": lambda o: o.__delitem__("a"),
+    "another order": lambda o: o.__setitem__("a", o.pop("a")),
+    "empty": lambda o: o.clear(),
+    "exchanged": lambda o: o.update(a=o["b"], b=o["a"]),
+    "a tensor": lambda o: o.__setitem__("a", leafgrad.tensor(3.0)),
+    "__getitem__": lambda o: setattr(type(o), "__getitem__", lambda s, k: 8.0),
+    "__contains__": lambda o: setattr(type(o), "__contains__", lambda s, k: False),
+    "__iter__": lambda o: setattr(type(o), "__iter__", lambda s: iter(["b"])),
+    "__len__": lambda o: setattr(type(o), "__len__", lambda s: 0),
+    "another class": lambda o: setattr(o, "__class__", type("S", (type(o),), {"__getitem__": lambda s, k: 11.0})),
+}
+SHARED = {"module", "namespace", "function", "partial", "tensor", "parameter", "list of modules"}  # classes of all
+KINDS = {"attributes": (OWNERS, WAYS, CHANGES), "items": (CONTAINERS, ENTRIES, MUTATIONS)}
+HOLDERS = (
+    "def read(given=o):\n    return {}\n",
+    "def make(o):\n    def read(given=o):\n        return {}\n    return read\nread = make(o)\n",
+    "class Holder:\n    def __init__(self):\n        self.o = o\n    def read(self):\n"
+    "        o = given = self.o\n        return {}\nread = Holder().read\n",
+)
+
+
+def outcome(function, x):
+    try:
+        return repr(function(x).tolist())
+    except Exception as error:
+        return type(error).__name__
+
+
+def outcomes(make, way, holder, changes, compiled):
+    """What calls give before and after each change; None if the first cannot be made."""
+    o = make()
+    space = {"o": o, "name": "a" if way in ENTRIES else "v", "operator": operator, "functools": functools}
+    exec(holder.format(way) + "def step(x):\n    return x * read()\n", space)
+    step = leafgrad.compile(space["step"], executor="numpy") if compiled else space["step"]
+    x = leafgrad.ones(2)
+    found = [outcome(step, x) for _ in range(4)]
+    for i, change in enumerate(changes):
+        try:
+            change(o)
+        except Exception:
+            if not i:
+                return None
+        found += [outcome(step, x) for _ in range(3)]
+    return found
+
+
+def check(kind, seed, count):
+    """Assert that ``count`` random products give compiled what they give in eager mode."""
+    draw = random.Random(seed)
+    owners, ways, changes = KINDS[kind]
+    tried = 0
+    while tried < count:
+        owner, way, holder = draw.choice([*owners]), draw.choice(ways), draw.choice(HOLDERS)
+        names = draw.choice([*changes]), draw.choice([*changes])
+        if owner in SHARED:
+            names = tuple(n for n in names if "class" not in n and not n.startswith("__")) or ("another number",)
+        made = [outcomes(owners[owner], way, holder, [changes[n] for n in names], compiled) for compiled in (0, 1)]
+        if made[0] is not None:
+            tried += 1
+            assert made[1] == made[0], f"{way} of {owner}, then {names}, held as\n{holder}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_changes_is_seen(kind):
+    check(kind, 0, QUICK)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_changes_is_seen_by_all_ways(kind, seed):
+    check(kind, seed, 10 * QUICK)
