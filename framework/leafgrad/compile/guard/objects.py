@@ -116,7 +116,7 @@ class ObjectWalker:
         own = getattr(value, "__dict__", None)
         if own is not None:
             self.own(value, own, path, names)
-        if type(value).__getattribute__ is not object.__getattribute__ and is_plain(type(value)):
+        if any("__getattribute__" in vars(base) for base in type(value).__mro__[:-1] if is_plain(base)):
             self.open(path, "has a __getattribute__ of its own")
         for base in type(value).__mro__:
             if not base.__flags__ & HEAP or (isinstance(value, Tensor) and is_ours(file_of(base))):
