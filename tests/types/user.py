@@ -59,11 +59,11 @@ def other(a: Tensor) -> int:
 
 reveal_type(step(x, scale=2.0)[1])  # int
 reveal_type(other(x))  # int
-reveal_type(step.explain())  # str
+reveal_type(step.explain())  # Explanation
 step(x, 3)  # error
 step("a")  # error
 other()  # error
-reveal_type(leafgrad.compile(net).explain())  # str
+reveal_type(leafgrad.compile(net).explain())  # Explanation
 reveal_type(leafgrad.vmap(leafgrad.sin)(x))  # Tensor
 
 

@@ -24,9 +24,10 @@ from leafgrad.compile.record.lazy import LazyRecorder, Parts
 from leafgrad.compile.record.trace import recording
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import COLLECTOR, Codes, Watch, watching
-from leafgrad.compile.run import explain, pace
+from leafgrad.compile.run import pace
 from leafgrad.compile.run.call import Call, Failed, Strayed
 from leafgrad.compile.run.closing import Attempt
+from leafgrad.compile.run.explain import Explanation, explanation
 from leafgrad.compile.run.following import Followed, Following, Unfollowed, asks_types
 from leafgrad.compile.run.misses import Misses
 from leafgrad.compile.run.pace import Pace
@@ -355,11 +356,12 @@ class Compiled(Generic[P, R]):
 
     # ---- looking inside ---------------------------------------------------------------------------------------
 
-    def explain(self) -> str:
-        """What was traced and why, the guards, and how the programs run, as text."""
+    def explain(self) -> Explanation:
+        """What was traced and why, and how the programs run: a text with ``summary`` and ``guards``."""
         chosen = self._failures >= ATTEMPTS and os.environ.get("LEAFGRAD_COMPILE") != "always"
         how = self._pace.explain() if chosen else None
-        return explain.text(self.__qualname__, self._calls, self._misses, self._failures, self._reason, self._last, how)
+        found = self._calls, self._misses, self._failures, self._reason, self._last
+        return explanation(self.__qualname__, *found, how)
 
     @property
     def graph(self) -> Graph:

@@ -1,9 +1,10 @@
-"""What a compiled function has done so far, as text."""
+"""What a compiled function has done so far, for people: ``explain()`` of it."""
 
 from __future__ import annotations
 
+import html
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from leafgrad.compile.guard.conditions import Miss, mode_name
@@ -13,10 +14,39 @@ from leafgrad.compile.record.lazy import Parts
 from leafgrad.compile.run.call import Call
 from leafgrad.errors import FreedGraphError
 
-SHOWN = 40  # guards on what is not an argument
+__all__ = ["Explanation"]
 
 
-def text(
+class Explanation(str):
+    """What ``explain()`` of a compiled function gives: a text, which notebooks show with its guards to unfold.
+
+    Attributes:
+        summary: its first line: closed or open and why, how many programs, how often traced again.
+        guards: for each program the conditions under which it is run, as lines of text.
+    """
+
+    __slots__ = ("guards", "summary")
+
+    guards: tuple[tuple[str, ...], ...]
+    summary: str
+
+    def __new__(cls, lines: Sequence[str], guards: Sequence[Sequence[str]] = ()) -> Explanation:
+        self = super().__new__(cls, "\n".join(lines))
+        self.summary, self.guards = lines[0], tuple(map(tuple, guards))
+        return self
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        parts = [f"<pre>{html.escape(str(self))}</pre>"]
+        for i, conditions in enumerate(self.guards):
+            listed = html.escape("\n".join(conditions))
+            parts.append(f"<details><summary>guards of program {i + 1}</summary><pre>{listed}</pre></details>")
+        return "".join(parts)
+
+
+def explanation(
     name: str,
     calls: Sequence[Call],
     misses: Sequence[Miss],
@@ -24,30 +54,29 @@ def text(
     reason: str | None,
     last: Any,
     how: str | None,
-) -> str:
-    """Programs, guards, retraces with their reasons, how an open step runs, and what the executors say."""
+) -> Explanation:
+    """Programs, retraces with their reasons, how an open step runs, and what the executors say."""
     if not calls and not failures:
         state = "has not been called" if reason is None else f"its first call was open, since {reason}"
-        return f"{name}: {state}"
+        return Explanation([f"{name}: {state}"])
+    state = "closed" if reason is None else f"open, since {reason}"
     plural = "program" if len(calls) == 1 else "programs"
-    lines = [f"{name}: {len(calls)} {plural}, traced again {len(misses)} times"]
+    lines = [f"{name}: {state}; {len(calls)} {plural}, traced again {len(misses)} times"]
     if reason is not None:
-        lines += opened(name, reason, last)
+        lines += opened(last)
         lines += [] if how is None else [f"  {how}"]
-    lines += [f"  {m.path} was {m.before} and became {m.now}" for m in misses]
-    lines += advice(misses)
+    lines += causes(misses)
     for i, call in enumerate(calls):
         lines += ["", f"program {i + 1}, run {call.hits} times"]
-        lines += [f"  {line}" for line in [*program(call), *guards(call.guards)]]
-    return "\n".join(lines)
+        lines += [f"  {line}" for line in [*program(call), rests_on(call.guards)]]
+    return Explanation(lines, [[f"{c.path}: {c.expected}" for c in call.guards.conditions] for call in calls])
 
 
-def opened(name: str, reason: str, last: Any) -> list[str]:
-    """Why a step is open, and the parts in which it ran last."""
+def opened(last: Any) -> list[str]:
+    """What to do about an open step, and the parts in which it ran last."""
     lines = [
-        f"{name}: open, since {reason}",
         "  its Python runs at each call, and its ops are compared with those of earlier calls; to close it, pass what "
-        "changes as an argument, or take it out of the function",
+        "changes as an argument, or take it out of the function"
     ]
     if isinstance(last, Parts):
         for i, part in enumerate(last.parts):
@@ -60,14 +89,12 @@ def opened(name: str, reason: str, last: Any) -> list[str]:
     return lines
 
 
-def advice(misses: Sequence[Miss]) -> list[str]:
-    """What to do about a value that keeps changing."""
-    counts = Counter(m.path for m in misses)
-    return [
-        f"  {path} changed {count} times: keep it out of the function, or pass it as a tensor"
-        for path, count in counts.items()
-        if count > 1
-    ]
+def causes(misses: Sequence[Miss]) -> Iterator[str]:
+    """Why it was traced again, what cost the most first, and what to do about a value that keeps changing."""
+    for path, count in Counter(m.path for m in misses).most_common():
+        yield from (f"  {m.path} was {m.before} and became {m.now}" for m in misses if m.path == path)
+        if count > 1:
+            yield f"  {path} changed {count} times: keep it out of the function, or pass it as a tensor"
 
 
 def program(call: Call) -> list[str]:
@@ -92,10 +119,6 @@ def withheld(error: Exception) -> str:
     return f"has no gradients: {error}"
 
 
-def guards(found: Guards) -> list[str]:
-    """The conditions in a reader's words."""
-    lines = [f"guards: {mode_name(found.flags)}; {len(found.conditions)} conditions"]
-    lines += [f"  {c.path}: {c.expected}" for c in found.conditions[:SHOWN]]
-    if len(found.conditions) > SHOWN:
-        lines.append(f"  and {len(found.conditions) - SHOWN} more")
-    return lines
+def rests_on(found: Guards) -> str:
+    """How many conditions a program has."""
+    return f"guards: {mode_name(found.flags)}; {len(found.conditions)} conditions, listed by explain().guards"

@@ -1,0 +1,51 @@
+"""What explain() gives: a summary, causes in the order of what they cost, guards on demand."""
+
+from __future__ import annotations
+
+import pathlib
+
+import leafgrad
+
+
+def test_a_closed_step_is_summed_up_and_its_guards_are_at_hand():
+    step = leafgrad.compile(lambda x, kind: x.sin() if kind == "sin" else x.cos())
+    for kind in ("sin", "sin", "cos", "<b>"):
+        step(leafgrad.ones(2), kind)
+    found = step.explain()
+    assert found.summary == str(found).splitlines()[0]
+    assert found.summary.endswith(": closed; 3 programs, traced again 2 times")
+    assert repr(found) == str(found)
+    assert len(found.guards) == 3
+    assert any(line == "x: float32 (2,) on cpu" for line in found.guards[0])
+    assert "float32 (2,)" not in found
+    page = found._repr_html_()
+    assert page.count("<details>") == 3
+    assert "<b>" not in page
+    assert "&lt;b&gt;" in page
+
+
+def test_causes_come_in_the_order_of_their_number():
+    step = leafgrad.compile(lambda x, kind: x + len(kind))
+    kinds = ["a", "a", "bb", "ccc", "ccc"]
+    for i, kind in enumerate(kinds):
+        step(leafgrad.ones(3 if i == 4 else 2), kind)
+    lines = str(step.explain()).splitlines()
+    assert lines[1:4] == [
+        "  kind was 'a' and became 'bb'",
+        "  kind was 'bb' and became 'ccc'",
+        "  kind changed 2 times: keep it out of the function, or pass it as a tensor",
+    ]
+    assert lines[4] == "  x was float32 (2,) on cpu and became float32 (3,) on cpu"
+
+
+def test_an_open_step_says_why_in_its_first_line():
+    step = leafgrad.compile(lambda x: (pathlib.Path().exists(), x.sin())[1])
+    for _ in range(4):
+        step(leafgrad.ones(2))
+    assert ": open, since " in step.explain().summary
+    assert step.explain().guards == ()
+
+
+def test_before_the_first_call_there_is_nothing_to_say():
+    found = leafgrad.compile(leafgrad.sin).explain()
+    assert (found, found.guards) == ("sin: has not been called", ())
