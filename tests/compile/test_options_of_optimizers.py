@@ -8,6 +8,7 @@ import pytest
 
 import leafgrad
 from leafgrad import optim
+from leafgrad.optim import lr_scheduler
 from leafgrad.optim.optimizer import Optimizer, option
 
 
@@ -111,3 +112,41 @@ def test_a_changing_option_keeps_a_step_closed(kind, key):
     assert "1 program, traced again 0 times" in step.explain()
     _, adam = losses(lambda params: optim.Adam(params), "lr", compiled=True)
     assert "1 program, traced again 0 times" in adam.explain()
+
+
+SCHEDULES = {
+    "exponential": lambda o: lr_scheduler.ExponentialLR(o, 0.9),
+    "cosine": lambda o: lr_scheduler.CosineAnnealingLR(o, 50),
+    "one cycle": lambda o: lr_scheduler.OneCycleLR(o, 0.1, total_steps=60),
+    "linear": lambda o: lr_scheduler.LinearLR(o, total_iters=50),
+    "chained": lambda o: lr_scheduler.ChainedScheduler(
+        [lr_scheduler.LinearLR(o, total_iters=50), lr_scheduler.ExponentialLR(o, 0.9)]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_a_schedule_inside_is_closed(name):
+    def rates(compiled):
+        p = leafgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        optimizer = optim.Adam([p], lr=0.1)
+        schedule = SCHEDULES[name](optimizer)
+
+        def step():
+            optimizer.zero_grad()
+            (p * p).sum().backward()
+            optimizer.step()
+            schedule.step()
+
+        run = leafgrad.compile(step, executor="numpy") if compiled else step
+        found = []
+        for _ in range(12):
+            run()
+            found.append((*schedule.get_last_lr(), optimizer.param_groups[0]["betas"], p.tolist()))
+        return found, run
+
+    (expected, _), (got, step) = rates(compiled=False), rates(compiled=True)
+    for one, other in zip(got, expected, strict=True):
+        assert one[:2] == other[:2]
+        assert one[2] == pytest.approx(other[2], rel=1e-5)
+    assert ": closed; " in step.explain().summary

@@ -19,7 +19,7 @@ from leafgrad.compile.guard.conditions import Condition, Miss, brief, compiled, 
 from leafgrad.compile.guard.environment import GONE, SCALARS, Environment, Place, now
 from leafgrad.compile.ir.graph import Argument, Captured, Grad
 from leafgrad.compile.ir.memory import Apart
-from leafgrad.compile.record.symbolic import log
+from leafgrad.compile.record.symbolic import FUNCTIONS
 from leafgrad.ops.node import Leaf
 from leafgrad.tensor.tensor import Tensor
 
@@ -82,7 +82,7 @@ class Guards:
         self.default = dtypes.get_default_dtype()
         self.structure = structure
         self.paths = list(paths)
-        self.scope: dict[str, Any] = {"Leaf": Leaf, "log": log}
+        self.scope: dict[str, Any] = {"Leaf": Leaf, **FUNCTIONS}
         self.names: dict[int, str] = {}
         self.conditions: list[Condition] = []
         tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]

@@ -153,10 +153,6 @@ class SymbolicNumber:
             raise AttributeError(f"{self._kind.__name__!r} object has no attribute {name!r}")
         return getattr(fixed(self), name)
 
-    def log(self) -> Any:
-        """The logarithm, of 0 too."""
-        return derived(log, "log({})", self)
-
     def __copy__(self) -> Any:
         return fixed(self)
 
@@ -180,6 +176,9 @@ class SymbolicNumber:
 def log(number: float) -> float:
     """The logarithm, of 0 too."""
     return math.log(number) if number else -math.inf
+
+
+FUNCTIONS: dict[str, Callable[[float], float]] = {"log": log, "cos": math.cos}
 
 
 def holds(value: Any) -> bool:
@@ -336,6 +335,8 @@ for name, (function, form) in COMPARISONS.items():
     setattr(SymbolicNumber, name, binary(function, form, test=True)[0])
 for name, (function, form) in SIGNS.items():
     setattr(SymbolicNumber, name, lambda self, function=function, form=form: derived(function, form, self))
+for name, function in FUNCTIONS.items():
+    setattr(SymbolicNumber, name, lambda self, f=function, form=f"{name}({{}})": derived(f, form, self))
 for function in ASKED:
     setattr(SymbolicNumber, f"__{function.__name__.strip('_')}__", asked(function))
 for function in BITS:

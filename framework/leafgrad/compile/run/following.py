@@ -209,7 +209,8 @@ class Followed:
         """Take them back, and see what the call has left in their places."""
         for spot in self.spots:
             left = spot.held()
-            if type(left) is SymbolicNumber or is_number(left) or left is spot.number:
+            parts = left if type(left) is tuple else (left,)
+            if {*map(type, parts)} <= {*NUMBERS, types.NoneType, SymbolicNumber} and left is not None:
                 spot.put(spot.before)
                 if left is not spot.number:
                     self.written.append(spot._replace(number=left))
@@ -248,12 +249,13 @@ class Followed:
         if self.lost is not None:
             raise Unclosed(self.lost)
         known = {id(place.container) for place in environment.places} | environment.seen.keys()
-        for written in self.written:
-            if id(written.container) not in known:
-                raise Unclosed(f"it keeps a number that changes in a {type(written.container).__name__}")
-            guarded = next((place for place in environment.places if written.is_at(place)), None)
-            if guarded is not None and not any(written.is_at(place) for place in self.symbolic.places.values()):
-                raise Changes([guarded])
+        strange = next((w.container for w in self.written if id(w.container) not in known), None)
+        if strange is not None:
+            raise Unclosed(f"it keeps a number that changes in a {type(strange).__name__}")
+        free = [w for w in self.written if not any(w.is_at(place) for place in self.symbolic.places.values())]
+        guarded = [place for place in environment.places if any(w.is_at(place) for w in free)]
+        if guarded:
+            raise Changes(guarded)
 
     def settle(self, result: Any) -> Any:
         """The result of a call that no program repeats, and what it leaves behind, as ordinary numbers."""

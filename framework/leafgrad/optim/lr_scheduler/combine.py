@@ -76,7 +76,7 @@ class SequentialLR(Combined):
         rewind(self)
         first = self._active()
         first._start()
-        self._last_lr = first.get_last_lr()
+        self._note()
 
     def _active(self) -> LRScheduler:
         return self._schedulers[bisect_right(self._milestones, self.last_epoch)]
@@ -88,7 +88,7 @@ class SequentialLR(Combined):
     def _restart(self) -> None:
         self.last_epoch = 0
         self._active()._restart()
-        self._last_lr = self._now()
+        self._note()
 
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch."""
@@ -100,7 +100,7 @@ class SequentialLR(Combined):
             active._restart()
         else:
             active.step()
-        self._last_lr = active.get_last_lr()
+        self._note()
 
 
 class ChainedScheduler(Combined):
@@ -118,12 +118,12 @@ class ChainedScheduler(Combined):
         if not schedulers:
             raise ValueError("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
         super().__init__(optimizer or schedulers[0].optimizer, schedulers)
-        self._last_lr = self._now()
+        self._note()
 
     def _start(self) -> None:
         for scheduler in self._schedulers:
             scheduler._start()
-        self._last_lr = self._now()
+        self._note()
 
     def _restart(self) -> None:
         for group in self.optimizer.param_groups:
@@ -134,7 +134,7 @@ class ChainedScheduler(Combined):
             else:
                 scheduler.last_epoch = -1
                 scheduler._start()
-        self._last_lr = self._now()
+        self._note()
 
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch."""
@@ -142,7 +142,7 @@ class ChainedScheduler(Combined):
             raise TypeError(f"ChainedScheduler.step() goes to the next epoch only, got epoch {epoch}")
         for scheduler in self._schedulers:
             scheduler.step()
-        self._last_lr = self._now()
+        self._note()
 
 
 def rewind(scheduler: LRScheduler) -> None:

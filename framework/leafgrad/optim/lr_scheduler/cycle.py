@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from leafgrad.optim.lr_scheduler.scheduler import LRScheduler, checked, per_group, put
+from leafgrad.optim.lr_scheduler.scheduler import LRScheduler, checked, cos, per_group, put
 from leafgrad.optim.optimizer import Optimizer
 
 __all__ = ["CyclicLR", "OneCycleLR"]
@@ -105,7 +105,7 @@ class OneCycleLR(LRScheduler):
 
     def _between(self, start: float, end: float, share: float) -> float:
         if self.anneal_strategy == "cos":
-            return end + (start - end) / 2 * (1 + math.cos(math.pi * share))
+            return end + (start - end) / 2 * (1 + cos(math.pi * share))
         return start + (end - start) * share
 
 

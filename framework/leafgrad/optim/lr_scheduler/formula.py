@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from leafgrad.optim.lr_scheduler.scheduler import LRScheduler
+from leafgrad.optim.lr_scheduler.scheduler import LRScheduler, cos
 from leafgrad.optim.optimizer import Optimizer
 
 __all__ = ["ConstantLR", "CosineAnnealingLR", "ExponentialLR", "LinearLR", "MultiStepLR", "PolynomialLR", "StepLR"]
@@ -165,11 +165,11 @@ class CosineAnnealingLR(LRScheduler):
         if self._starting:
             return self._now()
         if (t - 1 - n) % (2 * n) == 0:  # from the bottom, where there is nothing to multiply
-            rise = (1 - math.cos(math.pi / n)) / 2
+            rise = (1 - cos(math.pi / n)) / 2
             return [lr + (base - low) * rise for lr, base in zip(self._now(), self.base_lrs, strict=True)]
-        ratio = (1 + math.cos(math.pi * t / n)) / (1 + math.cos(math.pi * (t - 1) / n))
+        ratio = (1 + cos(math.pi * t / n)) / (1 + cos(math.pi * (t - 1) / n))
         return [ratio * (lr - low) + low for lr in self._now()]
 
     def _get_closed_form_lr(self) -> list[Any]:
-        share = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+        share = (1 + cos(math.pi * self.last_epoch / self.T_max)) / 2
         return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]

@@ -63,7 +63,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.best = math.inf if mode == "min" else -math.inf
         self.num_bad_epochs = 0
         self.cooldown_counter = 0
-        self._last_lr = self._now()
+        self._note()
 
     def observe(self, metrics: SupportsFloat, epoch: int | None = None) -> None:
         """Tell it the metric of an epoch (``epoch`` is deprecated), a number or a tensor of one element."""
@@ -86,7 +86,7 @@ class ReduceLROnPlateau(LRScheduler):
             self._reduce()
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
-        self._last_lr = self._now()
+        self._note()
 
     step: Any = observe  # unlike that of other schedules it is told something
     observe.__qualname__ = "ReduceLROnPlateau.step"  # as errors call it

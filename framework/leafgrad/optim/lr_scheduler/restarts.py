@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from leafgrad.optim.lr_scheduler.scheduler import LRScheduler
+from leafgrad.optim.lr_scheduler.scheduler import LRScheduler, cos
 from leafgrad.optim.optimizer import Optimizer
 
 __all__ = ["CosineAnnealingWarmRestarts"]
@@ -48,7 +48,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        share = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        share = (1 + cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -64,14 +65,15 @@ class LRScheduler:
 
     def get_last_lr(self) -> list[Any]:
         """The learning rate of each group as it was set last."""
-        return self._last_lr
+        return list(self._last_lr)
 
     def _now(self) -> list[Any]:
         return [copied(group["lr"]) for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
         """All that it knows but the optimizer."""
-        return {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_optimizer_steps")}
+        kept = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_optimizer_steps")}
+        return kept | {"_last_lr": self.get_last_lr()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what ``state_dict`` gave. The learning rate itself is in the optimizer's."""
@@ -108,7 +110,11 @@ class LRScheduler:
     def _set(self, rates: list[Any]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             put(group, "lr", rate)
-        self._last_lr = self._now()
+        self._note()
+
+    def _note(self) -> None:
+        """Keep the rates as they are now; in one list, which a compiled step finds again."""
+        vars(self).setdefault("_last_lr", [])[:] = self._now()
 
     @property
     def _starting(self) -> bool:
@@ -136,6 +142,11 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
 def copied(value: Any) -> Any:
     """A rate of its own: a number, or a copy of a tensor."""
     return value.detach().clone() if isinstance(value, Tensor) else value
+
+
+def cos(angle: Any) -> Any:
+    """The cosine of a number."""
+    return angle.cos() if hasattr(angle, "cos") else math.cos(angle)
 
 
 def put(group: dict[str, Any], name: str, value: Any) -> None:
