@@ -37,12 +37,12 @@ def _before() -> None:
     threads = sys.modules.get("threading")  # without it there are none
     if threads is None or threads.active_count() == 1:
         return
-    for name in _NEEDED:
-        importlib.import_module(name)
     logs = _lock_of_logging()
     due = logs is None or logs._is_owned()  # whether logging will release its lock after this fork
     if logs is not None and due:
         logs.release()
+    for name in _NEEDED:
+        importlib.import_module(name)
     own, end = get_ident(), time.monotonic() + PATIENCE
     while True:
         while _importing(own) and time.monotonic() < end:
