@@ -18,12 +18,13 @@ MAX_LINES = 450
 # A room is a module or package right under leafgrad; beside it, the rooms that it may import; all may import lazy.
 ROOMS = {
     "lazy": "",
+    "forks": "",
     "errors": "",
     "dtypes": "",
     "modes": "",
     "threads": "",
-    "plugins": "errors",
-    "backends": "errors dtypes modes plugins",
+    "plugins": "forks errors",
+    "backends": "forks errors dtypes modes plugins",
     "devices": "errors dtypes modes plugins backends",
     "ops": "errors dtypes modes plugins backends devices",
     "tensor": "errors dtypes modes plugins backends devices ops return_types",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -123,7 +124,7 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
-@pytest.mark.times(12, 500)
+@pytest.mark.times(8, 500)
 def test_while_other_threads_draw_for_the_first_time(count, tried):
     """They are importing what draws need; locks of imports are as good as lost in the child."""
     for i in range(count):
@@ -137,6 +138,66 @@ def test_while_other_threads_draw_for_the_first_time(count, tried):
         ran.stdout.close()
         assert status == 0, f"after {delay:.3f} s"
     tried("a fork while three threads draw for the first time", count, "the child draws")
+
+
+BUSY = """
+import faulthandler, os, sys, threading, time
+import leafgrad as lg
+from leafgrad import nn
+
+seconds, forks, executor = float(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+NAMES = iter(["sqlite3", "unittest", "xml.dom.minidom", "asyncio", "leafgrad.func", "numpy.testing", "leafgrad.fft"])
+FACTORS = iter(range(1, 1_000_000))
+
+def draw():
+    lg.randn(1000)
+    lg.multinomial(lg.bernoulli(lg.full((5,), 0.5)) + 1, 2)
+
+def train():
+    net = nn.Linear(8, 8)
+    optimizer = lg.optim.Adam(net.parameters())
+    nn.functional.dropout(net(lg.rand(64, 8))).sum().backward()
+    optimizer.step()
+
+def load():
+    __import__(next(NAMES, "os"))
+
+def compile():
+    factor = next(FACTORS)
+    step = lg.compile(lambda x: (x * factor).tanh().sum(), executor=executor)
+    for _ in range(3):
+        step(lg.rand(7, requires_grad=True)).backward()
+
+def for_ever(act):
+    while True:
+        act()
+
+for act in (draw, train, load, compile, compile):
+    threading.Thread(target=for_ever, args=[act], daemon=True).start()
+for _ in range(forks):
+    time.sleep(seconds)
+    child = os.fork()
+    if not child:
+        faulthandler.dump_traceback_later(60, exit=True)
+        for act in (draw, train, load, compile):
+            act()
+        os._exit(0)
+    if status := os.waitpid(child, 0)[1]:
+        os._exit(os.waitstatus_to_exitcode(status) & 255)
+os._exit(0)
+"""
+
+
+@pytest.mark.times(1, 200)
+def test_while_other_threads_draw_train_import_and_compile(count, tried):
+    """Parents that are cold at the first fork, and warm at the last."""
+    chance, forks = random.Random(0), 10
+    for i in range(count):
+        seconds, executor = chance.uniform(0, 0.1), ("numpy", "native", "replay")[i % 3]
+        command = [sys.executable, "-c", BUSY, str(seconds), str(forks), executor]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10 * PATIENCE, check=False)
+        assert done.returncode == 0, f"{executor}, {seconds:.3f} s: {done.stderr}"
+    tried("a fork while five threads draw, train, import and compile", forks * count, "the child does all of it, too")
 
 
 def test_the_child_draws_what_the_parent_would_have_drawn():
@@ -178,6 +239,65 @@ LOADED_IN_A_THREAD = """
 def test_while_another_thread_loads_plugins():
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(LOADED_IN_A_THREAD)], timeout=30, check=False)
     assert done.returncode == 0
+
+
+LOADED_AND_IMPORTED = """
+    import importlib, sys, threading, time
+    import leafgrad
+    from leafgrad.plugins import lookup
+
+    begun = threading.Event()
+
+    def slowly():
+        begun.set()
+        time.sleep(0.3)
+        importlib.import_module("csv")
+
+    manager = lookup._MANAGER
+    manager._load_entry_points = lambda load=manager._load_entry_points: (slowly(), load())[1]
+    thread = threading.Thread(target=manager.load, daemon=True)
+    thread.start()
+    begun.wait()
+    try:
+        import leafgrad.there_is_none
+    except ModuleNotFoundError:
+        thread.join(10)
+        sys.exit(not manager._loaded)
+"""
+
+
+def test_a_module_of_plugins_is_looked_for_while_another_thread_loads_them():
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(LOADED_AND_IMPORTED)], timeout=30, check=False)
+    assert done.returncode == 0
+
+
+LOGS_AS_IT_IS_IMPORTED = """
+import os, sys, threading, time
+import leafgrad
+import logging
+from leafgrad.compile.ir.log import log
+
+log("logging is there")
+sys.path.insert(0, sys.argv[1])
+threading.Thread(target=__import__, args=["it_logs"], daemon=True).start()
+while "it_logs" not in sys.modules:
+    time.sleep(0.001)
+before = time.monotonic()
+child = os.fork()
+if not child:
+    import it_logs
+    os._exit(it_logs.done)
+assert time.monotonic() - before < 20
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_while_another_thread_imports_what_logs(tmp_path):
+    (tmp_path / "it_logs.py").write_text(
+        "import logging, time\ntime.sleep(0.3)\nlogging.getLogger('it').debug('x')\ndone = 42\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", LOGS_AS_IT_IS_IMPORTED, str(tmp_path)], timeout=PATIENCE)
+    assert ran.returncode == 42
 
 
 def test_while_another_thread_computes_a_parameter_of_a_distribution():

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import _imp
-import importlib
 import math
 import os
-import sys
-import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -15,12 +11,10 @@ from weakref import WeakSet
 
 import numpy as np
 
-from leafgrad import dtypes
+from leafgrad import dtypes, forks
 from leafgrad.backends.communicator import HostCommunicator
 from leafgrad.backends.contract import BACKENDS, Backend, Generator, register
 
-_HELD: list[bool] = []  # whether this process holds Python's lock of imports since it is about to fork
-PATIENCE = 30.0  # seconds that a fork waits for imports in other threads, which may wait for what this one holds
 OWN = np.ndarray | np.generic
 _GENERATORS: WeakSet[NumpyGenerator] = WeakSet()
 
@@ -104,44 +98,15 @@ class NumpyGenerator(Generator):
         return philox_bernoulli(self.key(), p, shape, dtype)
 
 
-def _before_fork() -> None:
-    """What draws import is there as a whole, and so is all else: a child cannot finish an import of another thread."""
-    threads = sys.modules.get("threading")  # without it there are none
-    if threads is not None and threads.active_count() > 1:
-        importlib.import_module("numpy.random")
-        importlib.import_module("leafgrad.backends.philox")
-        end = time.monotonic() + PATIENCE
-        _imp.acquire_lock()  # without which no import begins
-        while _importing(threads.get_ident()) and time.monotonic() < end:
-            _imp.release_lock()
-            time.sleep(0.001)
-            _imp.acquire_lock()
-        _HELD.append(True)
-
-
-def _release_imports() -> None:
-    """After a fork, imports may begin again."""
-    if _HELD:
-        _HELD.clear()
-        _imp.release_lock()
-
-
-def _importing(thread: int) -> bool:
-    """Whether other threads than this one are in the middle of an import."""
-    locks = [ref() for ref in list(sys.modules["_frozen_importlib"]._module_locks.values())]
-    return any(getattr(lock, "owner", None) not in (None, thread) for lock in locks)
-
-
 def _after_fork() -> None:
     """In a child process: threads that were drawing exist in the parent only, and never unlock what they locked."""
-    _release_imports()
-    sys.modules["_frozen_importlib"]._module_locks.clear()  # nor do those that were importing
     for generator in list(_GENERATORS):
         generator.renew_lock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_release_imports, after_in_child=_after_fork)
+    forks.need("numpy.random", "leafgrad.backends.philox")  # what draws import
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def philox_bernoulli(key: int, p: Any, shape: Sequence[int], dtype: str) -> Any:

@@ -112,24 +112,24 @@ def enter() -> None:
         pipe = Path(os.environ[FOLDER], f"{PIPE}{rank}")
         if hasattr(os, "pidfd_open"):
             os.mkfifo(pipe)
+            hold(pipe)
         note(rank)
         atexit.register(through, rank)
         os._exit = ending_all(rank, os._exit)
         seen, until = Path(os.environ[FOLDER], f"{SEEN}{rank}"), time.monotonic() + SEEN_WITHIN
         while not seen.exists() and time.monotonic() < until:  # so that no rank ends unseen
             time.sleep(0.002)
-        if seen.exists() and pipe.exists():
-            hold(pipe)
 
 
 def hold(pipe: Path) -> None:
     """Hold a pipe open whose end is noticed before MPICH notices the end of a process, and ends the others.
 
-    Of a process that ends, Linux closes first what has the highest number.
+    Of a process that ends, Linux closes first what has the highest number. It is opened before anybody looks at it, for
+    to those who look that is an event, too, whose place in the order of events an end soon afterwards would take.
     """
     import fcntl
 
-    end = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    end = os.open(pipe, os.O_RDWR)  # which waits for no other side
     with suppress(OSError):  # so many are not allowed
         fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, HIGH)
         os.close(end)

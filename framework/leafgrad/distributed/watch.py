@@ -57,7 +57,8 @@ class Watch(threading.Thread):
         launcher: the process that started them, and ends them when it is asked to.
 
     Attributes:
-        first: the rank that ended first, and those that ended so soon after it that it may have been one of them.
+        first: the rank that ended first; where the system does not tell in which order they ended, also those that
+            ended so soon after it that it may have been one of them.
     """
 
     def __init__(self, folder: Path, ranks: int, launcher: Popen[Any]) -> None:
@@ -81,7 +82,7 @@ class Watch(threading.Thread):
                 ended = [self.death(rank) for rank in self.wait() if self.owes(rank)]
                 self.name_still()
             if not any(self.folder.glob(f"{STATUS}*")):  # else a rank had asked for the end of all before
-                self.first = ended
+                self.first = ended if self.ends is None else ended[:1]
         finally:
             for handle in itertools.chain(*self.handles.values()):
                 os.close(handle)
@@ -138,7 +139,7 @@ class Watch(threading.Thread):
             self.over.wait(self.pause)
             return gone
         rank_of = {handle: rank for rank, handles in self.handles.items() for handle in handles}
-        ended = self.ends.poll(self.pause)  # in the order in which they did, as far as the system keeps it
+        ended = self.ends.poll(self.pause)  # in the order in which they did
         return list(dict.fromkeys(rank_of[handle] for handle, _ in ended))
 
     def death(self, rank: int) -> Death:

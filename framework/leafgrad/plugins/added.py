@@ -10,6 +10,7 @@ plugin, and reading the list imports nothing:
 
 from __future__ import annotations
 
+import _imp
 import os
 import sys
 from collections.abc import Sequence
@@ -34,12 +35,15 @@ class Finder:
             return None
         from leafgrad import plugins
 
+        _imp.release_lock()  # Python holds it here, and a thread that loads the plugins needs it
         try:
             plugins.module(name)
         except plugins.UnknownNameError as error:
             if name in PUBLISHED:
                 raise ModuleNotFoundError(f"{fullname}: {lacking(name)}", name=fullname) from error
             return None
+        finally:
+            _imp.acquire_lock()
         return ImportSpec(fullname, cast(Any, self))
 
     def create_module(self, spec: ImportSpec) -> None:

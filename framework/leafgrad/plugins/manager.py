@@ -7,7 +7,6 @@ Environment variables, read when third-party plugins load:
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pluggy
 
+from leafgrad import forks
 from leafgrad.errors import PluginError
 from leafgrad.plugins import hookspecs
 from leafgrad.plugins.failures import report, strict
@@ -68,9 +68,7 @@ class Manager:
         self._pluggy.add_hookspecs(hookspecs)
         self._plugins: dict[tuple[str, str], Plugin] = {}  # by name and distribution
         self._clashes: list[PluginError] = []
-        self._lock = lock = threading.RLock()
-        if hasattr(os, "register_at_fork"):  # a child must not find plugins half loaded, by a thread that it has not
-            os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+        self._lock = forks.guard(threading.RLock())  # a child must not find plugins half loaded
         self._busy = self._loaded = False
         sources = (self._load_core, self.load)
         self.ops: Registry[Op] = Registry("op", sources, self._left_out)

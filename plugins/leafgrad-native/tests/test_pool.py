@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
 import sys
 import threading
 
@@ -231,3 +232,66 @@ for name in os.listdir("/proc/self/task"):
         masks.append(next(line for line in file if line.startswith("SigBlk")))
 assert len(set(masks)) == 2
 """)
+
+
+CALLERS = """
+#include <stdio.h>
+enum { PARTS = 13, CALLS = 2000, CALLERS = 3 };
+typedef struct { int64_t count[PARTS]; int64_t sum; int inner; } work;
+static int64_t everywhere;
+static void mark(void *c, int part) {
+    ((work *)c)->count[part]++;
+    if (RACE) everywhere++;
+}
+static void within(void *c, int part) {
+    mark(c, part);
+    if (part == 0) {
+        work own = {{0}, 0, 0};
+        int stopped = 0;
+        lg_run(mark, &own, 3, 2, &stopped);
+        ((work *)c)->inner += (int)(own.count[0] + own.count[1] + own.count[2]);
+    }
+}
+static void *call(void *argument) {
+    work *w = argument;
+    for (int k = 0; k < CALLS; k++) {
+        int stopped = 0;
+        lg_run(within, w, PARTS, 1 + k % 5, &stopped);
+        for (int p = 0; p < PARTS; p++) w->sum += w->count[p]; /* after the call all is seen */
+    }
+    return 0;
+}
+int main(int count, char **arguments) {
+    (void)arguments;
+    if (count > 1) return 0; /* does it start? */
+    pthread_t callers[CALLERS];
+    static work works[CALLERS];
+    for (int k = 0; k < CALLERS; k++) pthread_create(&callers[k], 0, call, &works[k]);
+    for (int k = 0; k < CALLERS; k++) pthread_join(callers[k], 0);
+    for (int k = 0; k < CALLERS; k++)
+        for (int p = 0; p < PARTS; p++)
+            if (works[k].count[p] != CALLS || works[k].inner != 3 * CALLS) return 3;
+    puts("clean");
+    return 0;
+}
+"""
+
+
+@posix
+@pytest.mark.parametrize(
+    ("sanitizers", "race"),
+    [("thread", 0), ("thread", 1), ("address,undefined", 0)],
+    ids=["thread", "a race", "address"],
+)
+def test_sanitizers_find_nothing_in_the_pool(sanitizers, race, tmp_path):
+    """Three callers with one to five threads, and calls within calls; where parts do write one number, it is found."""
+    source, program = tmp_path / "callers.c", tmp_path / "callers"
+    source.write_text((pool.Path(pool.__file__).parent / "runtime" / "pool.c").read_text() + CALLERS)
+    flags = ["-std=gnu11", "-O1", "-g", "-pthread", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
+    made = [*compiler().command, *flags, f"-DRACE={race}", str(source), "-o", str(program)]
+    if subprocess.run(made, capture_output=True).returncode or subprocess.run([program, "1"]).returncode:
+        pytest.skip("no such sanitizer here")
+    done = subprocess.run([program], capture_output=True, text=True, timeout=120)
+    assert (done.returncode != 0) == bool(race), done.stderr[-3000:]
+    assert (done.stdout == "clean\n") or race
+    assert ("data race" in done.stderr) == bool(race)

@@ -8,8 +8,9 @@ import sys
 
 def log(message: str) -> None:
     """Say what was traced and why."""
-    logging = sys.modules.get("logging")  # who listens has imported it
-    if logging is not None:
+    if "logging" in sys.modules:  # who listens has imported it
+        import logging  # or is about to have done so, in another thread
+
         logging.getLogger("leafgrad.compile").info(message)
     if "compile" in os.environ.get("LEAFGRAD_LOG", "").split(","):
         print(f"leafgrad.compile: {message}", file=sys.stderr)

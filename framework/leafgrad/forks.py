@@ -1,0 +1,97 @@
+"""Forks while other threads import: a child must not find things half done, by a thread that it has not.
+
+A fork waits until no thread is in the middle of an import, and no thread has a lock that was told here; until the fork
+is over, none begins. It never waits for the one while it holds the other, for those threads need both.
+"""
+
+from __future__ import annotations
+
+import _imp
+import importlib
+import os
+import sys
+import time
+from _thread import get_ident
+from typing import Any
+from weakref import WeakSet
+
+PATIENCE = 30.0  # seconds, since such a thread may wait for something else that the forking one holds
+_NEEDED: list[str] = []
+_LOCKS: WeakSet[Any] = WeakSet()
+_held: list[Any] | None = None  # what the thread that is about to fork has taken, beside the lock of imports
+
+
+def need(*modules: str) -> None:
+    """These are imported before a fork of a process that has threads."""
+    _NEEDED.extend(modules)
+
+
+def guard(lock: Any) -> Any:
+    """A ``threading.RLock`` that is free in a child, and what it guards is whole there."""
+    _LOCKS.add(lock)
+    return lock
+
+
+def _before() -> None:
+    global _held
+    threads = sys.modules.get("threading")  # without it there are none
+    if threads is None or threads.active_count() == 1:
+        return
+    logs = _lock_of_logging()
+    due = logs is None or logs._is_owned()  # whether logging will release its lock after this fork
+    if logs is not None and due:
+        logs.release()
+    for name in _NEEDED:
+        importlib.import_module(name)
+    own, end = get_ident(), time.monotonic() + PATIENCE
+    while True:
+        while _importing(own) and time.monotonic() < end:
+            time.sleep(0.001)
+        _imp.acquire_lock()  # without which no import begins
+        others = [lock for lock in [_lock_of_logging()] if due and lock is not None]
+        wanted = [*_LOCKS, *others]
+        taken = [lock for lock in wanted if lock.acquire(blocking=False)]
+        if (len(taken) == len(wanted) and not _importing(own)) or time.monotonic() >= end:
+            _held = [lock for lock in taken if lock not in others]
+            return
+        _release(taken)
+        time.sleep(0.001)
+
+
+def _lock_of_logging() -> Any:
+    """It is taken before forks, perhaps earlier than this waits; and threads that import something may need it."""
+    module: Any = sys.modules.get("logging")
+    return None if module is None or getattr(module.__spec__, "_initializing", False) else module._lock
+
+
+def _release(locks: list[Any]) -> None:
+    for lock in locks:
+        lock.release()
+    _imp.release_lock()
+
+
+def _after() -> None:
+    """In the parent imports may begin again."""
+    global _held
+    if _held is not None:
+        taken, _held = _held, None
+        _release(taken)
+
+
+def _after_in_child() -> None:
+    """Threads that were importing exist in the parent only, and never unlock what they locked."""
+    if _held is not None:
+        for lock in set(_LOCKS) - set(_held):
+            lock._at_fork_reinit()
+        _after()
+        sys.modules["_frozen_importlib"]._module_locks.clear()
+
+
+def _importing(thread: int) -> bool:
+    """Whether other threads than this one are in the middle of an import."""
+    locks = [ref() for ref in list(sys.modules["_frozen_importlib"]._module_locks.values())]
+    return any(getattr(lock, "owner", None) not in (None, thread) for lock in locks)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after_in_child)
