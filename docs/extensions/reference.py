@@ -144,7 +144,9 @@ def signature(value: Any, bound: bool = False) -> str:
     except (TypeError, ValueError):
         return "()"
     parameters = list(found.parameters.values())[bound if parameters_have_self(found) else 0 :]
-    shown = str(found.replace(parameters=[p.replace(default=plain(p.default)) for p in parameters]))
+    given = inspect.Signature.empty if isinstance(value, type) else found.return_annotation
+    parameters = [p.replace(default=plain(p.default)) for p in parameters]
+    shown = str(found.replace(parameters=parameters, return_annotation=given))
     shown = re.sub(r"(: |-> )'([^']*)'", r"\1\2", shown).replace("\n", " ")
     return re.sub(r"(?<![\w.'\"])Tensor(?!\w)", "leafgrad.Tensor", shown)
 
