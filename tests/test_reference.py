@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
+import importlib
+import io
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -28,6 +32,40 @@ def test_examples_give_what_they_say(page, capsys):
         leafgrad.manual_seed(0)
         runner.run(parser.get_doctest(entry.example, dict(known), entry.path, f"{page}.md", entry.line))
     assert not runner.failures, capsys.readouterr().out
+
+
+# What PyTorch lacks, prints in other words (PReLU, the name of its grad_fn), or gives as complex numbers.
+OURS = """
+    leafgrad.autograd.GradcheckError leafgrad.func.BatchedCall leafgrad.func.jet leafgrad.imag leafgrad.explain
+    leafgrad.linalg.LinAlgError leafgrad.linalg.eig leafgrad.linalg.eigvals leafgrad.op leafgrad.Tensor.imag
+    leafgrad.Tensor.to_device leafgrad.Tensor.share_memory_ leafgrad.nn.PReLU
+""".split()
+
+
+@pytest.mark.parametrize("page", [name for name, found in PAGES.items() if found])
+@pytest.mark.filterwarnings("ignore")
+def test_examples_print_the_same_in_pytorch(page):
+    torch = pytest.importorskip("torch")
+    importlib.import_module("torch.distributions")
+    differing = []
+    for entry in PAGES[page]:
+        if entry.path in OURS:
+            continue
+        known = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "math": math}
+        known["distributions"] = torch.distributions
+        torch.manual_seed(0)
+        for example in doctest.DocTestParser().get_examples(entry.example.replace("leafgrad", "torch")):
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(example.source, entry.path, "single"), known)
+            if plain(printed.getvalue()) != plain(example.want):
+                differing.append(f"{entry.path}: {printed.getvalue()}")
+    assert not differing
+
+
+def plain(printed):
+    """What is printed without what may differ: spaces, the sign of zeros, full names of classes."""
+    return re.sub(r"\s|<BLANKLINE>|-(?=0\.0*\b)|torch\.return_types\.", "", printed)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
