@@ -27,7 +27,7 @@ PYTEST  := $(QUICKLY) $(BIN)/python -m pytest -q
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test slow faults mutants coverage lowest versions parity wheels lint format bench gpu-check clean
+.PHONY: help demo test slow faults mutants coverage lowest versions parity wheels lint format docs bench gpu-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -82,6 +82,9 @@ format: $(VENV)/.dev ## let ruff mend what it can
 	@$(BIN)/ruff check --quiet --fix --exit-zero
 	@$(BIN)/ruff format --quiet
 
+docs: $(VENV)/.test $(VENV)/.docs ## the site, in docs/_build/html; a warning, or a link in it that leads nowhere, is an error
+	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky --fresh-env docs docs/_build/html
+
 bench: ## every benchmark that needs no GPU; writes docs/benchmarks/cpu.md (with the peers that PARITY_PYTHON has)
 ifneq ($(PARITY_PYTHON),)
 	@$(MAKE) --no-print-directory $(PARITY)/.test
@@ -105,7 +108,7 @@ $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -m venv $(VENV)
 
 # One stamp for each extra: installed again when a pyproject.toml changes.
-$(VENV)/.examples $(VENV)/.dev $(VENV)/.cuda12 $(VENV)/.cuda13: $(VENV)/.%: pyproject.toml $(VENV)/pyvenv.cfg
+$(VENV)/.examples $(VENV)/.dev $(VENV)/.docs $(VENV)/.cuda12 $(VENV)/.cuda13: $(VENV)/.%: pyproject.toml $(VENV)/pyvenv.cfg
 	@$(PIP) install --editable ".[$*]"
 	@touch $@
 

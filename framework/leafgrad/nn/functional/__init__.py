@@ -22,9 +22,9 @@ from leafgrad.nn.functional.pooling import *
 from leafgrad.nn.functional.resampling import *
 from leafgrad.nn.functional.sampling import *
 from leafgrad.nn.functional.sequence_loss import *
-from leafgrad.tensor.public import publish
+from leafgrad.tensor.public import publish as _publish
 
-publish(globals())
+_publish(globals())
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = attach(__name__)

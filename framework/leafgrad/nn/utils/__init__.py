@@ -13,9 +13,9 @@ from leafgrad.nn.utils.clip_grad import *
 from leafgrad.nn.utils.convert_parameters import *
 from leafgrad.nn.utils.skip_init import *
 from leafgrad.nn.utils.weight_norm import *
-from leafgrad.tensor.public import publish
+from leafgrad.tensor.public import publish as _publish
 
-publish(globals())
+_publish(globals())
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = attach(__name__)

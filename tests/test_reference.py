@@ -1,0 +1,96 @@
+"""The API reference: every public name is in it once, and every example gives what it says."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import importlib
+import io
+import math
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import leafgrad
+from leafgrad import distributions, nn
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs" / "extensions"))
+from entries import PACKAGES, entries, function_of, origin, pages, public
+
+PAGES = {page.stem: list(entries(page.read_text())) for page in pages()}
+ENTRIES = [entry for found in PAGES.values() for entry in found]
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.mark.parametrize("page", [name for name, found in PAGES.items() if found])
+def test_examples_give_what_they_say(page, capsys):
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False, optionflags=FLAGS)
+    known = {"leafgrad": leafgrad, "nn": nn, "F": nn.functional, "math": math, "distributions": distributions}
+    for entry in PAGES[page]:
+        leafgrad.manual_seed(0)
+        runner.run(parser.get_doctest(entry.example, dict(known), entry.path, f"{page}.md", entry.line))
+    assert not runner.failures, capsys.readouterr().out
+
+
+# What PyTorch lacks, prints in other words (PReLU, the name of its grad_fn), or gives as complex numbers.
+OURS = """
+    leafgrad.autograd.GradcheckError leafgrad.func.BatchedCall leafgrad.func.jet leafgrad.imag leafgrad.explain
+    leafgrad.linalg.LinAlgError leafgrad.linalg.eig leafgrad.linalg.eigvals leafgrad.op leafgrad.Tensor.imag
+    leafgrad.Tensor.to_device leafgrad.Tensor.share_memory_ leafgrad.nn.PReLU
+""".split()
+
+
+@pytest.mark.parametrize("page", [name for name, found in PAGES.items() if found])
+@pytest.mark.filterwarnings("ignore")
+def test_examples_print_the_same_in_pytorch(page):
+    torch = pytest.importorskip("torch")
+    importlib.import_module("torch.distributions")
+    differing = []
+    for entry in PAGES[page]:
+        if entry.path in OURS:
+            continue
+        known = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "math": math}
+        known["distributions"] = torch.distributions
+        torch.manual_seed(0)
+        for example in doctest.DocTestParser().get_examples(entry.example.replace("leafgrad", "torch")):
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(example.source, entry.path, "single"), known)
+            if plain(printed.getvalue()) != plain(example.want):
+                differing.append(f"{entry.path}: {printed.getvalue()}")
+    assert not differing
+
+
+def plain(printed):
+    """What is printed without what may differ: spaces, the sign of zeros, full names of classes."""
+    return re.sub(r"\s|<BLANKLINE>|-(?=0\.0*\b)|torch\.return_types\.", "", printed)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_has_an_example(package):
+    described = {id(origin(entry.value)) for entry in ENTRIES if ">>> " in entry.example}
+    found = public(package)
+    assert not [
+        n for n, v in found.items() if id(origin(v)) not in described and not (n.endswith("_") and n[:-1] in found)
+    ]
+
+
+def test_every_name_is_described_once():
+    paths = [entry.path for entry in ENTRIES]
+    assert sorted(set(paths)) == sorted(paths)
+
+
+def test_every_example_uses_its_name():
+    def used(entry):
+        return entry.name in entry.example or entry.name.startswith(("Lazy", "Uninitialized", "TypedSt", "UntypedSt"))
+
+    assert not [entry.path for entry in ENTRIES if not used(entry)]
+
+
+def test_every_method_of_tensors_is_described():
+    described = {entry.name for entry in ENTRIES if entry.package == "leafgrad.Tensor"}
+    kind = leafgrad.Tensor
+    names = [name for name in dir(kind) if not name.startswith("_") and name not in described]
+    assert not [name for name in names if not (callable(getattr(kind, name)) and function_of(name))]
