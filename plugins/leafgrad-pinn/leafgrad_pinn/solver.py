@@ -14,6 +14,7 @@ from tqdm import tqdm
 import leafgrad
 from leafgrad.utils import Checkpoints
 from leafgrad_pinn.codec import encode
+from leafgrad_pinn.determinacy import undetermined
 from leafgrad_pinn.diagnosis import deviations, relative, residuals
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.problem import Problem
@@ -75,6 +76,9 @@ def solve(
         encode(problem.fields)
         Path(out).mkdir(parents=True, exist_ok=True)
     moments = moments_of(problem, windows)
+    if ranks.first:
+        for words in undetermined(problem):
+            tqdm.write(f"not determined: {words}", file=sys.stderr)
 
     def errors(modules: Modules, domain: Domain) -> dict[str, float]:
         return {name: e["l2"] for name, e in score(modules, problem.domain, reference, domain.time).items()}
