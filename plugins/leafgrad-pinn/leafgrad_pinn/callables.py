@@ -54,6 +54,16 @@ class Named:
         try:
             return self.function(*[values[name] for name in self.parameters])
         except (TypeError, ValueError, RuntimeError) as error:
+            if "Boolean value of Tensor" in str(error):
+                raise TypeError(
+                    f"{self.what}: expected one expression for all points, got an if (or and, or, not, min, max) on "
+                    "their values; take lg.where(x > 0.5, a, b)"
+                ) from error
+            if "'Value' object is not callable" in str(error):
+                raise TypeError(
+                    f"{self.what}: a field is its values at the condition's points: write u, u.x, not u(x); another "
+                    "place has a condition of its own, as Dirichlet(0, on='x_min')"
+                ) from error
             told = ("Can't call numpy()", "calling .numpy()", "converted to Scalar", "converted to Python scalars")
             if any(part in str(error) for part in told):
                 raise TypeError(

@@ -103,7 +103,11 @@ def run(script: Script, args: argparse.Namespace) -> int:
     """Solve a problem; print errors, write the picture."""
     out = args.out or Path("runs") / script.name
     options = {"seeds": args.seeds, "dtype": getattr(leafgrad, args.dtype), "out": out, "resume": args.resume}
-    solution = script.solve(Options(args.quick, options))
+    try:
+        solution = script.solve(Options(args.quick, options))
+    except FileExistsError as error:
+        print(f"leafgrad pinn run: {error}".replace("resume=True", "--resume"), file=sys.stderr)
+        return 2
     print("\n".join(script.report(solution)))
     if len(solution.domain.names) <= 2:
         picture = out / f"{script.name}.png"

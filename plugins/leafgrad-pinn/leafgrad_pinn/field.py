@@ -252,7 +252,10 @@ class Ansatz:
         scale = 1 + float(side.abs().max().item())
         self._check_finite(apart, points)
         if gap.max() > 1e-6 * scale:
-            first = dict(zip(self.domain.names, points[gap.argmax()].tolist(), strict=True))
+            place = points[gap.argmax()]
+            if self.start is not None and self.domain.time is not None:  # both are given at the first moment alone
+                place[-1] = self.domain.time.start
+            first = dict(zip(self.domain.names, place.tolist(), strict=True))
             raise ValueError(
                 f"Field {self.field.name!r}: conflicting corner values: initial and boundary differ by {gap.max():.2g} "
                 f"where they meet, at {first}; change one, or take a soft condition for it"
@@ -327,16 +330,7 @@ class Surrogate(nn.Module):
         self.derivatives = [field for field in shared if isinstance(field, Derivative)]
         self.ansatz = {field.name: Ansatz(field) for field in shared if not isinstance(field, Derivative)}
         self.net = shared[0].net.build(domain.names, domain.bounds, len(self.ansatz), make)
-        self._begin_small()
         self.before = () if before is None else (before,)  # in a tuple: none of its weights are this module's
-
-    def _begin_small(self) -> None:
-        """Let large fields begin as they would in units in which they are 1: what is nonlinear begins gently."""
-        large = np.maximum(self.scales, 1.0)
-        for name, p in self.net.named_parameters():
-            if name.endswith(("last.weight", "last.bias")) and large.max() > 1:
-                share = np.tile(large, p.shape[-1] // len(large))
-                p.data.div_(leafgrad.tensor(share, dtype=p.dtype, device=p.device))
 
     def forward(self, columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {**self.values(columns), **{field.name: self.value(field, columns) for field in self.derivatives}}

@@ -84,7 +84,7 @@ class Problem:
         if derivatives not in ("auto", *MODES):
             raise ValueError(f"Problem: derivatives: expected auto, {', '.join(MODES)}, got {derivatives!r}")
         self.plans: list[Plan] = []
-        self.sizes: list[float] = []  # for each condition that of its terms, which its residuals are divided by
+        self.sizes: list[list[float]] = []  # for each condition those of its equations' terms, which divide residuals
         self.marks: list[list[float]] = []  # for each condition numbers that are others for another equation or data
         self.before: tuple[Surrogate, ...] = ()  # for each group what it goes on from, in a later window of time
         if not self.fields or not self.conditions:
@@ -274,7 +274,8 @@ class System(nn.Module):
     def __init__(self, problem: Problem, make: Maker) -> None:
         super().__init__()
         self.domain, self.conditions, self.labels = problem.domain, problem.conditions, problem.names
-        self.plans, self.sizes = problem.plans, problem.sizes
+        self.plans = problem.plans
+        self.factors = [tuple(1 / size for size in sizes) for sizes in problem.sizes]
         before = problem.before or [None] * len(problem.groups)
         self.surrogates = nn.ModuleList(
             [Surrogate(group, make, last) for group, last in zip(problem.groups, before, strict=True)]
@@ -322,8 +323,8 @@ class System(nn.Module):
         points.forget()
         if opposite is not None:
             opposite.forget()
-        size = self.sizes[index] if index < len(self.sizes) else 1
-        return leafgrad.stack([part * (1 / size) for part in parts], 1), points.asked
+        factors = self.factors[index] if index < len(self.factors) else (1.0,) * len(parts)
+        return leafgrad.stack([part * factor for part, factor in zip(parts, factors, strict=True)], 1), points.asked
 
     def points(self, rows: Tensor, normals: Tensor | None = None) -> Points:
         """Points (n, d), and normals (n, k), by coordinate."""

@@ -69,14 +69,16 @@ def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str,
     names = [name for surrogate in system.surrogates for name in surrogate.ansatz]
     sizes = dict.fromkeys(names, 1.0) | dict(declared)
     given = [residuals(system, index, batch, dict.fromkeys(names, 0.0)) for index, batch in enumerate(batches)]
-    for _ in range(ROUNDS if any(map(norm, given)) else 0):
+    known = set(declared)
+    for _ in range(ROUNDS + len(names) if known or any(map(norm, given)) else 0):
+        before = set(known)  # what is added is that of their sizes
         alone = {name: dict.fromkeys(names, 0.0) | {name: sizes[name]} for name in names}
         added = {
             name: [norm(residuals(system, i, batch, alone[name]) - given[i]) for i, batch in enumerate(batches)]
             for name in names
         }
         most = [max(added[name][i] for name in names) for i in range(len(batches))]
-        for name in set(names) - set(declared):
+        for name in sorted(set(names) - set(declared)):
             shares = [
                 norm(given[i]) / size
                 for i, size in enumerate(added[name])
@@ -84,23 +86,52 @@ def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str,
             ]
             if max(shares, default=0.0) > 0:
                 sizes[name] *= max(shares)
+                known.add(name)
+        lacking = [name for name in names if name not in known]
+        found = {name: beside(name, added, before) for name in lacking} if before else {}
+        for name, share in found.items():
+            if share > 0:
+                sizes[name] *= share
+                known.add(name)
     return {name: size if name in declared else rounded(size) for name, size in sizes.items()}
 
 
-def sizes_of(system: System, batches: Sequence[Tensors], scales: Mapping[str, float]) -> list[float]:
-    """For each condition the size of its terms, of fields of these sizes; 1 for all where all are usual.
+def beside(name: str, added: Mapping[str, Sequence[float]], known: set[str]) -> float:
+    """The factor at which a field that nothing is given of is as large as known ones beside it; 0 if it is nowhere.
 
-    Call it after `scales_of`, with the same system.
+    In no condition it is larger.
     """
-    found = []
+    others = [max(column) for column in zip(*(added[other] for other in sorted(known)), strict=True)]
+    shares = [other / size for other, size in zip(others, added[name], strict=True) if min(other, size) > 0]
+    return min((share for share in shares if 0 < share < math.inf), default=0.0)
+
+
+def sizes_of(system: System, batches: Sequence[Tensors], scales: Mapping[str, float]) -> list[list[float]]:
+    """For each equation of each condition the size of its terms, of fields of these sizes; 1 where all are usual.
+
+    The fields are waves whose derivatives are all about 1 where the domain is: a size is that of the largest
+    coefficient in such units, and equations of high order keep there what weight they have. It is a power of ten, so
+    that problems in metres and in millimetres take the same steps. Call it after `scales_of`, with the same system.
+    """
+    usual, found = True, []
     for index, batch in enumerate(batches):
         source = residuals(system, index, batch, dict.fromkeys(scales, 0.0))
-        waves = [residuals(system, index, batch, scales, turns) - source for turns in (1.0, 0.5)]  # one may solve it
-        found.append(max(norm(source), norm(np.concatenate(waves))))
-    known = [math.isfinite(size) and size > ROUNDING * least(system, index, scales) for index, size in enumerate(found)]
-    if all(TERMS[0] <= size <= TERMS[1] for size, sure in zip(found, known, strict=True) if sure):
-        return [1.0] * len(found)
-    return [size if sure else 1.0 for size, sure in zip(found, known, strict=True)]
+        long, short = (
+            np.concatenate([residuals(system, index, batch, scales, turns) - source for turns in several])
+            for several in ((1.0, 0.5), (1 / math.pi, 1.3 / math.pi))  # several: one wave may solve it
+        )
+        limit = ROUNDING * least(system, index, scales)
+        sizes = [max(norm(source[:, k]), norm(long[:, k])) for k in range(source.shape[1])]
+        sure = [math.isfinite(size) and size > limit for size in sizes]
+        terms = [norm(column) for column in short.T]
+        usual &= all(TERMS[0] <= size <= TERMS[1] for size, known in zip(sizes, sure, strict=True) if known)
+        found.append(
+            [
+                power(term if term > ROUNDING * size else size) if known else 1.0
+                for term, size, known in zip(terms, sizes, sure, strict=True)
+            ]
+        )
+    return [[1.0] * len(sizes) for sizes in found] if usual else found
 
 
 def least(system: System, index: int, scales: Mapping[str, float]) -> float:
@@ -118,6 +149,11 @@ def rounded(size: float) -> float:
     """A power of ten, or 1 for what is usual."""
     if not (math.isfinite(size) and size > 0) or USUAL[0] <= size <= USUAL[1]:
         return 1.0
+    return power(size)
+
+
+def power(size: float) -> float:
+    """The nearest power of ten."""
     return float(10.0 ** round(math.log10(size)))
 
 

@@ -12,7 +12,9 @@ from typing import Any
 from tqdm import tqdm
 
 import leafgrad
+from leafgrad.utils import Checkpoints
 from leafgrad_pinn.codec import encode
+from leafgrad_pinn.determinacy import undetermined
 from leafgrad_pinn.diagnosis import deviations, relative, residuals
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.problem import Problem
@@ -56,6 +58,7 @@ def solve(
         unless ``out`` keeps it to be resumed; ``sol.run.reasons`` says so.
 
     Raises:
+        FileExistsError: an earlier run in ``out``, without ``resume``.
         ValueError: a reference of other fields; ``resume`` without ``out``, or of another problem; windows of a problem
             without time, with unknowns, or without the initial values that its derivatives by time need.
     """
@@ -64,11 +67,18 @@ def solve(
         raise ValueError("resume: expected a folder, out=..., got none")
     if reference is not None:
         check_reference(reference, problem.domain, [field.name for field in problem.fields])
-    ranks = meet()
+    ranks, numbers = meet(), seeds_of(seeds)
+    if out is not None and not resume and ranks.of_first(ranks.first and earlier(Path(out), numbers)):
+        raise FileExistsError(
+            f"out: expected a folder without an earlier run, got {out}; take another, or resume=True to go on"
+        )
     if out is not None:  # what cannot be written is an error now rather than after the training
         encode(problem.fields)
         Path(out).mkdir(parents=True, exist_ok=True)
-    numbers, moments = seeds_of(seeds), moments_of(problem, windows)
+    moments = moments_of(problem, windows)
+    if ranks.first:
+        for words in undetermined(problem):
+            tqdm.write(f"not determined: {words}", file=sys.stderr)
 
     def errors(modules: Modules, domain: Domain) -> dict[str, float]:
         return {name: e["l2"] for name, e in score(modules, problem.domain, reference, domain.time).items()}
@@ -135,7 +145,13 @@ def check_stages(stages: Sequence[Stage]) -> None:
     if not stages:
         raise ValueError("solve: expected at least one stage, such as LBFGS(1000), got none")
     if wrong := [stage for stage in stages if not isinstance(stage, Stage)]:
-        raise TypeError(f"solve: expected stages, such as LBFGS(1000), got {type(wrong[0]).__name__}")
+        got = f"the class {wrong[0].__name__}" if isinstance(wrong[0], type) else type(wrong[0]).__name__
+        raise TypeError(f"solve: expected stages, such as LBFGS(1000), got {got}")
+
+
+def earlier(out: Path, seeds: Sequence[int]) -> bool:
+    """Whether there are checkpoints of these seeds, or their solution, which a new run would overwrite."""
+    return (out / "solution.safetensors").exists() or any(Checkpoints(out / f"seed{seed}").paths() for seed in seeds)
 
 
 def seeds_of(seeds: int | Sequence[int]) -> list[int]:

@@ -169,3 +169,28 @@ def test_unknowns_stand_on_either_side():
         for equation in (lambda u: u.t + k * u * u.x - k * u.xx, lambda u: u.t + u * k * u.x - u.xx * k)
     )
     assert lg.equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("equation", "message"),
+    [
+        (lambda u, x: u.xx + (1 if x > 0.5 else 2), r"got an if .* on their values; take lg.where\(x > 0.5, a, b\)"),
+        (
+            lambda u, x: u.xx + u(x),
+            r"interior: a field is its values at the condition's points: write u, u.x, not u\(x\)",
+        ),
+    ],
+)
+def test_python_that_equations_cannot_have(equation, message):
+    with pytest.raises(TypeError, match=message):
+        problem(inside(equation))
+
+
+def test_a_stage_that_was_not_made():
+    with pytest.raises(TypeError, match=r"expected stages, such as LBFGS.*, got the class Adam"):
+        problem(inside()).solve(pinn.Adam)
+
+
+def test_values_that_conflict_at_first_are_told_there():
+    with pytest.raises(ValueError, match=r"where they meet, at \{.*'t': 0.0\}"):
+        pinn.Field("u", X * T, pinn.MLP(4, 1), initial=pinn.Hard(1), boundary=pinn.Hard(0))

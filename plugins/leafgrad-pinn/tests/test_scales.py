@@ -43,6 +43,35 @@ def test_heat_in_any_units(length, seconds, kelvin):
     assert np.linalg.norm(sol(x, t) - exact) / np.linalg.norm(exact) < 2e-2
 
 
+@pytest.mark.parametrize(("length", "load"), [(10, 1e4), (1e-3, 1e-3), (1e3, 1)])
+def test_conditions_of_several_equations_size_each(length, load):
+    """A cantilever: deflections, slopes, moments and forces are of different units, and in one condition."""
+    u = pinn.Field("u", pinn.Interval("x", 0, length), pinn.MLP(8, 1))
+    left = pinn.Boundary(lambda u: (u, u.x), on="x_min", n=1)
+    right = pinn.Boundary(lambda u: (u.xx, u.xxx), on="x_max", n=1)
+    problem = pinn.Problem(u, [pinn.Interior(lambda u: u.xxxx - load, n=32), left, right])
+    assert [len(sizes) for sizes in problem.sizes] == [1, 2, 2]
+    sol = problem.solve(pinn.GaussNewton(40))
+    assert float(sol(length)) == pytest.approx(load * length**4 / 8, rel=1e-2)
+
+
+@pytest.mark.parametrize(("time", "first", "second"), [(1, 1, 1), (1e-6, 1e5, 1e-3), (1e4, 1e-6, 1e9)])
+def test_fields_of_different_units(time, first, second):
+    """u = a sin kt, v = b cos kt, where nothing but the equations says how large u is."""
+    domain, k = pinn.Time("t", 0, time), 2 / time
+    u, v = pinn.Field("u", domain, pinn.MLP(8, 1)), pinn.Field("v", domain, pinn.MLP(8, 1))
+    conditions = [
+        pinn.Interior(lambda u, v: u.t - k * first / second * v, n=40),
+        pinn.Interior(lambda u, v: v.t + k * second / first * u, n=40),
+        pinn.Initial(0, field="u", n=1),
+        pinn.Initial(second, field="v", n=1),
+    ]
+    sol = pinn.Problem([u, v], conditions).solve(pinn.GaussNewton(25))
+    t = np.linspace(0, time, 51)
+    assert np.abs(sol(t)["u"] - first * np.sin(k * t)).max() < 5e-3 * first
+    assert np.abs(sol(t)["v"] - second * np.cos(k * t)).max() < 5e-3 * second
+
+
 def test_hard_conditions_and_data_have_units():
     length, amplitude = 1e4, 1e6
     u = pinn.Field("u", pinn.Interval("x", 0, length), pinn.MLP(8, 1), boundary=pinn.Hard(0))
@@ -53,7 +82,7 @@ def test_hard_conditions_and_data_have_units():
 def test_usual_units_stay():
     problem = bending()
     assert [field.scale for field in problem.fields] == [None]
-    assert problem.sizes == [1.0, 1.0]
+    assert problem.sizes == [[1.0], [1.0]]
 
 
 def test_fields_of_the_caller_stay_and_files_keep_scales(tmp_path):

@@ -192,6 +192,19 @@ def test_what_cannot_be_saved_is_an_error_before_the_training(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+def test_an_earlier_run_is_not_overwritten(tmp_path):
+    sol = solve(pinn.Adam(5), out=tmp_path)
+    with pytest.raises(
+        FileExistsError, match=r"out: expected a folder without an earlier run, got .*; take another, or r"
+    ):
+        solve(pinn.Adam(5), out=tmp_path)
+    assert solve(pinn.Adam(5), out=tmp_path, resume=True)(0.3) == sol(0.3)
+    (tmp_path / "solution.safetensors").unlink()
+    with pytest.raises(FileExistsError, match="earlier run"):
+        solve(pinn.Adam(5), out=tmp_path)
+    solve(pinn.Adam(5), out=tmp_path, seeds=[1])
+
+
 def test_another_setup_is_not_resumed(tmp_path):
     solve(pinn.Adam(5), out=tmp_path)
     with pytest.raises(ValueError, match="resume: expected stages"):

@@ -1,0 +1,131 @@
+"""What a problem leaves undetermined, told from its conditions before anything is trained.
+
+In place of the networks stand waves, to which constants and linear functions are added: what changes no residual of any
+condition, no training can find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+import leafgrad
+from leafgrad import Tensor, nn
+from leafgrad_pinn.conditions import Initial, Interior, OnBoundary, Wrap
+from leafgrad_pinn.problem import UNITS, Problem, System, Tensors, norm
+from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.scales import wave
+from leafgrad_pinn.windows import handed, order_of
+
+UNSEEN = 1e-9  # of the residuals: a change below is none
+
+
+class Probe(nn.Module):
+    """In place of a network: for each output a wave, times a factor, and a linear function.
+
+    Attributes:
+        factors: of each wave.
+        added: for each output a constant, and a coefficient of each coordinate, which runs from -1 to 1.
+    """
+
+    def __init__(self, bounds: Array, count: int) -> None:
+        super().__init__()
+        self.bounds, self.factors, self.added = bounds, np.ones(count), np.zeros((count, len(bounds) + 1))
+
+    def forward(self, columns: Sequence[Tensor]) -> Tensor:
+        outputs = []
+        for k, (factor, (constant, *slopes)) in enumerate(zip(self.factors.tolist(), self.added.tolist(), strict=True)):
+            output = wave(columns, self.bounds, k) * factor + constant
+            for column, (low, high), slope in zip(columns, self.bounds.tolist(), slopes, strict=True):
+                output = output + (2 * (column - low) / (high - low) - 1) * slope
+            outputs.append(output)
+        return leafgrad.stack(outputs, 1)
+
+
+def undetermined(problem: Problem) -> list[str]:
+    """What the conditions say nothing about, in words; none where nothing was found, which proves nothing."""
+    system = problem.system()
+    for surrogate in system.surrogates:
+        surrogate.net = Probe(surrogate.bounds, len(surrogate.ansatz))
+    batches = [
+        {key: leafgrad.tensor(np.ascontiguousarray(values[:UNITS])) for key, values in batch.items()}
+        for batch in problem.draw(np.random.default_rng(0))
+    ]
+    before = residuals(system, batches)
+    found, unseen = [], set()
+    for surrogate in system.surrogates:
+        for k, name in enumerate(surrogate.ansatz):
+            surrogate.net.factors[k] = 2
+            if same(before, residuals(system, batches)):
+                unseen.add(name)
+                found.append(f"{name}: no condition depends on it")
+            surrogate.net.factors[k] = 1
+    for surrogate in system.surrogates:
+        surrogate.net.factors[:] = 2
+    for name, here, there in zip(problem.names, before, residuals(system, batches), strict=True):
+        if same([here], [there]) and not problem.unknowns and len(unseen) < len(problem.fields):
+            found.append(f"{name}: no field is in it")
+    for surrogate in system.surrogates:
+        surrogate.net.factors[:] = 1
+    directions = free(system, batches, before, unseen)
+    if directions:
+        found.append(f"at least {len(directions)} direction{'s are' * (len(directions) > 1) or ' is'} free: "
+                     f"{', '.join(directions)} is as good as any other; add a condition that says which")  # fmt: skip
+    return [*found, *beginnings(problem, unseen)]
+
+
+def free(system: System, batches: Sequence[Tensors], before: Sequence[Array], unseen: set[str]) -> list[str]:
+    """Which constants and linear functions change no residual when added to a field, or to several at once."""
+    places = [
+        (surrogate.net, k, j, name, "constant" if j == 0 else f"multiple of {surrogate.names[j - 1]}")
+        for surrogate in system.surrogates
+        for k, name in enumerate(surrogate.ansatz)
+        for j in range(len(surrogate.names) + 1 if len(surrogate.names) <= 4 else 1)
+        if name not in unseen
+    ]
+    columns = []
+    for net, k, j, _, _ in places:
+        net.added[k, j] = 1
+        gaps = zip(before, residuals(system, batches), strict=True)
+        columns.append(np.concatenate([((there - here) / max(1, norm(here))).ravel() for here, there in gaps]))
+        net.added[k, j] = 0
+    if not columns:
+        return []
+    _, sizes, rows = np.linalg.svd(np.stack(columns, 1), full_matrices=False)
+    found = []
+    for row in rows[sizes <= UNSEEN * len(columns[0]) ** 0.5]:
+        for place, weight in zip(places, row.tolist(), strict=True):
+            place[0].added[place[1], place[2]] = weight
+        if same(before, residuals(system, batches)):  # those of nonlinear equations do not add up
+            parts = [f"{p[3]} + {p[4]}" for p, weight in zip(places, row, strict=True) if abs(weight) > 1e-3]
+            found.append(" with ".join(parts))
+        for net, k, j, _, _ in places:
+            net.added[k, j] = 0
+    return found
+
+
+def beginnings(problem: Problem, unseen: set[str]) -> Iterator[str]:
+    """Fields whose derivatives by time need values at the first moment, or rates, that nothing gives."""
+    time = problem.domain.time
+    usual = all(isinstance(c, (Interior, OnBoundary, Initial, Wrap)) for c in problem.conditions)
+    if time is None or time.name in problem.domain.periodic or not usual or problem.unknowns:
+        return
+    for field in problem.fields:
+        if field.domain.time is None or field.name in unseen:
+            continue
+        order, known = order_of(problem, field, time), handed(problem, field)
+        if known < min(order, 2):
+            lacking = "values" if known == 0 else "rate"
+            yield f"{field.name}: no initial {lacking}, but {order} derivative{'s' * (order > 1)} by time"
+
+
+def residuals(system: System, batches: Sequence[Tensors]) -> list[Array]:
+    """Those of each condition (n, k)."""
+    with np.errstate(all="ignore"):
+        return [system(index, batch).detach().numpy() for index, batch in enumerate(batches)]
+
+
+def same(first: Sequence[Array], second: Sequence[Array]) -> bool:
+    """Whether residuals are the same up to rounding."""
+    return all(norm(b - a) <= UNSEEN * max(1, norm(a)) for a, b in zip(first, second, strict=True))
