@@ -85,17 +85,6 @@ PUBLIC = " ".join(f"leafgrad.{room}" for room in ROOMS_FOR_OPS.split())
 # A tensor's insides: private names that a plugin would reach through an object rather than by import.
 INSIDES = {"_data", "_leaf", "_node"}
 
-# One word, one meaning: how many modules may define a public class or function of one name; compat repeats PyTorch's.
-HOMONYMS = {ast.ClassDef: 1, ast.FunctionDef: 4}
-# Those that more of them define, and how many: a list to shorten. ``main`` is what each subcommand is called.
-MANY_CLASSES = """
-    Buffer Function Generator Hooks Identity Kind Line Made Memory Mismatch Multinomial Node Op Parameter Place Program
-    Raw Report Several Step Text Watch Write
-"""
-MANY = dict.fromkeys(MANY_CLASSES.split(), 2) | {"Place": 3, "Text": 3, "Watch": 3}
-MANY |= {"check": 7, "main": 9, "run": 9, "compare": 7, "named": 7, "zeros": 7, "number": 6, "spelled": 6}
-MANY |= {"broadcast": 5, "chosen": 5, "filled": 5, "replaced": 5}
-
 SUPPRESSION = re.compile(r"#\s*(type:\s*ignore|noqa|TODO|FIXME|pragma:\s*no cover)", re.IGNORECASE)
 
 
@@ -304,6 +293,18 @@ def public_violations(root: Path) -> Iterator[str]:
                 target = f"{module}.{name}" if f"{module}.{name}" in known else module
                 if within(target, "leafgrad") and target != "leafgrad" and not within(target, PUBLIC):
                     yield f"{path.relative_to(root)}:{line}: {target} is not for plugins of ops: only {PUBLIC}"
+
+
+# One word, one meaning: how many modules may define a public class or function of one name; compat repeats PyTorch's.
+HOMONYMS = {ast.ClassDef: 1, ast.FunctionDef: 4}
+# Those that more of them define, and how many: a list to shorten. ``main`` is what each subcommand is called.
+MANY_CLASSES = """
+    Buffer Function Generator Hooks Identity Kind Line Made Memory Mismatch Multinomial Node Op Parameter Place Program
+    Raw Report Several Step Text Watch Write
+"""
+MANY = dict.fromkeys(MANY_CLASSES.split(), 2) | {"Place": 3, "Text": 3, "Watch": 3}
+MANY |= {"check": 7, "main": 9, "run": 9, "compare": 7, "named": 7, "zeros": 7, "number": 6, "spelled": 6}
+MANY |= {"broadcast": 5, "chosen": 5, "filled": 5, "replaced": 5}
 
 
 def homonyms(root: Path, kind: type[ast.ClassDef | ast.FunctionDef]) -> dict[str, list[str]]:
