@@ -296,7 +296,39 @@ def public_violations(root: Path) -> Iterator[str]:
                     yield f"{path.relative_to(root)}:{line}: {target} is not for plugins of ops: only {PUBLIC}"
 
 
+# One word, one meaning: how many modules may define a public class or function of one name; compat repeats PyTorch's.
+HOMONYMS = {ast.ClassDef: 1, ast.FunctionDef: 4}
+# Those that more of them define, and how many: a list to shorten. ``main`` is what each subcommand is called.
+MANY_CLASSES = """
+    Buffer Function Generator Hooks Identity Kind Line Made Memory Mismatch Multinomial Node Op Parameter Place Program
+    Raw Report Several Step Text Watch Write
+"""
+MANY = dict.fromkeys(MANY_CLASSES.split(), 2) | {"Place": 3, "Text": 3, "Watch": 3}
+MANY |= {"check": 7, "main": 9, "run": 9, "compare": 7, "named": 7, "zeros": 7, "number": 6, "spelled": 6}
+MANY |= {"broadcast": 5, "chosen": 5, "filled": 5, "replaced": 5}
+
+
+def homonyms(root: Path, kind: type[ast.ClassDef | ast.FunctionDef]) -> dict[str, list[str]]:
+    """Where public classes or functions are defined, by name: file and line, one in each module."""
+    found: dict[str, dict[Path, str]] = {}
+    for module, path in modules(root).items():
+        if not within(module, "leafgrad.compat leafgrad.plugins.builtin"):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, kind) and not node.name.startswith("_"):
+                    found.setdefault(node.name, {}).setdefault(path, f"{path.relative_to(root)}:{node.lineno}")
+    return {name: list(places.values()) for name, places in found.items()}
+
+
+def homonym_violations(root: Path) -> Iterator[str]:
+    """Words that have come to mean more than they did."""
+    for kind, most in HOMONYMS.items():
+        for name, (*others, last) in homonyms(root, kind).items():
+            if len(others) >= MANY.get(name, most):
+                yield f"{last}: {name!r} is defined in {', '.join(others)}, too: say in the name what it is of"
+
+
 RULES = [
+    homonym_violations,
     table_violations,
     room_violations,
     foreign_violations,
@@ -312,6 +344,11 @@ RULES = [
 def test_the_source_keeps(rule):
     violations = list(rule(ROOT))
     assert not violations, "\n" + "\n".join(violations)
+
+
+def test_the_list_of_homonyms_is_no_longer_than_it_must_be():
+    found = homonyms(ROOT, ast.FunctionDef) | homonyms(ROOT, ast.ClassDef)
+    assert {name: len(found.get(name, ())) for name in MANY} == MANY
 
 
 def test_the_plugins_of_ops_are_found():
@@ -333,7 +370,10 @@ CUPY = "framework/leafgrad/backends/cupy.py"
 NUMPY = "framework/leafgrad/backends/numpy.py"
 PLUGIN = "plugins/leafgrad-x/leafgrad_x.py"
 PASS = "framework/leafgrad/compile/pass.py"
-OPS = {"framework/leafgrad/ops/some.py": "@op\ndef tanh(): ...\n@op('float', name='where')\ndef choose(): ..."}
+OPS = {
+    "framework/leafgrad/nn/a.py": "\nclass Tensor: ...",
+    "framework/leafgrad/ops/some.py": "@op\ndef tanh(): ...\n@op('float', name='where')\ndef choose(): ...",
+}
 
 
 FFT = "plugins/leafgrad-fft/leafgrad_fft.py"
@@ -365,6 +405,7 @@ def tree(tmp_path):
         (foreign_violations, NUMPY, "import cupy", ":1: leafgrad.backends.numpy may not import cupy"),
         (cycle_violations, NN, "from leafgrad.nn import linear", ":1: import cycle: leafgrad.nn.linear -> "),
         (length_violations, NN, "x = 1\n" * 451, ":451: more than 450 lines"),
+        (homonym_violations, NN, "\n\nclass Tensor: ...", ":3: 'Tensor' is defined in framework/leafgrad/nn/a.py:2"),
         (suppression_violations, NN, "x = 1  #" + " noqa: E501", ":1: '# "),
         (suppression_violations, NN, "\nx = 1  #" + " type: ignore[x]", ":2: '# "),
         (table_violations, PASS, 'def f(e):\n    return e.name == "tanh"', ":2: 'tanh' is the name of an op"),

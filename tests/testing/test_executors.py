@@ -62,6 +62,29 @@ def test_a_wrong_one_fails_each_check_of_numbers(listed):
     assert {r.check for r in caught.value.report.failures} >= {"ops", "layouts", "derivatives", "training", "memory"}
 
 
+@pytest.mark.parametrize("good", [1, 2, 10, 90])
+def test_one_that_is_wrong_from_a_later_run_on(listed, good):
+    class Tired(NumpyExecutor):
+        name = "tried"
+
+        def compile(self, graph):
+            right = NumpyExecutor().compile(graph)
+
+            class Program:
+                left = good
+
+                def __call__(self, inputs):
+                    self.left -= 1
+                    found = right(inputs)
+                    return found if self.left >= 0 else [a + a for a in found]
+
+            return Program()
+
+    listed(Tired)
+    with pytest.raises(ConformanceError, match="runs: one of a hundred runs: expected"):
+        check_executor("tried", "runs")
+
+
 def test_one_that_declines_is_skipped(listed):
     class Picky(NumpyExecutor):
         def compile(self, graph):

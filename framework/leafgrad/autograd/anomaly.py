@@ -73,7 +73,7 @@ def is_anomaly_check_nan_enabled() -> bool:
     return CHECK_NAN.get()
 
 
-def check(node: Any, pulled: Any) -> None:
+def check_nan(node: Any, pulled: Any) -> None:
     """A RuntimeError if a gradient that ``node`` passes on has a NaN in it."""
     if not CHECK_NAN.get():
         return

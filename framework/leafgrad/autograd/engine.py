@@ -234,6 +234,6 @@ def run_hooks(node: GraphNode, g: Any, recorded: bool) -> Any:
 
 
 def check_anomaly(node: Any, pulled: Any) -> None:
-    from leafgrad.autograd.anomaly import check
+    from leafgrad.autograd.anomaly import check_nan
 
-    check(node, pulled)
+    check_nan(node, pulled)

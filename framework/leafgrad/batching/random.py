@@ -10,7 +10,7 @@ from leafgrad.ops import dispatch
 from leafgrad.ops.shape import stack
 
 
-def check(op: Any) -> list[Any]:
+def differing_batches(op: Any) -> list[Any]:
     """The running batches whose samples differ, outermost first; an error if one allows no random numbers."""
     running = modes.BATCHES.get()
     if any(b.randomness == "error" for b in running):
@@ -23,7 +23,7 @@ def check(op: Any) -> list[Any]:
 
 def draw(op: Any, place: tuple[str, int], params: dict[str, Any]) -> Any:
     """The raw result of a random op without array arguments."""
-    batches = check(op)
+    batches = differing_batches(op)
     drawn = _drawn(op, place, params, [b.size for b in batches])
     for batch in batches:
         drawn = Batched(drawn, batch)
@@ -41,7 +41,7 @@ def _drawn(op: Any, place: tuple[str, int], params: dict[str, Any], sizes: list[
 
 def independent(op: Any, raw: tuple[Any, ...]) -> tuple[Any, ...]:
     """The raw arguments of a random op, the first one with every batch whose samples differ."""
-    batches = check(op)
+    batches = differing_batches(op)
     first = raw[0]
     for batch in modes.BATCHES.get():
         if batch.randomness == "same" and has(first, batch):

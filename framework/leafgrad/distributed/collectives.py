@@ -21,14 +21,14 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM) -> None:
         ValueError: there is no process group. TypeError: ``tensor`` is none.
     """
     with modes.no_grad():
-        functional.check(tensor, "tensor", "all_reduce")
+        functional.check_group(tensor, "tensor", "all_reduce")
         tensor.copy_(functional.all_reduce(tensor, op))
 
 
 def broadcast(tensor: Tensor, src: int = 0) -> None:
     """Put the tensor of process ``src`` into ``tensor``. Raises: as `all_reduce`."""
     with modes.no_grad():
-        functional.check(tensor, "tensor", "broadcast")
+        functional.check_group(tensor, "tensor", "broadcast")
         tensor.copy_(functional.broadcast(tensor, src))
 
 
@@ -37,11 +37,11 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor) -> None:
 
     Raises: as `all_reduce`; ValueError: a list of other length, or of tensors of other shape or dtype.
     """
-    functional.check(tensor, "tensor", "all_gather")
+    functional.check_group(tensor, "tensor", "all_gather")
     if len(tensor_list) != world().size:
         raise ValueError(f"all_gather: tensor_list: expected {world().size} tensors, got {len(tensor_list)}")
     for i, to in enumerate(tensor_list):
-        functional.check(to, f"tensor_list[{i}]", "all_gather")
+        functional.check_group(to, f"tensor_list[{i}]", "all_gather")
         if (to.shape, to.dtype) != (tensor.shape, tensor.dtype):
             raise ValueError(f"all_gather: tensor_list[{i}]: expected {tensor.dtype} {tuple(tensor.shape)}, as tensor, "
                              f"got {to.dtype} {tuple(to.shape)}")  # fmt: skip
@@ -96,7 +96,7 @@ def broadcast_parameters(tensors: Iterable[Tensor], src: int = 0) -> None:
     """
     tensors = list(tensors)
     for i, t in enumerate(tensors):
-        functional.check(t, f"tensors[{i}]", "broadcast_parameters")
+        functional.check_group(t, f"tensors[{i}]", "broadcast_parameters")
     for kind in by_kind(tensors):
         with modes.no_grad():
             for to, found in zip(kind, unpacked(functional.broadcast(pack(*kind), src), kind), strict=True):
@@ -130,7 +130,7 @@ def shard(tensor: Tensor, dim: int = 0) -> Tensor:
         ValueError: n is no multiple of the number of processes, or there is no process group.
         TypeError: ``tensor`` is none. IndexError: it has no dimension ``dim``.
     """
-    functional.check(tensor, "tensor", "shard")
+    functional.check_group(tensor, "tensor", "shard")
     n, size = tensor.size(dim), world().size
     if n % size:
         raise ValueError(f"shard: tensor: expected a multiple of {size} rows, one part for each rank, got {n}")

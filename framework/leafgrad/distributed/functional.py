@@ -23,7 +23,7 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM) -> Tensor:
         RuntimeError: the processes came to different collectives, or with different shapes or dtypes.
         ValueError: there is no process group. TypeError: ``tensor`` is none.
     """
-    check(tensor, "tensor", "all_reduce")
+    check_group(tensor, "tensor", "all_reduce")
     op = ReduceOp(op)
     if op is ReduceOp.AVG and not tensor.dtype.is_floating_point:
         raise ValueError(f"all_reduce: op: expected SUM for integers, which have no mean, got AVG of {tensor.dtype}")
@@ -37,19 +37,19 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM) -> Tensor:
 
 def broadcast(tensor: Tensor, src: int = 0) -> Tensor:
     """The tensor of process ``src``. (...) -> (...). Raises: as `all_reduce`; ValueError: no process has this rank."""
-    check(tensor, "tensor", "broadcast")
+    check_group(tensor, "tensor", "broadcast")
     found: Tensor = ops.from_rank(tensor, src=checked_rank(src))
     return found
 
 
 def all_gather(tensor: Tensor) -> Tensor:
     """The tensors of all processes, stacked. (...) -> (processes, ...). Raises: as `all_reduce`."""
-    check(tensor, "tensor", "all_gather")
+    check_group(tensor, "tensor", "all_gather")
     found: Tensor = ops.all_stacked(tensor)
     return found
 
 
-def check(tensor: Tensor, name: str, function: str) -> None:
+def check_group(tensor: Tensor, name: str, function: str) -> None:
     """A TypeError if it is no tensor, and a ValueError if there is no process group."""
     world()
     arguments.expect_tensor(tensor, name, function)

@@ -46,7 +46,7 @@ def jet(
     Raises:
         TypeError, ValueError: primals and series that do not match. RuntimeError: ``func`` gives other than tensors.
     """
-    order, curves = check(primals, series, collapse)
+    order, curves = check_series(primals, series, collapse)
     level = Level()
     with level:
         leaves = level.differentiable(primals)
@@ -92,7 +92,7 @@ def derivative(expansion: Expansion, output: Tensor, k: int) -> Tensor:
     return whole
 
 
-def check(primals: Any, series: Any, collapse: bool) -> tuple[int, int]:
+def check_series(primals: Any, series: Any, collapse: bool) -> tuple[int, int]:
     """The order of the series, if they go with the primals, and along how many curves they are."""
     if not isinstance(primals, tuple) or not primals:
         raise TypeError(

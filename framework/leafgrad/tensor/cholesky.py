@@ -6,7 +6,7 @@ from leafgrad import return_types
 from leafgrad.ops.matmul import matmul, swap
 from leafgrad.tensor.arguments import expect_tensor, integer
 from leafgrad.tensor.elimination import check_pivots, lu_solve as linalg_lu_solve
-from leafgrad.tensor.factorizations import check, check_square, cholesky as linalg_cholesky, qr, svd
+from leafgrad.tensor.factorizations import check_matrices, check_square, cholesky as linalg_cholesky, qr, svd
 from leafgrad.tensor.linalg import identity, solve_triangular
 from leafgrad.tensor.methods import method
 from leafgrad.tensor.random import randn
@@ -66,7 +66,7 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) 
         q: how many, a little more than the rank.
         niter: how often the subspace is improved.
     """
-    check(A, "svd_lowrank")
+    check_matrices(A, "svd_lowrank")
     difference = A if M is None else A - expect_tensor(M, "M", "svd_lowrank")
     n = difference.shape[-1]
     start = randn(n, integer(q, "q", "svd_lowrank"), dtype=difference.dtype, device=difference.device)
@@ -86,7 +86,7 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     Raises:
         ValueError: ``q`` or ``niter`` is out of range.
     """
-    check(A, "pca_lowrank")
+    check_matrices(A, "pca_lowrank")
     m, n = A.shape[-2:]
     count = min(6, m, n) if q is None else q
     if not 0 <= count <= min(m, n):

@@ -12,7 +12,7 @@ from leafgrad.ops.marks import shown_as
 from leafgrad.ops.matmul import matmul, swap
 from leafgrad.ops.shape import tril, triu
 from leafgrad.tensor.arguments import cast, expect_tensor
-from leafgrad.tensor.factorizations import check, check_square
+from leafgrad.tensor.factorizations import check_matrices, check_square
 from leafgrad.tensor.joining import narrow
 from leafgrad.tensor.linalg import identity, solve, solve_triangular
 from leafgrad.tensor.matrices import linalg_diagonal
@@ -38,7 +38,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     Raises:
         LinAlgError: asked to, where a pivot is 0.
     """
-    check(A, "linalg.lu_factor")
+    check_matrices(A, "linalg.lu_factor")
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented; leave pivot=True")
     packed, pivots = ops.lu(A)
@@ -68,7 +68,7 @@ def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> return_types.lu_unpack:
     """P, L and U from what ``lu_factor`` returns; empty where they are not wanted."""
-    check(LU_data, "lu_unpack", "LU_data")
+    check_matrices(LU_data, "lu_unpack", "LU_data")
     check_pivots(LU_pivots, LU_data, "lu_unpack", "LU_pivots")
     m, n = LU_data.shape[-2:]
     k = min(m, n)

@@ -18,7 +18,7 @@ __all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdva
 # ---- checks -------------------------------------------------------------------------------------------------------
 
 
-def check(A: Any, function: str, name: str = "A") -> None:
+def check_matrices(A: Any, function: str, name: str = "A") -> None:
     """A RuntimeError unless ``A`` holds matrices of a dtype that factorisations take; TypeError if no Tensor."""
     expect_tensor(A, name, function)
     if A.ndim < 2:
@@ -42,7 +42,7 @@ def check_floating(A: Tensor, function: str, name: str = "A") -> None:
 
 def check_square(A: Any, function: str, name: str = "A") -> None:
     """The same, and a RuntimeError unless the matrices are square."""
-    check(A, function, name)
+    check_matrices(A, function, name)
     m, n = A.shape[-2:]
     if m != n:
         raise RuntimeError(f"{function}: {name} must be batches of square matrices, but they are {m} by {n} matrices")
@@ -72,7 +72,7 @@ def qr(A: Tensor, mode: str = "reduced") -> return_types.linalg_qr:
         mode: "reduced": Q is (..., m, k), R is (..., k, n) with k = min(m, n); "complete": k = m, whose gradient needs
             m <= n; "r": Q is empty.
     """
-    check(A, "linalg.qr")
+    check_matrices(A, "linalg.qr")
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(
             f"qr received unrecognized mode {mode!r} but expected one of 'reduced' (default), 'r', or 'complete'"
@@ -99,7 +99,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     Gradients through U and Vh are those of functions that do not depend on the signs of the vectors, and exist only
     where singular values are distinct.
     """
-    check(A, "linalg.svd")
+    check_matrices(A, "linalg.svd")
     if driver is not None:
         raise RuntimeError(f"linalg.svd: driver: expected None, got {driver!r}")
     full = full_matrices and A.shape[-2] != A.shape[-1]

@@ -14,7 +14,7 @@ from leafgrad.ops.matrix_exp import matrix_exp as exp_op
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import expand, permute, reshape, tril, triu
 from leafgrad.tensor.arguments import expect_tensor, integer, one_dim
-from leafgrad.tensor.factorizations import check, check_square, svdvals
+from leafgrad.tensor.factorizations import check_matrices, check_square, svdvals
 from leafgrad.tensor.norms import rank, tolerances
 from leafgrad.tensor.tensor import Tensor
 
@@ -62,7 +62,7 @@ def pinv(
             is max(m, n) times the dtype's eps, or 0 if atol is given. ``rcond`` is an older name of rtol.
         hermitian: the matrices are symmetric. It changes nothing but the check that they are square.
     """
-    (check_square if hermitian else check)(A, "linalg.pinv")
+    (check_square if hermitian else check_matrices)(A, "linalg.pinv")
     a, r = tolerances(A, atol, rtol if rcond is None else rcond, "linalg.pinv")
     result: Tensor = ops.pinv(A, atol=a, rtol=r)
     return result
@@ -123,7 +123,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 
 def _solve(A: Tensor, B: Tensor, left: bool, function: str) -> Tensor:
-    check(B, function, "B")
+    check_matrices(B, function, "B")
     if A.dtype is not B.dtype:
         raise RuntimeError(
             f"{function}: Expected A and B to have the same dtype, but found A of type {A.dtype} and B of type "
@@ -182,14 +182,14 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         of "gelsy";
         rank, (...); singular_values. Where A has not full rank, PyTorch leaves the residuals out.
     """
-    check(A, "linalg.lstsq")
+    check_matrices(A, "linalg.lstsq")
     expect_tensor(B, "B", "linalg.lstsq")
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(f"linalg.lstsq: driver: expected one of gels, gelsy, gelsd, gelss, got {driver!r}")
     vector = A.ndim - 1 == B.ndim and B.shape == A.shape[:-1]
     if vector:
         B = column(B)
-    check(B, "linalg.lstsq", "B")
+    check_matrices(B, "linalg.lstsq", "B")
     if A.dtype is not B.dtype or A.shape[-2] != B.shape[-2]:
         raise RuntimeError(
             f"linalg.lstsq: expected A and B of one dtype and as many rows, got A: {A.dtype} {list(A.shape)}, "

@@ -15,7 +15,7 @@ from leafgrad.ops.linalg import inv
 from leafgrad.ops.select import maximum
 from leafgrad.ops.shape import permute, reshape
 from leafgrad.tensor.arguments import cast, dims, expect_tensor, one_dim
-from leafgrad.tensor.factorizations import check, check_floating, check_square, svdvals
+from leafgrad.tensor.factorizations import check_floating, check_matrices, check_square, svdvals
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
@@ -85,7 +85,7 @@ def matrix_norm(
     last = len(others)
     value: Any
     if ord in ("nuc", 2, -2):
-        check(A, "linalg.matrix_norm")
+        check_matrices(A, "linalg.matrix_norm")
         value = svdvals(A)
     else:
         value = reduce.sum(magnitude(A), dim=(last if ord in (1, -1) else last + 1,))
@@ -142,7 +142,7 @@ def cond(A: Tensor, p: Order = None) -> Tensor:
         LinAlgError: a matrix is singular, and p is not 2 or -2.
     """
     if p in (None, 2, -2):
-        check(A, "linalg.cond")
+        check_matrices(A, "linalg.cond")
         s = svdvals(A)
         last = s.ndim - 1
         if not s.shape[last]:
@@ -163,7 +163,7 @@ def matrix_rank(
         atol, rtol: as in ``pinv``. ``tol`` is an older name of atol.
         hermitian: the matrices are symmetric; it changes nothing but the check that they are square.
     """
-    (check_square if hermitian else check)(A, "linalg.matrix_rank")
+    (check_square if hermitian else check_matrices)(A, "linalg.matrix_rank")
     return rank(svdvals(A.detach()), *tolerances(A, atol if tol is None else tol, rtol, "linalg.matrix_rank"))
 
 

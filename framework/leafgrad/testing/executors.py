@@ -133,6 +133,15 @@ def training(name: str) -> None:
             raise Fault(f"training, {'loss' if i < 6 else 'weight or random number'} {i}: expected {w}, got {g}")
 
 
+def runs(name: str) -> None:
+    """A program that was right in its first runs is right in a hundred."""
+
+    def function(x: Any, y: Any) -> Any:
+        return (x * y).sin() + x, (x @ y.T).sum(0)
+
+    agree(name, function, "one of a hundred runs", [matrices((5, 7), "float32") for _ in range(100)])
+
+
 def memory(name: str) -> None:
     """What earlier calls returned stays what it was, and so do arguments."""
     compiled = leafgrad.compile(lambda x: (x * 2, x.sum()), executor=name)
@@ -220,6 +229,7 @@ CHECKS: Final[dict[str, Callable[[str], None]]] = {
     "layouts": layouts,
     "derivatives": derivatives,
     "training": training,
+    "runs": runs,
     "memory": memory,
     "errors": errors,
     "interrupts": interrupts,

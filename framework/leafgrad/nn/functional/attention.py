@@ -89,7 +89,7 @@ def scaled_dot_product_attention(
     Raises:
         RuntimeError: shapes or dtypes do not go together, or ``attn_mask`` with ``is_causal``.
     """
-    check(query, key, value)
+    check_attention(query, key, value)
     if enable_gqa:
         key, value = grouped(query, key, "key"), grouped(query, value, "value")
     batch, *others = (t._data.shape[:-2] for t in (query, key, value))
@@ -111,7 +111,7 @@ def scaled_dot_product_attention(
     return follow(result, query, (0, 2, 1, 3)) if query.ndim == 4 else result
 
 
-def check(query: Tensor, key: Tensor, value: Tensor) -> None:
+def check_attention(query: Tensor, key: Tensor, value: Tensor) -> None:
     """A RuntimeError where queries, keys and values do not go together."""
     three = {"query": query, "key": key, "value": value}
     for argument, t in three.items():

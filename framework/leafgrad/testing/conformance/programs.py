@@ -118,7 +118,7 @@ def differentiated(function: Function) -> Function:
 
 def dims(subject: Subject) -> None:
     """A negative ``dim`` counts from the end: eagerly, under vmap and compiled."""
-    done = False
+    negatives: list[Sample] = []
     for sample in subject.samples:
         dim = sample.params.get("dim")
         if dim is None or not sample.arrays:
@@ -128,8 +128,8 @@ def dims(subject: Subject) -> None:
         turned = tuple(d % ndim - ndim for d in (dim if several else (dim,))) if ndim else ()
         if not turned:
             continue
-        done = True
         negative = replace(sample, params=sample.params | {"dim": turned if several else turned[0]})
+        negatives.append(negative)
         given = tensors(subject, [sample])
         ways: dict[str, Callable[[Sample], Function]] = {
             "": lambda s: together(subject, [s]),
@@ -141,10 +141,10 @@ def dims(subject: Subject) -> None:
             want = [host(r.detach()) for r in way(sample)(*arrays)]
             for r, w in zip(way(negative)(*arrays), want, strict=True):
                 subject.compare(negative, host(r.detach()), w, subject.rtol, "take dim modulo ndim", what)
-        for executor in names_of(subject):
-            compare(subject, [negative], together(subject, [negative]), given, executor, "")
-    if not done:
+    if not negatives:
         raise Skip("no sample has a dim")
+    for executor in names_of(subject):  # one program of all, since each takes its time to compile
+        compare(subject, negatives, together(subject, negatives), tensors(subject, negatives), executor, "")
 
 
 def compiled(subject: Subject) -> None:
