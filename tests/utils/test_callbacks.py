@@ -79,5 +79,7 @@ def test_a_term_that_the_first_row_has_not(tmp_path):
 
 
 def test_a_callback_that_nobody_brings(tmp_path):
-    with pytest.raises(plugins.UnknownNameError, match="unknown callback 'cvs': known are csv; did you mean 'csv'"):
+    with pytest.raises(
+        plugins.UnknownNameError, match="unknown callback 'cvs': known are csv, tensorboard; did you mean 'csv'"
+    ):
         Training(tmp_path, every=1, callbacks=("cvs",))
