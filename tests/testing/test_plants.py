@@ -502,6 +502,16 @@ def a_shape_that_forgets_broadcasting():
     return length
 
 
+@plant("shapes", TWO)
+def an_exception_under_broadcasting():
+    @op
+    def total(xp, x, y):
+        return x + y if x.shape == y.shape else xp.broadcast_to(y, x.form)
+
+    total.shape(lambda x, y: x.shape)
+    return total
+
+
 @plant("shapes", [((X,), {"dim": 0}), ((X,), {"dim": 1})])
 def a_shape_that_ignores_a_parameter():
     @op
@@ -576,6 +586,17 @@ def an_exception_in_a_chunk_rule():
     doubled.shape(lambda x: x.shape)
     doubled.chunk(lambda call: call.nothing())
     return doubled
+
+
+@plant("chunks", ONE)
+def an_exception_for_long_arrays():
+    @op
+    def halves(xp, x):
+        return x * {3: 0.5, 4: 0.5}[x.shape[0]]
+
+    halves.shape(lambda x: x.shape)
+    halves.chunk(lambda call: call.kept())
+    return halves
 
 
 @plant("compile", ONE)
