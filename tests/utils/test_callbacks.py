@@ -83,3 +83,14 @@ def test_a_callback_that_nobody_brings(tmp_path):
         plugins.UnknownNameError, match="unknown callback 'cvs': known are csv, tensorboard; did you mean 'csv'"
     ):
         Training(tmp_path, every=1, callbacks=("cvs",))
+
+
+@pytest.mark.parametrize("callback", ["csv", "tensorboard"])
+def test_a_note_outside_the_loop(tmp_path, callback):
+    training = Training(tmp_path, every=1, callbacks=(callback,))
+    with pytest.raises(RuntimeError, match=r"note: expected a call in the loop over steps\(\)"):
+        training.note(loss=1.0)
+    for _ in training.steps(1):
+        training.note(loss=1.0)
+    with pytest.raises(RuntimeError, match="got one outside"):
+        training.note(loss=1.0)
