@@ -84,6 +84,15 @@ def a_rule_that_ignores_a_parameter():
     return grown.vjp(x=lambda g, out: g * out)
 
 
+@plant("gradients", [((X,), {"power": 2.0})])
+def a_rule_that_is_right_for_the_one_value_in_the_samples():
+    @op("elementwise")
+    def raised(xp, x, *, power):
+        return x**power
+
+    return raised.vjp(x=lambda g, x, *, power: g * 2 * x)
+
+
 @plant("gradients", ONE)
 def a_rule_that_ignores_a_parameter_with_a_default():
     @op("elementwise")
