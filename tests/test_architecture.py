@@ -86,6 +86,11 @@ PUBLIC = " ".join(f"leafgrad.{room}" for room in ROOMS_FOR_OPS.split())
 # A tensor's insides: private names that a plugin would reach through an object rather than by import.
 INSIDES = {"_data", "_leaf", "_node"}
 
+# Rooms that use leafgrad as plugins do, by public names alone. PyTorch's own private modules stand in for themselves.
+OUTSIDERS = "testing compat distributed"
+OUR_PRIVATE = ("leafgrad.compat.torch.",)
+DOCUMENTED = {"_fields", "_replace", "_asdict"}  # of named tuples
+
 SUPPRESSION = re.compile(r"#\s*(type:\s*ignore|noqa|TODO|FIXME|pragma:\s*no cover)", re.IGNORECASE)
 
 
@@ -237,6 +242,41 @@ def plugin_violations(root: Path) -> Iterator[str]:
                     yield f"{where}:{node.lineno}: {dotted} is private: plugins use public names only"
 
 
+def private_names_of(tree: ast.AST) -> Iterator[str]:
+    """The private names that a file gives: to functions, classes, variables, attributes and slots."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.id if isinstance(node, ast.Name) else node.attr
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__slots__":
+            yield from strings(node.value)
+
+
+def reached_by_name(node: ast.AST) -> set[str]:
+    """What ``getattr`` or ``hasattr`` asks for."""
+    called = isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr")
+    return strings(node.args[1]) if isinstance(node, ast.Call) and called else set()
+
+
+def outsider_violations(root: Path) -> Iterator[str]:
+    """Private names of the rest of leafgrad in rooms that use it as plugins do."""
+    for room in OUTSIDERS.split():
+        trees = {p: ast.parse(p.read_text(encoding="utf-8")) for p in python_files(root / "framework/leafgrad" / room)}
+        own = {name for tree in trees.values() for name in private_names_of(tree)}
+        for path, tree in trees.items():
+            where = path.relative_to(root)
+            for line, module, name in imported(path):
+                dotted = f"{module}.{name}"
+                if within(module, "leafgrad") and is_private(dotted) and not dotted.startswith(OUR_PRIVATE):
+                    yield f"{where}:{line}: {dotted.rstrip('.')} is private: {room} uses public names only"
+            for node in ast.walk(tree):
+                found = {node.attr} if isinstance(node, ast.Attribute) else reached_by_name(node)
+                for name in sorted(n for n in found - own - DOCUMENTED if is_private(n)):
+                    if ast.unparse(node).split(".")[0] not in sys.stdlib_module_names:
+                        yield f"{where}:{node.lineno}: {name} is private: {room} uses public names only"
+
+
 def op_names(root: Path) -> set[str]:
     """The names of the core's ops: of functions that ``@op`` decorates, or what its ``name=`` says."""
     found = set()
@@ -337,6 +377,7 @@ RULES = [
     suppression_violations,
     plugin_violations,
     public_violations,
+    outsider_violations,
 ]
 
 
@@ -377,6 +418,7 @@ OPS = {
 
 
 FFT = "plugins/leafgrad-fft/leafgrad_fft.py"
+KIT = "framework/leafgrad/testing/kit.py"
 
 
 @pytest.fixture
@@ -417,6 +459,9 @@ def tree(tmp_path):
         (plugin_violations, PLUGIN, "import leafgrad._x.y", ":1: leafgrad._x.y is private"),
         (plugin_violations, PLUGIN, "import leafgrad as lg\nlg.ops._x", ":2: lg.ops._x is private"),
         (plugin_violations, PLUGIN, "def f(t):\n    return t._data", ":2: t._data is private"),
+        (outsider_violations, KIT, "from leafgrad.ops.op import _x", ":1: leafgrad.ops.op._x is private: testing uses"),
+        (outsider_violations, KIT, "\ndef f(step):\n    return step._runner()", ":3: _runner is private"),
+        (outsider_violations, KIT, 'def f(t):\n    return getattr(t, "_data", t)', ":2: _data is private"),
         (public_violations, FFT, "from leafgrad.backends import by_name", ":1: leafgrad.backends is not for plugins"),
         (public_violations, FFT, "\nimport leafgrad.tensor.tensor", ":2: leafgrad.tensor.tensor is not for plugins"),
     ],
@@ -446,6 +491,7 @@ def test_a_cycle_through_a_function_is_reported(tree):
         (table_violations, PASS, 'def f(e):\n    return e.kind == "tanh", e.op is tanh, e.name == "mine", ("tanh", 3)'),
         (public_violations, FFT, "from leafgrad import Tensor, nn, op\nfrom leafgrad.ops.select import where"),
         (plugin_violations, PLUGIN, "def f(self, t):\n    return self._x, t.__class__, t._version"),
+        (outsider_violations, KIT, "class A:\n    def f(self, b):\n        self._x = b._x, b.__class__, os._exit"),
     ],
 )
 def test_what_is_allowed_passes(tree, rule, file, text):

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from leafgrad.plugins import hookspecs
+from leafgrad import plugins
+from leafgrad.plugins import builtin, hookspecs
 from leafgrad.plugins.manager import HOOKS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,6 +66,69 @@ def test_every_hook_is_described_with_its_arguments():
         assert f"**`{hook}({arguments}) -> {signature.return_annotation}`**" in page
         assert f"def {hook}({arguments}):" in page
         assert f"| `{hook}({arguments}) -> {signature.return_annotation}` |" in page
+
+
+def implementers(hook):
+    """The distributions of this repository that implement a hook, as the table of hooks calls them."""
+    for root in sorted((ROOT / "plugins").iterdir()):
+        (package,) = root.glob("leafgrad_*/__init__.py")
+        if re.search(rf"^def {hook}\(", package.read_text(), re.MULTILINE):
+            yield root.name.removeprefix("leafgrad")
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_the_table_of_hooks_tells_who_implements_them(hook):
+    page = (ROOT / "docs" / "plugins.md").read_text()
+    (row,) = re.findall(rf"^\| `{hook}\(.*$", page, re.MULTILINE)
+    _, _, since, who = (cell.strip() for cell in row.strip("|").split("|"))
+    assert 1 <= int(since) <= plugins.API_VERSION
+    assert set(re.findall(r"(?<!\w)-[a-z]+", who)) == set(implementers(hook))
+    core = getattr(builtin, hook, list)()
+    assert bool(core) == who.startswith("leafgrad")
+    if quoted := re.findall(r'"(.*?)"', who):
+        assert quoted == [getattr(entry, "suffix", entry.name) for entry in core]
+    else:
+        assert hook in ("leafgrad_ops", "leafgrad_cli", "leafgrad_modules")  # which are many, or not the core's
+
+
+def signature_of(function):
+    """As one would write it, without self."""
+    signature = inspect.signature(function)
+    given = [p for name, p in signature.parameters.items() if name != "self"]
+    return str(signature.replace(parameters=given)).replace("'", "").replace("|", "\\|")
+
+
+def described(contract):
+    """The rows that tell of the methods of a contract."""
+    for name, method in vars(contract).items():
+        if inspect.isfunction(method) and (name == "__call__" or not name.startswith("_")):
+            call = "" if name == "__call__" else f".{name}"
+            line = inspect.getdoc(method).split("\n\n")[0].replace("\n", " ").replace("``", "`")
+            default = (
+                "" if getattr(method, "__isabstractmethod__", contract is not plugins.Backend) else " Has a default."
+            )
+            yield f"| `{contract.__name__}{call}{signature_of(method)}` | {line}{default} |".replace(
+                " | None", " or None"
+            )
+
+
+CONTRACTS = ["Executor", "Preferred", "Program", "Backend"]
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_the_contracts_are_described(contract):
+    lines = (ROOT / "docs" / "plugins.md").read_text().splitlines()
+    found = [line for line in lines if re.match(rf"\| `{contract}[.(]", line)]
+    assert found == list(described(getattr(plugins, contract)))
+
+
+def test_the_contracts_are_imported_in_any_way():
+    namespace = {}
+    exec("from leafgrad.plugins import *", namespace)
+    for contract in CONTRACTS:
+        exec(f"from leafgrad.plugins import {contract} as one", namespace)
+        assert namespace["one"] is namespace[contract] is getattr(plugins, contract)
+        assert contract in dir(plugins)
 
 
 @pytest.mark.parametrize("variable", ["LEAFGRAD_PLUGINS", "LEAFGRAD_STRICT_PLUGINS"])

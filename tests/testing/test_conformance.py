@@ -557,3 +557,15 @@ def test_a_hook_that_returns_nothing():
 def test_ops_in_pickles_and_copies():
     for o in (gauss, reduce.sum, leafgrad.ops.elementwise.mul):
         assert pickle.loads(pickle.dumps(o)) is o
+
+
+def test_shapes_that_an_op_refuses_are_told():
+    @op
+    def same(xp, x, y):
+        if x.shape != y.shape:
+            raise ValueError("expected equal shapes")
+        return x + y
+
+    same.vjp(x=lambda g: g, y=lambda g: g)
+    report = examine(same, [((np.ones((2, 3)), np.ones((2, 3))), {})], executors=["numpy"], checks="shapes")
+    assert "'y' broadcast from some other shapes: the op refuses (ValueError)" in report.untried

@@ -84,6 +84,15 @@ def a_rule_that_ignores_a_parameter():
     return grown.vjp(x=lambda g, out: g * out)
 
 
+@plant("gradients", [((X,), {"power": 2.0})])
+def a_rule_that_is_right_for_the_one_value_in_the_samples():
+    @op("elementwise")
+    def raised(xp, x, *, power):
+        return x**power
+
+    return raised.vjp(x=lambda g, x, *, power: g * 2 * x)
+
+
 @plant("gradients", ONE)
 def a_rule_that_ignores_a_parameter_with_a_default():
     @op("elementwise")
@@ -502,6 +511,16 @@ def a_shape_that_forgets_broadcasting():
     return length
 
 
+@plant("shapes", TWO)
+def an_exception_under_broadcasting():
+    @op
+    def total(xp, x, y):
+        return x + y if x.shape == y.shape else xp.broadcast_to(y, x.form)
+
+    total.shape(lambda x, y: x.shape)
+    return total
+
+
 @plant("shapes", [((X,), {"dim": 0}), ((X,), {"dim": 1})])
 def a_shape_that_ignores_a_parameter():
     @op
@@ -576,6 +595,17 @@ def an_exception_in_a_chunk_rule():
     doubled.shape(lambda x: x.shape)
     doubled.chunk(lambda call: call.nothing())
     return doubled
+
+
+@plant("chunks", ONE)
+def an_exception_for_long_arrays():
+    @op
+    def halves(xp, x):
+        return x * {3: 0.5, 4: 0.5}[x.shape[0]]
+
+    halves.shape(lambda x: x.shape)
+    halves.chunk(lambda call: call.kept())
+    return halves
 
 
 @plant("compile", ONE)

@@ -79,5 +79,18 @@ def test_a_term_that_the_first_row_has_not(tmp_path):
 
 
 def test_a_callback_that_nobody_brings(tmp_path):
-    with pytest.raises(plugins.UnknownNameError, match="unknown callback 'cvs': known are csv; did you mean 'csv'"):
+    with pytest.raises(
+        plugins.UnknownNameError, match="unknown callback 'cvs': known are csv, tensorboard; did you mean 'csv'"
+    ):
         Training(tmp_path, every=1, callbacks=("cvs",))
+
+
+@pytest.mark.parametrize("callback", ["csv", "tensorboard"])
+def test_a_note_outside_the_loop(tmp_path, callback):
+    training = Training(tmp_path, every=1, callbacks=(callback,))
+    with pytest.raises(RuntimeError, match=r"note: expected a call in the loop over steps\(\)"):
+        training.note(loss=1.0)
+    for _ in training.steps(1):
+        training.note(loss=1.0)
+    with pytest.raises(RuntimeError, match="got one outside"):
+        training.note(loss=1.0)

@@ -10,6 +10,8 @@ import zlib
 import pytest
 
 import leafgrad
+from leafgrad import nn
+from leafgrad.utils import Training
 from leafgrad.utils.tensorboard import SummaryWriter, masked_crc, varint
 
 
@@ -196,3 +198,36 @@ def test_tensorboard_reads_it(tmp_path):
     assert [(e.step, e.value) for e in read.Scalars("loss")] == [(3, 0.5)]
     assert read.Histograms("w")[0].histogram_value.num == 3
     assert (read.Images("picture")[0].width, read.Images("picture")[0].height) == (5, 4)
+
+
+def train(folder, until, model, resume=False, fail_at=None):
+    with Training(folder, every=2, resume=resume, callbacks=("tensorboard",), model=model) as training:
+        for step in training.steps(until):
+            training.note(loss=leafgrad.tensor(step / 2), **{"loss/left": 3.0})
+            if step == fail_at:
+                raise RuntimeError("power cut")
+
+
+def test_a_training_writes_its_terms_and_goes_on_where_it_was_saved(tmp_path):
+    model = nn.Linear(1, 1)
+    with pytest.raises(RuntimeError, match="power cut"):
+        train(tmp_path, 6, model, fail_at=4)
+    first = summaries(tmp_path)
+    assert [(tag, step, of[2][0]) for tag, step, of in first if tag == "loss"] == [
+        ("loss", step, step / 2) for step in range(5)
+    ]
+    assert [step for tag, step, _ in first if tag == "loss/left"] == list(range(5))
+    old = set(tmp_path.glob("events*"))
+    train(tmp_path, 6, model, resume=True)
+    (again,) = set(tmp_path.glob("events*")) - old
+    purge = fields(records(again)[1])
+    assert (purge[2], fields(purge[7][0])) == ([4], {1: [1]})  # from step 4 on, the first file counts no more
+    assert [step for tag, step, _ in summaries(tmp_path) if tag == "loss"] == [0, 1, 2, 3, 4, 4, 5]
+
+
+def test_a_training_that_starts_anew_hides_the_former_one(tmp_path):
+    for _ in range(2):
+        train(tmp_path, 2, nn.Linear(1, 1))
+    for path in tmp_path.glob("events*"):
+        purge = fields(records(path)[1])
+        assert (purge.get(2, [0]), fields(purge[7][0])) == ([0], {1: [1]})

@@ -64,5 +64,8 @@ def leafgrad_formats() -> list[FormatSpec]:
 
 @hookimpl
 def leafgrad_callbacks() -> list[CallbackSpec]:
-    """A table of the terms that a training notes."""
-    return [CallbackSpec("csv", "leafgrad.utils.loggers:CsvLogger")]
+    """The terms that a training notes: a table, and curves."""
+    return [
+        CallbackSpec("csv", "leafgrad.utils.loggers:CsvLogger"),
+        CallbackSpec("tensorboard", "leafgrad.utils.loggers:TensorBoardLogger"),
+    ]

@@ -34,6 +34,11 @@ PROFILES = {"default": Options(), "short": Options(precision=2, edgeitems=2), "f
 _options = Options()
 
 
+def get_printoptions() -> Options:
+    """How tensors print now."""
+    return _options
+
+
 def set_printoptions(
     precision: int | None = None,
     threshold: float | None = None,

@@ -219,7 +219,7 @@ def text(name: str) -> None:
     compiled(leafgrad.ones(2))
     if not isinstance(compiled.source(), str):
         raise Fault(f"source(): expected a str, got a {type(compiled.source()).__name__}")
-    lines = compiled._runner().program.explain()
+    lines = plugins.resolve(plugins.executor(name).target)().compile(compiled.graph).explain()
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
         raise Fault(f"explain(): expected a list of str, got {lines!r}")
 

@@ -1,4 +1,4 @@
-"""What a training writes down: the terms of its loss, as a table."""
+"""What a training writes down: the terms of its loss, as a table or as curves for TensorBoard."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import csv
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from leafgrad.utils.tensorboard import SummaryWriter
 
 if TYPE_CHECKING:
     from leafgrad.utils.training import Training
@@ -60,3 +62,34 @@ class CsvLogger:
     def on_end(self, training: Training) -> None:
         """Close the file."""
         self.file.close()
+
+
+class TensorBoardLogger:
+    """A curve for each term that ``Training.note`` is given, in an event file for TensorBoard.
+
+    TensorBoard no longer shows what earlier runs in this folder wrote of the steps that this one does (again).
+
+    Args:
+        folder: where the file goes; TensorBoard takes its name for the name of the run.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.writer: Any = None
+
+    def on_start(self, training: Training) -> None:
+        """Begin an event file, from the step that is to be done."""
+        self.writer = SummaryWriter(self.folder, purge_step=training.done)
+
+    def on_note(self, training: Training, terms: dict[str, float]) -> None:
+        """Add a point to the curve of each term."""
+        for name, term in terms.items():
+            self.writer.add_scalar(name, term, training.done)
+
+    def on_save(self, training: Training) -> None:
+        """Let the points be on the disk as the checkpoint is."""
+        self.writer.flush()
+
+    def on_end(self, training: Training) -> None:
+        """Close the file."""
+        self.writer.close()

@@ -76,6 +76,7 @@ class Training:
         self._rank, self._ranks = (get_rank(), get_world_size()) if is_initialized() else (0, 1)
         self._noted: dict[str, float] = {}
         self._interrupts = Interrupts()
+        self._running = False
         self.callbacks = [
             plugins.resolve(plugins.callback(c).target)(folder) if isinstance(c, str) else c for c in callbacks
         ]
@@ -98,6 +99,7 @@ class Training:
         """
         received = self._received()
         self._tell("on_start")
+        self._running = True
         try:
             with _Bar(total=count, initial=self.done, mininterval=1, miniters=1, disable=self._rank > 0) as bar:
                 while self.done < count and not received:
@@ -110,6 +112,7 @@ class Training:
                     bar.set_postfix(self._noted, refresh=False)
                     bar.update()
         finally:
+            self._running = False
             self._tell("on_end")
         if received:
             self._stop(signal.Signals(received), count)
@@ -122,7 +125,13 @@ class Training:
 
         Raises:
             FloatingPointError: a term is nan or infinite; the message names it and the step. Checkpoints stay.
+            RuntimeError: there are callbacks, and no loop over ``steps`` in which they could be told.
         """
+        if self.callbacks and not self._running:
+            raise RuntimeError(
+                "Training.note: expected a call in the loop over steps(), where callbacks are told, got one outside; "
+                "move it into the loop"
+            )
         self._noted = {name: float(term) for name, term in terms.items()}
         self._tell("on_note", self._noted)
         wrong = [f"{name} is {value}" for name, value in self._noted.items() if not math.isfinite(value)]

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from leafgrad.tensor import printing
-from leafgrad.tensor.printing import set_printoptions
+from leafgrad.tensor.printing import get_printoptions, set_printoptions
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["PRINT_OPTS", "_tensor_str", "set_printoptions"]
+__all__ = ["PRINT_OPTS", "_tensor_str", "get_printoptions", "set_printoptions"]
 
 
 class Options:
     """What ``set_printoptions`` says now."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(printing._options, name)
+        return getattr(get_printoptions(), name)
 
 
 PRINT_OPTS = Options()

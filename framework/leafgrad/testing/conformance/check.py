@@ -174,6 +174,6 @@ def examine(
                 report.results.append(result)
                 if name == "forward" and result.outcome == "failed":
                     break  # every other would fail alike
-    report.untried += [f"parameter {name!r} away from its default" for name in kept]
+    report.untried += [f"parameter {which}" for which in kept]
     report.untried += [*dict.fromkeys(subject.untried), *watch.unseen()]
     return report

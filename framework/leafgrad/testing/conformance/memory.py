@@ -58,7 +58,7 @@ def compare(subject: Subject, sample: Sample, given: list[Any], when: str) -> No
 
 def sealed(t: Tensor) -> Tensor:
     """The tensor, whose memory cannot be written where the array library knows such."""
-    data: Any = t._data
+    data = dispatch.raw(t)
     if hasattr(data.flags, "writeable"):
         data.flags.writeable = False
     return t
@@ -85,8 +85,7 @@ def aliases(subject: Subject) -> None:
 
 def together(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors show memory that one array owns."""
-    x: Any = a._data
-    y: Any = b._data
+    x, y = dispatch.raw(a), dispatch.raw(b)
     if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
         return bool(np.shares_memory(x, y))
     return dispatch.memory_of(x) is dispatch.memory_of(y)

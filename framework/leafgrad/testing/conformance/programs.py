@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from leafgrad.testing.conformance.subject import Sample, Subject, difference, ho
 ROWS, PART = 130, 64  # of a batch, and of a chunk: the last one is shorter
 LARGEST = 2**22  # elements of an array whose dimensions of one length are made ROWS long
 OF = "vjp,shape,chunk,batched,summed,rewrite,lower,c,ufunc"  # declarations by which a program goes
+REFUSALS = (ValueError, TypeError, IndexError, RuntimeError, AssertionError)
 DECLINES = "executor {!r}: declines"
 Function = Callable[..., tuple[Any, ...]]
 
@@ -70,11 +72,26 @@ def broadcast(subject: Subject) -> Iterator[Sample]:
                 made = f"with {subject.argument(i)!r} of shape {other.shape}"
                 args = tuple([other if k == i else b for k, b in enumerate(sample.args)])
                 found = replace(sample, args=args, made=made)
-                try:
-                    subject.run(found)
-                except Exception:  # the op's own, of any kind: it takes no such shapes
-                    continue
-                yield found
+                what = f"{subject.argument(i)!r} broadcast from some other shapes"
+                if takes(subject, found, partial(subject.run, found), what):
+                    yield found
+
+
+def takes(subject: Subject, sample: Sample, call: Callable[[], Any], what: str) -> bool:
+    """Whether the op takes a sample that the kit made; one that it refuses is noted as not exercised.
+
+    Only what an op may well say of shapes is a refusal. Anything else, as an AttributeError, is a bug in it.
+    """
+    subject.samples.current = sample
+    try:
+        call()
+    except Exception as error:
+        reason = error.__cause__ or error  # dispatch says which op it was
+        if not isinstance(reason, REFUSALS):
+            raise
+        subject.untried.append(f"{what}: the op refuses ({type(reason).__name__})")
+        return False
+    return True
 
 
 def together(subject: Subject, samples: list[Sample]) -> Function:
@@ -256,11 +273,9 @@ def stretched(subject: Subject) -> list[tuple[Sample, Function, list[Any]]]:
             args = tuple([longer(a, n) if isinstance(a, np.ndarray) else a for a in sample.args])
             long = replace(sample, args=args, made=f"with its dimensions of length {n} made {ROWS} long")
             function, given = between(together(subject, [long])), [tensor(args[i], "cpu") for i in long.arrays]
-            try:
-                function(*given)
-            except Exception:
-                continue
-            found.append((long, function, given))
+            what = f"chunks of dimensions of length {n}, made {ROWS} long"
+            if takes(subject, long, partial(function, *given), what):
+                found.append((long, function, given))
     return found
 
 

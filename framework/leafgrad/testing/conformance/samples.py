@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from leafgrad.ops import messages
 from leafgrad.ops.op import Op
 from leafgrad.ops.signature import REQUIRED
 from leafgrad.tensor.tensor import Tensor
@@ -41,30 +42,32 @@ def given(samples: Iterable[Any]) -> Samples:
 
 
 def departing(op: Any, samples: Samples, reference: Any) -> tuple[Samples, list[str]]:
-    """The samples, and for each parameter that all of them leave at its default one that does not, if the op takes it.
+    """The samples, and for each parameter that has one value in all of them one with another, if the op takes it.
 
     Returns:
-        The samples, and the names of parameters that none of them varies.
+        The samples, and in words which parameters none of them varies.
     """
     found, left = list(samples), []
     if "random" in getattr(op, "traits", ()):  # each device has its own, which the kit seeds
         found = [replace(s, params={k: v for k, v in s.params.items() if k != "generator"}) for s in found]
-    for name, default in op.signature.defaults.items() if isinstance(op, Op) else ():
-        if any(name in s.params and not _same(s.params[name], default) for s in samples):
+    for name, default in op.signature.parameters.items() if isinstance(op, Op) else ():
+        usual = default if default is not REQUIRED else found[0].params.get(name)
+        if any(name in s.params and not _same(s.params[name], usual) for s in samples):
             continue
-        for value in _others(default):
+        tied = default is REQUIRED and not isinstance(usual, float)  # a size or dimension goes with the shapes
+        for value in () if tied else _others(usual):
             made = replace(_largest(samples), made=f"with {name}={value!r}")
             made = replace(made, params=made.params | {name: value})
             if _gives(op, made) and (reference is None or _runs(reference, made)):
                 found.append(made)
                 break
         else:
-            left.append(name)
+            left.append(f"{name!r} away from " + ("its default" if usual is default else messages.describe(usual)))
     return Samples(found), left
 
 
 def _same(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and a == b
+    return type(a) is type(b) and bool(np.all(a == b))
 
 
 def _others(default: Any) -> tuple[Any, ...]:

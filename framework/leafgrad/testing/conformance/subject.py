@@ -143,7 +143,7 @@ class Subject:
         """The results as the op's forward returns them; dispatch may copy them yet."""
         if not isinstance(self.op, Op):
             return self.run(sample, args)
-        raw = [dispatch.raw(a) if isinstance(a, Tensor) else a for a in promotion.prepare(self.op, tuple(args))]
+        raw = [raw_of(a) for a in promotion.prepare(self.op, tuple(args))]
         return tuple([dispatch.alias(r) for r in self.run(sample, raw)])
 
     def tensors(self, sample: Sample, grads: Sequence[int] = (), device: Any = None) -> list[Any]:
@@ -191,9 +191,14 @@ def tensor(array: Any, device: Any) -> Tensor:
     return made
 
 
+def raw_of(value: Any) -> Any:
+    """The raw array of a tensor; anything else as it is."""
+    return dispatch.raw(value) if isinstance(value, Tensor) else value
+
+
 def host(value: Any) -> Any:
     """A tensor or raw array as a NumPy array; anything else as it is."""
-    data = getattr(value, "_data", value)
+    data = raw_of(value)
     if not hasattr(data, "dtype"):
         return data
     backend = backends.backend_of(data)

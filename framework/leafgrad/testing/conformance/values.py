@@ -9,7 +9,7 @@ import numpy as np
 from leafgrad.ops.op import Op
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.testing.conformance.report import Skip
-from leafgrad.testing.conformance.subject import TOLERANCES, Sample, Subject, close, host, outputs
+from leafgrad.testing.conformance.subject import TOLERANCES, Sample, Subject, close, host, outputs, raw_of
 
 
 def forward(subject: Subject) -> None:
@@ -31,7 +31,7 @@ def arrays(subject: Subject) -> None:
         raise Skip("it is a function, not an op")
     for sample in subject.samples:
         want = [host(r) for r in subject.run(sample)]
-        raw = subject.run(sample, [getattr(x, "_data", x) for x in subject.tensors(sample)])
+        raw = subject.run(sample, [raw_of(x) for x in subject.tensors(sample)])
         for array, w in zip(raw, want, strict=True):
             if host(array).dtype == w.dtype:  # numbers beside arrays promote as the library does
                 subject.compare(sample, host(array), w, 0.0, "let results depend on arguments alone", "on raw arrays")
