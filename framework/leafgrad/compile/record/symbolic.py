@@ -178,7 +178,7 @@ def log(number: float) -> float:
     return math.log(number) if number else -math.inf
 
 
-FUNCTIONS: dict[str, Callable[[float], float]] = {"log": log, "cos": math.cos}
+FUNCTIONS: dict[str, Callable[[float], float]] = {f.__name__: f for f in (log, math.cos)}
 
 
 def holds(value: Any) -> bool:

@@ -283,7 +283,7 @@ class Compiled(Generic[P, R]):
             failure = error
         if followed is not None:
             followed.take_back(result)
-            asks = asks_types(attempt.watch.codes)
+            asks = bool(followed.numbers.made) and asks_types(attempt.watch.codes)
             if isinstance(failure, Exception) or asks:
                 if attempt.is_undone(recorder, followed):
                     raise Unfollowed
