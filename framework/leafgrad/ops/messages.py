@@ -91,7 +91,8 @@ def failed(op: Any, args: tuple[Any, ...], params: dict[str, Any], error: Except
         refused: Exception = error.args[0]
         return refused
     if isinstance(error, MemoryError):  # NumPy's own class of them wants a shape
-        return MemoryError(f"{call(op, args, params)}: {error}")
+        held = "" if any(map(str.isdigit, str(error))) else f"; its arguments have {_nbytes(args):,} bytes"
+        return MemoryError(f"{call(op, args, params)}: {error}{held}")
     if isinstance(error, (IndexError, LinAlgError, NotImplementedError)):
         return type(error)(f"{call(op, args, params)}: {_dimension(error)}")
     mismatch = _broadcast_mismatch(args) if op.traits & {"elementwise", "promote"} else None
@@ -102,6 +103,11 @@ def failed(op: Any, args: tuple[Any, ...], params: dict[str, Any], error: Except
             return RuntimeError(op.no_bool)
         error = RuntimeError("not supported for bool; use a logical or bitwise op, or convert with .to(dtype)")
     return RuntimeError(f"{call(op, args, params)}: {_dimension(error)}")
+
+
+def _nbytes(args: tuple[Any, ...]) -> int:
+    """The memory that arguments take."""
+    return sum(a.nbytes for a in args if hasattr(a, "nbytes"))
 
 
 def cause(op: Any, error: Exception) -> Exception | None:

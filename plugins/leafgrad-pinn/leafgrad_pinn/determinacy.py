@@ -90,7 +90,7 @@ def free(system: System, batches: Sequence[Tensors], before: Sequence[Array], un
         gaps = zip(before, residuals(system, batches), strict=True)
         columns.append(np.concatenate([((there - here) / max(1, norm(here))).ravel() for here, there in gaps]))
         net.added[k, j] = 0
-    if not columns:
+    if not np.isfinite(columns).all() or not columns:  # the first loss says which term has no numbers
         return []
     _, sizes, rows = np.linalg.svd(np.stack(columns, 1), full_matrices=False)
     found = []
