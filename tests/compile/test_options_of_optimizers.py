@@ -118,6 +118,7 @@ SCHEDULES = {
     "exponential": lambda o: lr_scheduler.ExponentialLR(o, 0.9),
     "cosine": lambda o: lr_scheduler.CosineAnnealingLR(o, 50),
     "one cycle": lambda o: lr_scheduler.OneCycleLR(o, 0.1, total_steps=60),
+    "function": lambda o: lr_scheduler.LambdaLR(o, lambda epoch: 0.95**epoch),
     "linear": lambda o: lr_scheduler.LinearLR(o, total_iters=50),
     "chained": lambda o: lr_scheduler.ChainedScheduler(
         [lr_scheduler.LinearLR(o, total_iters=50), lr_scheduler.ExponentialLR(o, 0.9)]

@@ -41,8 +41,9 @@ def integer(value: Any, name: str, function: str) -> int:
 
 def number(value: Any, name: str, function: str) -> Any:
     """``value`` if it is a real number, else a TypeError."""
+    kind: Any = value.__class__  # what a compiled step follows says that it is a float
     if isinstance(value, numbers.Real):
-        return value if isinstance(value, (bool, int)) else float(value)
+        return value if kind is float or isinstance(value, int) else float(value)
     raise TypeError(f"{function}(): argument {name!r} must be Number, not {type(value).__name__}")
 
 
