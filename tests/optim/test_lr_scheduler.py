@@ -175,3 +175,15 @@ def test_a_plateau_schedule_is_a_schedule():
     for metric in (1.0, 2.0):
         plateau.step(metric)
     assert plateau.get_last_lr() == [0.1]
+
+
+@pytest.mark.parametrize("make", [lambda o: s.ExponentialLR(o, 0.5), lambda o: s.ChainedScheduler([s.LinearLR(o)])])
+def test_a_state_that_was_loaded_stays_as_it_was(make):
+    optimizer = optim.SGD([leafgrad.ones(1, requires_grad=True)], lr=1.0)
+    schedule = make(optimizer)
+    state = schedule.state_dict()
+    kept = list(state["_last_lr"])
+    schedule.load_state_dict(state)
+    optimizer.step()
+    schedule.step()
+    assert state["_last_lr"] == kept != schedule.get_last_lr()

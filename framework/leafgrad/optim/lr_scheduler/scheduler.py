@@ -78,6 +78,7 @@ class LRScheduler:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what ``state_dict`` gave. The learning rate itself is in the optimizer's."""
         self.__dict__.update(state_dict)
+        self._last_lr = self.get_last_lr()  # which is written in place, and the caller's stays as it is
 
     def _get_closed_form_lr(self) -> list[Any]:
         """The learning rate of each group at ``last_epoch``, whatever it was before."""
