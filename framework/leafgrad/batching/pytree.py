@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 DICTS = (dict, OrderedDict, defaultdict)
+CONTAINERS = (tuple, list, dict)
 
 
 class Mismatch(Exception):
@@ -25,14 +26,24 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
 
 
 def _walk(tree: Any, leaves: list[Any]) -> Any:
-    kind = type(tree)
+    kind: Any = type(tree)
+    keys: Any = None
+    default_factory = None
     if kind in DICTS:
-        parts = tuple([_walk(v, leaves) for v in tree.values()])
-        return kind, tuple(tree), parts, getattr(tree, "default_factory", None)
-    if kind is list or is_tuple(tree):
-        return kind, len(tree), tuple([_walk(v, leaves) for v in tree]), None
-    leaves.append(tree)
-    return None
+        keys, tree, default_factory = tuple(tree), tree.values(), getattr(tree, "default_factory", None)
+    elif kind is list or kind is tuple or is_tuple(tree):
+        keys = len(tree)
+    else:
+        leaves.append(tree)
+        return None
+    parts: list[Any] = []
+    for value in tree:
+        if isinstance(value, CONTAINERS):
+            parts.append(_walk(value, leaves))
+        else:
+            leaves.append(value)
+            parts.append(None)
+    return kind, keys, tuple(parts), default_factory
 
 
 def unflatten(structure: Any, leaves: Iterator[Any]) -> Any:

@@ -20,7 +20,8 @@ REGISTRATION: dict[str, OrderedDict[int, Callable[..., Any]]] = {
 
 @modes.setting("hooks of registration")
 def _hooks() -> tuple[Any, ...]:
-    return tuple([hook for hooks in REGISTRATION.values() for hook in hooks.values()])
+    parameter, buffer, module = REGISTRATION.values()
+    return (*parameter.values(), *buffer.values(), *module.values())
 
 
 class Tree:

@@ -123,6 +123,18 @@ def alias(data: Any, node: Any = None, kind: type | None = None) -> Any:
     return out
 
 
+def aliases(arrays: Any) -> list[Any]:
+    """A new Tensor around each of some raw arrays, outside of traces."""
+    made, epoch, new = [], Epoch.now, object.__new__
+    for data in arrays:
+        out: Any = new(TENSOR)
+        out._data = data
+        out._leaf = out._writes = out._view = out._history = None
+        out._epoch = epoch
+        made.append(out)
+    return made
+
+
 # Memory of tensors that others hold as arrays, too: the arrays that own it, by id.
 EXPOSED: dict[int, weakref.ref[Any]] = {}
 

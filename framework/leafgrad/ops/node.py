@@ -25,10 +25,12 @@ class Version:
     seq = 0
     earlier: tuple[int, ...] = ()  # the writes before the last one, as far as they are remembered
 
-    def bump(self) -> None:
-        self.count += 1
-        self.earlier = (*self.earlier[-14:], self.seq)
-        self.seq = next(SEQ)
+    def bump(*versions: Version) -> None:
+        """Each is written now."""
+        for version in versions:
+            version.count += 1
+            version.earlier = (*version.earlier[-14:], version.seq)
+            version.seq = next(SEQ)
 
     def count_at(self, seq: int) -> tuple[int, bool]:
         """How often it had been written at ``seq``, and whether that is certain: else it was no more often."""

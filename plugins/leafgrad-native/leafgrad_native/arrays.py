@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -17,6 +17,7 @@ HOST = backends.by_device_type("cpu")
 DATA = object.__basicsize__  # the address of its elements is the first thing in an array object
 FLAGS = DATA + 6 * ctypes.sizeof(ctypes.c_void_p)  # behind how many dimensions, lengths, strides, base and dtype
 LINE = 64
+SHAPE, DTYPE = attrgetter("shape"), attrgetter("dtype")
 
 
 def aligned(size: int) -> Any:
@@ -48,17 +49,18 @@ class Expected:
         self.shapes = list(shapes)
         self.dtypes = list(map(np.dtype, dtypes))
         self.giver = giver
-        types: list[Any] = [type(HOST.wrap(np.empty(0, d))) for d in dtypes]
-        self.facts: tuple[tuple[Callable[[Any], Any], list[Any]], ...] = (
-            (type, types),
-            (attrgetter("shape"), self.shapes),
-            (attrgetter("dtype"), self.dtypes),
-        )
+        self.facts = [
+            (type(HOST.wrap(np.empty(0, d))), shape, d) for shape, d in zip(self.shapes, self.dtypes, strict=True)
+        ]
 
     def check(self, arrays: Sequence[Any]) -> None:
         """Raises TypeError if they are not."""
-        if any(list(map(read, arrays)) != expected for read, expected in self.facts):
-            self.check_each(arrays)
+        try:
+            if [*zip(map(type, arrays), map(SHAPE, arrays), map(DTYPE, arrays), strict=True)] == self.facts:
+                return
+        except AttributeError:  # of what is no array
+            pass
+        self.check_each(arrays)
 
     def check_each(self, arrays: Sequence[Any]) -> None:
         """The same with an error that names the array."""

@@ -89,6 +89,7 @@ class NativeProgram:
         self.inputs = self.expected(graph.inputs, "the caller of the program")
         self.constants = [(plan.slots[plan.whole[e.out].root], run(e, {})) for e in plan.constants]
         self.results = [(plan.slots[r], r.shape, np.dtype(r.dtype)) for r in plan.results]
+        self.returned = [k for k, _, _ in self.results]
         self.stored = any(dtype.kind == "V" for _, _, dtype in self.results)
         self.phases = [self.phase(p) for p in plan.phases]
         self.due = [self.draws_before(p) for p in plan.phases]
@@ -126,7 +127,8 @@ class NativeProgram:
         start = clock()
         drawn = 0
         for k, phase in enumerate(self.phases):
-            drawn = self.draw(drawn, self.due[k])
+            if self.random:
+                drawn = self.draw(drawn, self.due[k])
             phase()
             end = clock()
             if self.calls:
@@ -137,7 +139,7 @@ class NativeProgram:
         if not self.calls and self.checked and all(p.agreed for p in self.phases if isinstance(p, Checked)):
             self.library.note_passed()
         self.calls += 1
-        return [slots[k] for k, _, _ in self.results]
+        return [*map(slots.__getitem__, self.returned)]
 
     # ---- random numbers ---------------------------------------------------------------------------------------
 

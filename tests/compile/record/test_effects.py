@@ -438,11 +438,12 @@ def test_an_interrupt_between_the_effects_of_a_step_leaves_none_out(monkeypatch)
     other.load_state_dict(optimizer.state_dict())
     bump, count = Version.bump, [0]
 
-    def interrupted(self):
-        bump(self)
-        count[0] += 1
-        if count[0] == 3:
-            raise KeyboardInterrupt
+    def interrupted(*versions):
+        for version in versions:
+            bump(version)
+            count[0] += 1
+            if count[0] == 3:
+                raise KeyboardInterrupt
 
     monkeypatch.setattr(Version, "bump", interrupted)
     with pytest.raises(KeyboardInterrupt):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import sys
 import threading
 from typing import NamedTuple
 
@@ -577,3 +579,27 @@ def test_a_result_whose_graph_was_overwritten():
         for run in (f, compiled):
             with pytest.raises(RuntimeError, match="modified by an inplace operation"):
                 run(x).sum().backward()
+
+
+def test_a_closed_call_of_a_small_step_runs_few_frames():
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 1))
+    optimizer = optim.Adam(net.parameters())
+
+    @leafgrad.compile
+    def step(x):
+        optimizer.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    x, frames = leafgrad.ones(5, 3), []
+    for _ in range(4):
+        step(x)
+    sys.setprofile(lambda frame, event, _: frames.append(frame.f_code) if event == "call" else None)
+    try:
+        step(x)
+    finally:
+        sys.setprofile(None)
+    own = [code.co_qualname for code in frames if f"{os.sep}ops{os.sep}" not in code.co_filename]  # no forward of an op
+    assert len(own) <= 42, "\n".join(own)

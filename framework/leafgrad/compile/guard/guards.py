@@ -259,7 +259,9 @@ class Guards:
             if was_none:
                 test = f"({at}._leaf is None or {at}._leaf.grad is None)"
             else:
-                test = f"({at}._leaf is not None and (g := {at}._leaf.grad) is not None and g._node is None)"
+                test = (
+                    f"({at}._leaf is not None and (g := {at}._leaf.grad) is not None and {self.node_of('g')} is None)"
+                )
             self.add(test, path, "None" if was_none else "a gradient", gradient_of(i, t))
             if not was_none and id(t.grad) in others:
                 self.add(

@@ -30,6 +30,7 @@ def separate(arrays: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
     return found
 
 
+ARRAY = operator.attrgetter("_data")
 Owned = dict[int, list[tuple[Any, bool]]]  # by id of the owner: arrays, each with whether it is written
 
 
@@ -51,7 +52,7 @@ class Apart:
 
     def holds(self, leaves: Sequence[Any]) -> bool:
         """Whether it is so now."""
-        arrays = [t._data for t in self.tensors]
+        arrays = [*map(ARRAY, self.tensors)]
         before, owned = self.seen
         if len(before) != len(arrays) or not all(map(operator.is_, arrays, before)):
             owned = {}
@@ -62,7 +63,9 @@ class Apart:
         own: Owned = {}
         for tensor, written in self.given:
             array = tensor(leaves)._data
-            if not (free(owned, array, written) and enter(own, array, written)):
+            if array.base is None and id(array) not in owned and id(array) not in own:
+                own[id(array)] = [(array, written)]
+            elif not (free(owned, array, written) and enter(own, array, written)):
                 return False
         return True
 

@@ -35,7 +35,7 @@ from leafgrad.compile.run.backward import Backward, Refused, Saved
 from leafgrad.compile.run.runner import Runner
 from leafgrad.errors import CompileError
 from leafgrad.ops import dispatch
-from leafgrad.ops.node import Node
+from leafgrad.ops.node import Node, Version
 from leafgrad.tensor import inplace, view
 
 Leaves = Sequence[Any]
@@ -77,6 +77,7 @@ class Call:
         self.guards = guards
         self.guide = guide
         self.outputs = traced.outputs
+        self.early = [o.source for o in traced.outputs if is_early(o)]
         self.structure = traced.structure
         self.differentiable = traced.differentiable
         self.tensors = list(tensors)  # the place among the leaves of each tensor argument
@@ -110,18 +111,20 @@ class Call:
         self, sources: Sequence[Source], values: Sequence[Value]
     ) -> Callable[[Leaves, Sequence[Any]], list[Any]]:
         """The function of leaves, and of numbers that expressions give, that returns the arrays of the inputs."""
-        parts, given = [], 0
+        parts: list[str] = []
+        computed: list[Any] = []
         for source, variable in zip(sources, values, strict=True):
-            number = NumberInput(variable)
+            kind = variable.dtype, variable.place
             match source:
                 case Argument() | Captured() | Grad():
                     parts.append(f"{self.guards.name_of(source, self.tensors)}._data")
                 case Number(value):
-                    parts.append(self.guards.name(number(value)))
+                    parts.append(self.guards.name(as_input(float(value), kind)))
                 case _:  # an expression
-                    parts.append(f"{self.guards.name(number)}(given[{given}])")
-                    given += 1
-        return self.guards.function("leaves, given", [f"return [{', '.join(parts)}]"])
+                    parts.append(f"n[{len(computed)}]")
+                    computed.append(kind)
+        numbers = [f"n = {self.guards.name(NumberInputs(computed))}(given)"] * bool(computed)
+        return self.guards.function("leaves, given", [*numbers, f"return [{', '.join(parts)}]"])
 
     def nodes_of(self, sources: Sequence[Source]) -> Callable[[Leaves], tuple[Any, ...]]:
         """The function of leaves that gives the nodes of sources' tensors."""
@@ -133,16 +136,23 @@ class Call:
 
         It may be called twice. That leaves require grad comes before it, since nodes come between.
         """
-        lines = []
+        lines: list[str] = []
+        targets: list[str] = []
+        grads: list[str] = []
         for effect, k in self.effects[len(self.new_leaves) :]:
             t = self.guards.name_of(effect.source, self.tensors)
             if isinstance(effect, Write):
-                lines += [f"{t}._data[...] = arrays[{k}]", f"{self.guards.name(written)}({t})"]
+                lines += [f"t{k} = {t}", f"t{k}._data[...] = arrays[{k}]"]  # a gradient may be another one later
+                targets += [f"t{k}"]
             elif k is None:
                 lines += [f"if {t}._leaf is not None: {t}._leaf.grad, {t}._leaf.passes = None, 0"]
             else:
-                made = f"{self.guards.name(dispatch.alias)}(arrays[{k}])"
-                lines += [f"leaf = {t}._leaf or {t}._accumulator()", f"leaf.grad, leaf.passes = {made}, 0"]
+                lines += [f"leaf = {t}._leaf or {t}._accumulator()", "leaf.grad, leaf.passes = next(made), 0"]
+                grads += [f"arrays[{k}]"]
+        if grads:
+            lines = [f"made = iter({self.guards.name(dispatch.aliases)}([{', '.join(grads)}]))", *lines]
+        if targets:
+            lines += [f"{self.guards.name(written)}({', '.join(targets)})"]
         return self.guards.function("leaves, arrays", lines or ["pass"])
 
     def same_as(self, other: Call) -> bool:
@@ -167,15 +177,19 @@ class Call:
         paths = [path for path, _ in self.guards.symbolic.outcomes.values()]
         return Miss(0, ", ".join(dict.fromkeys(paths)), "on one side of a test", "on the other side")
 
-    def __call__(self, leaves: Leaves) -> Any:
-        """What the function would return, with everything done that it would do."""
+    def __call__(self, leaves: Leaves, checks: bool) -> Any:
+        """What the function would return, with everything done that it would do.
+
+        Args:
+            checks: whether the program is compared with one that is run op by op.
+        """
         self.hits += 1
         symbolic = self.symbolic
         drawn = states(self.runner.generators) if symbolic is not None and symbolic.outcomes else []
         try:
-            given = () if symbolic is None else symbolic.before(leaves)
+            given = () if symbolic is None else symbolic.compute_early(leaves)
             inputs = self.gather(leaves, given)
-            arrays = self.runner(inputs)
+            arrays = self.runner(inputs, checks)
         except (CompileError, MemoryError):
             raise
         except Exception as error:
@@ -186,8 +200,8 @@ class Call:
             self.strays += 1
             restore(drawn)
             raise
-        early = {o.source: self.tensor(o.source, leaves) for o in self.outputs if is_early(o)}
-        made = [dispatch.alias(a) for a in arrays[: self.count]]
+        early = {source: self.tensor(source, leaves) for source in self.early} if self.early else {}
+        made = dispatch.aliases(arrays[: self.count])
         if modes.DERIVATIVES.get():
             for effect, _ in self.effects:
                 if isinstance(effect, Write):
@@ -196,13 +210,18 @@ class Call:
 
         def make_node() -> None:
             nonlocal node
-            if self.backward is not None:
-                node = self.backward.node(self.save(leaves, inputs, arrays))
+            assert self.backward is not None
+            node = self.backward.node(self.save(leaves, inputs, arrays))
 
-        steps: list[Callable[[], Any]] = [self.tensor(e.source, leaves).requires_grad_ for e in self.new_leaves]
-        steps += [make_node, partial(self.act, leaves, arrays)]
+        steps: list[Callable[[], Any]] = []
+        for effect in self.new_leaves:
+            steps.append(self.tensor(effect.source, leaves).requires_grad_)
+        if self.backward is not None:
+            steps.append(make_node)
+        steps.append(partial(self.act, leaves, arrays))
         if symbolic is not None:
-            steps += [partial(w.put, numbers[text_of(w.number)]) for w in symbolic.written]
+            for w, text in symbolic.written:
+                steps.append(partial(w.put, numbers[text]))
         complete(steps)
         for i, alias in self.aliases.items():
             base = made[alias.base] if isinstance(alias.base, int) else self.tensor(alias.base, leaves)
@@ -249,40 +268,39 @@ class Call:
         ]
 
 
-def written(tensor: Any) -> None:
-    """Its memory was written: later backward passes are to know."""
-    version = tensor._writes
-    if version is not dispatch.INFERENCE_VERSION:
-        (version or inplace.version(tensor)).bump()
+def written(*tensors: Any) -> None:
+    """Their memory was written: later backward passes are to know."""
+    versions = []
+    for tensor in tensors:
+        version = tensor._writes or inplace.version(tensor)
+        if version is not dispatch.INFERENCE_VERSION:
+            versions.append(version)
+    Version.bump(*versions)
 
 
 class SymbolicValues:
     """The numbers that a program computes by expressions: some of its inputs, results, and what it leaves behind.
 
     Attributes:
-        written: numbers that are left in containers.
+        written: numbers that are left in containers, each with its expression.
         outcomes: tests of computed values that decided which way the Python went.
+        compute_early: the function of leaves that gives inputs, then results that come from them alone.
         forms: what tells these numbers from those of another recording.
     """
 
     def __init__(self, traced: Traced, guards: Guards, inputs: Sequence[Value], written: Sequence[Any]) -> None:
         sources = [(v, s) for v in inputs if isinstance(s := traced.graph.inputs[v], Expression)]
         texts = [s.text for _, s in sources]
-        results = [o.text for o in traced.outputs if isinstance(o, Expression)]
-        results += [text_of(w.number) for w in written]
-        self.written = list(written)
+        self.written = [(w, text_of(w.number)) for w in written]
+        results = [o.text for o in traced.outputs if isinstance(o, Expression)] + [text for _, text in self.written]
         self.outcomes = guards.symbolic.outcomes
         self.items = list(traced.items.values())
         self.late = [text for text in (*results, *self.outcomes) if READ.search(text)]
         self.early = [text for text in results if not READ.search(text)]
         self.compute_early = guards.expressions([*texts, *self.early])
         self.compute_late = guards.expressions(self.late, [f"r{k}" for k in traced.items])
-        places = [(id(w.container), w.key, text_of(w.number)) for w in written]
+        places = [(id(w.container), w.key, text) for w, text in self.written]
         self.forms = [(v, s.text) for v, s in sources], results, places, [*guards.symbolic.relations], traced.items
-
-    def before(self, leaves: Leaves) -> tuple[Any, ...]:
-        """The values of inputs, then of results that come from them alone."""
-        return self.compute_early(leaves)
 
     def after(self, leaves: Leaves, given: Sequence[Any], arrays: Sequence[Any]) -> dict[str, Any]:
         """What expressions of results, of what is left behind and of outcomes give.
@@ -311,23 +329,28 @@ def same_numbers(a: SymbolicValues | None, b: SymbolicValues | None) -> bool:
     return a is b if a is None or b is None else a.same_as(b)
 
 
-class NumberInput:
-    """The arrays of a number that is an input: a new one only if it is another number.
+class NumberInputs:
+    """The arrays of numbers that are inputs: a new one only for another number.
 
     Args:
-        variable: what stands for it in the program.
+        kinds: the dtype and place of each.
     """
 
-    def __init__(self, variable: Value) -> None:
-        self.kind = variable.dtype, variable.place
-        self.last: tuple[Any, Any] = (math.nan, None)  # in one piece, since threads may call at once
+    def __init__(self, kinds: Sequence[Any]) -> None:
+        self.kinds = list(kinds)
+        self.last: list[tuple[float, Any]] = [(math.nan, None)] * len(kinds)
 
-    def __call__(self, number: float) -> Any:
-        last, array = self.last
-        if number != last or not number:  # -0.0 equals 0.0
-            array = as_input(float(number), self.kind)
-            self.last = number, array
-        return array
+    def __call__(self, numbers: Sequence[float]) -> list[Any]:
+        """The array of each of the first numbers."""
+        found, pairs = [], self.last
+        for k, kind in enumerate(self.kinds):
+            number = numbers[k]
+            last, array = pairs[k]
+            if number != last or not number:  # -0.0 equals 0.0
+                array = as_input(float(number), kind)
+                pairs[k] = number, array  # in one piece, since threads may call at once
+            found.append(array)
+        return found
 
 
 def same_output(a: Any, b: Any) -> bool:

@@ -26,6 +26,7 @@ from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import COLLECTOR, Codes, Watch, watching
 from leafgrad.compile.run import pace
 from leafgrad.compile.run.call import Call, Failed, Strayed
+from leafgrad.compile.run.checked import asked
 from leafgrad.compile.run.closing import Attempt
 from leafgrad.compile.run.explain import Explanation, explanation
 from leafgrad.compile.run.following import Followed, Following, Unfollowed, asks_types
@@ -96,8 +97,8 @@ class Compiled(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         flags = modes.get()
-        asked = os.environ.get("LEAFGRAD_COMPILE")
-        if flags & (modes.TRACE | modes.ANOMALY) or asked == "0":
+        wish = os.environ.get("LEAFGRAD_COMPILE")
+        if flags & (modes.TRACE | modes.ANOMALY) or wish == "0":
             return self.function(*args, **kwargs)
         if flags & modes.WATCH:
             return cast(R, modes.watched(self, args, lambda: self(*args, **kwargs)))
@@ -107,7 +108,7 @@ class Compiled(Generic[P, R]):
                 "leafgrad.compile(leafgrad.vmap(f))"
             )
         try:
-            return cast(R, self._call(flags, args, kwargs, asked == "check"))
+            return cast(R, self._call(flags, args, kwargs, wish == "check"))
         except Exception:
             raise
         except BaseException:  # the handler of a signal may raise anywhere, between any two lines
@@ -133,7 +134,9 @@ class Compiled(Generic[P, R]):
                     self._calls = [call, *(c for c in calls if c is not call)]
                 vars(self)["_last"] = call
                 try:
-                    return self._perform(call, leaves, args, kwargs)
+                    return call(leaves, checks)
+                except Failed:  # of what an op was given: the Python does what comes before, and raises
+                    return self._run(leaves, args, kwargs)
                 except Strayed:
                     if self._strays(call):
                         break
@@ -251,17 +254,13 @@ class Compiled(Generic[P, R]):
         return often
 
     def _perform_recorded(self, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
-        """Run a program just recorded. What rounding decides may be decided otherwise: then the Python runs."""
-        try:
-            return self._perform(call, leaves, args, kwargs)
-        except Strayed:
-            return self._run(leaves, args, kwargs)
+        """Run a program just recorded. What rounding decides may be decided otherwise: then the Python runs.
 
-    def _perform(self, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
-        """Run a program. Where an op refuses what it is given, the Python does what comes before, and raises."""
+        Where an op refuses what it is given, too: the Python does what comes before, and raises.
+        """
         try:
-            return call(leaves)
-        except Failed:
+            return call(leaves, asked())
+        except (Failed, Strayed):
             return self._run(leaves, args, kwargs)
 
     def _record(self, recorder: LazyRecorder, attempt: Attempt, args: Any, kwargs: Any) -> tuple[Any, Followed | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from leafgrad.compile.ir.draws import generators, restore, rewound, states
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.run import executor
-from leafgrad.compile.run.checked import Kinds, Mismatch, check_run, expected
+from leafgrad.compile.run.checked import Kinds, Mismatch, asked, check_run, expected
 
 
 class Runner:
@@ -39,8 +38,11 @@ class Runner:
         self.executor, self.program = executor.build(self.graph, self.name)
         self.foreign = executor.is_foreign(self.executor)
 
-    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+    def __call__(self, inputs: Sequence[Any], checks: bool | None = None) -> list[Any]:
         """The arrays of results and effects' values.
+
+        Args:
+            checks: whether they are compared with those of the graph, run op by op; None: if `checked.asked`.
 
         Raises:
             CompileError: a plugin's executor returned something else.
@@ -49,7 +51,7 @@ class Runner:
             while True:
                 drawn = states(self.generators) if self.generators else []
                 try:
-                    return self.run(inputs)
+                    return self.run(inputs, asked() if checks is None else checks)
                 except BaseException as error:
                     restore(drawn)  # whoever runs it again draws the same
                     if isinstance(error, Mismatch):
@@ -63,9 +65,8 @@ class Runner:
                     else:
                         raise
 
-    def run(self, inputs: Sequence[Any]) -> list[Any]:
-        checking = os.environ.get("LEAFGRAD_COMPILE") == "check"
-        if checking or (self.foreign and self.kinds is None):
+    def run(self, inputs: Sequence[Any], checks: bool) -> list[Any]:
+        if checks or (self.foreign and self.kinds is None):
             right = expected(self.graph, inputs)
             arrays = check_run(self.graph, self.program, inputs, right)
             self.kinds = Kinds(self.graph, right, arrays) if self.foreign else None
