@@ -49,6 +49,9 @@ class Symbolic:
 class Guards:
     """The conditions under which one program may be run.
 
+    Attributes:
+        figures: places outside that held a number, or a tuple, perhaps of some.
+
     Args:
         flags: the mode.
         structure: of the arguments.
@@ -76,7 +79,7 @@ class Guards:
     ) -> None:
         self.apart = apart
         self.count = len(leaves)
-        self.environment = environment
+        self.figures = [p for p in environment.places if type(p.value) in (int, float, tuple)]
         self.symbolic = symbolic
         self.flags = flags
         self.default = dtypes.get_default_dtype()

@@ -274,14 +274,15 @@ class Compiled(Generic[P, R]):
         followed = self._following.begin(recorder, args, kwargs, attempt.paths, codes, attempt.before)
         if followed is not None:
             args, kwargs = followed.args, followed.kwargs
-        result, failure = None, None
+        results: list[Any] = [None]
+        failure = None
         try:
             with followed or nullcontext(), recording(recorder), watching(attempt.watch):
-                result = self.function(*args, **kwargs)
+                results[0] = self.function(*args, **kwargs)
         except BaseException as error:
             failure = error
         if followed is not None:
-            followed.take_back(result)
+            followed.take_back(results)
             asks = bool(followed.numbers.made) and asks_types(attempt.watch.codes)
             if isinstance(failure, Exception) or asks:
                 if attempt.is_undone(recorder, followed):
@@ -293,7 +294,7 @@ class Compiled(Generic[P, R]):
             if followed is not None:
                 followed.settle(None)
             raise failure
-        return result, followed
+        return results[0], followed
 
     def _run(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """An open call: its Python runs, and programs compute."""

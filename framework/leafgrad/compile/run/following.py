@@ -10,25 +10,30 @@ from __future__ import annotations
 
 import gc
 import operator
+import sys
 import types
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from leafgrad.batching.pytree import containers, flatten, is_tuple
+from leafgrad.batching.pytree import DICTS, containers, flatten, is_tuple
 from leafgrad.compile.guard.environment import Environment, Place, now
 from leafgrad.compile.guard.guards import Symbolic
 from leafgrad.compile.record.guide import same
 from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, Numbers, SymbolicNumber, settled
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, is_library, source_of
+from leafgrad.ops.node import Node
 
 CONVERSIONS = frozenset("__float__ __int__ __index__ __complex__ __len__ __length_hint__ __hash__".split())
 
 
+ALL = object()  # a key: everything in a set, or all items of a dict, of which some keys are numbers
+
+
 class Written(NamedTuple):
-    """A number that the call finds or leaves in a container, and what was there before it."""
+    """A number that the call finds or leaves in a container, or a tuple with some, and what was there before it."""
 
     container: Any
     key: Any
@@ -36,9 +41,14 @@ class Written(NamedTuple):
     before: Any = None
 
     def put(self, value: Any) -> None:
-        """Put a number there."""
+        """Put a number there, or whatever has some."""
         if type(self.container) is types.CellType:
             self.container.cell_contents = value
+        elif type(self.key) is types.MemberDescriptorType:
+            self.key.__set__(self.container, value)
+        elif self.key is ALL:
+            self.container.clear()
+            self.container.update(value)
         else:
             self.container[self.key] = value
 
@@ -102,7 +112,7 @@ class Following:
         self.paths |= {path for path, value in seen.items() if differs(self.seen.get(path), value)}
         self.seen = {path: value for path, value in seen.items() if type(value) in NUMBERS}
         for call in calls:
-            self.changed([p for p in call.guards.environment.places if differs(p.value, now(p))])
+            self.changed([p for p in call.guards.figures if differs(p.value, now(p))])
         return self.count > count and not self.stopped
 
     @property
@@ -215,32 +225,38 @@ class Followed:
                 if left is not spot.number:
                     self.written.append(spot._replace(number=left))
 
-    def take_back(self, result: Any) -> None:
-        """See what the call has left elsewhere. The result keeps its own."""
-        own = {id(part) for part in (self.spots, self.written, self.kwargs, *containers(result))}
-        made = [ref() for ref in self.numbers.made]
-        alive = [number for number in made if number is not None]
-        own |= {id(made), id(alive), id(self), id(vars(self))}
-        plain = {id(n): n._kind() if n._value is UNREAD else n._value for n in alive}
-        self.replace(alive, plain, own)
+    def take_back(self, results: list[Any]) -> None:
+        """See what the call has left elsewhere. Its ``results`` keep their own."""
+        alive = [number for number in [ref() for ref in self.numbers.made] if number is not None]
+        trees = subtrees([*results, *[written.number for written in (*self.spots, *self.written)]])
+        parts = [number._parts for number in alive]
+        tuples = [tree for tree in trees if type(tree) is tuple]
+        holders = [alive, trees, parts, tuples, results, self.args, self.kwargs]
+        holders += [*self.spots, *self.written, *trees, *parts]
+        if held_elsewhere([*alive, *tuples], holders):
+            own = {id(holder) for holder in holders if not isinstance(holder, tuple)}
+            own |= {id(part) for part in (self.spots, self.written, holders, self, vars(self))}
+            plain = {id(n): n._kind() if n._value is UNREAD else n._value for n in alive}
+            self.replace(alive, plain, own)
 
     def replace(self, held: list[Any], plain: dict[int, Any], own: set[int]) -> None:
         """Put ``plain`` values, by id of what they replace, where something holds ``held``; in tuples, too."""
         tuples: list[Any] = []
         own |= {id(held), id(tuples), id(plain)}
         for holder in gc.get_referrers(*held) if held else ():
-            if id(holder) in own or type(holder) in (SymbolicNumber, types.FrameType):
+            if id(holder) in own or type(holder) is SymbolicNumber or isinstance(holder, (Node, types.FrameType)):
                 continue
             if isinstance(holder, tuple):
                 parts: list[Any] = [plain.get(id(part), part) for part in holder]
                 plain[id(holder)] = type(holder)(*parts) if hasattr(holder, "_fields") else tuple(parts)
                 tuples.append(holder)
                 continue
-            for container, key, value in replaced(holder, plain):
-                if type(value) is SymbolicNumber:
-                    self.written.append(Written(container, key, value))
-                else:
-                    self.lost = "it keeps a number that changes in a tuple, a set or a key"
+            found = [Written(*slot) for slot in replaced(holder, plain)]
+            self.written += found
+            if any(type(w.number) is not SymbolicNumber for w in found):
+                self.lost = "it keeps a number that changes in a tuple, a set or a key"
+            elif not found:
+                self.lost = f"it keeps a number that changes in a {type(holder).__name__}"
         if tuples:
             self.replace(tuples, plain, own)
 
@@ -261,14 +277,45 @@ class Followed:
         """The result of a call that no program repeats, and what it leaves behind, as ordinary numbers."""
         self.numbers.over = True
         self.numbers.recorder.strict = False  # what is read now, no code of the user has asked for
-        for written in self.written:
-            written.put(settled(written.number))
+        for written in sorted(self.written, key=lambda w: w.key is not ALL):  # single items come after the whole
+            written.put(ordinary(written.number))
         numbers = [n for n in flatten(result)[0] if type(n) is SymbolicNumber]
         plain = {id(n): settled(n) for n in numbers}
         for part in containers(result):
             for _ in replaced(part, plain):
                 pass
         return ordinary(result)
+
+
+def subtrees(trees: list[Any]) -> list[Any]:
+    """The tuples, lists and dicts in pytrees, each once."""
+    found: dict[int, Any] = {}
+    waiting = list(trees)
+    while waiting:
+        tree = waiting.pop()
+        if (type(tree) in (*DICTS, list) or is_tuple(tree)) and id(tree) not in found:
+            found[id(tree)] = tree
+            waiting += parts_of(tree)
+    return list(found.values())
+
+
+def parts_of(tree: Any) -> list[Any]:
+    """What a tuple, list or dict holds."""
+    return [*tree.values()] if isinstance(tree, dict) else [*tree]
+
+
+def held_elsewhere(held: list[Any], holders: list[Any]) -> bool:
+    """Whether anything but ``held``, which has each once, and ``holders`` holds one of these objects.
+
+    References are counted, since to ask who holds an object is to look through all objects.
+    """
+    once = {id(holder): i for i, holder in enumerate(holders)}.values()
+    known = Counter(map(id, holders))
+    for i in once:
+        known.update(map(id, parts_of(holders[i])))
+    probe = [object()]
+    alone = sys.getrefcount(probe[0])
+    return any(sys.getrefcount(held[i]) > alone + known[id(held[i])] for i in range(len(held)))
 
 
 def ordinary(result: Any) -> Any:
@@ -300,21 +347,30 @@ def replaced(holder: Any, plain: dict[int, Any]) -> Iterator[tuple[Any, Any, Any
     elif isinstance(holder, (list, deque)):
         found = list(enumerate(holder))
     elif isinstance(holder, set):
-        if any(id(part) in plain for part in holder):
-            parts = [plain.get(id(part), part) for part in holder]
-            holder.clear()
-            holder.update(parts)
-            yield holder, None, None
+        before = tuple(holder)
+        if any(id(part) in plain for part in before):
+            Written(holder, ALL, None).put([plain.get(id(part), part) for part in before])
+            yield holder, ALL, before
         return
     else:
+        for slot, value in slots_of(holder):
+            if id(value) in plain:
+                slot.__set__(holder, plain[id(value)])
+                yield holder, slot, value
         holder = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
         found = list(holder.items()) if isinstance(holder, dict) else ()
         if any(id(key) in plain for key, _ in found):
-            found = [(plain.get(id(key), key), value) for key, value in found]
-            holder.clear()
-            holder.update(found)
-            yield holder, None, None
+            before, found = tuple(found), [(plain.get(id(key), key), value) for key, value in found]
+            Written(holder, ALL, None).put(found)
+            yield holder, ALL, before
     for key, value in found:
         if id(value) in plain:
             Written(holder, key, None).put(plain[id(value)])
             yield holder, key, value
+
+
+def slots_of(holder: Any) -> list[tuple[Any, Any]]:
+    """The ``__slots__`` of an object, as descriptors, with what they hold."""
+    members = [slot for base in type(holder).__mro__ if "__slots__" in vars(base) for slot in vars(base).values()]
+    slots = [slot for slot in members if type(slot) is types.MemberDescriptorType]
+    return [(slot, slot.__get__(holder)) for slot in slots if hasattr(holder, slot.__name__)]

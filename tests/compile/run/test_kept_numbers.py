@@ -1,0 +1,104 @@
+"""Numbers that a compiled call follows are ordinary and right wherever the call keeps them."""
+
+from __future__ import annotations
+
+import gc
+import linecache
+import random
+from collections import defaultdict, deque, namedtuple
+from types import FunctionType, SimpleNamespace
+
+import pytest
+
+import leafgrad
+
+SOURCES = "e|e * 2 + 1|1.0 * e|x.square().sum().item()|(x * e).sum().item()|box['n']|names.n|cell".split("|")
+KEPT = """items.append(v)|items[:] = [v]|table['k'] = v|table[v] = 1|table['t'] = (v, 2)|members.add(v)|queue.append(v)
+lists['q'].append(v)|names.v = v|names.t = (v,)|names.u = [v]|names.d = {'a': v}|names.w = ((v, 2), 3)|names.p = pair
+names.p = Pair(v, 1)|names.f = lambda: v|names.i = iter([v])|slots.a = v|slots.b = (v, v)|slots.c = [v]""".replace(
+    "\n", "|"
+).split("|")
+RESULTS = "x * v|v|(x * v, v)|(pair, pair)|[v, x * v]|{'a': v, 'b': x * 2}|Pair(v, x)|(x * v, [v, v], (v, (v,)))|x + 1"
+COUNTERS = ["box['n'] = box['n'] + 1", "names.n = names.n * 0.5"]
+
+Pair = namedtuple("Pair", "a b")
+
+
+class Slots:
+    __slots__ = ("a", "b", "c")
+
+
+def step_of(seed):
+    """A random step: where a number comes from, where it is kept, what is returned."""
+    r = random.Random(seed)
+    lines = ["def step(x, e):", f"v = {r.choice(SOURCES)}", "pair = (v, v)"]
+    lines += r.sample(COUNTERS, r.randint(0, 2)) + r.choices(KEPT, k=r.randint(0, 3))
+    return "\n    ".join([*lines, f"return {r.choice(RESULTS.split('|'))}"])
+
+
+def world():
+    """What a step reads and writes outside."""
+    made = {"items": [], "table": {}, "members": set(), "queue": deque(), "lists": defaultdict(list), "slots": Slots()}
+    return made | {"box": {"n": 1.5}, "names": SimpleNamespace(n=2.0), "cell": 3.0, "Pair": Pair}
+
+
+def spelled(value):
+    """A value with the types of its parts, which tell numbers from what stands for them."""
+    kind = type(value).__name__
+    if isinstance(value, leafgrad.Tensor):
+        return kind, [f"{part:.5g}" for part in value.tolist()]
+    if type(value) is float:
+        return f"{value:.6g}"
+    if isinstance(value, (list, tuple, deque)):
+        return kind, [*map(spelled, value)]
+    if isinstance(value, dict):
+        return kind, [(spelled(key), spelled(part)) for key, part in value.items()]
+    if type(value) is set:
+        return kind, sorted(map(str, map(spelled, value)))
+    if type(value) is Slots:
+        return [spelled(getattr(value, name, None)) for name in Slots.__slots__]
+    if type(value) is SimpleNamespace:
+        return spelled(vars(value))
+    if type(value) is FunctionType:
+        return spelled(value())
+    return kind, spelled(list(value)) if kind == "list_iterator" else value
+
+
+def history(text, compiled):
+    """What the calls of a step return, and leave behind."""
+    space, name = world(), f"<step {hash(text)}>"
+    linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
+    exec(compile(text, name, "exec"), space)
+    step = leafgrad.compile(space["step"]) if compiled else space["step"]
+    found = []
+    for k in range(7):
+        result = spelled(step(leafgrad.tensor([1 + k / 2, 2.0, 3.0]), 0.5 + k / 4))
+        found.append((result, [spelled(space[name]) for name in world() if name != "Pair"]))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_numbers_that_a_step_keeps(seed):
+    text = step_of(seed)
+    for expected, got in zip(history(text, False), history(text, True), strict=True):
+        assert got == expected, text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(1000, 4000, 100))
+def test_many_numbers_that_steps_keep(start):
+    for seed in range(start, start + 100):
+        test_numbers_that_a_step_keeps(seed)
+
+
+def test_who_holds_a_number_is_not_looked_for_among_all_objects(monkeypatch):
+    count = [0]
+
+    @leafgrad.compile
+    def step(x):
+        count[0] += 1
+        return x * count[0], x.sum().item()
+
+    monkeypatch.setattr(gc, "get_referrers", None)
+    assert [step(leafgrad.ones(3) * k)[1] for k in range(6)] == [0, 3, 6, 9, 12, 15]
+    assert count == [6]
