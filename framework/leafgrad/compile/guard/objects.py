@@ -37,6 +37,7 @@ class ObjectWalker:
         self.read: set[tuple[int, str, Any]] = set()
         self.reached = Codes()
         self.loose: set[int] = set()  # modules that more is done with than to read attributes by their names
+        self.layouts: dict[type, tuple[bool, list[str]]] = {}
         self.bodies: dict[type, set[str]] = {}  # classes of this package, and what of them was executed or is named
         self.queue: deque[tuple[Any, str]] = deque()
 
@@ -116,14 +117,22 @@ class ObjectWalker:
         own = getattr(value, "__dict__", None)
         if own is not None:
             self.own(value, own, path, names)
-        if any("__getattribute__" in vars(base) for base in type(value).__mro__[:-1] if is_plain(base)):
+        strange, slots = self.layout(type(value))
+        if strange:
             self.open(path, "has a __getattribute__ of its own")
-        for base in type(value).__mro__:
-            if not base.__flags__ & HEAP or (isinstance(value, Tensor) and is_ours(file_of(base))):
-                continue
-            for name, held in list(vars(base).items()):
-                if isinstance(held, types.MemberDescriptorType) and (names is None or name in names):
-                    self.visit("attribute", value, name, f"{path}.{name}" if path else name)
+        for name in slots:
+            if names is None or name in names:
+                self.visit("attribute", value, name, f"{path}.{name}" if path else name)
+
+    def layout(self, kind: type) -> tuple[bool, list[str]]:
+        """Whether a class has a ``__getattribute__`` of its own, and its slots; of a tensor those of users' classes."""
+        if kind not in self.layouts:
+            strange = any("__getattribute__" in vars(base) for base in kind.__mro__[:-1] if is_plain(base))
+            made = [base for base in kind.__mro__ if base.__flags__ & HEAP]
+            made = [base for base in made if not (issubclass(kind, Tensor) and is_ours(file_of(base)))]
+            held = [item for base in made for item in vars(base).items()]
+            self.layouts[kind] = strange, [n for n, slot in held if isinstance(slot, types.MemberDescriptorType)]
+        return self.layouts[kind]
 
     def own(self, value: Any, own: dict[str, Any], path: str, names: set[str] | None) -> None:
         if names is not None and self.names.any_name:
