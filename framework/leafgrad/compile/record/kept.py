@@ -10,6 +10,7 @@ from typing import Any
 from leafgrad.autograd import engine
 from leafgrad.autograd.context import FunctionNode
 from leafgrad.batching.pytree import DICTS, flatten
+from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.recorder import Recorder
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.unclosed import Unclosed
@@ -77,20 +78,19 @@ def check_outside(recorder: Recorder, tensors: Mapping[int, str]) -> None:
             raise Unclosed(f"it keeps the tensor made{line_of(recorder, t)}, as {tensors[id(t)]}")
 
 
-def check_returned(recorder: Recorder, result: Any) -> None:
-    """Unclosed if something outside keeps a tensor that the call made and returns, where nobody knows what was before.
+def check_holders(recorder: Recorder, result: Any) -> None:
+    """Unclosed if something outside keeps a tensor that the call made, where nobody knows what was before.
 
-    What holds one must be the result itself, a function that runs, or a part of the graph.
+    What holds one must be the result, a function that runs, a part of the graph, or the recorder.
     """
-    tensors: list[Tensor] = []
-    known, waiting = {id(tensors), *map(id, recorder.grads.values())}, [result]
+    tensors = [t for t in [ref() for ref in recorder.tensors] if t is not None]
+    items = [] if recorder.numbers is None else recorder.numbers.items
+    known, waiting = {id(tensors), id(items), *map(id, recorder.grads.values())}, [result]
     while waiting:
         part = waiting.pop()
         known.add(id(part))
         if isinstance(part, (list, tuple)) or type(part) in DICTS:
             waiting += part.values() if isinstance(part, dict) else part
-        elif isinstance(part, Tensor) and isinstance(part._data, Symbol):
-            tensors.append(part)
     nodes = [t._node for t in tensors if isinstance(t._node, GraphNode)]
     for node in engine.reachable(nodes, recorder.born):
         saved = getattr(node, "saved", None)
@@ -100,8 +100,8 @@ def check_returned(recorder: Recorder, result: Any) -> None:
         known.add(id(frame))
         frame = frame.f_back
     for holder in gc.get_referrers(*tensors) if tensors else ():
-        if id(holder) not in known and not isinstance(holder, (Tensor, GraphNode, Leaf, View)):
-            raise Unclosed(f"a {type(holder).__name__} keeps a tensor that it makes and returns")
+        if id(holder) not in known and not isinstance(holder, (Tensor, GraphNode, Leaf, Outside, View)):
+            raise Unclosed(f"a {type(holder).__name__} keeps a tensor that it makes")
 
 
 def last_kept(recorder: Recorder, allowed: set[int]) -> Any:

@@ -16,7 +16,7 @@ from leafgrad.compile.guard.walk import look
 from leafgrad.compile.ir.graph import Argument, Captured, Expression, Grad, Graph, Line, Number, Raw, Value, Write
 from leafgrad.compile.ir.memory import Apart
 from leafgrad.compile.record.guide import Guide
-from leafgrad.compile.record.kept import check_kept, check_outside, check_returned
+from leafgrad.compile.record.kept import check_holders, check_kept, check_outside
 from leafgrad.compile.record.lazy import LazyRecorder
 from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
@@ -107,7 +107,7 @@ class Attempt:
             raise Unclosed(f"it returns a {type(outer).__name__} from outside")
         check_outside(recorder, environment.tensors)
         if self.first:
-            check_returned(recorder, result)
+            check_holders(recorder, result)
         guide = recorder.end_part()
         recorder.later = guide.later
         with recording(recorder):
