@@ -120,6 +120,9 @@ SCHEDULES = {
     "one cycle": lambda o: lr_scheduler.OneCycleLR(o, 0.1, total_steps=60),
     "function": lambda o: lr_scheduler.LambdaLR(o, lambda epoch: 0.95**epoch),
     "linear": lambda o: lr_scheduler.LinearLR(o, total_iters=50),
+    "milestones": lambda o: lr_scheduler.MultiStepLR(o, [3, 8, 8]),
+    "cycles": lambda o: lr_scheduler.CyclicLR(o, 0.01, 0.1, step_size_up=3, mode="triangular2"),
+    "restarts": lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 4, T_mult=2),
     "chained": lambda o: lr_scheduler.ChainedScheduler(
         [lr_scheduler.LinearLR(o, total_iters=50), lr_scheduler.ExponentialLR(o, 0.9)]
     ),

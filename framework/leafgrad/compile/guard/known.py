@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
-from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from contextvars import ContextVar
 from datetime import date, time, timedelta
 from typing import Any
@@ -15,7 +15,7 @@ from leafgrad.backends import Generator
 
 OPAQUE = (Generator, dtypes.dtype, devices.device, ContextVar)  # known by identity; what is inside cannot matter
 IMMUTABLE = (range, slice, date, time, timedelta, types.EllipsisType, types.NotImplementedType)
-DICTS = (dict, OrderedDict, defaultdict)
+DICTS = (dict, OrderedDict, defaultdict, Counter)
 LISTS = (list, deque)
 COMPARED = 2**20  # bytes of an array that each call may compare
 FIELD = type(vars(namedtuple("Pair", "a"))["a"])

@@ -174,11 +174,11 @@ class CyclicLR(LRScheduler):
     def scale_fn(self, x: float) -> float:
         """The height of the cycle, or at the step, ``x``."""
         if self._scale_fn_custom is not None:
-            return self._scale_fn_custom(x)
+            return self._scale_fn_custom(math.floor(x) if self.scale_mode == "cycle" else x)
         return {"triangular": 1.0, "triangular2": 0.5 ** (x - 1)}.get(self.mode, self.gamma**x)
 
     def get_lr(self) -> list[Any]:
-        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        cycle = 1 + self.last_epoch // self.total_size
         x = 1.0 + self.last_epoch / self.total_size - cycle
         share = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         scale = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)

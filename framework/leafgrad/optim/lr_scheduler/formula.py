@@ -40,7 +40,8 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        return [lr * self.gamma ** self.milestones.get(self.last_epoch, 0) for lr in self._now()]
+        times = sum(count for epoch, count in self.milestones.items() if epoch == self.last_epoch)
+        return [lr * self.gamma**times for lr in self._now()]
 
     def _get_closed_form_lr(self) -> list[Any]:
         passed = sum(count for epoch, count in self.milestones.items() if epoch <= self.last_epoch)

@@ -63,12 +63,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             if self.T_cur >= self.T_i:
                 self.T_cur %= self.T_i
                 self.T_i *= self.T_mult
-            epoch = self.last_epoch + 1
+            self.last_epoch += 1
         else:
             runs = self._runs(epoch)
             self.T_i = self.T_0 * self.T_mult**runs
             self.T_cur = epoch - self.T_0 * (runs if self.T_mult == 1 else (self.T_mult**runs - 1) / (self.T_mult - 1))
-        self.last_epoch = math.floor(epoch)
+            self.last_epoch = math.floor(epoch)
         rates = self.get_lr()
         self._step_count += 1
         self._set(rates)
