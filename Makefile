@@ -19,7 +19,7 @@ PEERS   := from importlib.util import find_spec as f; from os.path import dirnam
 ASKING  := $(sort $(shell grep -lrE '"torch"|parity|def test_\w+\((.*, )?t[,)]' tests plugins/*/tests --include='test_*.py'))
 GPU     := $(sort $(wildcard tests/benchmarks/gpu*.py))
 REPORT  := docs/benchmarks/gpu.md
-FAULTS  := tests/faults tests/distributed/test_launcher.py $(wildcard plugins/*/tests/test_faults.py plugins/*/tests/test_files.py)
+FAULTS  := tests/faults tests/distributed/test_launcher.py $(wildcard plugins/*/tests/test_faults.py plugins/*/tests/test_files.py plugins/*/tests/test_forks.py)
 # One BLAS thread for each test process; two test processes with two threads each are slower than one. Bytecode is kept,
 # in the venv: that of tests, for each process collects them, and of leafgrad, which tests import in many processes.
 QUICKLY := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/bytecode

@@ -12,8 +12,11 @@ import os
 import sys
 import time
 from _thread import get_ident
-from typing import Any
+from functools import cached_property as locked_property
+from typing import Any, TypeVar
 from weakref import WeakSet
+
+T = TypeVar("T")
 
 PATIENCE = 30.0  # seconds, since such a thread may wait for something else that the forking one holds
 _NEEDED: list[str] = []
@@ -30,6 +33,17 @@ def guard(lock: Any) -> Any:
     """A ``threading.RLock`` that is free in a child, and what it guards is whole there."""
     _LOCKS.add(lock)
     return lock
+
+
+class cached_property(locked_property[T]):
+    """``functools.cached_property`` without its lock, one for all objects before Python 3.12, that no child opens."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        assert self.attrname is not None
+        held = vars(instance)
+        return held[self.attrname] if self.attrname in held else held.setdefault(self.attrname, self.func(instance))
 
 
 def _before() -> None:

@@ -14,7 +14,7 @@ import time
 import pytest
 
 import leafgrad as lg
-from leafgrad import nn
+from leafgrad import forks, nn
 from leafgrad.distributions import Bernoulli
 from leafgrad.distributions.distribution import lazy_property
 from leafgrad.utils.data import DataLoader, TensorDataset
@@ -300,11 +300,12 @@ def test_while_another_thread_imports_what_logs(tmp_path):
     assert ran.returncode == 42
 
 
-def test_while_another_thread_computes_a_parameter_of_a_distribution():
+@pytest.mark.parametrize("kind", [forks.cached_property, lazy_property])
+def test_while_another_thread_computes_a_property(kind):
     begun, go_on = threading.Event(), threading.Event()
 
     class Slow(Bernoulli):
-        @lazy_property
+        @kind
         def slow(self):
             begun.set()
             return go_on.wait()

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leafgrad import forks
 from leafgrad_native import parts
 from leafgrad_native.folder import Folder, RefusedFolder, folders
 from leafgrad_native.loading import loads_elsewhere
@@ -30,6 +31,7 @@ FORMAT = 1  # raise it when what a trial finds out changes
 SECONDS = 60.0  # that a compiler may take
 KEPT = 1 << 16  # bytes of the beginning, and of the end, of what it writes
 TEMPORARY = ("TMPDIR", "TMP", "TEMP")  # in which the environment names a folder for temporary files
+START = forks.guard(threading.RLock())  # a child that took over ends of pipes would keep them open while it lives
 TRIAL = "int lg_trial(int x) { return 2 * x + 2; }\n"
 NAMES = ("cc", "gcc", "clang")
 SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
@@ -252,15 +254,17 @@ def run(arguments: Sequence[str], temporary: Path | None = None) -> tuple[int, s
     import subprocess
 
     seconds = limit()
+    own = {} if temporary is None else dict.fromkeys(TEMPORARY, str(temporary))
     try:
-        process = subprocess.Popen(
-            list(arguments),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=os.environ | {"LC_ALL": "C"} | ({} if temporary is None else dict.fromkeys(TEMPORARY, str(temporary))),
-            start_new_session=os.name == "posix",
-        )
+        with START:
+            process = subprocess.Popen(
+                list(arguments),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=os.environ | {"LC_ALL": "C"} | own,
+                start_new_session=os.name == "posix",
+            )
     except OSError as error:
         raise CompilationFailed(f"{arguments[0]} does not start: {error.strerror}") from None
     with process:
