@@ -51,9 +51,11 @@ def _before() -> None:
     threads = sys.modules.get("threading")  # without it there are none
     if threads is None or threads.active_count() == 1:
         return
-    logs = _lock_of_logging()
-    due = logs is None or logs._is_owned()  # whether logging will release its lock after this fork
-    if logs is not None and due:
+    logging, logs = sys.modules.get("logging"), _lock_of_logging()
+    owned = logs is not None and logs._is_owned()
+    # Whether logging will release its lock after this fork: it has taken it for this, or will be there only then.
+    due = owned or logging is None or getattr(logging.__spec__, "_initializing", False)
+    if owned:
         logs.release()
     for name in _NEEDED:
         importlib.import_module(name)
@@ -74,8 +76,7 @@ def _before() -> None:
 
 def _lock_of_logging() -> Any:
     """It is taken before forks, perhaps earlier than this waits; and threads that import something may need it."""
-    module: Any = sys.modules.get("logging")
-    return None if module is None or getattr(module.__spec__, "_initializing", False) else module._lock
+    return getattr(sys.modules.get("logging"), "_lock", None)
 
 
 def _release(locks: list[Any]) -> None:

@@ -300,6 +300,36 @@ def test_while_another_thread_imports_what_logs(tmp_path):
     assert ran.returncode == 42
 
 
+IMPORTS_LOGGING = """
+import atexit, os, sys, threading, time
+import leafgrad
+
+def slowly(*_):  # where the import of logging ends
+    begun.set()
+    time.sleep(0.3)
+
+assert "logging" not in sys.modules
+begun, atexit.register = threading.Event(), slowly
+threading.Thread(target=__import__, args=["logging"]).start()
+begun.wait()
+before = time.monotonic()
+child = os.fork()
+if not child:
+    sys.modules["logging"].getLogger("child")
+    os._exit(0)
+assert time.monotonic() - before < 20
+other = threading.Thread(target=lambda: sys.modules["logging"].getLogger("parent"), daemon=True)
+other.start()
+other.join(10)
+os._exit(other.is_alive() or os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_while_another_thread_imports_logging():
+    """The parent keeps nothing that was taken for the fork: its other threads may go on to log."""
+    assert subprocess.run([sys.executable, "-c", IMPORTS_LOGGING], timeout=PATIENCE).returncode == 0
+
+
 @pytest.mark.parametrize("kind", [forks.cached_property, lazy_property])
 def test_while_another_thread_computes_a_property(kind):
     begun, go_on = threading.Event(), threading.Event()
