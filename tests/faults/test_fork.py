@@ -188,10 +188,10 @@ os._exit(0)
 """
 
 
-@pytest.mark.times(1, 200)
+@pytest.mark.times(1, 80)
 def test_while_other_threads_draw_train_import_and_compile(count, tried):
     """Parents that are cold at the first fork, and warm at the last."""
-    chance, forks = random.Random(0), 10
+    chance, forks = random.Random(0), 25 if count > 1 else 5
     for i in range(count):
         seconds, executor = chance.uniform(0, 0.1), ("numpy", "native", "replay")[i % 3]
         command = [sys.executable, "-c", BUSY, str(seconds), str(forks), executor]
