@@ -37,9 +37,9 @@ NAMES = ("cc", "gcc", "clang")
 SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 
 # Errors of a function are not asked for (errno, traps), products and sums may be fused, and loops marked "omp simd" are
-# vectorised (this needs no OpenMP library). What NumPy shows stays: nan,
+# vectorised (this needs no OpenMP library). What NumPy shows stays: integers that are too large begin anew; nan,
 # infinities, signed zeros, denormals and the order of sums, hence neither -ffast-math nor one of its other parts.
-SAFE = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fopenmp-simd")
+SAFE = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fopenmp-simd", "-fwrapv")
 # The first of these that a compiler takes: this processor's instructions and whole vectors of them, if it has AVX-512.
 NATIVE = (("-march=native", "-mprefer-vector-width=512"), ("-march=native",), ("-mcpu=native",), ())
 
@@ -157,7 +157,7 @@ def tried(command: tuple[str, ...], file: Path) -> Compiler:
         status = file.stat()
     except OSError as error:
         raise CompilationFailed(f"{' '.join(command)}: {error.strerror}") from None
-    facts = [FORMAT, command, str(file), status.st_mtime_ns, status.st_size, processor()]
+    facts = [FORMAT, SAFE, NATIVE, command, str(file), status.st_mtime_ns, status.st_size, processor()]
     identity = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
     for folder in folders():
         try:

@@ -14,7 +14,7 @@ PLANTED = """
 import ctypes, sys
 import numpy as np
 from leafgrad_native.cache import library
-source = "#include <stdint.h>\\nint32_t f(int32_t *x, int32_t k) { return x[k] + INT32_MAX; }"
+source = "#include <stdint.h>\\nint32_t f(int32_t *x, int32_t k) { return x[k] % (k - 2); }"
 f = library(source, "planted").f
 x = np.array([-3, -1, 2], np.int32)
 print(f(ctypes.c_void_p(x.ctypes.data), int(sys.argv[1])))
@@ -40,7 +40,7 @@ def sanitized(tmp_path_factory):
     return run
 
 
-@pytest.mark.parametrize(("place", "said"), [(0, None), (2, "signed integer overflow"), (3, "heap-buffer-overflow")])
+@pytest.mark.parametrize(("place", "said"), [(0, None), (2, "division by zero"), (3, "heap-buffer-overflow")])
 def test_what_is_planted_is_found(place, said, sanitized):
     done = sanitized("-c", PLANTED, str(place))
     assert (done.returncode == 0) == (said is None), done.stderr
