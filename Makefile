@@ -19,7 +19,8 @@ PEERS   := from importlib.util import find_spec as f; from os.path import dirnam
 ASKING  := $(sort $(shell grep -lrE '"torch"|parity|def test_\w+\((.*, )?t[,)]' tests plugins/*/tests --include='test_*.py'))
 GPU     := $(sort $(wildcard tests/benchmarks/gpu*.py))
 REPORT  := docs/benchmarks/gpu.md
-FAULTS  := tests/faults tests/distributed/test_launcher.py $(wildcard plugins/*/tests/test_faults.py plugins/*/tests/test_files.py)
+NATIVE  := plugins/leafgrad-native/tests
+FAULTS  := tests/faults tests/distributed/test_launcher.py $(wildcard plugins/*/tests/test_faults.py plugins/*/tests/test_files.py plugins/*/tests/test_forks.py)
 # One BLAS thread for each test process; two test processes with two threads each are slower than one. Bytecode is kept,
 # in the venv: that of tests, for each process collects them, and of leafgrad, which tests import in many processes.
 QUICKLY := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/bytecode
@@ -27,7 +28,7 @@ PYTEST  := $(QUICKLY) $(BIN)/python -m pytest -q
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test slow faults mutants coverage lowest versions parity wheels lint format docs bench gpu-check clean
+.PHONY: help demo test slow faults sanitizers mutants coverage lowest versions parity wheels lint format docs bench gpu-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -43,6 +44,10 @@ slow: $(VENV)/.test ## the tests that take longer than a few seconds
 
 faults: $(VENV)/.test ## inject faults, some thousand times; writes the table in docs/reliability.md
 	@$(PYTEST) $(FAULTS) -m "not gpu" --faults-report=docs/reliability.md
+
+sanitizers: $(VENV)/.test ## the tests of leafgrad-native, with the C that they generate under ASan and UBSan, in an hour
+	@LEAFGRAD_CC=$(abspath $(NATIVE)/sanitized.sh) LEAFGRAD_CACHE=$(abspath $(VENV))/sanitized LEAFGRAD_CC_TIMEOUT=600 \
+		ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$$(cc -print-file-name=libasan.so) $(PYTEST) $(NATIVE) -m "not gpu"
 
 mutants: $(VENV)/.test ## plant 200 faults in the source, and count those that the tests find, in some hours
 	@$(QUICKLY) $(BIN)/python tests/mutants.py

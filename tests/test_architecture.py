@@ -36,14 +36,14 @@ ROOMS = {
     "rules": "backends ops",
     "special": "ops tensor",
     "random": "tensor",
-    "distributions": "errors dtypes modes devices ops tensor autograd",
+    "distributions": "forks errors dtypes modes devices ops tensor autograd",
     "distributed": "errors dtypes modes backends devices ops tensor autograd",
     "nn": "errors dtypes modes devices ops tensor autograd distributed",
     "optim": "errors dtypes modes devices ops tensor autograd nn",
     "utils": "errors dtypes modes plugins devices ops tensor autograd distributed",
     "profiler": "modes ops",
     "pictures": "ops tensor autograd compile",
-    "compile": "errors dtypes modes threads plugins backends devices ops tensor batching autograd",
+    "compile": "forks errors dtypes modes threads plugins backends devices ops tensor batching autograd",
 }
 # The same within compile, in the order of its phases. What stands in no room of it is its front.
 COMPILE = {
@@ -204,6 +204,15 @@ def length_violations(root: Path) -> Iterator[str]:
         lines = len(path.read_text(encoding="utf-8").splitlines())
         if lines > MAX_LINES:
             yield f"{path.relative_to(root)}:{lines}: more than {MAX_LINES} lines: a file has one subject"
+
+
+def lock_violations(root: Path) -> Iterator[str]:
+    """Before Python 3.12 a cached_property has one lock for all objects, which no child of a fork can open."""
+    for folder in ("framework", "plugins"):
+        for path in python_files(root / folder):
+            for line, module, name in imported(path):
+                if (module, name) == ("functools", "cached_property") and path.name != "forks.py":
+                    yield f"{path.relative_to(root)}:{line}: {name} has a lock: take that of leafgrad.forks"
 
 
 def suppression_violations(root: Path) -> Iterator[str]:
@@ -374,6 +383,7 @@ RULES = [
     foreign_violations,
     cycle_violations,
     length_violations,
+    lock_violations,
     suppression_violations,
     plugin_violations,
     public_violations,
@@ -448,6 +458,7 @@ def tree(tmp_path):
         (cycle_violations, NN, "from leafgrad.nn import linear", ":1: import cycle: leafgrad.nn.linear -> "),
         (length_violations, NN, "x = 1\n" * 451, ":451: more than 450 lines"),
         (homonym_violations, NN, "\n\nclass Tensor: ...", ":3: 'Tensor' is defined in framework/leafgrad/nn/a.py:2"),
+        (lock_violations, NN, "\nfrom functools import cached_property", ":2: cached_property has a lock"),
         (suppression_violations, NN, "x = 1  #" + " noqa: E501", ":1: '# "),
         (suppression_violations, NN, "\nx = 1  #" + " type: ignore[x]", ":2: '# "),
         (table_violations, PASS, 'def f(e):\n    return e.name == "tanh"', ":2: 'tanh' is the name of an op"),

@@ -12,8 +12,11 @@ import os
 import sys
 import time
 from _thread import get_ident
-from typing import Any
+from functools import cached_property as locked_property
+from typing import Any, TypeVar
 from weakref import WeakSet
+
+T = TypeVar("T")
 
 PATIENCE = 30.0  # seconds, since such a thread may wait for something else that the forking one holds
 _NEEDED: list[str] = []
@@ -32,14 +35,27 @@ def guard(lock: Any) -> Any:
     return lock
 
 
+class cached_property(locked_property[T]):
+    """``functools.cached_property`` without its lock, one for all objects before Python 3.12, that no child opens."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        assert self.attrname is not None
+        held = vars(instance)
+        return held[self.attrname] if self.attrname in held else held.setdefault(self.attrname, self.func(instance))
+
+
 def _before() -> None:
     global _held
     threads = sys.modules.get("threading")  # without it there are none
     if threads is None or threads.active_count() == 1:
         return
-    logs = _lock_of_logging()
-    due = logs is None or logs._is_owned()  # whether logging will release its lock after this fork
-    if logs is not None and due:
+    logging, logs = sys.modules.get("logging"), _lock_of_logging()
+    owned = logs is not None and logs._is_owned()
+    # Whether logging will release its lock after this fork: it has taken it for this, or will be there only then.
+    due = owned or logging is None or getattr(logging.__spec__, "_initializing", False)
+    if owned:
         logs.release()
     for name in _NEEDED:
         importlib.import_module(name)
@@ -60,8 +76,7 @@ def _before() -> None:
 
 def _lock_of_logging() -> Any:
     """It is taken before forks, perhaps earlier than this waits; and threads that import something may need it."""
-    module: Any = sys.modules.get("logging")
-    return None if module is None or getattr(module.__spec__, "_initializing", False) else module._lock
+    return getattr(sys.modules.get("logging"), "_lock", None)
 
 
 def _release(locks: list[Any]) -> None:

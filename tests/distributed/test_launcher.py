@@ -14,7 +14,7 @@ import pytest
 
 from leafgrad.distributed import launcher, watch
 
-SCRIPT = "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n"
+SCRIPT = "import os, time\nos.write(1, b'%d\\n' % os.getpid())  # in one piece\ntime.sleep(60)\n"
 
 
 @pytest.mark.slow
@@ -120,18 +120,36 @@ def test_a_launcher_of_mpi_takes_no_early_end_for_a_success(mpi, tmp_path):
     assert "rank 1 of 2: os._exit(0) without destroy_process_group()" in done.stderr
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a signal when the parent dies is Linux's")
-def test_no_rank_outlives_a_launcher_that_is_killed(mpi, tmp_path):
+@pytest.mark.times(1, 20)
+@pytest.mark.parametrize("joined", [False, True])
+def test_no_rank_outlives_a_launcher_that_is_killed(joined, count, mpi, tmp_path, tried):
+    """Whatever the system is: nothing but a pipe tells of its end."""
     script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
+    script.write_text("import leafgrad.distributed as dist\ndist.init_process_group()\n" * joined + SCRIPT)
     command = [sys.executable, "-m", "leafgrad", "run", "--ranks", "2", str(script)]
+    for _ in range(count):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            ranks = [int(process.stdout.readline()) for _ in range(2)]
+            process.kill()
+        deadline = time.monotonic() + 20
+        while any(map(watch.is_there, ranks)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not any(map(watch.is_there, ranks))
+    tried("`kill -9` of a launcher of two ranks", count, "no rank stays")
+
+
+@pytest.mark.slow
+def test_a_rank_that_will_not_end_is_ended_without_its_launcher(mpi, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + SCRIPT)
+    command = [sys.executable, "-m", "leafgrad", "run", "--ranks", "1", str(script)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        ranks = [int(process.stdout.readline()) for _ in range(2)]
+        rank = int(process.stdout.readline())
         process.kill()
-    deadline = time.monotonic() + 20
-    while any(map(watch.is_there, ranks)) and time.monotonic() < deadline:
+    deadline = time.monotonic() + watch.ORPHANED + 20
+    while watch.is_there(rank) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not any(map(watch.is_there, ranks))
+    assert not watch.is_there(rank)
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="asks /proc about processes")

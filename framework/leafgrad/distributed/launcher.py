@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from leafgrad.distributed.watch import PIPE, SEEN, STATUS, Death, Watch, end_with_parent
+from leafgrad.distributed.watch import PIPE, SEEN, STATUS, Death, Watch, ended_with_this
 
 FOLDER = "LEAFGRAD_RANKS"  # in which each rank has a file with its process number, until its program is through
 RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")  # where MPICH, Open MPI and Slurm put a process's number
@@ -48,8 +48,8 @@ def run(command: Sequence[str], ranks: int) -> int:
         Path(folder, LAUNCHER).write_text(str(os.getpid()))
         with subprocess.Popen(
             [mpiexec(), "-n", str(ranks), *command], env={**shares(ranks), **os.environ, FOLDER: folder},
-            stdout=subprocess.PIPE, preexec_fn=end_with_parent(),
-        ) as process, relayed(process) as came:  # fmt: skip
+            stdout=subprocess.PIPE,
+        ) as process, ended_with_this(process), relayed(process) as came:  # fmt: skip
             watch = Watch(Path(folder), ranks, process)
             watch.start()
             said = pass_on(process)

@@ -9,9 +9,11 @@ import itertools
 import os
 import select
 import signal
+import subprocess
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import Popen
 from typing import Any, NamedTuple
@@ -23,6 +25,8 @@ BEGIN = 0.02  # seconds between looks for ranks that begin
 LOOK = 0.1  # seconds between looks when all have begun; where the system does not tell, also for their ends
 STILL = 10.0  # seconds after which a rank that a signal has stopped is named
 PATIENCE = 2.0  # seconds in which the launcher of MPI may end all by itself, and in which it is asked to
+ORPHANED = 10  # seconds in which ranks without a launcher may end by themselves when they are asked to
+UNLESS_TOLD = 'read told || { kill "$0"; for second; do sleep 1; kill -0 "$0" || exit; done; kill -9 "$0"; }'
 
 
 class Death(NamedTuple):
@@ -179,12 +183,17 @@ def stat(pid: int) -> tuple[str, int]:
     return fields[0], int(fields[-1])
 
 
-def end_with_parent() -> Any:
-    """What a new process calls so that it is asked to end when its parent does; None where the system cannot."""
-    if not sys.platform.startswith("linux"):
-        return None
-    import ctypes
+@contextmanager
+def ended_with_this(process: Popen[Any]) -> Iterator[None]:
+    """Ask a process to end when this one does before its time, though by ``kill -9``, and then end it.
 
-    prctl = ctypes.CDLL(None).prctl
-    set_parent_death_signal = 1  # PR_SET_PDEATHSIG
-    return lambda: prctl(set_parent_death_signal, signal.SIGTERM)
+    A shell waits for that: it reads of a pipe of which this process alone has the other side, and which ends with it.
+    """
+    if os.name != "posix":
+        yield
+        return
+    command = ["/bin/sh", "-c", UNLESS_TOLD, str(process.pid), *map(str, range(ORPHANED))]
+    nowhere = subprocess.DEVNULL
+    with Popen(command, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True) as shell:
+        yield
+        shell.communicate(b"\n")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar
 
-from leafgrad import modes
+from leafgrad import forks, modes
 from leafgrad.distributions.constraints import Constraint
 from leafgrad.dtypes import get_default_dtype
 from leafgrad.ops.refuse import refuse
@@ -22,17 +21,8 @@ Parameter = Tensor | float | None
 T = TypeVar("T")
 
 
-class lazy_property(cached_property[T]):
-    """An attribute that is computed when it is first asked for.
-
-    Without the lock that Python's own takes before 3.12, which nobody opens in a child of a fork.
-    """
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        if instance is None:
-            return self
-        assert self.attrname is not None
-        return vars(instance).setdefault(self.attrname, self.func(instance))
+class lazy_property(forks.cached_property[T]):
+    """An attribute that is computed when it is first asked for."""
 
 
 class Distribution:

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leafgrad import forks
 from leafgrad_native import parts
 from leafgrad_native.folder import Folder, RefusedFolder, folders
 from leafgrad_native.loading import loads_elsewhere
@@ -30,14 +31,15 @@ FORMAT = 1  # raise it when what a trial finds out changes
 SECONDS = 60.0  # that a compiler may take
 KEPT = 1 << 16  # bytes of the beginning, and of the end, of what it writes
 TEMPORARY = ("TMPDIR", "TMP", "TEMP")  # in which the environment names a folder for temporary files
+START = forks.guard(threading.RLock())  # a child that took over ends of pipes would keep them open while it lives
 TRIAL = "int lg_trial(int x) { return 2 * x + 2; }\n"
 NAMES = ("cc", "gcc", "clang")
 SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 
 # Errors of a function are not asked for (errno, traps), products and sums may be fused, and loops marked "omp simd" are
-# vectorised (this needs no OpenMP library). What NumPy shows stays: nan,
+# vectorised (this needs no OpenMP library). What NumPy shows stays: integers that are too large begin anew; nan,
 # infinities, signed zeros, denormals and the order of sums, hence neither -ffast-math nor one of its other parts.
-SAFE = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fopenmp-simd")
+SAFE = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fopenmp-simd", "-fwrapv")
 # The first of these that a compiler takes: this processor's instructions and whole vectors of them, if it has AVX-512.
 NATIVE = (("-march=native", "-mprefer-vector-width=512"), ("-march=native",), ("-mcpu=native",), ())
 
@@ -155,7 +157,7 @@ def tried(command: tuple[str, ...], file: Path) -> Compiler:
         status = file.stat()
     except OSError as error:
         raise CompilationFailed(f"{' '.join(command)}: {error.strerror}") from None
-    facts = [FORMAT, command, str(file), status.st_mtime_ns, status.st_size, processor()]
+    facts = [FORMAT, SAFE, NATIVE, command, str(file), status.st_mtime_ns, status.st_size, processor()]
     identity = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
     for folder in folders():
         try:
@@ -252,15 +254,17 @@ def run(arguments: Sequence[str], temporary: Path | None = None) -> tuple[int, s
     import subprocess
 
     seconds = limit()
+    own = {} if temporary is None else dict.fromkeys(TEMPORARY, str(temporary))
     try:
-        process = subprocess.Popen(
-            list(arguments),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=os.environ | {"LC_ALL": "C"} | ({} if temporary is None else dict.fromkeys(TEMPORARY, str(temporary))),
-            start_new_session=os.name == "posix",
-        )
+        with START:
+            process = subprocess.Popen(
+                list(arguments),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=os.environ | {"LC_ALL": "C"} | own,
+                start_new_session=os.name == "posix",
+            )
     except OSError as error:
         raise CompilationFailed(f"{arguments[0]} does not start: {error.strerror}") from None
     with process:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from leafgrad.compile.ir.graph import Value
+from leafgrad.forks import cached_property
 
 Stride = int | None
 Shape = tuple[int, ...]

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
+import leafgrad
 import leafgrad_native
 
-# Compiler, cache and pool need nothing of leafgrad: without the imports of the package, a process starts at once.
+# Compiler, cache and pool need little of leafgrad: without the imports of the packages, a process starts at once.
 BARE = f"""
 import sys, types
-sys.modules["leafgrad_native"] = package = types.ModuleType("leafgrad_native")
-package.__path__ = [{str(Path(leafgrad_native.__file__).parent)!r}]
+for name, folder in {[(p.__name__, str(Path(p.__file__).parent)) for p in (leafgrad, leafgrad_native)]}:
+    sys.modules[name] = package = types.ModuleType(name)
+    package.__path__ = [folder]
 """
 
 

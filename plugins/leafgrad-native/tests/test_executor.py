@@ -352,59 +352,6 @@ def test_numbers_that_c_writes_otherwise():
     assert expressions.literal(True, "int64") == "((int64_t)1LL)"
 
 
-@pytest.mark.slow
-def test_sanitizers_find_nothing(tmp_path):
-    """The generated code under the address and undefined-behaviour sanitizers."""
-    runtime = subprocess.run([*compiler().command, "-print-file-name=libasan.so"], capture_output=True, text=True)
-    library = runtime.stdout.strip()
-    if not os.path.isabs(library):
-        pytest.skip("no sanitizers here")
-    code = f"""
-import ctypes, subprocess, sys
-from leafgrad_native import build
-from leafgrad_native.compiler import compiler
-class Library(ctypes.CDLL):
-    passed = False
-    def note_passed(self): pass
-def compiled(text, name, functions, sides, count=[0]):
-    count[0] += 1
-    path = {str(tmp_path)!r} + f"/step{{count[0]}}"
-    open(path + ".c", "w").write(text)
-    flags = [f for f in compiler().flags if f != "-O3"]
-    sanitizers = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    subprocess.run([*compiler().command, *flags, *sanitizers, path + ".c", "-o", path + ".so", "-lm"], check=True)
-    return Library(path + ".so")
-build.compiled = compiled
-sys.path.insert(0, {os.path.dirname(__file__)!r})
-import leafgrad, test_executor, test_joins, test_lookups, test_products, test_scans, test_windows
-for dtype in (leafgrad.float32, leafgrad.float64):
-    for points in (65, 300):
-        step, arguments = test_executor.burgers(dtype, points)
-        c = leafgrad.compile(step, executor="native")
-        for _ in range(3):
-            c(*arguments)
-test_executor.test_training_equals_eager("adam")
-test_executor.test_a_target_out_of_range_is_the_error_of_eager()
-for rows in test_lookups.ROWS:
-    test_lookups.test_along_one_dimension(leafgrad.float32, rows, leafgrad.int64)
-    test_lookups.test_an_index_out_of_range_is_the_error_of_eager("gather_sum", 1 << 40, rows)
-test_lookups.test_functions_of_tensors()
-test_joins.test_nested_joins()
-for rows in test_windows.ROWS:
-    for shape in ("stride and dilation", "long rows", "padding above kernel"):
-        test_windows.test_convolutions(shape, rows)
-    test_windows.test_pooling("solid", rows)
-test_windows.test_groups_and_strides(2, 3, 2, 130)
-test_scans.test_only_the_last_cell_is_read()
-test_scans.test_an_op_of_an_author()
-test_products.test_matrices_of_any_size(leafgrad.float32, (13, 1, 70))
-print("clean")
-"""
-    environment = os.environ | {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0"}
-    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=900)
-    assert found.stdout.strip() == "clean", found.stderr[-2000:]
-
-
 @pytest.mark.parametrize(("width", "loops"), [(4, True), (64, False)])
 def test_products_of_a_matrix_for_each_point_run_in_a_loop_while_a_chunk_fits_the_cache(width, loops):
     leafgrad.manual_seed(0)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from itertools import chain
 from typing import Any
 
 from leafgrad.compile.ir.graph import Equation, Graph, Line, Operand, Value
 from leafgrad.compile.ir.shapes import foretell, result_shape
 from leafgrad.errors import CompileError
+from leafgrad.forks import cached_property
 from leafgrad.ops import elementwise
 from leafgrad.ops.create import full
 from leafgrad.ops.op import Op

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from leafgrad import backends, devices
+from leafgrad.forks import cached_property
 from leafgrad.ops import dispatch, messages, promotion
 from leafgrad.ops.op import Op
 from leafgrad.tensor.random import manual_seed

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 import leafgrad
 from leafgrad import Tensor, linalg
+from leafgrad.forks import cached_property
 from leafgrad_pinn.objective import Objective
 from leafgrad_pinn.trainee import Trainee
 
