@@ -43,7 +43,7 @@ def declines(subject: Subject, executor: str, error: CompileError) -> None:
 
 def shapes(subject: Subject) -> None:
     """The shapes and dtypes that a trace states are those that the op gives."""
-    for sample in [*subject.samples, *broadcast(subject)]:
+    for sample in [*subject.samples, *broadcast(subject), *shorter(subject)]:
         for dtype in subject.dtypes if sample.floats and subject.dtypes else [""]:
             low = sample.of(dtype) if dtype else sample
             given = [tensor(low.args[i], "cpu") for i in low.arrays]
@@ -77,8 +77,19 @@ def broadcast(subject: Subject) -> Iterator[Sample]:
                     yield found
 
 
+def shorter(subject: Subject) -> Iterator[Sample]:
+    """Samples with all dimensions of one length cut by one, where the op takes that."""
+    for sample in subject.samples if isinstance(subject.op, Op) else ():
+        for n in sorted({n for i in sample.arrays for n in sample.args[i].shape if n > 2}):
+            cut = [a[tuple([slice(k - (k == n)) for k in a.shape])] if isinstance(a, np.ndarray) else a
+                   for a in sample.args]  # fmt: skip
+            found = replace(sample, args=tuple(cut), made=f"with its dimensions of length {n} made {n - 1} long")
+            if takes(subject, found, partial(subject.run, found), ""):
+                yield found
+
+
 def takes(subject: Subject, sample: Sample, call: Callable[[], Any], what: str) -> bool:
-    """Whether the op takes a sample that the kit made; one that it refuses is noted as not exercised.
+    """Whether the op takes a sample that the kit made; one that it refuses is noted as not exercised, as ``what``.
 
     Only what an op may well say of shapes is a refusal. Anything else, as an AttributeError, is a bug in it.
     """
@@ -89,7 +100,8 @@ def takes(subject: Subject, sample: Sample, call: Callable[[], Any], what: str) 
         reason = error.__cause__ or error  # dispatch says which op it was
         if not isinstance(reason, REFUSALS):
             raise
-        subject.untried.append(f"{what}: the op refuses ({type(reason).__name__})")
+        if what:
+            subject.untried.append(f"{what}: the op refuses ({type(reason).__name__})")
         return False
     return True
 
