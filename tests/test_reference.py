@@ -5,17 +5,20 @@ from __future__ import annotations
 import contextlib
 import doctest
 import importlib
+import inspect
 import io
 import math
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
 import leafgrad
 from leafgrad import distributions, nn
+from leafgrad.tensor import examples
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs" / "extensions"))
 from entries import PACKAGES, entries, function_of, origin, pages, public
@@ -31,7 +34,7 @@ def test_examples_give_what_they_say(page, capsys):
     known = {"leafgrad": leafgrad, "nn": nn, "F": nn.functional, "math": math, "distributions": distributions}
     for entry in PAGES[page]:
         leafgrad.manual_seed(0)
-        runner.run(parser.get_doctest(entry.example, dict(known), entry.path, f"{page}.md", entry.line))
+        runner.run(parser.get_doctest(entry.example, dict(known), entry.path, f"{entry.package}.txt", 0))
     assert not runner.failures, capsys.readouterr().out
 
 
@@ -81,6 +84,29 @@ def test_every_public_name_has_an_example(package):
 def test_every_name_is_described_once():
     paths = [entry.path for entry in ENTRIES]
     assert sorted(set(paths)) == sorted(paths)
+
+
+def test_every_example_is_on_a_page():
+    described = {entry.path for entry in ENTRIES}
+    files = {path.stem for path in Path(examples.__file__).parent.glob("*.txt")}
+    assert {f"{package}.{name}" for package in files for name in examples.known(package)} == described
+
+
+def test_docstrings_show_the_examples():
+    def shown(entry):
+        of_tensors = entry.package == "leafgrad.Tensor"  # properties among them
+        value = inspect.getattr_static(leafgrad.Tensor, entry.name) if of_tensors else entry.value
+        named = isinstance(value, property) or hasattr(value, "__name__")
+        return not named or "Example:\n    >>> " in inspect.getdoc(value)
+
+    assert not [entry.path for entry in ENTRIES if not shown(entry)]
+    doc = textwrap.dedent("""\
+        Sine. (...) -> (...)
+
+        Example:
+            >>> leafgrad.sin(leafgrad.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.8415])""")
+    assert inspect.getdoc(leafgrad.sin) == inspect.getdoc(leafgrad.Tensor.sin) == doc
 
 
 def test_every_example_uses_its_name():

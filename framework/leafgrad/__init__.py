@@ -65,6 +65,7 @@ from leafgrad.plugins.added import Finder as _Finder, missed as _missed
 from leafgrad.tensor.conversions import *
 from leafgrad.tensor.creation import *
 from leafgrad.tensor.data import *
+from leafgrad.tensor.examples import show as _show
 from leafgrad.tensor.formats import *
 from leafgrad.tensor.indexing import *
 from leafgrad.tensor.joining import *
@@ -90,6 +91,9 @@ bool, float, int = bool_, float_, int_
 
 _publish(globals())
 _take_out(globals())
+_show(globals(), __name__)
+for _kind in Tensor.__mro__:
+    _show(vars(_kind), "leafgrad.Tensor")
 
 if _typing.TYPE_CHECKING:
     from leafgrad import (
@@ -202,6 +206,7 @@ else:
             _publish(found := {"__name__": __name__, name: value})
             _take_out(found)
             return found[name]
+        _show({name: value}, __name__)
         return value
 
     __getattr__, __dir__ = _attach(

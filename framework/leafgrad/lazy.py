@@ -32,7 +32,7 @@ def attach(
     Args:
         package: the module's ``__name__``.
         names: name -> the module that has it under this name.
-        made: what becomes of such a name's value before it is kept.
+        made: what becomes of such a name's value, or PyTorch's, before it is kept.
         declared: names and their values that others add to.
         beyond: what has a name that is nowhere else; None if nothing.
 
@@ -59,7 +59,7 @@ def attach(
             if name in stand_in.lent(package):
                 borrowed.add(name)
                 mirror = import_module(f"{TOP}.compat.torch{package.removeprefix(TOP)}")
-                return held.setdefault(name, getattr(mirror, name))
+                return held.setdefault(name, made(name, getattr(mirror, name)))
             if stand_in.files(f"{package}.{name}"):
                 return import_module(f"{package}.{name}")
             if (found := beyond(name)) is not None:

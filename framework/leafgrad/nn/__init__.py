@@ -27,6 +27,7 @@ from leafgrad.nn.recurrent import *
 from leafgrad.nn.recurrent_cells import *
 from leafgrad.nn.resampling import *
 from leafgrad.nn.transformer import *
+from leafgrad.tensor.examples import shown as _shown
 from leafgrad.tensor.public import publish as _publish
 
 _publish(globals())
@@ -35,4 +36,4 @@ if TYPE_CHECKING:
     from leafgrad.nn import parallel as parallel
     from leafgrad.nn.parallel import DataParallel as DataParallel
 else:
-    __getattr__, __dir__ = attach(__name__, {"DataParallel": "leafgrad.nn.parallel"})
+    __getattr__, __dir__ = attach(__name__, {"DataParallel": "leafgrad.nn.parallel"}, made=_shown(__name__))

@@ -97,15 +97,6 @@ class Sequential(Numbered):
 
     Args:
         *args: the modules, or one OrderedDict of names and modules.
-
-    Example:
-        >>> from leafgrad import nn
-        >>> nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
-        Sequential(
-          (0): Linear(in_features=2, out_features=8, bias=True)
-          (1): Tanh()
-          (2): Linear(in_features=8, out_features=1, bias=True)
-        )
     """
 
     def __init__(self, *args: Module | OrderedDict[str, Module]) -> None:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from leafgrad import dtypes
 from leafgrad.ops.node import TensorBase
+from leafgrad.tensor.examples import show
 
 F = TypeVar("F", bound=Callable[..., Any])
 Arguments = tuple[Any, ...]
@@ -39,7 +40,10 @@ OLD_FORMS = {
 
 
 def publish(namespace: dict[str, Any]) -> None:
-    """Put functions and classes of a module's ``namespace`` behind the door: ``__all__``, or all public ones."""
+    """Put functions and classes of a module's ``namespace`` behind the door, and their examples into their docstrings.
+
+    These are those in ``__all__``, or all public ones.
+    """
     for name in namespace.get("__all__") or [name for name in namespace if not name.startswith("_")]:
         value: Any = namespace.get(name)  # None: a module that is imported when it is first asked for
         if isinstance(value, types.FunctionType):
@@ -51,6 +55,7 @@ def publish(namespace: dict[str, Any]) -> None:
                 if kind.__module__.startswith("leafgrad."):
                     _published.add(kind)
                     _publish_methods(kind)
+    show(namespace, namespace["__name__"])
 
 
 def _publish_methods(kind: type) -> None:

@@ -22,9 +22,10 @@ from leafgrad.nn.functional.pooling import *
 from leafgrad.nn.functional.resampling import *
 from leafgrad.nn.functional.sampling import *
 from leafgrad.nn.functional.sequence_loss import *
+from leafgrad.tensor.examples import shown as _shown
 from leafgrad.tensor.public import publish as _publish
 
 _publish(globals())
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = attach(__name__)
+    __getattr__, __dir__ = attach(__name__, made=_shown(__name__))
