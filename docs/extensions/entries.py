@@ -6,7 +6,7 @@ A page holds fenced blocks. The first line of a block names a package or class, 
     sin sinh
     ```
 
-Their examples are in `leafgrad.tensor.examples`, from where docstrings have them, too. All else that the reference
+Their examples are in `leafgrad.docstrings`, from where docstrings have them, too. All else that the reference
 shows comes from signatures and docstrings. Other names of the same function, and those that write into their input
 (``sin_``), need no entry: they are shown with the function.
 """
@@ -23,14 +23,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from leafgrad.tensor.examples import known
+from leafgrad.docstrings import known
 
 BLOCK = re.compile(r"^```\{api\} (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Packages of which every public name has an entry.
 PACKAGES = """
     leafgrad leafgrad.linalg leafgrad.special leafgrad.nn leafgrad.nn.functional leafgrad.nn.init leafgrad.optim
     leafgrad.optim.lr_scheduler leafgrad.autograd leafgrad.autograd.functional leafgrad.func leafgrad.distributions
-    leafgrad.utils.data
+    leafgrad.utils.data leafgrad.nn.utils leafgrad.distributed leafgrad.profiler leafgrad.plugins leafgrad.testing
 """.split()
 # Those whose functions are methods of tensors, too.
 METHODS_OF = ("leafgrad", "leafgrad.special", "leafgrad.linalg", "leafgrad.nn.functional")

@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.domains.python import PyClasslike, PyFunction
 from sphinx.util.docutils import SphinxDirective
 
-from leafgrad.tensor.examples import HEADING
+from leafgrad.docstrings import HEADING
 
 SECTION = re.compile(r"^(Args|Attributes|Raises|Returns|Yields|Example|Examples|Note|Source|Warns):\s*(.*)$")
 ITEM = re.compile(r"^(\*{0,2}\w+(?:, ?\*{0,2}\w+)*): +(.*)$")

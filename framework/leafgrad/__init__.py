@@ -20,6 +20,7 @@ from leafgrad.devices import (
     get_default_device as get_default_device,
     set_default_device as set_default_device,
 )
+from leafgrad.docstrings import show as _show
 from leafgrad.dtypes import (
     bfloat16 as bfloat16,
     bool_,
@@ -65,7 +66,6 @@ from leafgrad.plugins.added import Finder as _Finder, missed as _missed
 from leafgrad.tensor.conversions import *
 from leafgrad.tensor.creation import *
 from leafgrad.tensor.data import *
-from leafgrad.tensor.examples import show as _show
 from leafgrad.tensor.formats import *
 from leafgrad.tensor.indexing import *
 from leafgrad.tensor.joining import *

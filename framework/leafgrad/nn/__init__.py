@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from leafgrad.docstrings import shown as _shown
 from leafgrad.lazy import attach
 from leafgrad.nn import functional as functional, init as init, modules as modules, utils as utils
 from leafgrad.nn.activation import *
@@ -27,7 +28,6 @@ from leafgrad.nn.recurrent import *
 from leafgrad.nn.recurrent_cells import *
 from leafgrad.nn.resampling import *
 from leafgrad.nn.transformer import *
-from leafgrad.tensor.examples import shown as _shown
 from leafgrad.tensor.public import publish as _publish
 
 _publish(globals())

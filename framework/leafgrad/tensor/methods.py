@@ -9,9 +9,9 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from leafgrad import plugins
+from leafgrad.docstrings import show
 from leafgrad.lazy import own
 from leafgrad.ops import dispatch
-from leafgrad.tensor.examples import show
 from leafgrad.tensor.public import public
 
 F = TypeVar("F", bound=Callable[..., Any])

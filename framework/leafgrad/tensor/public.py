@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from leafgrad import dtypes
+from leafgrad.docstrings import show
 from leafgrad.ops.node import TensorBase
-from leafgrad.tensor.examples import show
 
 F = TypeVar("F", bound=Callable[..., Any])
 Arguments = tuple[Any, ...]

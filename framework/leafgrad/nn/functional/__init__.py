@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from leafgrad.docstrings import shown as _shown
 from leafgrad.lazy import attach
 from leafgrad.nn.functional.activation import *
 from leafgrad.nn.functional.attention import *
@@ -22,7 +23,6 @@ from leafgrad.nn.functional.pooling import *
 from leafgrad.nn.functional.resampling import *
 from leafgrad.nn.functional.sampling import *
 from leafgrad.nn.functional.sequence_loss import *
-from leafgrad.tensor.examples import shown as _shown
 from leafgrad.tensor.public import publish as _publish
 
 _publish(globals())

@@ -29,7 +29,7 @@ def show(namespace: Mapping[str, Any], package: str) -> None:
     """Put the examples into the docstrings of what a package's or class's ``namespace`` holds."""
     examples = known(package)
     for name in namespace.keys() & examples.keys():
-        value = namespace[name]
+        value = getattr(namespace[name], "__func__", namespace[name])  # of a bound method
         while hasattr(value, "__wrapped__") or isinstance(value, types.FunctionType | property | type):
             if HEADING not in (value.__doc__ or ""):  # else it is that of another name
                 value.__doc__ = indented(value.__doc__ or "", examples[name])
