@@ -90,7 +90,8 @@ def absent(message: str, name: str, names: Callable[[], Iterable[str]]) -> Attri
     if not name.startswith("_"):
         from difflib import get_close_matches
 
-        if close := get_close_matches(name, [n for n in names() if not n.startswith("_")], 1, 0.8):
+        known = [n for n in names() if not n.startswith("_")]
+        if close := [n for n in known if n.lower() == name.lower()] or get_close_matches(name, known, 1, 0.8):
             message += f". Did you mean: {close[0]!r}?"
     return AttributeError(message, name=name, obj=None)  # no object: Python shall not ask again
 

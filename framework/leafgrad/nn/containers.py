@@ -17,6 +17,8 @@ class Numbered(Module):
 
     def _position(self, index: Any, end: int) -> int:
         """``index`` counted from the front; an IndexError unless it is in [-len, end)."""
+        if not hasattr(index, "__index__"):
+            raise TypeError(f"{type(self).__name__}: expected an int or a slice, got {index!r}")
         index = operator.index(index)
         if not -len(self) <= index < end:
             raise IndexError(f"index {index} is out of range for {len(self)} modules")
