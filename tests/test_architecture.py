@@ -15,9 +15,11 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 MAX_LINES = 450
 
-# A room is a module or package right under leafgrad; beside it, the rooms that it may import; all may import lazy.
+EVERYWHERE = "lazy", "docstrings"  # rooms that all may import
+# A room is a module or package right under leafgrad; beside it, the other rooms that it may import.
 ROOMS = {
     "lazy": "",
+    "docstrings": "",
     "forks": "",
     "errors": "",
     "dtypes": "",
@@ -166,7 +168,7 @@ def room_violations(root: Path) -> Iterator[str]:
             allowed = ROOMS.get(room, "").split()
             if on_top(target):
                 yield f"{where}: {room} may not import {target}, which stands on top of the rooms"
-            elif target.split(".")[1] not in (room, "lazy", *allowed):
+            elif target.split(".")[1] not in (room, *EVERYWHERE, *allowed):
                 yield f"{where}: {room} may not import {target}: only {', '.join(allowed) or 'nothing'}"
             elif room == "compile" and within(target, "leafgrad.compile") and (phase := source.split(".")[2:3]):
                 known = COMPILE.get(phase[0], "").split()

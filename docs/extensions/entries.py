@@ -1,16 +1,14 @@
-"""What the pages in docs/reference say: which public names there are, in which order, with which example.
+"""What the pages in docs/reference say: which public names there are, and in which order.
 
-A page holds fenced blocks. The first line of a block names a package, each paragraph in it is an entry: a line with
-a public name, and below it an example as at Python's prompt.
+A page holds fenced blocks. The first line of a block names a package or class, the others public names of it.
 
     ```{api} leafgrad
-    sin
-    >>> leafgrad.sin(leafgrad.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.8415])
+    sin sinh
     ```
 
-All else that the reference shows comes from signatures and docstrings. Other names of the same function, and those
-that write into their input (``sin_``), need no entry: they are shown with the function.
+Their examples are in `leafgrad.docstrings`, from where docstrings have them, too. All else that the reference
+shows comes from signatures and docstrings. Other names of the same function, and those that write into their input
+(``sin_``), need no entry: they are shown with the function.
 """
 
 from __future__ import annotations
@@ -25,12 +23,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from leafgrad.docstrings import known
+
 BLOCK = re.compile(r"^```\{api\} (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Packages of which every public name has an entry.
 PACKAGES = """
     leafgrad leafgrad.linalg leafgrad.special leafgrad.nn leafgrad.nn.functional leafgrad.nn.init leafgrad.optim
     leafgrad.optim.lr_scheduler leafgrad.autograd leafgrad.autograd.functional leafgrad.func leafgrad.distributions
-    leafgrad.utils.data
+    leafgrad.utils.data leafgrad.nn.utils leafgrad.distributed leafgrad.profiler leafgrad.plugins leafgrad.testing
 """.split()
 # Those whose functions are methods of tensors, too.
 METHODS_OF = ("leafgrad", "leafgrad.special", "leafgrad.linalg", "leafgrad.nn.functional")
@@ -45,7 +45,6 @@ class Entry:
     package: str
     name: str
     example: str
-    line: int
 
     @property
     def path(self) -> str:
@@ -59,15 +58,13 @@ class Entry:
 def entries(text: str) -> Iterator[Entry]:
     """The entries of a page."""
     for block in BLOCK.finditer(text):
-        yield from of_block(block[1], block[2], text.count("\n", 0, block.start(2)) + 1)
+        yield from of_block(block[1], block[2])
 
 
-def of_block(package: str, text: str, line: int = 1) -> Iterator[Entry]:
-    """The entries of the block whose first line is the one with this number."""
-    for paragraph in re.split(r"\n{2,}", text.strip("\n")):
-        name, _, example = paragraph.partition("\n")
-        yield Entry(package, name.strip(), example.strip("\n") + "\n", line)
-        line += paragraph.count("\n") + 2
+def of_block(package: str, text: str) -> Iterator[Entry]:
+    """The entries of a block of names."""
+    for name in text.split():
+        yield Entry(package, name, known(package)[name] + "\n")
 
 
 def resolve(path: str) -> Any:

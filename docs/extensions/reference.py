@@ -1,4 +1,4 @@
-"""The Sphinx directive ``{api}``: entries of the reference, from signatures, docstrings and the pages' examples."""
+"""The Sphinx directive ``{api}``: entries of the reference, from signatures, docstrings and examples."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from entries import PACKAGES, Entry, entries, function_of, of_block, origin, pag
 from sphinx.application import Sphinx
 from sphinx.domains.python import PyClasslike, PyFunction
 from sphinx.util.docutils import SphinxDirective
+
+from leafgrad.docstrings import HEADING
 
 SECTION = re.compile(r"^(Args|Attributes|Raises|Returns|Yields|Example|Examples|Note|Source|Warns):\s*(.*)$")
 ITEM = re.compile(r"^(\*{0,2}\w+(?:, ?\*{0,2}\w+)*): +(.*)$")
@@ -87,7 +89,7 @@ def entry_text(entry: Entry) -> str:
     shown = signature(value, bound=kind == "method") if kind != "property" else ""
     heads = [f"{path}{shown}", *others(path, value)]
     doc = inspect.getdoc(value.fget if isinstance(value, property) else value) or ""
-    body = [markdown(doc), f"```python\n{entry.example}```"]
+    body = [markdown(doc.partition(HEADING)[0].rstrip()), f"```python\n{entry.example}```"]
     if kind == "class" and not any(other.startswith(f"{path}.") for other in with_entry()):
         body += [method_text(path, name, member) for name, member in own_methods(value)]
     return f"``````{{py:{kind}}} " + " ;; ".join(heads) + "\n\n" + "\n\n".join(body) + "\n``````"

@@ -20,6 +20,7 @@ from leafgrad.devices import (
     get_default_device as get_default_device,
     set_default_device as set_default_device,
 )
+from leafgrad.docstrings import show as _show
 from leafgrad.dtypes import (
     bfloat16 as bfloat16,
     bool_,
@@ -90,6 +91,9 @@ bool, float, int = bool_, float_, int_
 
 _publish(globals())
 _take_out(globals())
+_show(globals(), __name__)
+for _kind in Tensor.__mro__:
+    _show(vars(_kind), "leafgrad.Tensor")
 
 if _typing.TYPE_CHECKING:
     from leafgrad import (
@@ -202,6 +206,7 @@ else:
             _publish(found := {"__name__": __name__, name: value})
             _take_out(found)
             return found[name]
+        _show({name: value}, __name__)
         return value
 
     __getattr__, __dir__ = _attach(

@@ -32,7 +32,7 @@ def attach(
     Args:
         package: the module's ``__name__``.
         names: name -> the module that has it under this name.
-        made: what becomes of such a name's value before it is kept.
+        made: what becomes of such a name's value, or PyTorch's, before it is kept.
         declared: names and their values that others add to.
         beyond: what has a name that is nowhere else; None if nothing.
 
@@ -59,7 +59,7 @@ def attach(
             if name in stand_in.lent(package):
                 borrowed.add(name)
                 mirror = import_module(f"{TOP}.compat.torch{package.removeprefix(TOP)}")
-                return held.setdefault(name, getattr(mirror, name))
+                return held.setdefault(name, made(name, getattr(mirror, name)))
             if stand_in.files(f"{package}.{name}"):
                 return import_module(f"{package}.{name}")
             if (found := beyond(name)) is not None:
@@ -90,7 +90,8 @@ def absent(message: str, name: str, names: Callable[[], Iterable[str]]) -> Attri
     if not name.startswith("_"):
         from difflib import get_close_matches
 
-        if close := get_close_matches(name, [n for n in names() if not n.startswith("_")], 1, 0.8):
+        known = [n for n in names() if not n.startswith("_")]
+        if close := [n for n in known if n.lower() == name.lower()] or get_close_matches(name, known, 1, 0.8):
             message += f". Did you mean: {close[0]!r}?"
     return AttributeError(message, name=name, obj=None)  # no object: Python shall not ask again
 

@@ -400,6 +400,24 @@ def a_branch_on_the_dtype_of_numpy():
     return rooted
 
 
+@plant("precision", ONE)
+def a_detour_by_float32():
+    @op("elementwise")
+    def sine(xp, x):
+        return xp.sin(x.astype("float32")).astype(x.dtype)
+
+    return sine
+
+
+@plant("precision", ONE)
+def integers_that_become_float64():
+    @op("elementwise")
+    def sine(xp, x):
+        return xp.sin(x)
+
+    return sine
+
+
 # ---- state --------------------------------------------------------------------------------------------------------
 
 
@@ -499,6 +517,16 @@ def a_wrong_dtype():
 
     order.shape(lambda x: x.like(x.shape, "int32"))
     return order
+
+
+@plant("shapes", ONE)
+def a_shape_right_for_odd_lengths():
+    @op
+    def even(xp, x):
+        return x[: x.shape[0] - (x.shape[0] + 1) % 2] + 0
+
+    even.shape(lambda x: x.shape)
+    return even
 
 
 @plant("shapes", TWO)
@@ -719,6 +747,20 @@ def a_kernel_that_computes_something_else():
 def a_kernel_of_another_dtype():
     doubled = squared("elementwise")
     doubled.kernel("cupy")(lambda xp, x: (x * x).astype("float32"))
+    return doubled
+
+
+@plant("kernels", ONE)
+def a_kernel_that_widens_float32():
+    doubled = squared("elementwise")
+    doubled.kernel("cupy")(lambda xp, x: (x * x).astype("float64"))
+    return doubled
+
+
+@plant("kernels", ONE)
+def a_kernel_for_matrices_alone():
+    doubled = squared("elementwise")
+    doubled.kernel("cupy")(lambda xp, x: x * x if x.ndim == 2 else x)
     return doubled
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
 
     def _made(name, value):
-        publish({name: value})
+        publish({"__name__": __name__, name: value})
         return value
 
     __getattr__, __dir__ = attach(__name__, {"Function": "leafgrad.autograd.function"}, made=_made)

@@ -323,7 +323,10 @@ def seed(outputs: tuple[Any, ...], gradients: Any, name: str, recorded: bool) ->
         x = dispatch.inside(out) if traced else out
         node = x._history if x._view is None else x._node
         if node is None:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+            remedy = (
+                "leafgrad.explain(tensor) tells why: nothing required grad, no_grad(), detach() or an integer dtype"
+            )
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn; {remedy}")
         if g is None:
             if out._data.size != 1:
                 raise RuntimeError(

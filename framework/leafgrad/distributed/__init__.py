@@ -26,6 +26,7 @@ from leafgrad.distributed.process_group import (
     is_initialized,
 )
 from leafgrad.distributed.reduce_op import ReduceOp
+from leafgrad.docstrings import show as _show, shown as _shown
 from leafgrad.lazy import attach
 
 __all__ = [
@@ -49,4 +50,5 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = attach(__name__)
+    __getattr__, __dir__ = attach(__name__, made=_shown(__name__))
+    _show(globals(), __name__)

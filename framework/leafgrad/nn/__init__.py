@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from leafgrad.docstrings import shown as _shown
 from leafgrad.lazy import attach
 from leafgrad.nn import functional as functional, init as init, modules as modules, utils as utils
 from leafgrad.nn.activation import *
@@ -35,4 +36,4 @@ if TYPE_CHECKING:
     from leafgrad.nn import parallel as parallel
     from leafgrad.nn.parallel import DataParallel as DataParallel
 else:
-    __getattr__, __dir__ = attach(__name__, {"DataParallel": "leafgrad.nn.parallel"})
+    __getattr__, __dir__ = attach(__name__, {"DataParallel": "leafgrad.nn.parallel"}, made=_shown(__name__))

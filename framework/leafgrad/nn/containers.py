@@ -17,6 +17,8 @@ class Numbered(Module):
 
     def _position(self, index: Any, end: int) -> int:
         """``index`` counted from the front; an IndexError unless it is in [-len, end)."""
+        if not hasattr(index, "__index__"):
+            raise TypeError(f"{type(self).__name__}: expected an int or a slice, got {index!r}")
         index = operator.index(index)
         if not -len(self) <= index < end:
             raise IndexError(f"index {index} is out of range for {len(self)} modules")
@@ -97,15 +99,6 @@ class Sequential(Numbered):
 
     Args:
         *args: the modules, or one OrderedDict of names and modules.
-
-    Example:
-        >>> from leafgrad import nn
-        >>> nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
-        Sequential(
-          (0): Linear(in_features=2, out_features=8, bias=True)
-          (1): Tanh()
-          (2): Linear(in_features=8, out_features=1, bias=True)
-        )
     """
 
     def __init__(self, *args: Module | OrderedDict[str, Module]) -> None:

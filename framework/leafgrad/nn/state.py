@@ -96,7 +96,7 @@ def save_own(module: Module, destination: dict[str, Any], prefix: str, keep_vars
 def load(module: Module, state_dict: Mapping[str, Any], strict: bool, assign: bool) -> IncompatibleKeys:
     """Load ``state_dict``, or raise an error that lists every mismatch and change nothing."""
     if not isinstance(state_dict, Mapping):
-        raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}; pass what state_dict() gives")
     keys = IncompatibleKeys([], [])
     report = Report()
     versions = getattr(state_dict, "_metadata", None) or {}

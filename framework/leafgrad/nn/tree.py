@@ -96,7 +96,7 @@ class Tree:
 
     def _need_init(self, what: str) -> None:
         if "_modules" not in self.__dict__:
-            raise AttributeError(f"cannot assign {what} before Module.__init__() call")
+            raise AttributeError(f"cannot assign {what} before Module.__init__() call; begin with super().__init__()")
 
     def _forget(self, name: str, but: str) -> None:
         """Take ``name`` out of every place but the table ``but``."""
@@ -171,7 +171,8 @@ class Tree:
         if module is not None and not isinstance(module, Tree):
             if isinstance(module, type):
                 raise TypeError(f"{module.__name__} is a class: make one of it, {module.__name__}(...)")
-            raise TypeError(f"{type(module).__name__} is not a Module subclass")
+            pieces = "; pass modules one by one, or *list" if isinstance(module, (list, tuple)) else ""
+            raise TypeError(f"{type(module).__name__} is not a Module subclass{pieces}")
         self._check_name("module", name, self._modules)
         self._modules[name] = self._registered("module", name, module)
 

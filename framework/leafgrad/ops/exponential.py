@@ -84,7 +84,10 @@ def sigmoid(xp: Any, x: Any) -> Any:
 sigmoid.vjp(x=lambda g, out: g * (out * (1 - out)))
 
 
-@op("elementwise", "float", c="-log(1 / (x < eps ? eps : x > 1 - eps ? 1 - eps : x) - 1)")
+CLAMPED = "(x < eps ? eps : x > 1 - eps ? 1 - eps : x)"
+
+
+@op("elementwise", "float", c=f"log({CLAMPED} / (1 - {CLAMPED}))")
 def logit(xp: Any, x: Any, *, eps: float | None = None) -> Any:
     """log(x / (1 - x)), the inverse of sigmoid; with ``eps`` of x clamped to [eps, 1 - eps]. (...) -> (...)"""
     if eps is not None:

@@ -6,6 +6,7 @@ import. The loader itself, and pluggy with it, is imported when one of its names
 
 from typing import TYPE_CHECKING
 
+from leafgrad.docstrings import show, shown
 from leafgrad.lazy import attach
 from leafgrad.plugins.specs import BackendSpec, CallbackSpec, CommandSpec, ExecutorSpec, FormatSpec, ModuleSpec, resolve
 
@@ -89,4 +90,6 @@ if not TYPE_CHECKING:
             **{name: "leafgrad.plugins.lookup" for name in __all__ if name not in globals()},
             **{name: contract.partition(":")[0] for name, contract in CONTRACTS.items()},
         },
+        made=shown(__name__),
     )
+    show(globals(), __name__)

@@ -61,11 +61,14 @@ def near(name: str, known: Sequence[str]) -> str:
     return f"{', '.join(alike)} and {len(known) - len(alike)} others"
 
 
+SYNONYMS = {("gpu", "cuda")}  # what others call it, and its name here
+
+
 def meant_by(name: str, known: Iterable[str]) -> str:
     """A question for the known name that is most like one; "" if none is."""
     from difflib import get_close_matches
 
-    alike = get_close_matches(name, known, 1, cutoff=0.6)
+    alike = [k for k in known if (name, k) in SYNONYMS] or get_close_matches(name, known, 1, cutoff=0.6)
     return f"; did you mean {alike[0]!r}?" if alike else ""
 
 

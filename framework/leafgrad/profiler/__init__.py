@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from leafgrad.docstrings import show as _show, shown as _shown
 from leafgrad.lazy import attach
 from leafgrad.profiler.profiler import *
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = attach(__name__)
+    __getattr__, __dir__ = attach(__name__, made=_shown(__name__))
+    _show(globals(), __name__)

@@ -20,11 +20,15 @@ Dim = int | Iterable[int] | None
 def expect_tensor(value: Any, name: str, function: str) -> Any:
     """``value`` if it is a Tensor, else a TypeError."""
     if not isinstance(value, TensorBase):
-        raise TypeError(
-            f"{function}(): argument {name!r} must be Tensor, not {type(value).__name__}; "
-            "make one with leafgrad.tensor(...)"
-        )
+        kind = type(value).__name__
+        raise TypeError(f"{function}(): argument {name!r} must be Tensor, not {kind}{no_tensor(value)}")
     return value
+
+
+def no_tensor(value: Any) -> str:
+    """The remedy for a value that should be a Tensor."""
+    made = "a function that ends without return gives None" if value is None else "make one with leafgrad.tensor(...)"
+    return f"; {made}"
 
 
 def integer(value: Any, name: str, function: str) -> int:

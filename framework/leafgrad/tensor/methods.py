@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from leafgrad import plugins
+from leafgrad.docstrings import show
 from leafgrad.lazy import own
 from leafgrad.ops import dispatch
 from leafgrad.tensor.public import public
@@ -95,6 +96,8 @@ def attach(name: str, function: Callable[..., Any] | property, *, checked: bool 
         if "<" in function.__qualname__:  # a lambda or a closure; errors name it
             function.__name__ = function.__qualname__ = name
         function = function if checked else public(function, bound=True)
+    for package in ("leafgrad", "leafgrad.Tensor"):  # most are functions, too
+        show({name: function}, package)
     setattr(Methods, name, function)
 
 

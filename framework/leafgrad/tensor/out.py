@@ -72,6 +72,8 @@ def take_out(namespace: dict[str, Any]) -> None:
     for name, value in list(namespace.items()):
         if callable(value) and (f"{room}.{name}" if room else name) in FUNCTIONS:
             namespace[name] = with_out(getattr(value, "function", value), name)
+            if hasattr(value, "function"):
+                namespace[name].__wrapped__ = value  # the op, for `inspect`
 
 
 def with_out(function: Any, name: str) -> Callable[..., Any]:

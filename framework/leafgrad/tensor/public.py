@@ -17,7 +17,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from leafgrad import dtypes
+from leafgrad.docstrings import show
 from leafgrad.ops.node import TensorBase
+from leafgrad.tensor.arguments import no_tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 Arguments = tuple[Any, ...]
@@ -39,7 +41,10 @@ OLD_FORMS = {
 
 
 def publish(namespace: dict[str, Any]) -> None:
-    """Put functions and classes of a module's ``namespace`` behind the door: ``__all__``, or all public ones."""
+    """Put functions and classes of a module's ``namespace`` behind the door, and their examples into their docstrings.
+
+    These are those in ``__all__``, or all public ones.
+    """
     for name in namespace.get("__all__") or [name for name in namespace if not name.startswith("_")]:
         value: Any = namespace.get(name)  # None: a module that is imported when it is first asked for
         if isinstance(value, types.FunctionType):
@@ -51,6 +56,7 @@ def publish(namespace: dict[str, Any]) -> None:
                 if kind.__module__.startswith("leafgrad."):
                     _published.add(kind)
                     _publish_methods(kind)
+    show(namespace, namespace["__name__"])
 
 
 def _publish_methods(kind: type) -> None:
@@ -105,7 +111,18 @@ class Door:
         name = self.name if made is None else type(made).__name__
         if deliberate(error) and not _of_another(error, name or self.function.__name__):
             return None
-        return _wrong_argument(self.function, args, kwargs, self.bound, name)
+        return _wrong_argument(self.function, args, kwargs, self.bound, name) or self.misfit(error, name)
+
+    def misfit(self, error: Exception, name: str) -> TypeError | None:
+        """Python's error about a call that does not fit, by the name of the caller's class, with the names it takes."""
+        text, start = str(error), f"{self.function.__qualname__}() "
+        if not isinstance(error, TypeError) or not text.startswith(start):
+            return None
+        takes = ""
+        if "unexpected keyword" in text:
+            takes = f"; it takes {', '.join(list(inspect.signature(self.function).parameters)[self.bound :])}"
+        own = f"{name}.__init__() " if self.function.__name__ == "__init__" else start
+        return TypeError(own + text.removeprefix(start) + takes)
 
     def written(self, out: Any, args: Arguments, kwargs: dict[str, Any]) -> Any:
         """``out`` with the result."""
@@ -165,8 +182,9 @@ def call({head}):
             raise
     raise _wrong
 """
-STUB = compile("lambda *args, **kwargs: _begin(*args, **kwargs)", __file__, "eval")
-STUB_OUT = compile("lambda *args, out=None, **kwargs: _begin(*args, out=out, **kwargs)", __file__, "eval")
+WRITTEN = f"{__file__} (written)"  # a file without lines, of which tracebacks would show others
+STUB = compile("lambda *args, **kwargs: _begin(*args, **kwargs)", WRITTEN, "eval")
+STUB_OUT = compile("lambda *args, out=None, **kwargs: _begin(*args, out=out, **kwargs)", WRITTEN, "eval")
 
 
 def door(
@@ -188,7 +206,7 @@ def door(
     def begin(*args: Any, **kwargs: Any) -> Any:
         made.__defaults__, keywords = behind.defaults()
         made.__kwdefaults__ = keywords | ({"out": None} if into else {})
-        made.__code__ = next(c for c in compile(behind.text(), __file__, "exec").co_consts if hasattr(c, "co_code"))
+        made.__code__ = next(c for c in compile(behind.text(), WRITTEN, "exec").co_consts if hasattr(c, "co_code"))
         return made(*args, **kwargs)
 
     scope["_begin"] = begin
@@ -285,7 +303,7 @@ def _wrong_argument(
                 return TypeError(
                     f"{called or function.__name__}(): argument {name!r} (position {position}) must be "
                     f"{spelled(parameter.annotation)}, not {_got(parameter.annotation, item)}"
-                    + ("; make one with leafgrad.tensor(...)" if _is_tensor(parameter.annotation) else "")
+                    + (no_tensor(item) if _is_tensor(parameter.annotation) else "")
                 )
     return None
 

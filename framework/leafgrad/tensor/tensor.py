@@ -331,7 +331,7 @@ class Tensor(Operators, Methods, TensorBase):
             return later
         data = self._array(what)
         if data.size != 1:
-            raise RuntimeError(f"a Tensor with {data.size} elements cannot be converted to Scalar")
+            raise RuntimeError(f"a Tensor with {data.size} elements cannot be converted to Scalar; use .tolist()")
         return backends.backend_of(data).item(data)
 
     def _array(self, what: str) -> Any:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from leafgrad.docstrings import show as _show, shown as _shown
 from leafgrad.lazy import attach
 from leafgrad.testing.backends import check_backend
 from leafgrad.testing.comparison import assert_close
@@ -21,4 +22,5 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = attach(__name__)
+    __getattr__, __dir__ = attach(__name__, made=_shown(__name__))
+    _show(globals(), __name__)

@@ -33,7 +33,7 @@ OPS: Final[dict[str, Function]] = {
     ),
     "matrices": lambda x, y: (x @ y.T, x.T @ y, leafgrad.einsum("ij,kj->ik", x, y)),
     "places": lambda x, y: (x[:, [0, 1]], x.gather(1, x.argsort(1)), x.sort(1)[0], x.argmax(1)),
-    "integers": lambda x, y: ((x * 3).long() // 2, (x > 0).sum(), x.int() & 3, x > 0),
+    "integers": lambda x, y: ((x * 3).long() // 2, (x > 0).sum(), x.int() & 3, x > 0, x.long() * 2**40 + 1),
 }
 """Name -> core ops, as functions of two matrices."""
 
@@ -46,7 +46,10 @@ def differing(got: Any, wanted: Any) -> str | None:
         return next((d for g, w in zip(got, wanted, strict=True) if (d := differing(g, w)) is not None), None)
     if (got.shape, got.dtype) != (wanted.shape, wanted.dtype):
         return f"expected {wanted.dtype} of shape {tuple(wanted.shape)}, got {got.dtype} of shape {tuple(got.shape)}"
-    return None if close(got.numpy(), wanted.numpy()) else f"expected {wanted}, got {got}"
+    array = got.detach().numpy()
+    if not (array.dtype.isnative and array.flags.writeable):
+        return "expected an array that can be written, in the machine's order of bytes, got another"
+    return None if close(array, wanted.detach().numpy()) else f"expected {wanted}, got {got}"
 
 
 def agree(name: str, function: Function, what: str, calls: Sequence[Sequence[Any]]) -> None:

@@ -29,6 +29,7 @@ PLANTS = {
     "a squared overflow": ("sqrt(x * x)", lambda xp, x: xp.abs(x)),
     "cancellation": ("log(1 + x)", lambda xp, x: xp.log1p(x)),
     "more cancellation": ("exp(x) - 1", lambda xp, x: xp.expm1(x)),
+    "a zero of the other sign": ("x < 0 ? -x : x", lambda xp, x: xp.abs(x)),
     "signed zero": ("1 / abs(x)", lambda xp, x: 1 / x),
     "a branch from 40 on": ("x < 30 ? exp(x) : exp(30.0)", lambda xp, x: xp.exp(x)),
     "tiny numbers": ("(x * 1e-300) * 1e300", lambda xp, x: x + 0),

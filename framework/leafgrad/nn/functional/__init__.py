@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from leafgrad.docstrings import shown as _shown
 from leafgrad.lazy import attach
 from leafgrad.nn.functional.activation import *
 from leafgrad.nn.functional.attention import *
@@ -27,4 +28,4 @@ from leafgrad.tensor.public import publish as _publish
 _publish(globals())
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = attach(__name__)
+    __getattr__, __dir__ = attach(__name__, made=_shown(__name__))

@@ -74,7 +74,9 @@ def cross_entropy(
     shape = expect_tensor(input, "input", "cross_entropy")._data.shape
     probabilities = expect_tensor(target, "target", "cross_entropy")._data.shape == shape and len(shape) > 0
     if probabilities and not target.dtype.is_floating_point:
-        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
+        given = "" if input.dtype.is_floating_point else f", and an input of {input.dtype}, where scores belong"
+        expected = "Expected floating point type for target with class probabilities"
+        raise RuntimeError(f"{expected}, got {target.dtype}{given}")
     if probabilities and ignore_index >= 0:
         raise RuntimeError(
             f"cross_entropy: ignore_index is for targets that are classes, but got {ignore_index} and class "
@@ -166,6 +168,7 @@ def _check(input: Tensor, target: Tensor, weight: Tensor | None, function: str) 
             raise ValueError(f"Expected input batch_size ({scores[0]}) to match target batch_size ({named[0]}).")
         raise RuntimeError(
             f"{function}: target: expected size {list(expected)} for an input of size {list(scores)}, got {list(named)}"
+            + ("; the input, scores of each class, comes first" if target.dtype.is_floating_point else "")
         )
     if target.dtype is not int64:
         raise RuntimeError(

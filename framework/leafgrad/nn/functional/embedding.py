@@ -205,7 +205,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         RuntimeError: not int64, or an element names no class.
     """
     if expect_tensor(tensor, "tensor", "one_hot").dtype is not int64:
-        raise RuntimeError(f"one_hot is only applicable to index tensor of type int64, got {tensor.dtype}")
+        raise RuntimeError(f"one_hot is only applicable to index tensor of type int64, got {tensor.dtype}; use .long()")
     refuse(tensor < 0, error=RuntimeError, message="Class values must be non-negative.")
     if num_classes >= 0:
         beyond = f"Class values must be smaller than num_classes={num_classes}."

@@ -25,7 +25,7 @@ def _chosen(parameters: Tensors) -> list[Tensor]:
         return [parameters]
     if callable(parameters):  # a module, or its method
         kind = type(parameters).__name__
-        raise TypeError(f"clip_grad: parameters: expected Tensors, got a {kind}; pass model.parameters(), called")
+        raise TypeError(f"clip_grad: parameters: expected Tensors, got a {kind}; pass model.parameters()")
     return list(parameters)
 
 

@@ -126,7 +126,7 @@ class LRScheduler:
 def checked(optimizer: Any) -> Optimizer:
     """``optimizer`` if it is one."""
     if not isinstance(optimizer, Optimizer):
-        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer; pass the optimizer that was made")
     return optimizer
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from leafgrad.autograd import grad
 from leafgrad.compile import trace
 from leafgrad.compile.ir import edges as ends
+from leafgrad.compile.ir.edges import is_float
 from leafgrad.compile.passes import optimize
 from leafgrad.compile.run import executor as executors
 from leafgrad.errors import CompileError
@@ -92,13 +94,28 @@ def compare(subject: Subject, sample: Sample, ours: Any, name: str) -> None:
 
     args = [sample.args[i] for i in sample.arrays]
     with np.errstate(all="ignore"):
+        want = compute(*args)
         at = ends.first_difference(compute, args, ours)
         if at is None:
+            at = first_sign(compute, args, ours)
+        if at is None:
             return
-        want = compute(*args)
     values = ", ".join(f"{subject.argument(i)}={sample.args[i][at]!s}" for i in sample.arrays)
     remedy = "mend the one of both that is wrong there"
     raise subject.fault(sample, want[at], ours[at], remedy, f"executor {name!r}, {values}", OF)
+
+
+def first_sign(compute: Callable[..., Any], args: list[Any], ours: Any) -> tuple[int, ...] | None:
+    """The place of the first zero that has not the sign of the forward's, and of the numbers beside that."""
+    want = compute(*args)
+    if not is_float(want):
+        return None
+    zeros = [(a == 0) & is_float(a) for a in args]
+    small = np.finfo(want.dtype).smallest_normal
+    beside = compute(*[np.where(z, np.copysign(small, a), a).astype(a.dtype) for z, a in zip(zeros, args, strict=True)])
+    told = np.logical_or.reduce(zeros) & (want == 0) & (beside != 0) & (np.signbit(beside) == np.signbit(want))
+    other = np.argwhere(told & (ours == 0) & (np.signbit(ours) != np.signbit(want)))
+    return tuple(map(int, other[0])) if len(other) else None
 
 
 def sizes(subject: Subject) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 import leafgrad
@@ -9,8 +11,9 @@ from leafgrad import backends, plugins
 from leafgrad.ops.op import Op
 from leafgrad.testing import fake
 from leafgrad.testing.conformance.declared import Declaration
+from leafgrad.testing.conformance.edges import with_arrays
 from leafgrad.testing.conformance.report import Skip
-from leafgrad.testing.conformance.subject import Subject, host, outputs
+from leafgrad.testing.conformance.subject import Sample, Subject, host, outputs
 
 NARROW = "bfloat16"
 ULPS = 2.0**-6  # two units in the last place of bfloat16
@@ -39,9 +42,9 @@ def ready(name: str) -> bool:
 def elsewhere(subject: Subject, kernel: Declaration) -> None:
     """Run a kernel for an absent backend on the stand-in's arrays."""
     backend = backends.by_device_type("fake")
-    remedy = "mend the kernel, or the forward"
     name = kernel.what.partition(" ")[2]
-    for sample in subject.samples:
+    where = f"kernel for {name!r} on fake:0"
+    for sample in calls(subject):
         with np.errstate(all="ignore"):
             want = [host(r.detach()) for r in subject.run(sample, subject.tensors(sample, device="cpu"))]
         args = [backend.from_host(a) if isinstance(a, np.ndarray) else a for a in sample.args]
@@ -56,12 +59,26 @@ def elsewhere(subject: Subject, kernel: Declaration) -> None:
                 subject.untried.append(f"{kernel}: not run: {name} kernel ({error})")
                 return
             text = f"{type(error).__name__}: {error}"
-            raise subject.fault(
-                sample, "a result", text, "call what the library has", f"kernel for {name!r} on fake:0", kernel.what
-            ) from error
+            raise subject.fault(sample, "a result", text, "call what the library has", where, kernel.what) from error
         for g, w in zip(got, want, strict=True):
             low = {"float32": 1e-5, "float16": 1e-2}.get(w.dtype.name, 1e-9)
-            subject.compare(sample, g, w, max(low, subject.rtol), remedy, f"kernel for {name!r} on fake:0", kernel.what)
+            subject.compare(sample, g, w, max(low, subject.rtol), "mend the kernel, or the forward", where, kernel.what)
+
+
+def calls(subject: Subject) -> Iterator[Sample]:
+    """The samples in each dtype; of an elementwise op in other numbers of dimensions, too."""
+    for _, sample in subject.each_dtype():
+        yield sample
+        if "elementwise" in subject.traits and (
+            shape := np.broadcast_shapes(*[sample.args[i].shape for i in sample.arrays])
+        ):
+            for made, turn in (
+                ("in one row", lambda a: a.reshape(-1)),
+                ("of one element", lambda a: a.reshape(-1)[:1].reshape(())),
+            ):
+                arrays = [turn(np.broadcast_to(sample.args[i], shape)) for i in sample.arrays if np.prod(shape)]
+                if arrays:
+                    yield with_arrays(sample, arrays, f"its elements {made}")
 
 
 OF_CUPY = """ElementwiseKernel RawKernel RawModule ReductionKernel cuda cublas cutensor fuse get_array_module asnumpy

@@ -43,7 +43,7 @@ def declines(subject: Subject, executor: str, error: CompileError) -> None:
 
 def shapes(subject: Subject) -> None:
     """The shapes and dtypes that a trace states are those that the op gives."""
-    for sample in [*subject.samples, *broadcast(subject)]:
+    for sample in [*subject.samples, *broadcast(subject), *shorter(subject)]:
         for dtype in subject.dtypes if sample.floats and subject.dtypes else [""]:
             low = sample.of(dtype) if dtype else sample
             given = [tensor(low.args[i], "cpu") for i in low.arrays]
@@ -77,8 +77,19 @@ def broadcast(subject: Subject) -> Iterator[Sample]:
                     yield found
 
 
+def shorter(subject: Subject) -> Iterator[Sample]:
+    """Samples with all dimensions of one length cut by one, where the op takes that."""
+    for sample in subject.samples if isinstance(subject.op, Op) else ():
+        for n in sorted({n for i in sample.arrays for n in sample.args[i].shape if n > 2}):
+            cut = [a[tuple([slice(k - (k == n)) for k in a.shape])] if isinstance(a, np.ndarray) else a
+                   for a in sample.args]  # fmt: skip
+            found = replace(sample, args=tuple(cut), made=f"with its dimensions of length {n} made {n - 1} long")
+            if takes(subject, found, partial(subject.run, found), ""):
+                yield found
+
+
 def takes(subject: Subject, sample: Sample, call: Callable[[], Any], what: str) -> bool:
-    """Whether the op takes a sample that the kit made; one that it refuses is noted as not exercised.
+    """Whether the op takes a sample that the kit made; one that it refuses is noted as not exercised, as ``what``.
 
     Only what an op may well say of shapes is a refusal. Anything else, as an AttributeError, is a bug in it.
     """
@@ -89,7 +100,8 @@ def takes(subject: Subject, sample: Sample, call: Callable[[], Any], what: str) 
         reason = error.__cause__ or error  # dispatch says which op it was
         if not isinstance(reason, REFUSALS):
             raise
-        subject.untried.append(f"{what}: the op refuses ({type(reason).__name__})")
+        if what:
+            subject.untried.append(f"{what}: the op refuses ({type(reason).__name__})")
         return False
     return True
 
@@ -117,8 +129,8 @@ def tensors(subject: Subject, samples: list[Sample]) -> list[Any]:
     return found
 
 
-def differentiated(function: Function) -> Function:
-    """The results, and the first and second derivatives of a sum of them."""
+def differentiated(function: Function, orders: int = 2) -> Function:
+    """The results, and the first derivatives of a sum of them; with two orders, the second ones, too."""
 
     def derived(*given: Any) -> tuple[Any, ...]:
         inputs = [g for g in given if g.requires_grad]
@@ -126,7 +138,9 @@ def differentiated(function: Function) -> Function:
         parts = [(sin(r) * 1.5).sum() for r in found if r.requires_grad]
         if not parts:
             return found
-        first = grad(sum(parts[1:], parts[0]), inputs, create_graph=True, materialize_grads=True)
+        first = grad(sum(parts[1:], parts[0]), inputs, create_graph=orders > 1, materialize_grads=True)
+        if orders == 1:
+            return *found, *first
         again = sum(((cos(g) + g * x).sum() for g, x in zip(first, inputs, strict=True)), parts[0] * 0.0)
         return *found, *first, *grad(again, inputs, materialize_grads=True)
 
@@ -134,19 +148,9 @@ def differentiated(function: Function) -> Function:
 
 
 def dims(subject: Subject) -> None:
-    """A negative ``dim`` counts from the end: eagerly, under vmap and compiled."""
-    negatives: list[Sample] = []
-    for sample in subject.samples:
-        dim = sample.params.get("dim")
-        if dim is None or not sample.arrays:
-            continue
-        ndim = max(sample.args[i].ndim for i in sample.arrays)
-        several = isinstance(dim, tuple)
-        turned = tuple(d % ndim - ndim for d in (dim if several else (dim,))) if ndim else ()
-        if not turned:
-            continue
-        negative = replace(sample, params=sample.params | {"dim": turned if several else turned[0]})
-        negatives.append(negative)
+    """A negative ``dim`` counts from the end, eagerly and under vmap; "compile" has the same compiled."""
+    turned = list(negatives(subject))
+    for sample, negative in turned:
         given = tensors(subject, [sample])
         ways: dict[str, Callable[[Sample], Function]] = {
             "": lambda s: together(subject, [s]),
@@ -158,23 +162,35 @@ def dims(subject: Subject) -> None:
             want = [host(r.detach()) for r in way(sample)(*arrays)]
             for r, w in zip(way(negative)(*arrays), want, strict=True):
                 subject.compare(negative, host(r.detach()), w, subject.rtol, "take dim modulo ndim", what)
-    if not negatives:
+    if not turned:
         raise Skip("no sample has a dim")
-    for executor in names_of(subject):  # one program of all, since each takes its time to compile
-        compare(subject, negatives, together(subject, negatives), tensors(subject, negatives), executor, "")
+
+
+def negatives(subject: Subject) -> Iterator[tuple[Sample, Sample]]:
+    """Samples with a ``dim``, each with one whose ``dim`` is the same from the end."""
+    for sample in subject.samples:
+        dim = sample.params.get("dim")
+        ndim = max((sample.args[i].ndim for i in sample.arrays), default=0)
+        if dim is None or not ndim or "reduction" not in subject.traits:
+            continue
+        several = isinstance(dim, tuple)
+        turned = tuple(d % ndim - ndim for d in (dim if several else (dim,)))
+        if turned:
+            yield sample, replace(sample, params=sample.params | {"dim": turned if several else turned[0]})
 
 
 def compiled(subject: Subject) -> None:
     """Every executor gives what eager does: the results, and two derivatives."""
-    samples = subject.samples
+    samples, turned = subject.samples, [negative for _, negative in negatives(subject)]
     smooth = subject.orders >= 2 and "nondifferentiable" not in subject.traits
     function = together(subject, samples)
     given, what = tensors(subject, samples), ""
     if smooth:
         function, what = differentiated(function), "with two derivatives"
-    names = names_of(subject)
+    names, own = names_of(subject), tensors(subject, turned)
+    whole = joined([(function, given), (together(subject, turned), own)])
     for executor in names:
-        compare(subject, samples, function, given, executor, what)
+        compare(subject, [*samples, *turned], whole, given + own, executor, what)
     told = " ".join(subject.untried)
     if names and all(DECLINES.format(name) in told for name in names):
         raise Skip(f"declines: {', '.join(names)}")
@@ -188,22 +204,26 @@ def chunks(subject: Subject) -> None:
     for sample, function, given in found:
         in_parts(subject, sample, function, given)
     what = f"a batch of {ROWS}"
+    found = chunked(subject, 1) + stretched(subject)
     for executor in names_of(subject):
-        try:  # one program, since a compiler takes its time for each
-            compare(subject, [found[0][0]], joined(found), [g for *_, given in found for g in given], executor, what)
+        if executor in ("numpy", "replay"):
+            continue  # one was just run in parts, the other never is
+        try:  # one program of first derivatives, since a compiler takes its time for each
+            whole = joined([(function, given) for _, function, given in found])
+            compare(subject, [found[0][0]], whole, [g for *_, given in found for g in given], executor, what)
         except AssertionError:
             for sample, function, given in found:
                 compare(subject, [sample], function, given, executor, what)
             raise
 
 
-def joined(parts: list[tuple[Sample, Function, list[Any]]]) -> Function:
+def joined(parts: list[tuple[Function, list[Any]]]) -> Function:
     """Several functions as one, of the arguments of all."""
 
     def function(*given: Any) -> tuple[Any, ...]:
         rest = iter(given)
         found: list[Any] = []
-        for _, part, own in parts:
+        for part, own in parts:
             found += part(*[next(rest) for _ in own])
         return tuple(found)
 
@@ -239,7 +259,7 @@ def names_of(subject: Subject) -> list[str]:
     return found
 
 
-def chunked(subject: Subject) -> list[tuple[Sample, Function, list[Any]]]:
+def chunked(subject: Subject, orders: int = 2) -> list[tuple[Sample, Function, list[Any]]]:
     """The op and its derivatives on a long batch, where it has a batching rule."""
     found = []
     for group in batches(subject, ROWS):
@@ -254,7 +274,7 @@ def chunked(subject: Subject) -> list[tuple[Sample, Function, list[Any]]]:
         smooth = [places.index(i) for i in subject.differentiable(sample)] if subject.orders else []
         for k in smooth:
             whole[k].requires_grad_()
-        found.append((sample, differentiated(function) if smooth else function, whole))
+        found.append((sample, differentiated(function, orders) if smooth else function, whole))
     return found
 
 

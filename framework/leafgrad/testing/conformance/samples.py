@@ -111,6 +111,8 @@ def drawn(op: Any) -> Samples:
         raise _needed(op, "what a function takes cannot be told")
     rng = np.random.default_rng(0)
     needed = [p for p, default in op.signature.parameters.items() if default is REQUIRED]
+    if "random" in op.traits:
+        needed = [p for p in needed if p != "generator"]  # each device has one
     count = op.signature.required
     if op.signature.variadic or not count:
         raise _needed(op, "it takes any number of arrays" if op.signature.variadic else "it takes no arrays")

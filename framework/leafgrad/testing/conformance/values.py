@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,32 @@ def precision(subject: Subject) -> None:
         for dtype in subject.dtypes:
             low = sample.of(dtype)
             want = [host(r) for r in subject.run(low.of("float64"))]
+            if dtype == "float64" and len(low.floats) == len(low.arrays) and any(map(narrowed, want)):
+                remedy = "compute in the precision of the arguments"
+                raise subject.fault(low, "the precision of float64", "numbers that were rounded to float32", remedy)
             compare(subject, dtype, low, want, "let the forward keep the dtype of its arguments")
+    integers(subject, floating[0])
+
+
+def integers(subject: Subject, sample: Sample) -> None:
+    """A Fault where an elementwise op that takes integers gives float64, which only an array library does."""
+    if "elementwise" not in subject.traits or len(sample.floats) != len(sample.arrays):
+        return
+    whole = replace(sample.mapped(sample.floats, lambda a: np.ones_like(a, "int64")), made="with integers of 1")
+    try:
+        found = [host(r).dtype.name for r in subject.run(whole)]
+    except Exception:  # the op's own: it takes none
+        return
+    if "float64" in found:
+        raise subject.fault(whole, "the default floating dtype", "float64", "declare the trait 'float'")
+
+
+def narrowed(result: Any) -> bool:
+    """Whether numbers of float64 have no more digits than float32, and more than whole or rounded ones would."""
+    found = result[np.isfinite(result)] if result.dtype == "float64" else np.zeros(0)
+    with np.errstate(all="ignore"):
+        short, shorter = found.astype("float32"), np.frexp(found)[0] * 2**20 % 1
+    return len(found) > 3 and bool(np.all(short == found) and np.count_nonzero(shorter) > len(found) / 2)
 
 
 def reference_of(subject: Subject, sample: Sample) -> Any:
