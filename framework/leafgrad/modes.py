@@ -40,7 +40,7 @@ class _Mode:
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         return super().__new__(cls) if function is None else super().__new__(cls)._decorate(function)
 
-    def __init__(self, function: None = None) -> None:
+    def __init__(self, function: Any = None) -> None:
         self._before: list[int] = []
 
     def __enter__(self) -> Self:

@@ -138,8 +138,11 @@ def put(leaf: Leaf, before: Any, g: Any, taken: set[int], recorded: bool) -> Non
         dispatch.set_grad(leaf, clone(g) if before is None else before + g)
         return
     if before is not None:
-        with modes.no_grad():
+        token = modes.FLAGS.set(modes.get() & ~modes.GRAD)
+        try:
             update(before, add, dispatch.alias(dispatch.array(g)))
+        finally:
+            modes.FLAGS.reset(token)
         return
     shared = id(g) in taken or leaf.hooks is not None
     if isinstance(g, SymbolBase):

@@ -51,15 +51,14 @@ class FunctionCtx:
 
     needs_input_grad: tuple[bool, ...]
 
-    def __init__(self) -> None:
-        self._to_save: tuple[Tensor | None, ...] = ()
-        self._for_forward: tuple[Tensor | None, ...] = ()
-        self._saved_count = 0  # for backward; those for jvp come after them
-        self._in_jvp = False
-        self._dirty: tuple[Tensor, ...] = ()
-        self._constant: tuple[Tensor, ...] = ()
-        self._materialize = True
-        self._node: Callable[[], FunctionNode | None] = lambda: None
+    _to_save: tuple[Tensor | None, ...] = ()
+    _for_forward: tuple[Tensor | None, ...] = ()
+    _saved_count = 0  # for backward; those for jvp come after them
+    _in_jvp = False
+    _dirty: tuple[Tensor, ...] = ()
+    _constant: tuple[Tensor, ...] = ()
+    _materialize = True
+    _node: Callable[[], FunctionNode | None] = staticmethod(lambda: None)
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep inputs, outputs or intermediate tensors for ``backward``, which reads them as ``saved_tensors``."""

@@ -175,7 +175,7 @@ class NumpyBackend(Backend):
             return value
         if not isinstance(value, OWN):
             raise TypeError(f"expected an array or a scalar of NumPy's, got {type(value).__name__}")
-        array = np.asarray(unmasked(value))
+        array = np.asarray(value if isinstance(value, np.generic) else unmasked(value))
         return array if array.dtype.kind != "V" else stored(array)
 
     def generator(self, index: int = 0) -> Generator:

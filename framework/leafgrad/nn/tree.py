@@ -43,9 +43,10 @@ class Tree:
     def __getattr__(self, name: str) -> Any:  # called only where the ordinary look-up finds nothing
         tables = self.__dict__
         if "_parameters" in tables:
-            for found in (tables["_parameters"], tables["_modules"], tables["_buffers"]):
-                if name in found:
-                    return found[name]
+            if name in (found := tables["_parameters"]) or name in (found := tables["_modules"]):
+                return found[name]
+            if name in (found := tables["_buffers"]):
+                return found[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __setattr__(self, name: str, value: Any) -> None:

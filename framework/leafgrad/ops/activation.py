@@ -23,7 +23,7 @@ def relu(xp: Any, x: Any) -> Any:
     return xp.maximum(x, 0)
 
 
-relu.vjp(x=lambda g, out: gate(g, out, low=0, high=None, leak=0.0))
+relu.vjp(x=lambda g, out: gate.function(g, out, low=0, high=None, leak=0.0))
 relu.rewrite(lambda graph, equation: graph.emit(maximum, equation.inputs[0], 0))  # which is one ufunc
 
 

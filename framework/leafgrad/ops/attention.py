@@ -117,18 +117,20 @@ def attention_gradients(
     blocks = Blocks(xp, q, k, mask, scale, causal)
     values, go, norm = blocks.flat(v), blocks.flat(go), blocks.flat(norm)
     along = (go * blocks.flat(result)).sum(axis=-1, keepdims=True)
-    dq, dk, dv = xp.zeros_like(blocks.q), xp.zeros_like(blocks.k), xp.zeros_like(values)
+    dq, dk, dv = [xp.zeros(x.shape, dtype=x.dtype) for x in (blocks.q, blocks.k, values)]
     for b, i, j in blocks if k.shape[-2] else ():
         p = blocks.scores(b, i, j)
         p -= norm[b, i]
         xp.exp(p, out=p)
-        dv[b, j] += p.swapaxes(1, 2) @ go[b, i]
+        part = dv[b, j]
+        part += p.swapaxes(1, 2) @ go[b, i]
         d = go[b, i] @ values[b, j].swapaxes(1, 2)
         d -= along[b, i]
         d *= p
         d *= scale
         dq[b, i] = d @ blocks.k[b, j]
-        dk[b, j] += d.swapaxes(1, 2) @ blocks.q[b, i]
+        part = dk[b, j]
+        part += d.swapaxes(1, 2) @ blocks.q[b, i]
     return dq.reshape(q.shape), dk.reshape(k.shape), dv.reshape(v.shape)
 
 

@@ -27,7 +27,7 @@ class Missing:
 
 MISSING: Final = Missing()
 WORDS: Final = frozenset(
-    {"any", "float", "getattr", "int", "isinstance", "map", "max", "tuple", "type", "zip"}
+    {"any", "float", "getattr", "int", "isinstance", "len", "map", "max", "tuple", "type", "zip"}
 )  # of the text
 CODES: Final[dict[str, CodeType]] = {}  # ops that are alike share their code
 SCOPE: Final[dict[str, Any]] = {
@@ -187,9 +187,14 @@ class Text:
         """The parameter that names dimensions, as ``traits.normalized`` has it."""
         if self.op.dims is None:
             return []
-        if self.count > 1 or self.variadic:
+        if self.variadic:
             ndim = f"max(map(_rank, {self.args}))"
+        elif self.count > 1:
+            others = [f"getattr(_a{i}, 'ndim', 0)" for i in range(1, self.count)]
+            ndim = f"max({', '.join([ndim, *others])})"
         unknown = "dim is not None and not (type(dim) is int and 0 <= dim < _ndim) and dim is not ALL[_ndim]"
+        single = "type(dim) is tuple and len(dim) == 1 and type(dim[0]) is int and 0 <= dim[0] < _ndim"
+        unknown = f"{unknown} and not ({single})"
         return [f"_ndim = {ndim}", f"if {unknown}: dim = _normal(_op, dim, _ndim)"]
 
     # ---- the result ---------------------------------------------------------------------------------------------

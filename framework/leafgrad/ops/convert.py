@@ -67,6 +67,16 @@ def new_full(xp: Any, x: Any, *, shape: tuple[int, ...], value: float, dtype: st
     return xp.full(shape, value, dtype=dtype or x.dtype)
 
 
+@new_full.kernel("numpy")
+def _new_full(xp: Any, x: Any, *, shape: tuple[int, ...], value: float, dtype: str | None = None) -> Any:
+    """As above, without the two Python functions that ``full`` is."""
+    if dtype is not None or x.dtype.kind != "f":
+        return new_full.forward(xp, x, shape=shape, value=value, dtype=dtype)
+    out = xp.empty(shape, x.dtype)
+    out.fill(value)
+    return out
+
+
 new_full.lower("native", lambda c, e: c.elementwise("value", arrays=False))
 new_full.shape(lambda x, *, shape, dtype: x.like(shape, dtype))
 

@@ -81,7 +81,8 @@ def _add_columns(frame: Any, columns: Any, windows: Windows) -> None:
     """Add a block where its elements came from; the transpose of ``_columns``."""
     columns = columns.reshape(frame.shape[0], math.prod(windows.kernel), *windows.size, frame.shape[-1])
     for k, tap in enumerate(taps(windows)):
-        frame[(slice(None), *tap)] += columns[:, k]
+        part = frame[(slice(None), *tap)]  # by itself, since ``frame[...] +=`` would write the sum there again
+        part += columns[:, k]
 
 
 def _grouped(x: Any, groups: int) -> Any:

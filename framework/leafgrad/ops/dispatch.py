@@ -260,7 +260,7 @@ def wrap(op: Any, kind: type, result: Any) -> Any:
 def in_order(result: Any) -> Any:
     """Arrays that lie in memory in the order of their dimensions; symbols as they are."""
     if type(result) is tuple:
-        return tuple([in_order(r) for r in result])
+        return tuple([r if isinstance(r, SymbolBase) or r.flags.c_contiguous else r.copy() for r in result])
     if isinstance(result, SymbolBase) or result.flags.c_contiguous:
         return result
     return result.copy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from leafgrad.ops.abstract import Shape, broadcast
@@ -45,6 +46,7 @@ def moved(ndim: int, source: int, target: int) -> tuple[int, ...]:
     return tuple(order)
 
 
+@functools.lru_cache(maxsize=1024)
 def inverse(order: Shape) -> tuple[int, ...]:
     """The permutation that undoes another one."""
     return tuple(sorted(range(len(order)), key=order.__getitem__))

@@ -17,11 +17,14 @@ get_mode = modes.get
 
 def mark(out: Any, label: str, *inputs: Any) -> Any:
     """Show what made ``out`` of ``inputs``, each one or several in a tuple, as one node. Returns ``out``."""
-    if get_mode() & (GRAD | BATCH) != GRAD:  # in a batch, arguments pass other nodes on their way
+    flags = get_mode()
+    if flags & (GRAD | BATCH) != GRAD:  # in a batch, arguments pass other nodes on their way
         return out
     edges: list[Any] = []
     for t in inputs:
-        if type(t) in (tuple, list):
+        if flags == GRAD and isinstance(t, TensorBase):  # as mostly
+            edges.append(t._history if t._view is None else t._node)
+        elif type(t) in (tuple, list):
             edges += map(node_of, t)
         else:
             edges.append(node_of(t))

@@ -183,7 +183,8 @@ def contract(xp: Any, x: Any, y: Any) -> Any:
     """The sum of the outer products of rows: x^T y, all leading dimensions as one. (..., n), (..., m) -> (n, m)"""
     if x.shape[:-1] != y.shape[:-1]:
         raise RuntimeError(f"expected the same leading dimensions, got {list(x.shape[:-1])} and {list(y.shape[:-1])}")
-    return matmul.forward(xp, rows(x).T, rows(y))
+    count = math.prod(x.shape[:-1])
+    return matmul.forward(xp, x.reshape(count, x.shape[-1]).T, y.reshape(count, y.shape[-1]))
 
 
 contract.vjp(x=lambda g, y: matmul(y, swap(g)), y=lambda g, x: matmul(x, g))

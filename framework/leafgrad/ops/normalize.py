@@ -7,7 +7,7 @@ from typing import Any
 from leafgrad.ops.abstract import PRECISE
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import add, mul, rsqrt, sub
-from leafgrad.ops.reduce import SMALL, Dims, averaged, count, dot, mean, sum
+from leafgrad.ops.reduce import SMALL, Dims, averaged, count, dot, known, mean, sum
 
 
 def _parts(xp: Any, x: Any, dim: Dims, eps: float, centered: bool) -> tuple[Any, Any]:
@@ -49,8 +49,8 @@ def _standardize(xp: Any, x: Any, *, dim: Dims, eps: float, centered: bool = Tru
     """As above; small arrays in fewer calls."""
     if x.dtype.char not in "fd" or not (x.ndim and 0 < x.size <= SMALL):
         return standardize.forward(xp, x, dim=dim, eps=eps, centered=centered)
-    y, deviation = _small_parts(xp, x, dim, eps, centered)
-    y /= deviation
+    y, variance, _ = _small_parts(xp, x, dim, eps, centered)
+    y /= xp.sqrt(variance, variance)
     return y
 
 
@@ -59,25 +59,33 @@ def _standardize_slope(xp: Any, h: Any, x: Any, *, dim: Dims, eps: float, center
     """As above; small arrays in fewer calls."""
     if x.dtype.char not in "fd" or not (x.ndim and 0 < x.size <= SMALL) or h.shape != x.shape:
         return standardize_slope.forward(xp, h, x, dim=dim, eps=eps, centered=centered)
-    add, share = xp.add.reduce, x.dtype.type(1 / count(x.shape, dim))
-    out, deviation = _small_parts(xp, x, dim, eps, centered)
-    scale = 1 / deviation
-    out *= add(h * out, axis=dim, keepdims=True) * (scale * scale * -share)
-    out += h
+    out, variance, n = _small_parts(xp, x, dim, eps, centered)
+    along = xp.add.reduce(h * out, dim, None, None, True)
+    along /= variance
+    along /= n
+    out *= along
+    xp.subtract(h, out, out)
     if centered:
-        out -= add(h, axis=dim, keepdims=True) * share
-    out *= scale
+        mean = xp.add.reduce(h, dim, None, None, True)
+        mean /= n
+        out -= mean
+    out /= xp.sqrt(variance, variance)
     return out
 
 
-def _small_parts(xp: Any, x: Any, dim: Dims, eps: float, centered: bool) -> tuple[Any, Any]:
-    """What ``_parts`` gives, but what to divide by."""
-    add, n = xp.add.reduce, count(x.shape, dim)
-    c = x - add(x, axis=dim, keepdims=True) / n if centered else x.copy()
-    squares = add(c * c, axis=dim, keepdims=True)
+def _small_parts(xp: Any, x: Any, dim: Dims, eps: float, centered: bool) -> tuple[Any, Any, Any]:
+    """x, less its mean if ``centered``; variance + eps; and how many elements are averaged, as an array."""
+    squares = xp.add.reduce(x if centered else x * x, dim, None, None, True)
+    n = known(xp, x.size // squares.size, x.dtype)
     squares /= n
-    squares += eps
-    return c, xp.sqrt(squares, out=squares)
+    if not centered:
+        squares += eps
+        return x.copy(), squares, n
+    c = x - squares
+    squares = xp.add.reduce(c * c, dim, None, None, True)
+    squares /= n
+    squares += known(xp, eps, x.dtype)
+    return c, squares, n
 
 
 def _slope_x(g: Any, h: Any, x: Any, *, dim: Dims, eps: float, centered: bool) -> Any:

@@ -62,7 +62,7 @@ def compile_pull(calls: list[RuleCall]) -> Callable[..., Any]:
     for i, (_, sources) in enumerate(calls):
         call = ", ".join([str(i) if source == "index" else here.get(source, source) for source in sources])
         text += RULE.format(i=i, call=call)
-    scope: dict[str, Any] = {f"rule{i}": rule for i, (rule, _) in enumerate(calls)}
+    scope: dict[str, Any] = {f"rule{i}": getattr(rule, "function", rule) for i, (rule, _) in enumerate(calls)}
     scope |= {"FREED": FREED, "TensorBase": TensorBase, "messages": messages, "nothing": (None,) * len(calls)}
     exec(compile(text + "    return pulled\n", __file__, "exec"), scope)
     pull: Callable[..., Any] = scope["pull"]

@@ -185,7 +185,8 @@ def lstm(xp: Any, x: Any, w_hh: Any, h: Any, c: Any) -> Any:
     h_t = o tanh(c_t).
     """
     steps, (batch, hidden) = len(x), h.shape
-    scale = xp.full((batch, 4, hidden), 0.5, dtype=x.dtype)  # sigmoid(x) = tanh(x / 2) / 2 + 1 / 2
+    scale = _empty(xp, x, batch, 4, hidden)  # sigmoid(x) = tanh(x / 2) / 2 + 1 / 2
+    scale.fill(0.5)
     shift = scale.copy()
     scale[:, 2], shift[:, 2] = 1, 0
     scale, shift = scale.reshape(batch, 4 * hidden), shift.reshape(batch, 4 * hidden)
@@ -243,7 +244,7 @@ def lstm_gates(xp: Any, gh: Any, cs: Any, before: Any, act: Any, w_hh: Any, gc: 
     m += 1
     m *= o
     f = xp.ascontiguousarray(f)
-    dh, dc, new = (xp.zeros_like(cs[0]) for _ in range(3))
+    dh, dc, new = [xp.zeros((batch, hidden), dtype=cs.dtype) for _ in range(3)]
     four = _empty(xp, act, batch, 4, hidden)
     flat = four.reshape(batch, 4 * hidden)
     for t in reversed(range(steps)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -39,6 +40,14 @@ def count(x_shape: Shape, dim: Dims) -> int:
     if dim is None or (type(dim) is tuple and len(dim) == len(x_shape)):
         return math.prod(x_shape)
     return math.prod([x_shape[d] for d in dims(dim, len(x_shape))])
+
+
+@functools.lru_cache(maxsize=256)
+def known(xp: Any, value: float, dtype: Any) -> Any:
+    """A number as an array of NumPy's, which takes half the time of a number of Python's where the others are small."""
+    found = xp.array(value, dtype)
+    found.flags.writeable = False
+    return found
 
 
 def total(x: Any, dim: Dims, keepdim: bool) -> Any:
@@ -174,8 +183,11 @@ def _var(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = F
     n = count(x.shape, dim)
     if x.dtype.char not in "fd" or not 0 < x.size <= SMALL or n <= correction:
         return var.forward(xp, x, dim=dim, correction=correction, keepdim=keepdim)
-    d = x - xp.add.reduce(x, axis=dim, keepdims=True) / n
-    return xp.add.reduce(d * d, axis=dim, keepdims=keepdim) / x.dtype.type(n - correction)
+    average = xp.add.reduce(x, dim, None, None, True)
+    average /= known(xp, n, x.dtype)
+    d = x - average
+    d *= d
+    return xp.add.reduce(d, dim, None, None, keepdim) / known(xp, n - correction, x.dtype)
 
 
 def _var_x(g: Any, x: Any, x_shape: Shape, *, dim: Dims, correction: float) -> Any:

@@ -112,7 +112,9 @@ def _sum_to(xp: Any, x: Any, *, shape: Shape) -> Any:
     lead = x.ndim - len(shape)
     if lead < 1 or x.shape[lead:] != shape or type(x) is not xp.ndarray:
         return sum_to.forward(xp, x, shape=shape)
-    return xp.add.reduce(x, axis=0 if lead == 1 else tuple(range(lead)))
+    if lead > 1 and x.flags.c_contiguous:
+        x, lead = x.reshape(math.prod(x.shape[:lead]), *shape), 1
+    return xp.add.reduce(x, 0 if lead == 1 else tuple(range(lead)))
 
 
 sum_to.lower("native", lambda c, e: c.reduction("+", reduced(e.values[0].shape, e.out.shape)))
@@ -248,7 +250,7 @@ def key(at: Index) -> tuple[Any, ...]:
 @op("linear", "view", name="slice")
 def part(xp: Any, x: Any, *, at: Index) -> Any:
     """The part of x that a basic index chooses: ints, ranges with positive steps, None."""
-    return x[key(at)]
+    return x[(*[slice(*entry) if type(entry) is tuple else entry for entry in at], ...)]  # ``key``, in one call less
 
 
 part.batched(shifted(at=all_samples))

@@ -113,7 +113,8 @@ def fold(xp: Any, x: Any, *, windows: Windows) -> Any:
     total = xp.zeros((*planes, *windows.extent), dtype=x.dtype)
     whole = (slice(None),) * len(planes)
     for i, tap in enumerate(taps(windows)):
-        total[(*whole, *tap)] += x[(*whole, i)]
+        part = total[(*whole, *tap)]  # by itself, since ``total[...] +=`` would write the sum there again
+        part += x[(*whole, i)]
     return unframed(xp, total, windows)
 
 

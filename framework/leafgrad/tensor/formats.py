@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 from leafgrad import dtypes, modes
 from leafgrad.ops.convert import contiguous as in_order
+from leafgrad.ops.geometry import inverse
 from leafgrad.ops.node import SymbolBase
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.shapes import layout, permuted
@@ -97,11 +98,11 @@ def follow(out: Tensor, like: Tensor, order: tuple[int, ...]) -> Tensor:
 
     Not in a trace, where nothing has an order.
     """
-    if modes.get() & (modes.TRACE | modes.BATCH) or is_contiguous(like) or not is_contiguous(permuted(like, order)):
+    data = like._data
+    if modes.get() & (modes.TRACE | modes.BATCH) or isinstance(data, SymbolBase) or data.flags.c_contiguous:
         return out
-    back = tuple(sorted(range(len(order)), key=order.__getitem__))
-    with modes.no_grad():
-        out._data = permuted(in_order(permuted(out.detach(), order)), back)._data
+    if data.transpose(order).flags.c_contiguous:
+        out._data = in_order.function(out._data.transpose(order)).transpose(inverse(order))
     return out
 
 
@@ -111,9 +112,9 @@ def keeps_channels_last(function: F) -> F:
     @functools.wraps(function)
     def keeping(input: Any, *args: Any, **kwargs: Any) -> Any:
         result = function(input, *args, **kwargs)
-        if isinstance(input, Tensor) and input.ndim in RANKS.values():
+        if isinstance(input, Tensor) and (ndim := len(input._data.shape)) in RANKS.values():
             for out in result if isinstance(result, tuple) else (result,):
-                follow(out, input, (0, *range(2, input.ndim), 1))
+                follow(out, input, (0, *range(2, ndim), 1))
         return result
 
     return cast(F, keeping)

@@ -43,7 +43,8 @@ def update(x: Any, function: Any, *others: Any, **params: Any) -> Any:
     given = x
     name = getattr(function, "name", None) or function.__name__
     flags = modes.get()
-    if name in _RAW and len(others) == 1 and not params and flags <= GRAD and _plain(x, name, others[0], flags):
+    plain = name in _RAW and len(others) == 1 and (not params or params == getattr(function, "__kwdefaults__", None))
+    if plain and flags <= GRAD and _plain(x, name, others[0], flags):
         (y,) = others
         x._data = _RAW[name](x._data, y._data if isinstance(y, TensorBase) else y)
         (x._writes or version(x)).bump()
@@ -97,8 +98,10 @@ def _plain(x: Any, name: str, y: Any, flags: int) -> bool:
             return False
     elif type(y) is not float and type(y) is not int:
         return False
-    if isinstance(a, SymbolBase) or a.dtype.kind != "f" or (flags and x._node is not None):
+    if isinstance(a, SymbolBase) or (flags and x._node is not None):
         return False
+    if a.dtype.kind != "f" and not (a.dtype.kind == "i" and type(y) is int and abs(y) < 128 and name != "div"):
+        return False  # an integer that every integer dtype has
     own = x._view is None and a.base is None and x._writes is not dispatch.INFERENCE_VERSION
     if not own or modes.DERIVATIVES.get():
         check(x, name)

@@ -242,7 +242,7 @@ def _at(input: Tensor, d: int, i: int) -> Tensor:
 def _cut(input: Tensor, d: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
     """The pieces between consecutive ``edges``."""
     whole = [(0, n, 1) for n in input._data.shape[:d]] if d else []
-    return tuple([_part(input, at=(*whole, (a, max(a, b), 1))) for a, b in itertools.pairwise(edges)])
+    return tuple([_part(input, at=(*whole, (a, b if b > a else a, 1))) for a, b in itertools.pairwise(edges)])
 
 
 @method

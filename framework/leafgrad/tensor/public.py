@@ -90,6 +90,7 @@ class Door:
 
     def __init__(self, function: Callable[..., Any], bound: bool, name: str, into: Callable[..., Any] | None) -> None:
         self.function, self.bound, self.name, self.into = function, bound, name, into
+        self.plain = known(function)
 
     def checked(self, /, *args: Any, **kwargs: Any) -> Any:
         """The function of arguments of which some may have other names, or be wrong."""
@@ -131,7 +132,7 @@ class Door:
 
     def given(self, args: Arguments, kwargs: dict[str, Any], others: dict[str, Any]) -> Bound:
         """Arguments without those that are their defaults; by name, unless more follow."""
-        code = self.function.__code__
+        code = self.plain.__code__
         first, count = code.co_posonlyargcount, code.co_argcount
         defaults, keywords = self.defaults()
         kwargs = {n: v for n, v in kwargs.items() if v is not keywords[n]} | others
@@ -143,13 +144,13 @@ class Door:
 
     def defaults(self) -> tuple[Arguments, dict[str, Any]]:
         """Of all that may be given by position, and of the others: what is needed may be given under another name."""
-        code, given = self.function.__code__, self.function.__defaults__ or ()
+        code, given = self.plain.__code__, self.plain.__defaults__ or ()
         count, last = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
-        keywords = dict.fromkeys(code.co_varnames[count:last], MISSING) | (self.function.__kwdefaults__ or {})
+        keywords = dict.fromkeys(code.co_varnames[count:last], MISSING) | (self.plain.__kwdefaults__ or {})
         return (*(MISSING,) * (count - len(given)), *given), keywords
 
     def text(self) -> str:
-        code = self.function.__code__
+        code = self.plain.__code__
         named, count = code.co_varnames, code.co_argcount
         first, last = code.co_posonlyargcount, count + code.co_kwonlyargcount
         stars = [f"*{named[last]}"] if code.co_flags & inspect.CO_VARARGS else []
@@ -192,7 +193,7 @@ def door(
 ) -> Callable[..., Any]:
     """The function in front of ``function``: see ``Door``."""
     behind = Door(function, bound, name, into)
-    code = function.__code__
+    code = behind.plain.__code__
     if code.co_flags & inspect.CO_VARKEYWORDS or any(n[0] == "_" for n in code.co_varnames[: code.co_argcount]):
 
         def passing(*args: Any, **kwargs: Any) -> Any:
@@ -211,6 +212,15 @@ def door(
 
     scope["_begin"] = begin
     return functools.update_wrapper(made, function)
+
+
+def known(function: Any) -> Any:
+    """The function whose parameters ``function`` has: what it wraps, where it passes anything on."""
+    while hasattr(function, "__wrapped__") and not function.__code__.co_kwonlyargcount:
+        if not function.__code__.co_flags & inspect.CO_VARKEYWORDS:
+            break
+        function = function.__wrapped__
+    return function
 
 
 def meant_by(function: types.FunctionType, args: Arguments, kwargs: dict[str, Any]) -> Bound | None:

@@ -6,6 +6,7 @@ is made anew from the base's, by the same steps, when it is next asked for.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -111,21 +112,10 @@ def make(step: Any, parent: Any, params: dict[str, Any], out: Any) -> Any:
     """``out`` as a view if it shares the memory of ``parent``, else ``out`` as it is."""
     flags = get_mode()
     if flags & TRACE:
-        return of(step, parent, params, out, flags) if TRACER.get().shares(step, parent, params, out) else out
-    root = out._data.base  # as in ``shares``
-    if root is None or (root is not parent._data and root is not parent._data.base):
-        return out
-    return of(step, parent, params, out, flags)
-
-
-def shares(data: Any, origin: Any) -> bool:
-    """Whether an array that was made of another one is in its memory."""
-    root = data.base
-    return root is not None and (root is origin or root is origin.base)
-
-
-def of(step: Any, parent: Any, params: dict[str, Any], out: Any, flags: int) -> Any:
-    """``out``, which ``step`` made of ``parent``, as a view of it."""
+        if not TRACER.get().shares(step, parent, params, out):
+            return out
+    elif (root := out._data.base) is None or (root is not parent._data and root is not parent._data.base):
+        return out  # as in ``shares``
     if parent._writes is None:
         parent._writes = Version()
     origin, base, path = None if flags & GRAD else "inference" if flags & INFERENCE else "no_grad", parent, None
@@ -141,6 +131,12 @@ def of(step: Any, parent: Any, params: dict[str, Any], out: Any, flags: int) -> 
     found.seen = math.inf if detached else base._writes.seq
     out._writes, out._epoch = base._writes, parent._epoch  # that of a leaf of a derivative is not its base's
     return out
+
+
+def shares(data: Any, origin: Any) -> bool:
+    """Whether an array that was made of another one is in its memory."""
+    root = data.base
+    return root is not None and (root is origin or root is origin.base)
 
 
 def together(views: Iterable[Any], function: str) -> tuple[Any, ...]:
@@ -167,6 +163,7 @@ AMBIGUOUS = {
 }
 
 
+@functools.lru_cache(maxsize=1024)
 def made_by(i: int, function: str, why: str) -> str:
     """The origin of a view that is output ``i`` of a function."""
     return f"Output {i} of {function} is a view and is being modified inplace. {why}"

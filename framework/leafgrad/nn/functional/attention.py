@@ -92,9 +92,9 @@ def scaled_dot_product_attention(
     check_attention(query, key, value)
     if enable_gqa:
         key, value = grouped(query, key, "key"), grouped(query, value, "value")
-    batch, *others = (t._data.shape[:-2] for t in (query, key, value))
-    if others != [batch, batch]:
-        batch = broadcast_shapes(batch, *others)
+    batch, of_keys, of_values = query._data.shape[:-2], key._data.shape[:-2], value._data.shape[:-2]
+    if not batch == of_keys == of_values:
+        batch = broadcast_shapes(batch, of_keys, of_values)
         query, key, value = (
             t if t.shape[:-2] == batch else t.expand(*batch, *t.shape[-2:]) for t in (query, key, value)
         )
@@ -108,27 +108,26 @@ def scaled_dot_product_attention(
     if dropout_p or learned:
         return attend(kind, query, key, value, attn_mask)
     (result,) = Attention.apply(kind, query, key, value, attn_mask)
-    return follow(result, query, (0, 2, 1, 3)) if query.ndim == 4 else result
+    return follow(result, query, (0, 2, 1, 3)) if len(query._data.shape) == 4 else result
 
 
 def check_attention(query: Tensor, key: Tensor, value: Tensor) -> None:
     """A RuntimeError where queries, keys and values do not go together."""
-    three = {"query": query, "key": key, "value": value}
-    for argument, t in three.items():
-        expect_tensor(t, argument, NAME)
-    shapes, dtypes = [t._data.shape for t in three.values()], [of(t._data) for t in three.values()]
-    if min(map(len, shapes)) < 2:
-        dims = ", ".join(f"{argument}.dim: {t.ndim}" for argument, t in three.items())
+    if not (isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor)):
+        for argument, t in zip(("query", "key", "value"), (query, key, value), strict=True):
+            expect_tensor(t, argument, NAME)
+    q, k, v = query._data.shape, key._data.shape, value._data.shape
+    if len(q) < 2 or len(k) < 2 or len(v) < 2:
+        dims = f"query.dim: {len(q)}, key.dim: {len(k)}, value.dim: {len(v)}"
         raise RuntimeError(f"Expected query, key, and value to all be at least 2 dimensional, but got {dims}")
-    mixed = not modes.get() & modes.AUTOCAST and dtypes != dtypes[:1] * 3
-    if mixed or not dtypes[0].is_floating_point:
-        got = ", ".join(f"{argument}.dtype: {t.dtype}" for argument, t in three.items())
+    dtype = of(query._data)
+    mixed = not modes.get() & modes.AUTOCAST and not dtype is of(key._data) is of(value._data)
+    if mixed or not dtype.is_floating_point:
+        got = f"query.dtype: {dtype}, key.dtype: {key.dtype}, value.dtype: {value.dtype}"
         raise RuntimeError(f"Expected query, key, and value to have the same floating dtype, but got {got}")
-    if shapes[0][-1] != shapes[1][-1]:
-        raise RuntimeError(
-            f"{NAME}: expected query and key of the same size, got {query.shape[-1]} and {key.shape[-1]}"
-        )
-    if shapes[1][-2] != shapes[2][-2]:
+    if q[-1] != k[-1]:
+        raise RuntimeError(f"{NAME}: expected query and key of the same size, got {q[-1]} and {k[-1]}")
+    if k[-2] != v[-2]:
         raise RuntimeError(f"{NAME}: expected one value for each key, got {key.shape[-2]} and {value.shape[-2]}")
 
 

@@ -50,7 +50,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         ValueError: ``p`` is not in [0, 1].
     """
     _probability(input, p, "dropout")
-    return _dropout(input, p, training, inplace, input.ndim)
+    return _dropout(input, p, training, inplace, len(input._data.shape))
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:

@@ -198,20 +198,23 @@ def check_dimensions(inputs: tuple[Tensor, Tensor, Tensor], mask: Tensor | None,
     """Whether the inputs have a batch; AssertionErrors where dimensions or dtypes of masks do not fit."""
     for x, name in zip(inputs, ("query", "key", "value"), strict=True):
         expect_tensor(x, name, "multi_head_attention_forward")
-    query, key, value = inputs
-    n = query.ndim
+    n, of_key, of_value = (len(x._data.shape) for x in inputs)
     expect(n in (2, 3), f"query should be unbatched 2D or batched 3D tensor but received {n}-D query tensor")
     what = f"For {'batched' if n == 3 else 'unbatched'} ({n}-D) `query`, expected"
     expect(
-        key.ndim == n == value.ndim,
-        f"{what} `key` and `value` to be {n}-D but found {key.ndim}-D and {value.ndim}-D tensors respectively",
+        of_key == n == of_value,
+        f"{what} `key` and `value` to be {n}-D but found {of_key}-D and {of_value}-D tensors respectively",
     )
-    check_mask(padding, "key_padding_mask")
-    check_mask(mask, "attn_mask")
-    found = n - 1 if padding is None else padding.ndim
-    expect(found == n - 1, f"{what} `key_padding_mask` to be `None` or {n - 1}-D but found {found}-D tensor instead")
-    found = 2 if mask is None else mask.ndim
-    expect(found in (2, 3), f"{what} `attn_mask` to be `None`, 2-D or 3-D but found {found}-D tensor instead")
+    if padding is not None:
+        check_mask(padding, "key_padding_mask")
+        wanted, found = n - 1, padding.ndim
+        expect(
+            found == wanted, f"{what} `key_padding_mask` to be `None` or {wanted}-D but found {found}-D tensor instead"
+        )
+    if mask is not None:
+        check_mask(mask, "attn_mask")
+        found = mask.ndim
+        expect(found in (2, 3), f"{what} `attn_mask` to be `None`, 2-D or 3-D but found {found}-D tensor instead")
     return n == 3
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from leafgrad import dtypes, modes
+from leafgrad.ops.elementwise import add
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.normalize import affine, standardize
+from leafgrad.ops.reduce import mean, var
 from leafgrad.tensor.arguments import expect_floating, expect_tensor
 from leafgrad.tensor.creation import zeros
+from leafgrad.tensor.inplace import update
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
+
+_mean, _var = mean.function, var.function
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]
 
@@ -50,7 +55,9 @@ def _check_both(function: str, running_mean: Tensor | None, running_var: Tensor 
         )
 
 
-def _check_last(input: Tensor, normalized_shape: Sequence[int], **parameters: Tensor | None) -> tuple[int, ...]:
+def _check_last(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None = None
+) -> tuple[int, ...]:
     """The last dimensions of ``input``; a RuntimeError unless they are ``normalized_shape``."""
     expected, shape = tuple(normalized_shape), input._data.shape
     if not expected or shape[-len(expected) :] != expected:
@@ -59,8 +66,9 @@ def _check_last(input: Tensor, normalized_shape: Sequence[int], **parameters: Te
             f"Given normalized_shape={list(expected)}, expected input with shape [*{sizes}], but got input of size "
             f"{list(input.shape)}"
         )
-    for name, value in parameters.items():
+    for value in (weight, bias):
         if value is not None and value._data.shape != expected:
+            name = "weight" if value is weight else "bias"
             raise RuntimeError(
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(value.shape)} "
                 f"and normalized_shape = {list(expected)}"
@@ -106,9 +114,10 @@ def batch_norm(
         if sizes[0] * math.prod(sizes[2:]) <= 1:
             raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
         dims = (0, *range(2, len(sizes)))
-        plain = input.detach()
-        _move(running_mean, momentum, lambda: plain.mean(dims))
-        _move(running_var, momentum, lambda: plain.var(dims))
+        if running_mean is not None and running_var is not None:
+            plain = input.detach()
+            _move(running_mean, momentum, _mean(plain, dim=dims))
+            _move(running_var, momentum, _var(plain, dim=dims))
         return _affine_channels(standardize.function(input, dim=dims, eps=eps), weight, bias)
     if running_mean is None or running_var is None:
         missing = "running_mean" if running_mean is None else "running_var"
@@ -119,11 +128,10 @@ def batch_norm(
     return _affine_channels(input - running_mean.reshape(shape), scale, bias)
 
 
-def _move(running: Tensor | None, momentum: float | Tensor, value: Callable[[], Tensor]) -> None:
-    """Move a running statistic, if there is one, towards a value, in place."""
-    if running is not None:
-        with modes.no_grad():
-            running.add_((value() - running) * momentum)
+def _move(running: Tensor, momentum: float | Tensor, value: Tensor) -> None:
+    """Move a running statistic towards a value, in place."""
+    with modes.no_grad():
+        update(running, add, (value - running) * momentum)
 
 
 @shown_as("NativeBatchNormBackward0", "input", "weight", "bias")
@@ -162,9 +170,10 @@ def instance_norm(
     count = math.prod(input.shape[2:])
     if count == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
-    plain = input.detach()
-    _move(running_mean, momentum, lambda: plain.mean((0, *dims)))
-    _move(running_var, momentum, lambda: plain.var(dims).mean(0))
+    if running_mean is not None and running_var is not None:
+        plain = input.detach()
+        _move(running_mean, momentum, plain.mean((0, *dims)))
+        _move(running_var, momentum, plain.var(dims).mean(0))
     return _affine_channels(standardize(input, dim=dims, eps=eps), weight, bias)
 
 
@@ -218,7 +227,7 @@ def layer_norm(
         RuntimeError: the last dimensions of ``input`` are not ``normalized_shape``.
     """
     expect_floating(input, "layer_norm", NotImplementedError)
-    dims = _check_last(input, normalized_shape, weight=weight, bias=bias)
+    dims = _check_last(input, normalized_shape, weight, bias)
     out: Tensor = mark(
         _affine(standardize.function(input, dim=dims, eps=eps), weight, bias),
         *("NativeLayerNormBackward0", input, weight, bias),
@@ -240,7 +249,7 @@ def rms_norm(
         RuntimeError: the last dimensions of ``input`` are not ``normalized_shape``.
     """
     expect_floating(input, "rms_norm", NotImplementedError)
-    dims = _check_last(input, normalized_shape, weight=weight)
+    dims = _check_last(input, normalized_shape, weight)
     kind = dtypes.float32 if input.dtype in (dtypes.float16, dtypes.bfloat16) else input.dtype
     small = dtypes.finfo(kind).eps if eps is None else eps
     return _affine(standardize(input, dim=dims, eps=small, centered=False), weight, None)
