@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from leafgrad.compile.ir.graph import Captured, Value
+from leafgrad.compile.ir.graph import Captured
 from leafgrad_onnx.errors import OnnxExporterError
 from leafgrad_onnx.types import NUMBER
 from leafgrad_onnx.writer import Body, Node, Numbers, Writer
@@ -48,8 +48,8 @@ class Build:
         read = {name for node in nodes for name in reads(node)}
         made = [
             helper.make_node(
-                n.kind, [self.name(i) for i in n.inputs], n.outputs, f"{n.equation.name}_{k}", str(n.equation.line),
-                **self.attributes(n),
+                n.kind, [self.name(i) for i in n.inputs], n.outputs, f"{n.equation.name}_{k}" if n.equation else f"copy_{k}",
+                str(w.line(n.equation)), **self.attributes(n),
             )
             for k, n in enumerate(nodes)
         ]  # fmt: skip
@@ -121,7 +121,6 @@ class Build:
         outputs = [(name, self.name(source)) for name, source, _, _ in self.interface.outputs]
         counts = [source for _, source in outputs]
         renamed = {s: name for name, s in outputs if s in made and counts.count(s) == 1}
-        equation = nodes[-1].equation if nodes else self.writer.equation
         found = [
             Node(n.kind, tuple([renamed.get(self.name(i), self.name(i)) for i in n.inputs]),
                  tuple([renamed.get(o, o) for o in n.outputs]), n.attributes, n.equation)
@@ -133,7 +132,7 @@ class Build:
                     inner.inputs = tuple([renamed.get(self.name(i), self.name(i)) for i in inner.inputs])
         for name, source in outputs:
             if source not in renamed:
-                found.append(Node("Identity", (source,), (name,), {}, equation))
+                found.append(Node("Identity", (source,), (name,), {}, None))
         return found
 
 
@@ -188,7 +187,3 @@ def bytes_of(model: onnx.ModelProto) -> bytes:
     """The file, the same each time."""
     data: bytes = model.SerializeToString(deterministic=True)
     return data
-
-
-def value_of(value: Value) -> tuple[str, tuple[int, ...]]:
-    return value.dtype, value.shape

@@ -86,11 +86,11 @@ class Unifier:
         """An error unless all graphs are of the same nodes."""
         for nodes in zip(*[w.nodes for w in self.writers], strict=False):
             if not all(same(node, nodes[0]) for node in nodes):
-                raise refusal(nodes[0].equation, "makes other nodes", [described(n) for n in nodes])
+                raise refusal(self.first, nodes[0].equation, "makes other nodes", [described(n) for n in nodes])
         if len({(len(w.nodes), len(w.numbers)) for w in self.writers}) > 1:
             longest = max(self.writers, key=lambda w: len(w.nodes))
             extra = longest.nodes[min(len(longest.nodes) - 1, min(len(w.nodes) for w in self.writers))]
-            raise refusal(extra.equation, "is not there at all lengths", [len(w.nodes) for w in self.writers])
+            raise refusal(self.first, extra.equation, "is not there at all lengths", [len(w.nodes) for w in self.writers])
         for name, array in self.first.arrays.items():
             others = [w.arrays.get(name) for w in self.writers]
             if not all(o is not None and o.shape == array.shape and np.array_equal(o, array) for o in others):
@@ -109,7 +109,7 @@ class Unifier:
         for values in zip(*[n.values for n in numbers], strict=True):
             part = self.element(first, values, known)
             if part is None:
-                raise refusal(first.equation, "reads numbers that do not follow from the sizes of its inputs", values)
+                raise refusal(w, first.equation, "reads numbers that do not follow from the sizes of its inputs", values)
             parts.append(part)
         name = parts[0] if len(parts) == 1 else w.emit("Concat", *parts, axis=0)
         if first.scalar:
@@ -257,11 +257,11 @@ def described(node: Node) -> str:
     return f"{node.kind}{plain or ''}"
 
 
-def refusal(equation: Any, why: str, at: Sequence[Any]) -> OnnxExporterError:
+def refusal(w: Writer, equation: Any, why: str, at: Sequence[Any]) -> OnnxExporterError:
     """The error that names an op and its line."""
     several = ", ".join(map(str, at))
     return OnnxExporterError(
-        f"onnx.export: dynamic_axes: op {equation.name!r} {why} ({several} at the lengths tried), at {equation.line}; "
+        f"onnx.export: dynamic_axes: op {equation.name!r} {why} ({several} at the lengths tried), at {w.line(equation)}; "
         "write it with sizes of its inputs (x.shape[0]), or leave this axis out of dynamic_axes"
     )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
@@ -13,12 +15,12 @@ import onnx
 
 import leafgrad
 from leafgrad.batching.pytree import flatten, unflatten
-from leafgrad.compile.ir.graph import Argument, Captured, Graph
+from leafgrad.compile.ir.graph import Argument, Captured, Graph, Line
 from leafgrad_onnx import forms as forms
 from leafgrad_onnx.build import Build, Interface, bytes_of
 from leafgrad_onnx.dynamic import Unifier, varying_shape
 from leafgrad_onnx.errors import OnnxExporterError
-from leafgrad_onnx.writer import Writer
+from leafgrad_onnx.writer import HERE, Writer
 
 OPSETS = range(18, 24)
 LENGTHS = ((1, 2), (3, 5), (7, 4), (2, 9), (10, 6), (5, 3))  # what is added to sizes, first and others by turns
@@ -127,6 +129,7 @@ class Exporter:
         output_names: Sequence[str] | None,
     ) -> None:
         self.function = function
+        self.asked = caller()
         self.leaves, self.structure = flatten((args, kwargs))
         self.where = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, leafgrad.Tensor)]
         self.output_names = output_names
@@ -206,7 +209,7 @@ class Exporter:
                 taken.add(name)
             else:
                 raise OnnxExporterError("onnx.export: the function reads an array that belongs to no tensor")
-        return Writer(graph, names).run()
+        return Writer(graph, names, self.asked).run()
 
     def model(self, opset: int, axes: Mapping[str, Any]) -> onnx.ModelProto:
         """The whole."""
@@ -349,8 +352,8 @@ class Lengths:
             leaves = self.resized(sizes)
             try:
                 expected = self.exporter.call(leaves)
-            except Exception:  # noqa: S112
-                continue  # the function itself does not run there
+            except Exception:  # the function itself does not run there
+                continue
             found = module(*[leaves[i].detach() for i in self.exporter.where])
             results = found if isinstance(found, tuple) else (found,)
             for name, a, b in zip(self.exporter.results, results, expected, strict=True):
@@ -372,6 +375,14 @@ def close(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * max(scale, 1e-30), equal_nan=True))
 
 
+def caller() -> Line:
+    """The line outside of leafgrad that is being run."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == HERE:
+        frame = frame.f_back
+    return Line(frame.f_code.co_filename, frame.f_lineno)
+
+
 def tensors_of(function: Any) -> Iterator[tuple[str, Any]]:
     """The parameters and buffers of a Module, by their names in its state_dict."""
     if isinstance(function, leafgrad.nn.Module):
@@ -381,8 +392,6 @@ def tensors_of(function: Any) -> Iterator[tuple[str, Any]]:
 
 def paths_of(function: Any, structure: Any, leaves: Sequence[Any], where: Sequence[int]) -> list[str]:
     """Names for the tensors among the arguments: those of the function's parameters where it is plain which they are."""
-    import inspect
-
     args, kwargs = unflatten(structure, iter(leaves))
     call = function.forward if isinstance(function, leafgrad.nn.Module) else function
     found: dict[int, str] = {}

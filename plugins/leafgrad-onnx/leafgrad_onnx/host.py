@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 
 from leafgrad_onnx.errors import OnnxLoadError
@@ -62,9 +63,9 @@ def reduced(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def converted(x: Array, to: int, saturate: int = 1, round_mode: str = "up") -> Any:
-    if to not in NAME or NAME[to] == "bfloat16":
+    if to not in NAME:
         raise OnnxLoadError(f"leafgrad has no dtype like number {to} of ONNX's")
-    return x.astype(NAME[to])
+    return x.astype(ml_dtypes.bfloat16 if NAME[to] == "bfloat16" else NAME[to])
 
 
 def gathered(x: Array, at: Array, axis: int = 0) -> Any:

@@ -72,12 +72,30 @@ def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
     }
     if not wanted:
         return model
+    model = complete(model, wanted)
     try:
         found: onnx.ModelProto = inliner.inline_selected_functions(model, sorted(wanted), inline_schema_functions=True)
     except Exception as error:  # whatever ONNX's own code says of a file that is not in order
         names = ", ".join(sorted(name for _, name in wanted))
         raise OnnxLoadError(f"onnx.load: no operator {names}, and no functions for them: {error}") from None
     return found
+
+
+def complete(model: onnx.ModelProto, kinds: set[tuple[str, str]]) -> onnx.ModelProto:
+    """A copy whose nodes of these kinds have all attributes that have a default, which functions read."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    version = files.opset_of(model)
+    for graph in files.graphs_of(copy.graph):
+        for node in graph.node:
+            if (node.domain, node.op_type) not in kinds or not onnx.defs.has(node.op_type, version, node.domain):
+                continue
+            schema = onnx.defs.get_schema(node.op_type, version, node.domain)
+            given = {a.name for a in node.attribute}
+            node.attribute.extend(
+                a.default_value for name, a in schema.attributes.items() if name not in given and a.default_value.type
+            )
+    return copy
 
 
 class Step:

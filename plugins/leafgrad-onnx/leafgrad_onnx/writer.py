@@ -11,19 +11,21 @@ compiler may put in its place.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from leafgrad.compile.ir.graph import Captured, Equation, Graph, Operand, Source, Value
+from leafgrad.compile.ir.graph import Captured, Equation, Graph, Line, Operand, Value
 from leafgrad.compile.passes.rewrite import Rewriter
 from leafgrad_onnx.errors import OnnxExporterError
 from leafgrad_onnx.expression import written
 
 Rule = Callable[["Writer", Equation], Any]
 Sizes = tuple[int, ...]
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 @dataclass(eq=False)
@@ -34,7 +36,7 @@ class Node:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: dict[str, Any]
-    equation: Equation
+    equation: Equation | None
 
 
 @dataclass(eq=False)
@@ -54,7 +56,7 @@ class Numbers:
     values: tuple[float, ...]
     dtype: str
     scalar: bool
-    equation: Equation
+    equation: Equation | None
     at: int
 
 
@@ -73,6 +75,7 @@ class Writer:
     Args:
         graph: what ``leafgrad.trace`` gave.
         names: of its inputs.
+        asked: the line that asked for the export, for ops that no line of the user's asked for.
 
     Attributes:
         nodes: in order.
@@ -81,8 +84,9 @@ class Writer:
         names: of the values of the graph.
     """
 
-    def __init__(self, graph: Graph, names: dict[Value, str]) -> None:
+    def __init__(self, graph: Graph, names: dict[Value, str], asked: Line) -> None:
         self.graph = graph
+        self.asked = asked
         self.names = dict(names)
         self.taken = set(names.values())
         self.nodes: list[Node] = []
@@ -91,7 +95,7 @@ class Writer:
         self.arrays: dict[str, np.ndarray[Any, Any]] = {}
         self.within: list[Any] = []  # the ops whose forms are being made of others
         self.count = 0
-        self.equation = Equation(None, (), {}, (), None)  # type: ignore[arg-type]
+        self.equation: Equation | None = None
 
     def run(self) -> Writer:
         """Write all equations that results need."""
@@ -101,7 +105,8 @@ class Writer:
 
     def write(self, equation: Equation) -> None:
         """The nodes of one equation."""
-        outer, self.equation = self.equation, equation if not self.within else self.equation
+        outer = self.equation
+        self.equation = equation if not self.within else outer
         made = self.form(equation)
         found = made if isinstance(made, tuple) else (made,)
         for value, name in zip(equation.outputs, found, strict=True):
@@ -141,9 +146,15 @@ class Writer:
 
     def refusal(self, why: str, equation: Equation | None = None) -> OnnxExporterError:
         """The error that says why something cannot be written, and where the user asked for it."""
-        e = equation if equation is not None else self.equation
-        hint = f'give it one by {e.name}.lower("onnx", rule), or write it with others' if "no ONNX form" in why else ""
-        return OnnxExporterError(f"onnx.export: {why}, at {e.line}" + (f"; {hint}" if hint else ""))
+        e = equation or self.equation
+        hint = f'; give it one by {e.name}.lower("onnx", rule), or write it with others' if e is not None and "no ONNX form" in why else ""
+        return OnnxExporterError(f"onnx.export: {why}, at {self.line(e)}{hint}")
+
+    def line(self, equation: Equation | None) -> Line:
+        """The line of the user's that asked for an equation."""
+        if equation is None or os.path.dirname(equation.line.file) == HERE:
+            return self.asked
+        return equation.line
 
     # ---- for rules ----------------------------------------------------------------------------------------------
 
@@ -234,8 +245,3 @@ def element_type(dtype: str, writer: Writer) -> int:
     if dtype not in NUMBER:
         raise writer.refusal(f"ONNX has no dtype {dtype!r}")
     return NUMBER[dtype]
-
-
-def tensor_of(source: Source) -> Any:
-    """The tensor that a captured value is."""
-    return source.tensor if isinstance(source, Captured) else None

@@ -32,6 +32,11 @@ for _op, _kind in (
     _op.lower("onnx", own(_kind))
 
 
+@compare.bitwise_not.lower("onnx")
+def _bitwise_not(w: Writer, e: Equation) -> str:
+    return str(w.emit("Not" if e.out.dtype == "bool" else "BitwiseNot", w(e.inputs[0])))
+
+
 @select.clamp.lower("onnx")
 def _clamp(w: Writer, e: Equation) -> str:
     low, high = (*e.inputs, None, None)[1:3]

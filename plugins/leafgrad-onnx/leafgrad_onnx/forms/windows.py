@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
+import numpy as np
+
 from leafgrad.compile.ir.graph import Equation
-from leafgrad.ops import windows as ops
+from leafgrad.ops import ranges, strided, windows as ops
 from leafgrad.ops.windows import Windows
 from leafgrad_onnx.forms.products import geometry, padding
-from leafgrad_onnx.forms.shape import counted
+from leafgrad_onnx.forms.shape import converted, counted
 from leafgrad_onnx.writer import Writer
 
 
@@ -114,3 +117,65 @@ def _fold(w: Writer, e: Equation) -> str:
     short = [n - (k - p) for n, k, p in zip(windows.length, kept, windows.padding, strict=True)]
     pads = [*(0,) * len(lead), *(0,) * count, *(0,) * len(lead), *short]
     return str(w.emit("Pad", found, w.ints(pads))) if any(short) else str(found)
+
+
+# ---- windows along one dimension ----------------------------------------------------------------------------------
+
+
+@ranges.range_sum.lower("onnx")
+def _range_sum(w: Writer, e: Equation) -> str:
+    """The elements of each range along a dimension of their own, with zeros behind a short one, summed."""
+    spans, dim, x = e.params["ranges"], e.params["dim"], e.values[0]
+    starts, lengths = [a for a, _ in spans], [b - a for a, b in spans]
+    longest = max(lengths, default=0)
+    if not spans or not longest:
+        return w.filled(e.out.shape, 0, e.out.dtype)
+    steps = {b - a for a, b in itertools.pairwise(starts)} or {1}
+    kind = "float32" if x.dtype == "float16" else x.dtype
+    if len(steps) == 1 and set(lengths) == {longest}:
+        within = counted(w, 0, 1, longest)
+        first = w.emit("Unsqueeze", counted(w, starts[0], steps.pop(), len(spans)), w.ints([1]))
+        found = w.emit("Gather", w(x, kind), w.emit("Add", first, within), axis=dim)
+    else:
+        at = np.array(starts)[:, None] + np.arange(longest)
+        inside = np.arange(longest) < np.array(lengths)[:, None]
+        found = w.emit("Gather", w(x, kind), w.array(np.where(inside, at, 0)), axis=dim)
+        mask = w.array(inside.reshape(*inside.shape, *(1,) * (x.ndim - dim - 1)))
+        found = w.emit("Where", mask, found, w.scalar(0, kind))
+    return converted(w, w.reduce("ReduceSum", found, (dim + 1,)), kind, e.out.dtype)
+
+
+def spots(w: Writer, e: Equation, count: int) -> str:
+    """Where windows of one size lie along a dimension. (count, size)"""
+    first = w.emit("Unsqueeze", counted(w, 0, e.params["step"], count), w.ints([1]))
+    return str(w.emit("Add", first, counted(w, 0, 1, e.params["size"])))
+
+
+@strided.windows.lower("onnx")
+def _windows(w: Writer, e: Equation) -> str:
+    dim, ndim = e.params["dim"], e.out.ndim
+    found = w.emit("Gather", w(e.inputs[0]), spots(w, e, e.out.shape[dim]), axis=dim)
+    return str(w.emit("Transpose", found, perm=[*range(dim + 1), *range(dim + 2, ndim), dim + 1]))
+
+
+@strided.unwindow.lower("onnx")
+def _unwindow(w: Writer, e: Equation) -> str:
+    x, dim = e.values[0], e.params["dim"]
+    count, size = x.shape[dim], e.params["size"]
+    near = w.emit("Transpose", w(x), perm=[*range(dim + 1), x.ndim - 1, *range(dim + 1, x.ndim - 1)])
+    shape = tuple(count * size if d == dim else n for d, n in enumerate(e.out.shape))
+    at = w.reshape(spots(w, e, count), (count * size, *(1,) * (len(shape) - dim - 1)))
+    zeros = w.filled(e.out.shape, 0, e.out.dtype)
+    updates = w.reshape(near, shape)
+    return str(w.emit("ScatterElements", zeros, w.expand(at, shape), updates, axis=dim, reduction="add"))
+
+
+@strided.strided.lower("onnx")
+def _strided(w: Writer, e: Equation) -> str:
+    """The elements of x, in order, by their numbers."""
+    flat = w.reshape(w(e.inputs[0]), (math.prod(e.values[0].shape),))
+    at = w.scalar(e.params["start"], "int64")
+    for d, (n, step) in enumerate(zip(e.params["shape"], e.params["steps"], strict=True)):
+        along = w.reshape(counted(w, 0, step, n), (n, *(1,) * (e.out.ndim - d - 1)))
+        at = w.emit("Add", at, along)
+    return str(w.emit("Gather", flat, at, axis=0))

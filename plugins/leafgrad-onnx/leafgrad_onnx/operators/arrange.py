@@ -362,8 +362,10 @@ def bernoulli(x: Any, *, dtype: int = 0, seed: float = 0.0) -> Any:
 
 
 @operator("Dropout", host=(1, 2))
-def dropout(x: Any, ratio: Any = None, training: Any = None, *, seed: int = 0, ratio_: float = 0.5, outputs: int) -> Any:
-    on, p = bool(number(training, False)), float(number(ratio, 0.5))
+def dropout(
+    x: Any, share: Any = None, training: Any = None, *, seed: int = 0, ratio: float = 0.5, outputs: int
+) -> Any:
+    on, p = bool(number(training, False)), float(number(share, ratio))
     if not on or p == 0:
         return (x, leafgrad.ones_like(x, dtype=leafgrad.bool))[: max(outputs, 1)] if outputs > 1 else x
     mask = leafgrad.rand(*x.shape) >= p

@@ -102,7 +102,7 @@ class Resizing:
             case "asymmetric":
                 return i / scale
             case "align_corners":
-                return i * (n - 1) / (m - 1) if m > 1 else i * 0
+                return i * (n - 1) / (n * scale - 1) if n * scale != 1 else i * 0
             case "pytorch_half_pixel":
                 return (i + 0.5) / scale - 0.5 if m > 1 else i * 0 - 0.5 + 0.5
             case "half_pixel":
@@ -136,12 +136,10 @@ class Resizing:
             if self.antialias:
                 taps = np.arange(math.floor(x[i] - reach) - 1, math.ceil(x[i] + reach) + 2)
             else:
-                taps = np.arange(math.floor(x[i]) - (1 if self.mode == "cubic" else 0), 0)
                 count = 4 if self.mode == "cubic" else 2
                 taps = math.floor(x[i]) - (1 if self.mode == "cubic" else 0) + np.arange(count)
             w = self.kernel((taps - x[i]) * stretch)
-            if self.exclude or self.antialias:
-                w = np.where((taps < 0) | (taps >= n), 0, w) if self.exclude or self.antialias else w
+            w = np.where((taps < 0) | (taps >= n), 0, w) if self.exclude else w
             w = w / w.sum() if self.exclude or self.antialias else w
             np.add.at(found[i], np.clip(taps, 0, n - 1), w)
         return found
