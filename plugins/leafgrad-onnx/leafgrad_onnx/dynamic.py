@@ -7,6 +7,7 @@ read, by the same formula at all lengths. What follows from nothing is an error,
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -151,24 +152,35 @@ class Unifier:
         return name
 
     def known(self, at: int) -> Iterator[Size]:
-        """The sizes that vary, of what the equation reads and of inputs, single ones first."""
-        lists = []
-        for w in self.writers:
-            equation = w.numbers[at].equation
-            values = {w.names[v]: v for v in equation.values if v in w.names}
-            values |= {w.names[v]: v for v in w.graph.inputs if w.names[v] in self.given}
-            lists.append(values)
-        spans = []
-        for name in lists[0]:
-            shapes = [values[name].shape for values in lists if name in values]
-            if len(shapes) == len(lists) and len({len(s) for s in shapes}) == 1:
-                spans += [
-                    Size(name, i, j, tuple(math.prod(s[i:j]) for s in shapes))
-                    for i in range(len(shapes[0]))
-                    for j in range(i + 1, len(shapes[0]) + 1)
-                ]
-        varying = [s for s in spans if len(set(s.values)) > 1]
-        yield from sorted(varying, key=lambda s: s.last - s.first)
+        """The sizes that vary, single ones first: of what the equation reads, of inputs, then of all that is before it."""
+        equations = [w.numbers[at].equation for w in self.writers]
+        read = [w.names[v] for w, e in zip(self.writers[:1], equations, strict=False) if e for v in e.values if v in w.names]
+        before = self.before(equations[0])
+        spans: dict[tuple[int, ...], Size] = {}
+        for name in dict.fromkeys([*read, *self.given, *before]):
+            shapes = [values[name].shape for values in self.values if name in values]
+            if len(shapes) < len(self.values) or len({len(s) for s in shapes}) > 1:
+                continue
+            for i in range(len(shapes[0])):
+                for j in range(i + 1, len(shapes[0]) + 1 if name in read else i + 2):
+                    row = tuple(math.prod(s[i:j]) for s in shapes)
+                    if len(set(row)) > 1:
+                        spans.setdefault(row, Size(name, i, j, row))
+        yield from sorted(spans.values(), key=lambda s: s.last - s.first)
+
+    @functools.cached_property
+    def values(self) -> list[dict[str, Value]]:
+        """Of each graph, the values by name."""
+        return [{name: v for v, name in w.names.items()} for w in self.writers]
+
+    def before(self, equation: Any) -> list[str]:
+        """The names of values that are there before an equation of the first graph."""
+        found = []
+        for e in self.first.graph.equations:
+            if e is equation:
+                break
+            found += [self.first.names[v] for v in e.outputs if v in self.first.names]
+        return found
 
 
 def formula(values: tuple[int, ...], known: Sequence[Size]) -> Formula | None:

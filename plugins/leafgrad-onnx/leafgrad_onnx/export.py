@@ -319,7 +319,10 @@ class Lengths:
         writer = Unifier(writers, self.exporter.inputs).run()
         interface = self.interface(writer, writers, [sizes for sizes, _ in graphs])
         made = Build(writer, interface, opset).model()
-        self.verify(made, [{s: 1 for s in self.example}, self.example, *waiting][:4])
+        tried = [{s: 1 for s in self.example}, self.example, *waiting][:4]
+        self.verify(made, tried)
+        entry = made.metadata_props.add()
+        entry.key, entry.value = "leafgrad.lengths", repr([*(sizes for sizes, _ in graphs), *tried])
         return made
 
     def interface(self, writer: Writer, writers: Sequence[Writer], sizes: Sequence[dict[str, int]]) -> Interface:
