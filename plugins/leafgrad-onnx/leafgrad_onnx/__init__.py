@@ -12,10 +12,10 @@ from leafgrad.plugins import CommandSpec, ModuleSpec, hookimpl
 from leafgrad_onnx.errors import OnnxError, OnnxExporterError, OnnxLoadError
 
 if TYPE_CHECKING:
-    from leafgrad_onnx.export import TrainingMode, export
-    from leafgrad_onnx.load import OnnxModule, load
+    from leafgrad_onnx.exporter import TrainingMode, export
+    from leafgrad_onnx.module import OnnxModule, load
 else:
-    LATER = {"TrainingMode": "export", "export": "export", "OnnxModule": "load", "load": "load"}
+    LATER = {"TrainingMode": "exporter", "export": "exporter", "OnnxModule": "module", "load": "module"}
 
     def __getattr__(name: str) -> object:
         """What needs the package onnx is imported when it is first asked for."""

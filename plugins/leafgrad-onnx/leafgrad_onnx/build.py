@@ -55,7 +55,8 @@ class Build:
         ]  # fmt: skip
         made = [
             helper.make_node("Constant", [], [name], value=tensor(array, name))
-            for name, array in constants.items() if name in read
+            for name, array in constants.items()
+            if name in read
         ] + made
         initializers = [tensor(array, name) for name, array in self.captured() if name in read]
         graph = helper.make_graph(
@@ -86,9 +87,12 @@ class Build:
     def body(self, body: Body) -> onnx.GraphProto:
         """A graph within a node."""
         nodes = [
-            helper.make_node(n.kind, [self.name(i) for i in n.inputs], n.outputs, **self.attributes(n)) for n in body.nodes
+            helper.make_node(n.kind, [self.name(i) for i in n.inputs], n.outputs, **self.attributes(n))
+            for n in body.nodes
         ]
-        inputs, outputs = ([info(n, dtype, [None] * len(s)) for n, dtype, s in part] for part in (body.inputs, body.outputs))
+        inputs, outputs = (
+            [info(n, dtype, [None] * len(s)) for n, dtype, s in part] for part in (body.inputs, body.outputs)
+        )
         return helper.make_graph(nodes, "step", inputs, outputs)
 
     # ---- values ---------------------------------------------------------------------------------------------------
@@ -171,7 +175,9 @@ def array_of(numbers: Numbers) -> np.ndarray[Any, Any]:
 
     kind: Any = ml_dtypes.bfloat16 if numbers.dtype == "bfloat16" else numbers.dtype
     with np.errstate(over="ignore"):
-        array = np.array(numbers.values, dtype="float64" if numbers.dtype.startswith(("f", "bf")) else None).astype(kind)
+        array = np.array(numbers.values, dtype="float64" if numbers.dtype.startswith(("f", "bf")) else None).astype(
+            kind
+        )
     return array.reshape(()) if numbers.scalar else array
 
 

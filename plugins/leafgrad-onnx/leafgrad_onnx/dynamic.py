@@ -91,7 +91,9 @@ class Unifier:
         if len({(len(w.nodes), len(w.numbers)) for w in self.writers}) > 1:
             longest = max(self.writers, key=lambda w: len(w.nodes))
             extra = longest.nodes[min(len(longest.nodes) - 1, min(len(w.nodes) for w in self.writers))]
-            raise refusal(self.first, extra.equation, "is not there at all lengths", [len(w.nodes) for w in self.writers])
+            raise refusal(
+                self.first, extra.equation, "is not there at all lengths", [len(w.nodes) for w in self.writers]
+            )
         for name, array in self.first.arrays.items():
             others = [w.arrays.get(name) for w in self.writers]
             if not all(o is not None and o.shape == array.shape and np.array_equal(o, array) for o in others):
@@ -110,7 +112,9 @@ class Unifier:
         for values in zip(*[n.values for n in numbers], strict=True):
             part = self.element(first, values, known)
             if part is None:
-                raise refusal(w, first.equation, "reads numbers that do not follow from the sizes of its inputs", values)
+                raise refusal(
+                    w, first.equation, "reads numbers that do not follow from the sizes of its inputs", values
+                )
             parts.append(part)
         name = parts[0] if len(parts) == 1 else w.emit("Concat", *parts, axis=0)
         if first.scalar:
@@ -128,7 +132,11 @@ class Unifier:
             found = formula(tuple(map(int, values)), known)
             name = None if found is None else self.computed(found)
             return name if name is None or dtype == "int64" else w.cast(name, dtype)
-        for inverse, kinds in ((lambda v: 1 / v, ("Reciprocal",)), (lambda v: v * v, ("Sqrt",)), (square_inverse, ("Sqrt", "Reciprocal"))):
+        for inverse, kinds in (
+            (lambda v: 1 / v, ("Reciprocal",)),
+            (lambda v: v * v, ("Sqrt",)),
+            (square_inverse, ("Sqrt", "Reciprocal")),
+        ):
             found = formula_of(inverse, values, known)
             if found is not None:
                 name = w.cast(self.computed(found), dtype)
@@ -154,7 +162,9 @@ class Unifier:
     def known(self, at: int) -> Iterator[Size]:
         """The sizes that vary, single ones first: of what the equation reads, of inputs, then of all that is before it."""
         equations = [w.numbers[at].equation for w in self.writers]
-        read = [w.names[v] for w, e in zip(self.writers[:1], equations, strict=False) if e for v in e.values if v in w.names]
+        read = [
+            w.names[v] for w, e in zip(self.writers[:1], equations, strict=False) if e for v in e.values if v in w.names
+        ]
         before = self.before(equations[0])
         spans: dict[tuple[int, ...], Size] = {}
         for name in dict.fromkeys([*read, *self.given, *before]):
@@ -185,9 +195,7 @@ class Unifier:
 
 def formula(values: tuple[int, ...], known: Sequence[Size]) -> Formula | None:
     """How numbers follow from sizes: the simplest way that is right at all lengths."""
-    pairs = [
-        (a, b) for i, a in enumerate(known) for b in known[i:] if a.last - a.first == 1 == b.last - b.first
-    ]
+    pairs = [(a, b) for i, a in enumerate(known) for b in known[i:] if a.last - a.first == 1 == b.last - b.first]
     products: list[tuple[Size, ...]] = [*((s,) for s in known), *pairs]
     rows = [(p, tuple(math.prod(k) for k in zip(*[s.values for s in p], strict=True))) for p in products]
     for sizes, row in rows:

@@ -148,9 +148,11 @@ class Expression:
         no = self.ternary()
         if not condition.name:
             return yes if condition.number else no
-        if yes.truth and no.truth:
-            return Term(self.w.emit("Where", self.truth(condition), self.truth(yes), self.truth(no)), True)
-        return Term(self.w.emit("Where", self.truth(condition), self.value(yes), self.value(no)))
+        if yes.truth and no.truth:  # runtimes choose between numbers alone
+            name = self.truth(condition)
+            one = self.w.emit("And", name, yes.name)
+            return Term(self.w.emit("Or", one, self.w.emit("And", self.w.emit("Not", name), no.name)), True)
+        return self.where(condition, yes, no)
 
     def level(self, n: int) -> Term:
         if n == len(LEVELS):
@@ -198,6 +200,8 @@ class Expression:
                 terms.append(self.ternary())
             self.take(")")
             return self.call(token, *terms)
+        if token not in self.names:
+            raise self.w.refusal(f"op {self.e.name!r}: {token!r} in its C expression is no number", self.e)
         return self.names[token]
 
     # ---- functions ----------------------------------------------------------------------------------------------
@@ -218,7 +222,11 @@ class Expression:
         return self.emit("Min", x, y)
 
     def pow_(self, x: Term, y: Term) -> Term:
-        return self.emit("Pow", x, y)
+        found = self.emit("Pow", x, y)
+        if self.kind in FLOATS or (not y.name and y.number >= 0):
+            return found
+        undefined = self.binary("&&", self.binary("==", x, self.number(0)), self.binary("<", y, self.number(0)))
+        return self.where(undefined, self.number(0), found)
 
     def trunc_(self, x: Term) -> Term:
         return self.emit("Mul", self.emit("Sign", x), self.emit("Floor", self.emit("Abs", x)))
@@ -246,7 +254,9 @@ class Expression:
     def expm1_(self, x: Term) -> Term:
         """tanh(x / 2) (exp(x) + 1), which loses nothing near 0; far from it exp(x) - 1."""
         e = self.emit("Exp", x)
-        near = self.emit("Mul", self.emit("Tanh", self.emit("Mul", x, self.number(0.5))), self.emit("Add", e, self.number(1)))
+        near = self.emit(
+            "Mul", self.emit("Tanh", self.emit("Mul", x, self.number(0.5))), self.emit("Add", e, self.number(1))
+        )
         small = self.binary("<", self.emit("Abs", x), self.number(1))
         return self.where(small, near, self.emit("Sub", e, self.number(1)))
 
@@ -256,7 +266,9 @@ class Expression:
         plain = self.binary("||", self.binary("==", top, self.number(0)), self.binary("==", low, top))
         ratio = self.where(plain, self.emit("Sign", top), self.emit("Div", low, top))
         squares = self.emit("Add", self.emit("Mul", ratio, ratio), self.number(1))
-        return self.where(self.binary("==", top, self.number(0)), top, self.emit("Mul", top, self.emit("Sqrt", squares)))
+        return self.where(
+            self.binary("==", top, self.number(0)), top, self.emit("Mul", top, self.emit("Sqrt", squares))
+        )
 
     def logaddexp_(self, x: Term, y: Term) -> Term:
         top, low = self.emit("Max", x, y), self.emit("Min", x, y)
@@ -265,8 +277,12 @@ class Expression:
 
     def atan2_(self, y: Term, x: Term) -> Term:
         """By the quarter: atan(y / x), plus or minus pi where x is negative, half pi where it is 0."""
-        below = self.binary("||", self.binary("<", y, self.number(0)), self.binary("<", self.emit("Reciprocal", y), self.number(0)))
-        left = self.binary("||", self.binary("<", x, self.number(0)), self.binary("<", self.emit("Reciprocal", x), self.number(0)))
+        below = self.binary(
+            "||", self.binary("<", y, self.number(0)), self.binary("<", self.emit("Reciprocal", y), self.number(0))
+        )
+        left = self.binary(
+            "||", self.binary("<", x, self.number(0)), self.binary("<", self.emit("Reciprocal", x), self.number(0))
+        )
         half = self.where(below, self.number(-math.pi / 2), self.number(math.pi / 2))
         turn = self.where(left, self.emit("Mul", half, self.number(2)), self.number(0))
         slope = self.emit("Add", self.emit("Atan", self.emit("Div", y, x)), turn)

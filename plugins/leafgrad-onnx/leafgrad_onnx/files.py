@@ -134,10 +134,18 @@ def external(proto: onnx.TensorProto, folder: str | None, size: int) -> bytes:
     entries = {e.key: e.value for e in proto.external_data}
     location = entries.get("location", "")
     if folder is None:
-        raise OnnxLoadError(f"onnx.load: the tensor {proto.name!r} lies in another file, {location!r}; load it by a path")
+        raise OnnxLoadError(
+            f"onnx.load: the tensor {proto.name!r} lies in another file, {location!r}; load it by a path"
+        )
     root = os.path.realpath(folder)
     path = os.path.realpath(os.path.join(root, location))
-    if not location or "\0" in location or os.path.isabs(location) or os.path.commonpath([root, path]) != root or path == root:
+    if (
+        not location
+        or "\0" in location
+        or os.path.isabs(location)
+        or os.path.commonpath([root, path]) != root
+        or path == root
+    ):
         raise OnnxLoadError(
             f"onnx.load: the tensor {proto.name!r} lies in {location!r}, outside of the folder of the model"
         )

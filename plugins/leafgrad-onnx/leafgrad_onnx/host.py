@@ -37,7 +37,17 @@ def squeezed(x: Array, dims: Any = None, axes: Any = None) -> Any:
     return np.squeeze(x, None if chosen is None else tuple(chosen))
 
 
-def sliced(x: Array, begin: Any = None, stop: Any = None, dims: Any = None, step: Any = None, *, starts: Any = None, ends: Any = None, axes: Any = None) -> Any:
+def sliced(
+    x: Array,
+    begin: Any = None,
+    stop: Any = None,
+    dims: Any = None,
+    step: Any = None,
+    *,
+    starts: Any = None,
+    ends: Any = None,
+    axes: Any = None,
+) -> Any:
     first, last = (starts, ends) if begin is None else (ints(begin), ints(stop))
     chosen = axes if dims is None else ints(dims)
     chosen = range(len(first)) if chosen is None else chosen

@@ -147,7 +147,11 @@ class Writer:
     def refusal(self, why: str, equation: Equation | None = None) -> OnnxExporterError:
         """The error that says why something cannot be written, and where the user asked for it."""
         e = equation or self.equation
-        hint = f'; give it one by {e.name}.lower("onnx", rule), or write it with others' if e is not None and "no ONNX form" in why else ""
+        hint = (
+            f'; give it one by {e.name}.lower("onnx", rule), or write it with others'
+            if e is not None and "no ONNX form" in why
+            else ""
+        )
         return OnnxExporterError(f"onnx.export: {why}, at {self.line(e)}{hint}")
 
     def line(self, equation: Equation | None) -> Line:

@@ -9,7 +9,7 @@ import pytest
 
 import leafgrad
 from leafgrad_onnx import export
-from leafgrad_onnx.load import from_proto
+from leafgrad_onnx.module import from_proto
 
 
 def results(model: Any, inputs: list[Any]) -> list[Any]:

@@ -38,7 +38,8 @@ LAYERS = {
     "AdaptiveMaxPool2d": (lambda: nn.AdaptiveMaxPool2d((4, 3)), lambda: (x(*IMAGE),)),
     "AdaptiveMaxPool3d": (lambda: nn.AdaptiveMaxPool3d((2, 3, 4)), lambda: (x(*CUBE),)),
     "AdaptiveLogSoftmaxWithLoss": (
-        lambda: nn.AdaptiveLogSoftmaxWithLoss(32, 20, [5, 12]).log_prob, lambda: (x(3, 32),)
+        lambda: nn.AdaptiveLogSoftmaxWithLoss(32, 20, [5, 12]).log_prob,
+        lambda: (x(3, 32),),
     ),
     "AlphaDropout": (nn.AlphaDropout, lambda: (x(3, 4),)),
     "AvgPool1d": (lambda: nn.AvgPool1d(3, 2, 1), lambda: (x(*LINE),)),
@@ -50,12 +51,7 @@ LAYERS = {
     "BatchNorm2d": (lambda: nn.BatchNorm2d(4), lambda: (x(*IMAGE),)),
     "BatchNorm3d": (lambda: nn.BatchNorm3d(4), lambda: (x(*CUBE),)),
     "Bilinear": (lambda: nn.Bilinear(3, 4, 5), lambda: (x(2, 3), x(2, 4))),
-    "CTCLoss": (
-        nn.CTCLoss,
-        lambda: (
-            leafgrad.log_softmax(x(7, 2, 5), -1), classes(4, 2, 3) + 1, (7, 6), (3, 2)
-        ),
-    ),
+    "CTCLoss": (nn.CTCLoss, lambda: (leafgrad.log_softmax(x(7, 2, 5), -1), classes(4, 2, 3) + 1, (7, 6), (3, 2))),
     "ChannelShuffle": (lambda: nn.ChannelShuffle(2), lambda: (x(*IMAGE),)),
     "CircularPad1d": (lambda: nn.CircularPad1d(2), lambda: (x(*LINE),)),
     "CircularPad2d": (lambda: nn.CircularPad2d((1, 2, 0, 3)), lambda: (x(*IMAGE),)),
@@ -141,16 +137,19 @@ LAYERS = {
     "Softmin": (lambda: nn.Softmin(1), lambda: (x(3, 4),)),
     "SyncBatchNorm": (lambda: nn.SyncBatchNorm(4), lambda: (x(*IMAGE),)),
     "Threshold": (lambda: nn.Threshold(0.2, 3.0), lambda: (x(3, 4),)),
-    "Transformer": (
-        lambda: nn.Transformer(8, 2, 1, 1, 16, batch_first=True), lambda: (x(2, 5, 8), x(2, 3, 8))
-    ),
+    "Transformer": (lambda: nn.Transformer(8, 2, 1, 1, 16, batch_first=True), lambda: (x(2, 5, 8), x(2, 3, 8))),
     "TransformerDecoder": (
-        lambda: nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 16), 2), lambda: (x(5, 2, 8), x(3, 2, 8))
+        lambda: nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 16), 2),
+        lambda: (x(5, 2, 8), x(3, 2, 8)),
     ),
     "TransformerDecoderLayer": (lambda: nn.TransformerDecoderLayer(8, 2, 16), lambda: (x(5, 2, 8), x(3, 2, 8))),
-    "TransformerEncoder": (lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 2), lambda: (x(5, 2, 8),)),
+    "TransformerEncoder": (
+        lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 2),
+        lambda: (x(5, 2, 8),),
+    ),
     "TransformerEncoderLayer": (
-        lambda: nn.TransformerEncoderLayer(8, 2, 16, activation="gelu", norm_first=True), lambda: (x(5, 2, 8),)
+        lambda: nn.TransformerEncoderLayer(8, 2, 16, activation="gelu", norm_first=True),
+        lambda: (x(5, 2, 8),),
     ),
     "TripletMarginLoss": (nn.TripletMarginLoss, lambda: (x(3, 4), x(3, 4), x(3, 4))),
     "TripletMarginWithDistanceLoss": (nn.TripletMarginWithDistanceLoss, lambda: (x(3, 4), x(3, 4), x(3, 4))),

@@ -12,7 +12,7 @@ from onnx import numpy_helper
 
 import leafgrad
 from leafgrad_onnx.errors import OnnxError
-from leafgrad_onnx.load import from_proto
+from leafgrad_onnx.module import from_proto
 from leafgrad_onnx.types import NAME
 
 
@@ -59,7 +59,13 @@ def outcome(model: Any, sets: Any, rtol: float, atol: float) -> str:
                     return f"WRONG: {array.dtype} {array.shape} for {want.dtype} {want.shape}"
                 if any(word in model.graph.name for word in RANDOM):
                     continue
-                if not np.allclose(array.astype("float64"), want.astype("float64"), rtol=1e-2 if array.dtype.name == "bfloat16" else max(rtol, 1e-3), atol=max(atol, 1e-7), equal_nan=True):
+                if not np.allclose(
+                    array.astype("float64"),
+                    want.astype("float64"),
+                    rtol=1e-2 if array.dtype.name == "bfloat16" else max(rtol, 1e-3),
+                    atol=max(atol, 1e-7),
+                    equal_nan=True,
+                ):
                     return f"WRONG: off by {np.max(np.abs(array.astype('float64') - want.astype('float64')))}"
     except OnnxError as error:
         return str(error)

@@ -148,13 +148,19 @@ def _pick(w: Writer, e: Equation) -> str:
     counts, places = kept(w, e)
     found = w.emit("GatherElements", w(e.inputs[0]), places, axis=e.params["dim"])
     found = w.emit("Squeeze", found, w.ints([e.params["dim"]]))
+    if e.out.dtype == "bool":
+        return str(w.emit("And", counts, found))
     return str(w.emit("Where", counts, found, w.scalar(0, e.out.dtype)))
 
 
 @classes.place.lower("onnx")
 def _place(w: Writer, e: Equation) -> str:
     counts, places = kept(w, e)
-    values = w.emit("Where", counts, w(e.inputs[0]), w.scalar(0, e.out.dtype))
+    values = w(e.inputs[0])
+    if e.out.dtype == "bool":
+        values = w.emit("And", counts, values)
+    else:
+        values = w.emit("Where", counts, values, w.scalar(0, e.out.dtype))
     values = w.emit("Unsqueeze", values, w.ints([e.params["dim"]]))
     zeros = w.filled(e.out.shape, 0, e.out.dtype)
     return str(w.emit("ScatterElements", zeros, places, values, axis=e.params["dim"]))

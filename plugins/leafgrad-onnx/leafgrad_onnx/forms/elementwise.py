@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad.compile.ir.graph import Equation
-from leafgrad.ops import activation, compare, convert, elementwise, exponential, random, refuse, rounding, select, special
+from leafgrad.ops import (
+    activation,
+    compare,
+    convert,
+    elementwise,
+    exponential,
+    random,
+    refuse,
+    rounding,
+    select,
+    special,
+)
 from leafgrad_onnx.expression import FLOATS, written
 from leafgrad_onnx.forms.reduce import WIDER
 from leafgrad_onnx.forms.shape import converted
@@ -135,8 +146,21 @@ def _nan_to_num(w: Writer, e: Equation) -> str:
 
 
 @special.sinc.lower("onnx")
-def _sinc(w: Writer, e: Equation) -> str:
+def _sinc(w: Writer, e: Equation) -> str | None:
+    if e.params["order"]:  # derivatives are sums of series near 0
+        return None
     return written(w, e, "x == 0 ? 1 : sin(x * 3.141592653589793) / (x * 3.141592653589793)")
+
+
+elementwise.heaviside.lower("onnx", lambda w, e: written(w, e, "x == 0 ? y : x > 0 ? 1 : 0"))
+elementwise.copysign.lower("onnx", lambda w, e: written(w, e, "y < 0 || (y == 0 && 1 / y < 0) ? -abs(x) : abs(x)"))
+special.entr.lower("onnx", lambda w, e: written(w, e, "x < 0 ? log(x * 0) : x == 0 ? 0 : -x * log(x)"))
+
+
+@compare.isclose.lower("onnx")
+def _isclose(w: Writer, e: Equation) -> str:
+    near = "x == y || (y - y == y - y && abs(x - y) <= atol + rtol * abs(y))"
+    return written(w, e, f"{near} || (x != x && y != y)" if e.params["equal_nan"] else near)
 
 
 refuse.refuse.lower("onnx", lambda w, e: w.filled(e.out.shape, False, "bool"))  # a file refuses no elements

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from leafgrad.compile.ir.graph import Equation, Value
-from leafgrad.ops import convolution, matmul
+from leafgrad.ops import attention, convolution, matmul
 from leafgrad.ops.windows import Windows
 from leafgrad_onnx.forms.reduce import WIDER
 from leafgrad_onnx.forms.shape import converted
@@ -74,11 +74,7 @@ def padding(windows: Windows) -> list[int]:
 
 def geometry(windows: Windows) -> dict[str, Any]:
     """The attributes that windows are, but padding."""
-    return {
-        "kernel_shape": list(windows.kernel),
-        "strides": list(windows.stride),
-        "dilations": list(windows.dilation),
-    }
+    return {"kernel_shape": list(windows.kernel), "strides": list(windows.stride), "dilations": list(windows.dilation)}
 
 
 @convolution.convolution.lower("onnx")
@@ -117,7 +113,9 @@ def added_behind(w: Writer, e: Equation, y: str, weight: str, more: list[int]) -
     whole = w.emit("ConvTranspose", y, weight, group=e.params["groups"], pads=[0] * (2 * count), **geometry(windows))
     pads = [0] * (2 * (count + 2))
     for i, (p, n, size, k, s, d) in enumerate(
-        zip(windows.padding, windows.length, windows.size, windows.kernel, windows.stride, windows.dilation, strict=True)
+        zip(
+            windows.padding, windows.length, windows.size, windows.kernel, windows.stride, windows.dilation, strict=True
+        )
     ):
         pads[count + 4 + i] = max(p + n - ((size - 1) * s + (k - 1) * d + 1), 0)
     padded = w.emit("Pad", whole, w.ints(pads))
@@ -157,3 +155,61 @@ def _convolution_weight(w: Writer, e: Equation) -> str:
         parts.append(w.emit("Transpose", found, perm=swap))
     whole = parts[0] if groups == 1 else w.emit("Concat", *parts, axis=0)
     return converted(w, whole, kind, e.out.dtype)
+
+
+# ---- attention ------------------------------------------------------------------------------------------------------
+
+
+def scores(w: Writer, e: Equation, q: Value, k: Value, mask: Any) -> str:
+    """q k^T scale + mask."""
+    kind = wide(q)
+    scaled = w.emit("Mul", w(q, kind), w.scalar(e.params["scale"], kind))
+    found = w.emit("MatMul", scaled, turned(w, w(k, kind), k.ndim))
+    if e.params["causal"]:
+        later = w.filled((q.shape[-2], k.shape[-2]), -math.inf, kind)
+        found = w.emit("Add", found, w.emit("Trilu", later, w.scalar(1, "int64"), upper=1))
+    if isinstance(mask, Value):
+        name = w(mask)
+        if mask.dtype == "bool":
+            name = w.emit("Where", name, w.scalar(0, kind), w.scalar(-math.inf, kind))
+        found = w.emit("Add", found, name)
+    return str(found)
+
+
+def turned(w: Writer, name: str, ndim: int) -> str:
+    """A value with its last two dimensions exchanged."""
+    return str(w.emit("Transpose", name, perm=[*range(ndim - 2), ndim - 1, ndim - 2]))
+
+
+@attention.attention.lower("onnx")
+def _attention(w: Writer, e: Equation) -> tuple[str, str]:
+    """The steps of the op, with all scores at once; where no key takes part, zeros."""
+    q, k, v, *mask = e.inputs
+    assert isinstance(q, Value) and isinstance(k, Value)
+    kind, last = wide(q), (q.ndim - 1,)
+    s = scores(w, e, q, k, *(mask or [None]))
+    top = w.reduce("ReduceMax", s, last, keepdim=True)
+    top = w.emit("Where", w.emit("IsInf", top), w.scalar(0, kind), top)
+    weights = w.emit("Exp", w.emit("Sub", s, top))
+    sums = w.reduce("ReduceSum", weights, last, keepdim=True)
+    zero, one = w.scalar(0, kind), w.scalar(1, kind)
+    sums = w.emit("Where", w.emit("Equal", sums, zero), one, sums)
+    found = w.emit("Div", w.emit("MatMul", weights, w(v, kind)), sums)
+    norm = w.emit("Add", top, w.emit("Log", sums))
+    return converted(w, found, kind, q.dtype), converted(w, norm, kind, q.dtype)
+
+
+@attention.attention_gradients.lower("onnx")
+def _attention_gradients(w: Writer, e: Equation) -> tuple[str, str, str]:
+    go, q, k, v, result, norm, *mask = e.inputs
+    assert isinstance(q, Value) and isinstance(k, Value) and isinstance(v, Value)
+    kind = wide(q)
+    weights = w.emit("Exp", w.emit("Sub", scores(w, e, q, k, *(mask or [None])), w(norm, kind)))
+    products = w.emit("Mul", w(go, kind), w(result, kind))
+    along = w.reduce("ReduceSum", products, (q.ndim - 1,), keepdim=True)
+    d = w.emit("Sub", w.emit("MatMul", w(go, kind), turned(w, w(v, kind), v.ndim)), along)
+    d = w.emit("Mul", w.emit("Mul", d, weights), w.scalar(e.params["scale"], kind))
+    dq = w.emit("MatMul", d, w(k, kind))
+    dk = w.emit("MatMul", turned(w, d, q.ndim), w(q, kind))
+    dv = w.emit("MatMul", turned(w, weights, q.ndim), w(go, kind))
+    return converted(w, dq, kind, q.dtype), converted(w, dk, kind, q.dtype), converted(w, dv, kind, q.dtype)

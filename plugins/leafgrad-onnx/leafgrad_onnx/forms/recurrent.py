@@ -9,9 +9,7 @@ from leafgrad_onnx.writer import Body, Writer
 
 def gates(w: Writer, name: str, count: int, hidden: int) -> list[str]:
     """The parts of one step's gates, side by side in the last dimension."""
-    return [
-        w.emit("Slice", name, w.ints([k * hidden]), w.ints([(k + 1) * hidden]), w.ints([1])) for k in range(count)
-    ]
+    return [w.emit("Slice", name, w.ints([k * hidden]), w.ints([(k + 1) * hidden]), w.ints([1])) for k in range(count)]
 
 
 class Step:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad.compile.ir.graph import Equation
-from leafgrad.ops import cumulative, extremes, reduce
+from leafgrad.ops import cumulative, extremes, reduce, sort
 from leafgrad.ops.traits import dims
 from leafgrad_onnx.forms.shape import converted, reversed_along
 from leafgrad_onnx.writer import Writer
@@ -21,6 +21,7 @@ def reduction(kind: str) -> Callable[[Writer, Equation], str]:
     def form(w: Writer, e: Equation) -> str:
         x = e.values[0]
         wide = WIDER.get(x.dtype, x.dtype)
+        wide = e.out.dtype if e.out.dtype.startswith("float") and not wide.startswith("float") else wide
         over = dims(e.params.get("dim"), x.ndim)
         return converted(w, w.reduce(kind, w(x, wide), over, e.params.get("keepdim", False)), wide, e.out.dtype)
 
@@ -51,12 +52,12 @@ def _count_nonzero(w: Writer, e: Equation) -> str:
 def moment(w: Writer, e: Equation) -> str:
     """The variance: squares of x less its mean, summed, over the count less ``correction``, at least 0."""
     x, over = e.values[0], dims(e.params["dim"], e.values[0].ndim)
-    wide = WIDER.get(x.dtype, x.dtype)
+    wide = WIDER.get(x.dtype, x.dtype) if x.dtype.startswith("float") else "float64"
     name = w(x, wide)
     d = w.emit("Sub", name, w.reduce("ReduceMean", name, over, keepdim=True))
     squares = w.reduce("ReduceSum", w.emit("Mul", d, d), over, e.params["keepdim"])
     left = max(math.prod([x.shape[k] for k in over]) - e.params["correction"], 0)
-    return str(w.emit("Div", squares, w.scalar(float(left), wide)))
+    return converted(w, w.emit("Div", squares, w.scalar(float(left), wide)), wide, WIDER.get(e.out.dtype, e.out.dtype))
 
 
 @reduce.var.lower("onnx")
@@ -139,10 +140,28 @@ extremes.argmax.lower("onnx", extreme_place("ArgMax"))
 extremes.argmin.lower("onnx", extreme_place("ArgMin"))
 
 
-def sorted_places(w: Writer, name: str, size: int, dim: int, largest: bool) -> tuple[str, str]:
-    """The elements along a dimension in order, and where they were; equal ones as they came."""
-    values, places = w.emit("TopK", name, w.ints([size]), outputs=2, axis=dim, largest=int(largest), sorted=1)
-    return values, places
+@sort.argsort.lower("onnx")
+def _argsort(w: Writer, e: Equation) -> str:
+    """TopK of all gives equal ones as they come."""
+    x, dim = e.values[0], e.params["dim"]
+    wide = {"bool": "int32", "int16": "int32", "int8": "int32", "uint8": "int32", "float16": "float32"}.get(
+        x.dtype, x.dtype
+    )
+    largest = int(e.params["descending"])
+    size = w.ints([x.shape[dim]])
+    return str(w.emit("TopK", w(x, wide), size, outputs=2, axis=dim, largest=largest, sorted=1)[1])
+
+
+@sort.searchsorted.lower("onnx")
+def _searchsorted(w: Writer, e: Equation) -> str:
+    """How many edges are below: counted, of one row of edges for all."""
+    edges, x = e.values
+    if edges.ndim != 1:
+        raise w.refusal("op 'searchsorted' has no ONNX form of edges row by row", e)
+    wide = "float64" if "float64" in (edges.dtype, x.dtype) else edges.dtype if edges.dtype == x.dtype else "float32"
+    kind = "LessOrEqual" if e.params["right"] else "Less"
+    below = w.emit(kind, w(edges, wide), w.emit("Unsqueeze", w(x, wide), w.ints([x.ndim])))
+    return w.reduce("ReduceSum", w.cast(below, "int64"), (x.ndim,))
 
 
 @cumulative.cumprod.lower("onnx")

@@ -81,7 +81,9 @@ def placed(w: Writer, e: Equation, value: float) -> str:
     name, entries = w(x), list(e.params["at"])
     entries += [(0, n, 1) for n in whole[len([k for k in entries if k is not None]) :]]
     dims = [entry for entry in entries if entry is not None]
-    kept = tuple([1 if isinstance(k, int) else len(range(*slice(*k).indices(n))) for k, n in zip(dims, whole, strict=True)])
+    kept = tuple(
+        [1 if isinstance(k, int) else len(range(*slice(*k).indices(n))) for k, n in zip(dims, whole, strict=True)]
+    )
     if kept != x.shape:
         name = w.reshape(name, kept)
     for d, (entry, n) in enumerate(zip(dims, whole, strict=True)):
@@ -186,7 +188,9 @@ def _undiagonal(w: Writer, e: Equation) -> str:
     zeros = w.filled((*lead, rows * columns), 0, x.dtype)
     flat = w.emit("ScatterElements", zeros, w.expand(places, x.shape), w(x), axis=len(lead))
     order = [*rest, *dims]
-    return str(w.emit("Transpose", w.reshape(flat, (*lead, rows, columns)), perm=[order.index(d) for d in range(len(whole))]))
+    return str(
+        w.emit("Transpose", w.reshape(flat, (*lead, rows, columns)), perm=[order.index(d) for d in range(len(whole))])
+    )
 
 
 def counted(w: Writer, start: int, step: int, count: int) -> str:
@@ -255,3 +259,13 @@ def _triangle(w: Writer, e: Equation) -> str:
 @flat.pack.lower("onnx")
 def _pack(w: Writer, e: Equation) -> str:
     return joined(w, [w.reshape(w(x), (math.prod(x.shape),)) for x in e.inputs if isinstance(x, Value)], 0)
+
+
+@flat.unpack.lower("onnx")
+def _unpack(w: Writer, e: Equation) -> tuple[str, ...]:
+    parts, at = [], 0
+    for shape in e.params["shapes"]:
+        end = at + math.prod(shape)
+        parts.append(w.reshape(w.emit("Slice", w(e.inputs[0]), w.ints([at]), w.ints([end]), w.ints([0])), shape))
+        at = end
+    return tuple(parts)

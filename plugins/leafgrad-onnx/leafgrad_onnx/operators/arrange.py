@@ -20,7 +20,12 @@ def constant(
 ) -> Any:  # fmt: skip
     if value is not None:
         return value
-    for given, dtype in ((value_float, "float32"), (value_floats, "float32"), (value_int, "int64"), (value_ints, "int64")):
+    for given, dtype in (
+        (value_float, "float32"),
+        (value_floats, "float32"),
+        (value_int, "int64"),
+        (value_ints, "int64"),
+    ):
         if given is not None:
             return np.array(given, dtype=dtype)
     raise OnnxLoadError("expected a value")
@@ -116,7 +121,9 @@ def concat(*xs: Any, axis: int) -> Any:
 
 
 @operator("Split", host=(1,))
-def split(x: Any, sizes: Any = None, *, axis: int = 0, split: list[int] | None = None, num_outputs: int = 0, outputs: int) -> Any:
+def split(
+    x: Any, sizes: Any = None, *, axis: int = 0, split: list[int] | None = None, num_outputs: int = 0, outputs: int
+) -> Any:
     n = x.shape[axis]
     parts = split if sizes is None else ints(sizes)
     if parts is None:
@@ -344,13 +351,17 @@ def upsample(x: Any, scales: Any, *, mode: str = "nearest") -> Any:
 
 
 @operator("RandomUniformLike", "RandomUniform")
-def uniform(x: Any = None, *, low: float = 0.0, high: float = 1.0, dtype: int = 0, seed: float = 0.0, shape: Any = None) -> Any:
+def uniform(
+    x: Any = None, *, low: float = 0.0, high: float = 1.0, dtype: int = 0, seed: float = 0.0, shape: Any = None
+) -> Any:
     kind = getattr(leafgrad, NAME[dtype or 1]) if dtype or x is None else x.dtype
     return leafgrad.rand(*room(x.shape if shape is None else shape, 8), dtype=kind) * (high - low) + low
 
 
 @operator("RandomNormalLike", "RandomNormal")
-def normal(x: Any = None, *, mean: float = 0.0, scale: float = 1.0, dtype: int = 0, seed: float = 0.0, shape: Any = None) -> Any:
+def normal(
+    x: Any = None, *, mean: float = 0.0, scale: float = 1.0, dtype: int = 0, seed: float = 0.0, shape: Any = None
+) -> Any:
     kind = getattr(leafgrad, NAME[dtype or 1]) if dtype or x is None else x.dtype
     return leafgrad.randn(*room(x.shape if shape is None else shape, 8), dtype=kind) * scale + mean
 
@@ -362,9 +373,7 @@ def bernoulli(x: Any, *, dtype: int = 0, seed: float = 0.0) -> Any:
 
 
 @operator("Dropout", host=(1, 2))
-def dropout(
-    x: Any, share: Any = None, training: Any = None, *, seed: int = 0, ratio: float = 0.5, outputs: int
-) -> Any:
+def dropout(x: Any, share: Any = None, training: Any = None, *, seed: int = 0, ratio: float = 0.5, outputs: int) -> Any:
     on, p = bool(number(training, False)), float(number(share, ratio))
     if not on or p == 0:
         return (x, leafgrad.ones_like(x, dtype=leafgrad.bool))[: max(outputs, 1)] if outputs > 1 else x

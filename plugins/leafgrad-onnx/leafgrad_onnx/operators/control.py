@@ -59,9 +59,7 @@ def scan(
     (steps,) = lengths
     rows: list[list[Any]] = [[] for _ in range(len(body.outputs) - count)]
     for i in range(steps):
-        now = [
-            s.select(a, steps - 1 - i if t else i) for s, a, t in zip(sequences, axes, turned, strict=True)
-        ]
+        now = [s.select(a, steps - 1 - i if t else i) for s, a, t in zip(sequences, axes, turned, strict=True)]
         found = body(*states, *now)
         states = list(found[:count])
         for row, value in zip(rows, found[count:], strict=True):

@@ -176,7 +176,9 @@ def resize(
     else:
         raise OnnxLoadError("Resize: expected scales or sizes")
     whole = list(x.shape)
-    how = Resizing(mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside), bool(antialias))
+    how = Resizing(
+        mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside), bool(antialias)
+    )
     crops = coordinate_transformation_mode == "tf_crop_and_resize"
     region = [float(v) for v in np.asarray(roi).reshape(-1)] if crops else [0.0] * len(chosen) + [1.0] * len(chosen)
     outside = None
@@ -192,7 +194,9 @@ def resize(
             outside = beyond if outside is None else outside | beyond
         if n == m and factors[k] == 1 and not crops:
             continue
-        matrix = leafgrad.from_numpy(how.weights(n, m, factors[k], low, high)).to(x.dtype if x.dtype.is_floating_point else leafgrad.float32)
+        matrix = leafgrad.from_numpy(how.weights(n, m, factors[k], low, high)).to(
+            x.dtype if x.dtype.is_floating_point else leafgrad.float32
+        )
         y = (x.to(matrix.dtype).transpose(d, -1) @ matrix.T).transpose(d, -1)
         x = y if x.dtype.is_floating_point else leafgrad.round(y).to(x.dtype)
     if outside is not None and mode == "linear":

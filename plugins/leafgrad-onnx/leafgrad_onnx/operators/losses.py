@@ -9,7 +9,9 @@ from leafgrad_onnx.operators.registry import operator
 
 
 @operator("NegativeLogLikelihoodLoss")
-def nll_loss(x: Any, target: Any, weight: Any = None, *, ignore_index: int | None = None, reduction: str = "mean") -> Any:
+def nll_loss(
+    x: Any, target: Any, weight: Any = None, *, ignore_index: int | None = None, reduction: str = "mean"
+) -> Any:
     at = target.to(leafgrad.int64)
     counts = leafgrad.ones_like(at, dtype=leafgrad.bool) if ignore_index is None else at != ignore_index
     at = leafgrad.where(counts, at, leafgrad.zeros_like(at))

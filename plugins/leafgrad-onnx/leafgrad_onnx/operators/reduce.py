@@ -51,8 +51,10 @@ def extreme(function: Callable[..., Any]) -> Callable[[Any, list[int]], Any]:
             else:
                 worst = leafgrad.iinfo(x.dtype).min if low else leafgrad.iinfo(x.dtype).max
             return x.new_full([1 if d in dims else n for d, n in enumerate(x.shape)], worst)
-        return function(x.to(leafgrad.int8), dims, keepdim=True).to(x.dtype) if x.dtype == leafgrad.bool else function(
-            x, dims, keepdim=True
+        return (
+            function(x.to(leafgrad.int8), dims, keepdim=True).to(x.dtype)
+            if x.dtype == leafgrad.bool
+            else function(x, dims, keepdim=True)
         )
 
     return run

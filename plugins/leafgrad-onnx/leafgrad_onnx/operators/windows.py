@@ -24,7 +24,9 @@ def geometry(
     s, d = list(strides or [1] * count), list(dilations or [1] * count)
     before, after = (list(pads[:count]), list(pads[count:])) if pads else ([0] * count, [0] * count)
     if min([*s, *d, *kernel]) < 1 or len(before) != count or len(after) != count:
-        raise OnnxLoadError(f"kernel {kernel}, strides {s}, dilations {d}, pads {pads}: not windows of {count} dimensions")
+        raise OnnxLoadError(
+            f"kernel {kernel}, strides {s}, dilations {d}, pads {pads}: not windows of {count} dimensions"
+        )
     sizes = []
     for i, n in enumerate(x.shape[2:]):
         reach = (kernel[i] - 1) * d[i] + 1
@@ -154,7 +156,9 @@ def max_pool(
         inner = np.arange(size).reshape(tuple(x.shape[2:])[::-1]).transpose()
         every = (np.arange(planes) * size).reshape(*x.shape[:2], *(1,) * (x.ndim - 2)) + inner
     places = taps(framed(leafgrad.from_numpy(every.copy()), before, after, -1), kernel_shape, s, d, sizes)
-    return best, places.gather(-1, at.unsqueeze(-1)).squeeze(-1)
+    chosen = places.gather(-1, at.unsqueeze(-1)).squeeze(-1)
+    first = leafgrad.where(places < 0, leafgrad.iinfo(places.dtype).max, places).amin(-1)
+    return best, leafgrad.where(chosen < 0, first, chosen)  # not the padding, if all is -inf
 
 
 @operator("AveragePool")
@@ -169,7 +173,13 @@ def average_pool(
     if count_include_pad:
         known = [min(a, e) for a, e in zip(after, ends, strict=True)]
         ones = framed(ones, before, known, 1)
-        counts = taps(framed(ones, [0] * len(ends), [e - k for e, k in zip(ends, known, strict=True)], 0), kernel_shape, s, d, sizes)
+        counts = taps(
+            framed(ones, [0] * len(ends), [e - k for e, k in zip(ends, known, strict=True)], 0),
+            kernel_shape,
+            s,
+            d,
+            sizes,
+        )
     else:
         counts = taps(framed(ones, before, ends, 0), kernel_shape, s, d, sizes)
     return sums / counts.sum(-1)
@@ -230,7 +240,9 @@ def col2im(x: Any, size: Any, block: Any, *, dilations: Any = None, pads: Any = 
     batch, channels = x.shape[0], x.shape[1] // math.prod(kernel)
     rows = x.reshape(batch * channels, -1)
     where = leafgrad.from_numpy(flat.reshape(1, -1)).expand(rows.shape)
-    out = rows.new_zeros((batch * channels, math.prod(wide))).scatter_add(1, where, rows).reshape(batch, channels, *wide)
+    out = (
+        rows.new_zeros((batch * channels, math.prod(wide))).scatter_add(1, where, rows).reshape(batch, channels, *wide)
+    )
     for i, n in enumerate(shape):
         out = out.narrow(i + 2, p[i], n)
     return out

@@ -89,7 +89,9 @@ def export(
 def check_names(inputs: Any, outputs: Any, opset: Any) -> None:
     """An error unless names are names, and the opset one that is written."""
     if opset not in OPSETS:
-        raise OnnxExporterError(f"onnx.export: opset_version: expected {OPSETS.start} to {OPSETS.stop - 1}, got {opset!r}")
+        raise OnnxExporterError(
+            f"onnx.export: opset_version: expected {OPSETS.start} to {OPSETS.stop - 1}, got {opset!r}"
+        )
     for what, names in (("input_names", inputs), ("output_names", outputs)):
         if names is None:
             continue
@@ -221,7 +223,9 @@ class Exporter:
             return Build(writer, interface, opset).model()
         return Lengths(self, dynamic, axes).model(opset)
 
-    def described(self, symbols: Mapping[tuple[str, int], str], leaves: Sequence[Any]) -> list[tuple[str, str, list[Any]]]:
+    def described(
+        self, symbols: Mapping[tuple[str, int], str], leaves: Sequence[Any]
+    ) -> list[tuple[str, str, list[Any]]]:
         """Name, dtype and shape of each input."""
         found = []
         for name, i in zip(self.inputs, self.where, strict=True):
@@ -348,7 +352,7 @@ class Lengths:
         """
         if any(node.op_type in ("Bernoulli", "RandomUniformLike", "RandomNormalLike") for node in made.graph.node):
             return
-        from leafgrad_onnx.load import from_proto
+        from leafgrad_onnx.module import from_proto
 
         module = from_proto(made)
         for sizes in lengths:

@@ -51,7 +51,11 @@ def from_proto(model: onnx.ModelProto, folder: str | None = None) -> OnnxModule:
         if graph.sparse_initializer:
             raise OnnxLoadError("onnx.load: sparse initializers, which leafgrad has not")
     unknown = sorted(
-        {n.op_type if n.domain in ("", "ai.onnx") else f"{n.domain}.{n.op_type}" for g in files.graphs_of(model.graph) for n in g.node}
+        {
+            n.op_type if n.domain in ("", "ai.onnx") else f"{n.domain}.{n.op_type}"
+            for g in files.graphs_of(model.graph)
+            for n in g.node
+        }
         - OPERATORS.keys()
     )
     if unknown:
