@@ -12,10 +12,13 @@ from leafgrad.plugins import CommandSpec, ModuleSpec, hookimpl
 from leafgrad_onnx.errors import OnnxError, OnnxExporterError, OnnxLoadError
 
 if TYPE_CHECKING:
-    from leafgrad_onnx.exporter import TrainingMode, export
+    from leafgrad_onnx.exporter import TrainingMode, export, is_in_onnx_export
     from leafgrad_onnx.module import OnnxModule, load
 else:
-    LATER = {"TrainingMode": "exporter", "export": "exporter", "OnnxModule": "module", "load": "module"}
+    LATER = {
+        "TrainingMode": "exporter", "export": "exporter", "is_in_onnx_export": "exporter", "OnnxModule": "module",
+        "load": "module",
+    }  # fmt: skip
 
     def __getattr__(name: str) -> object:
         """What needs the package onnx is imported when it is first asked for."""
@@ -30,7 +33,16 @@ else:
         return sorted({*globals(), *__all__})
 
 
-__all__ = ["OnnxError", "OnnxExporterError", "OnnxLoadError", "OnnxModule", "TrainingMode", "export", "load"]
+__all__ = [
+    "OnnxError",
+    "OnnxExporterError",
+    "OnnxLoadError",
+    "OnnxModule",
+    "TrainingMode",
+    "export",
+    "is_in_onnx_export",
+    "load",
+]
 
 leafgrad_api_version = 1
 

@@ -44,11 +44,11 @@ class Build:
         """The model, which ``onnx.checker`` passes."""
         w = self.writer
         constants = self.constants()
-        nodes = [node for node in self.results(merged(w.nodes, self.alias))]
+        nodes = self.results(merged(w.nodes, self.alias))
         read = {name for node in nodes for name in reads(node)}
         made = [
             helper.make_node(
-                n.kind, [self.name(i) for i in n.inputs], n.outputs, f"{n.equation.name}_{k}" if n.equation else f"copy_{k}",
+                n.kind, [self.name(i) for i in n.inputs], n.outputs, f"{n.equation.name if n.equation else 'copy'}_{k}",
                 str(w.line(n.equation)), **self.attributes(n),
             )
             for k, n in enumerate(nodes)

@@ -98,8 +98,8 @@ class Unifier:
             others = [w.arrays.get(name) for w in self.writers]
             if not all(o is not None and o.shape == array.shape and np.array_equal(o, array) for o in others):
                 raise OnnxExporterError(
-                    "onnx.export: dynamic_axes: a constant that the function makes differs with the lengths; make it of "
-                    "ops whose sizes follow from the inputs, such as arange"
+                    "onnx.export: dynamic_axes: a constant that the function makes differs with the lengths; make it "
+                    "of ops whose sizes follow from the inputs, such as arange"
                 )
 
     # ---- numbers ------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ class Unifier:
         return name
 
     def known(self, at: int) -> Iterator[Size]:
-        """The sizes that vary, single ones first: of what the equation reads, of inputs, then of all that is before it."""
+        """The sizes that vary, single ones first: of what the equation reads, of inputs, of all that is before it."""
         equations = [w.numbers[at].equation for w in self.writers]
         read = [
             w.names[v] for w, e in zip(self.writers[:1], equations, strict=False) if e for v in e.values if v in w.names
@@ -281,7 +281,8 @@ def refusal(w: Writer, equation: Any, why: str, at: Sequence[Any]) -> OnnxExport
     """The error that names an op and its line."""
     several = ", ".join(map(str, at))
     return OnnxExporterError(
-        f"onnx.export: dynamic_axes: op {equation.name!r} {why} ({several} at the lengths tried), at {w.line(equation)}; "
+        f"onnx.export: dynamic_axes: op {equation.name!r} {why} ({several} at the lengths tried), at "
+        f"{w.line(equation)}; "
         "write it with sizes of its inputs (x.shape[0]), or leave this axis out of dynamic_axes"
     )
 

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import numpy as np
 import onnx
-from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
 from leafgrad_onnx.errors import OnnxLoadError
@@ -33,11 +32,23 @@ def parse(data: bytes, where: str) -> onnx.ModelProto:
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)
-    except (DecodeError, RuntimeError, ValueError) as error:
+    except Exception as error:  # of protobuf, whichever implementation of it is there
         raise OnnxLoadError(f"onnx.load: {where} is no ONNX file: {error}") from None
     if not model.HasField("graph") or not model.graph.output:
         raise OnnxLoadError(f"onnx.load: {where} is no ONNX file: it has no graph with outputs")
+    check_text(model, where)
     return model
+
+
+def check_text(model: onnx.ModelProto, where: str) -> None:
+    """An error unless all names are text."""
+    for graph in graphs_of(model.graph):
+        names: list[Any] = [v.name for part in (graph.input, graph.output, graph.initializer) for v in part]
+        for n in graph.node:
+            names += [n.op_type, n.domain, n.name, *n.input, *n.output, *(a.name for a in n.attribute)]
+        names += [text for t in graph.initializer for e in t.external_data for text in (e.key, e.value)]
+        if any(isinstance(name, bytes) for name in names):
+            raise OnnxLoadError(f"onnx.load: {where} is no ONNX file: it has names that are not UTF-8")
 
 
 def opset_of(model: onnx.ModelProto) -> int:
@@ -52,8 +63,8 @@ def opset_of(model: onnx.ModelProto) -> int:
             found = entry.version
     if not 1 <= found <= NEWEST:
         raise OnnxLoadError(
-            f"onnx.load: expected an opset of 1 to {NEWEST}, got {found}; export the model for an older one, or install "
-            "a newer leafgrad-onnx"
+            f"onnx.load: expected an opset of 1 to {NEWEST}, got {found}; export the model for an older one, or "
+            "install a newer leafgrad-onnx"
         )
     return found
 
@@ -101,7 +112,8 @@ def array_of(proto: onnx.TensorProto, folder: str | None) -> np.ndarray[Any, Any
     """
     name = f"the tensor {proto.name!r}"
     if proto.data_type not in NAME:
-        kind = onnx.TensorProto.DataType.Name(proto.data_type) if proto.data_type in range(1, 30) else proto.data_type
+        known = onnx.TensorProto.DataType.DESCRIPTOR.values_by_number
+        kind = known[proto.data_type].name if proto.data_type in known else proto.data_type
         raise OnnxLoadError(f"onnx.load: {name} is of dtype {kind}, which leafgrad has not")
     if any(n < 0 for n in proto.dims) or len(proto.dims) > 64:
         raise OnnxLoadError(f"onnx.load: {name} has the shape {list(proto.dims)[:65]}")
@@ -138,14 +150,9 @@ def external(proto: onnx.TensorProto, folder: str | None, size: int) -> bytes:
             f"onnx.load: the tensor {proto.name!r} lies in another file, {location!r}; load it by a path"
         )
     root = os.path.realpath(folder)
-    path = os.path.realpath(os.path.join(root, location))
-    if (
-        not location
-        or "\0" in location
-        or os.path.isabs(location)
-        or os.path.commonpath([root, path]) != root
-        or path == root
-    ):
+    plain = location and "\0" not in location and not os.path.isabs(location)
+    path = os.path.realpath(os.path.join(root, location)) if plain else root
+    if path == root or os.path.commonpath([root, path]) != root:
         raise OnnxLoadError(
             f"onnx.load: the tensor {proto.name!r} lies in {location!r}, outside of the folder of the model"
         )

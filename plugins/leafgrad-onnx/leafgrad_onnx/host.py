@@ -104,6 +104,9 @@ HOST: Final[dict[str, Callable[..., Any]]] = {
     "Shape": lambda x, start=0, end=None: np.array(x.shape[start:end], dtype="int64"),
     "Size": lambda x: np.array(math.prod(x.shape), dtype="int64"),
 }  # fmt: skip
+BROADCASTING: Final = frozenset(
+    "Add Sub Mul Div Mod Max Min Equal Less LessOrEqual Greater GreaterOrEqual And Or Where".split()
+)
 
 
 def folded(kind: str, inputs: list[Any], attributes: dict[str, Any]) -> Any:
@@ -111,9 +114,7 @@ def folded(kind: str, inputs: list[Any], attributes: dict[str, Any]) -> Any:
     function = HOST.get(kind)
     if function is None or not inputs or not all(isinstance(x, np.ndarray) and x.size <= LARGEST for x in inputs):
         return None
-    shapes = [x.shape for x in inputs]
-    if kind not in ("Concat", "Gather", "Slice", "Unsqueeze", "Squeeze", "Reshape", "Expand") and len(shapes) > 1:
-        if "Reduce" not in kind and math.prod(np.broadcast_shapes(*shapes)) > LARGEST:
-            return None
+    if kind in BROADCASTING and math.prod(np.broadcast_shapes(*[x.shape for x in inputs])) > LARGEST:
+        return None
     with np.errstate(all="ignore"):
         return np.asarray(function(*inputs, **attributes))

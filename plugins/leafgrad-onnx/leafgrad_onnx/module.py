@@ -17,6 +17,7 @@ from leafgrad_onnx.errors import OnnxLoadError
 from leafgrad_onnx.host import folded
 from leafgrad_onnx.operators import OPERATORS
 from leafgrad_onnx.operators.registry import Operator, tensor_of
+from leafgrad_onnx.types import NAME
 
 FLOATS = ("float16", "float32", "float64", "bfloat16")
 
@@ -92,9 +93,12 @@ def complete(model: onnx.ModelProto, kinds: set[tuple[str, str]]) -> onnx.ModelP
     version = files.opset_of(model)
     for graph in files.graphs_of(copy.graph):
         for node in graph.node:
-            if (node.domain, node.op_type) not in kinds or not onnx.defs.has(node.op_type, version, node.domain):
+            if (node.domain, node.op_type) not in kinds:
                 continue
-            schema = onnx.defs.get_schema(node.op_type, version, node.domain)
+            try:
+                schema = onnx.defs.get_schema(node.op_type, version, node.domain)
+            except (onnx.defs.SchemaError, TypeError):  # none of ONNX's, or no text at all
+                continue
             given = {a.name for a in node.attribute}
             node.attribute.extend(
                 a.default_value for name, a in schema.attributes.items() if name not in given and a.default_value.type
@@ -341,7 +345,7 @@ def as_tensor(value: Any) -> Any:
     """A value as a tensor."""
     if isinstance(value, Lazy):
         return value.tensor
-    return tensor_of(value) if isinstance(value, (np.ndarray, np.generic)) else value
+    return tensor_of(np.asarray(value)) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def check_input(name: str, given: Any, info: onnx.ValueInfoProto) -> None:
@@ -351,7 +355,7 @@ def check_input(name: str, given: Any, info: onnx.ValueInfoProto) -> None:
     if not info.type.HasField("tensor_type"):
         return
     kind = info.type.tensor_type
-    expected = files.NAME.get(kind.elem_type)
+    expected = NAME.get(kind.elem_type)
     if expected is not None and str(given.dtype).rpartition(".")[2] != expected:
         raise TypeError(f"input {name!r}: expected {expected}, got {given.dtype}; convert it with .to(dtype)")
     if kind.HasField("shape"):

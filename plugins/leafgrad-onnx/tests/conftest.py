@@ -39,19 +39,18 @@ def same(got: Any, want: Any, tolerance: float, where: str) -> None:
     np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * scale, err_msg=where)
 
 
-def agrees(model: Any, *args: Any, tolerance: float = 1e-5, back: bool = True, **options: Any) -> Any:
+def agrees(model: Any, *args: Any, tolerance: float = 1e-5, proto: Any = None, **options: Any) -> Any:
     """Export, and compare onnxruntime, and the file loaded again, with leafgrad; returns the model."""
-    proto = export(model, args, **options)
+    proto = proto or export(model, args, **options)
     inputs = flat(list(args))
     if isinstance(model, leafgrad.nn.Module):
         model.eval()
     expected = [t.detach().numpy() for t in flat(model(*args))]
     for got, want in zip(results(proto, inputs), expected, strict=True):
         same(got, want, tolerance, "onnxruntime")
-    if back:
-        found = from_proto(proto)(*[x.detach() for x in inputs])
-        for tensor, want in zip(flat(found), expected, strict=True):
-            same(tensor.detach().numpy(), want, tolerance, "loaded")
+    found = from_proto(proto)(*[x.detach() for x in inputs])
+    for tensor, want in zip(flat(found), expected, strict=True):
+        same(tensor.detach().numpy(), want, tolerance, "loaded")
     return proto
 
 

@@ -26,8 +26,8 @@ def probabilities(*shape):
 
 LINE, IMAGE, CUBE = (2, 4, 11), (2, 4, 9, 8), (2, 4, 5, 6, 7)
 ACTIVATIONS = (
-    "CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid Mish PReLU ReLU ReLU6 SELU SiLU Sigmoid "
-    "Softplus Softshrink Softsign Tanh Tanhshrink RReLU Identity"
+    "CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid Mish PReLU ReLU ReLU6 SELU SiLU "
+    "Sigmoid Softplus Softshrink Softsign Tanh Tanhshrink RReLU Identity"
 ).split()
 LAYERS = {
     **{name: (lambda name=name: getattr(nn, name)(), lambda: (x(3, 4) * 3,)) for name in ACTIVATIONS},
@@ -163,7 +163,8 @@ LAYERS = {
     "ZeroPad3d": (lambda: nn.ZeroPad3d(1), lambda: (x(*CUBE),)),
 }
 NO_LAYERS = set(
-    "Buffer DataParallel NLLLoss2d LazyModuleMixin Module Parameter RNNBase RNNCellBase UninitializedBuffer UninitializedParameter".split()
+    "Buffer DataParallel NLLLoss2d LazyModuleMixin Module Parameter RNNBase RNNCellBase UninitializedBuffer "
+    "UninitializedParameter".split()
 )  # NLLLoss2d is NLLLoss under an old name, and warns
 CANNOT = {
     "FractionalMaxPool2d": "where its windows lie is drawn at each call",

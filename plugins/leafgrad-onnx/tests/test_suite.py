@@ -15,7 +15,6 @@ from leafgrad_onnx.errors import OnnxError
 from leafgrad_onnx.module import from_proto
 from leafgrad_onnx.types import NAME
 
-
 RANDOM = ("bernoulli", "training_dropout_default", "training_dropout", "dropout_random")
 
 

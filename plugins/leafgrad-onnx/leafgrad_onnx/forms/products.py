@@ -185,7 +185,8 @@ def turned(w: Writer, name: str, ndim: int) -> str:
 def _attention(w: Writer, e: Equation) -> tuple[str, str]:
     """The steps of the op, with all scores at once; where no key takes part, zeros."""
     q, k, v, *mask = e.inputs
-    assert isinstance(q, Value) and isinstance(k, Value)
+    assert isinstance(q, Value)
+    assert isinstance(k, Value)
     kind, last = wide(q), (q.ndim - 1,)
     s = scores(w, e, q, k, *(mask or [None]))
     top = w.reduce("ReduceMax", s, last, keepdim=True)
@@ -202,7 +203,9 @@ def _attention(w: Writer, e: Equation) -> tuple[str, str]:
 @attention.attention_gradients.lower("onnx")
 def _attention_gradients(w: Writer, e: Equation) -> tuple[str, str, str]:
     go, q, k, v, result, norm, *mask = e.inputs
-    assert isinstance(q, Value) and isinstance(k, Value) and isinstance(v, Value)
+    assert isinstance(q, Value)
+    assert isinstance(k, Value)
+    assert isinstance(v, Value)
     kind = wide(q)
     weights = w.emit("Exp", w.emit("Sub", scores(w, e, q, k, *(mask or [None])), w(norm, kind)))
     products = w.emit("Mul", w(go, kind), w(result, kind))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leafgrad.compile.ir.graph import Equation
+from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.ops import recurrent
 from leafgrad_onnx.writer import Body, Writer
 
@@ -28,7 +28,7 @@ class Step:
         self.body = Body()
         for i in states:
             v = e.inputs[i]
-            assert hasattr(v, "shape") and hasattr(v, "dtype")
+            assert isinstance(v, Value)
             self.body.inputs.append((w.fresh(), v.dtype, v.shape))
         self.body.inputs.append((w.fresh(), x.dtype, x.shape[1:]))
         self.names = [name for name, _, _ in self.body.inputs]

@@ -264,8 +264,8 @@ def _pack(w: Writer, e: Equation) -> str:
 @flat.unpack.lower("onnx")
 def _unpack(w: Writer, e: Equation) -> tuple[str, ...]:
     parts, at = [], 0
-    for shape in e.params["shapes"]:
-        end = at + math.prod(shape)
-        parts.append(w.reshape(w.emit("Slice", w(e.inputs[0]), w.ints([at]), w.ints([end]), w.ints([0])), shape))
+    for sizes in e.params["shapes"]:
+        end = at + math.prod(sizes)
+        parts.append(w.reshape(w.emit("Slice", w(e.inputs[0]), w.ints([at]), w.ints([end]), w.ints([0])), sizes))
         at = end
     return tuple(parts)

@@ -260,7 +260,8 @@ def scatter_nd(x: Any, at: Any, updates: Any, *, reduction: str = "none") -> Any
         return x.index_put(keys, updates)
     if reduction == "add":
         return x.index_put(keys, updates, accumulate=True)
-    flat, size = 0, math.prod(x.shape[:depth])
+    flat: Any = 0
+    size = math.prod(x.shape[:depth])
     for key, n in zip(keys, x.shape, strict=False):
         flat = flat * n + key
     rest = math.prod(x.shape[depth:])

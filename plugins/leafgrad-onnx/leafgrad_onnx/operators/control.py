@@ -19,9 +19,9 @@ def if_(condition: Any, *, then_branch: Any, else_branch: Any) -> Any:
 @operator("Loop", host=(0, 1))
 def loop(trip: Any, condition: Any, *states: Any, body: Any) -> Any:
     most = number(trip, MOST_STEPS)
-    going, values, rows, i = bool(number(condition, True)), list(states), [], 0
+    going, values, i = bool(number(condition, True)), list(states), 0
     count = len(states)
-    rows = [[] for _ in range(len(body.outputs) - 1 - count)]
+    rows: list[list[Any]] = [[] for _ in range(len(body.outputs) - 1 - count)]
     while going and i < most:
         if i >= MOST_STEPS:
             raise OnnxLoadError(f"a loop of more than {MOST_STEPS:,} steps")

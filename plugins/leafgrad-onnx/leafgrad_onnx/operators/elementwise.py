@@ -237,7 +237,7 @@ def hardmax(x: Any, *, axis: int | None = None, opset: int) -> Any:
 
 def spread(x: Any, like: Any, axis: int, block: int = 0) -> Any:
     """Scales (one, one for each place along an axis, or one for each block) in a shape that broadcasts."""
-    if x is None or x.ndim == 0 or x.numel() == 1 and x.ndim <= 1:
+    if x is None or x.ndim == 0 or (x.numel() == 1 and x.ndim <= 1):
         return x if x is None else x.reshape(())
     if block:
         wide = x.repeat_interleave(block, axis)

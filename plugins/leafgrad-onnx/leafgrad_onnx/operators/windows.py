@@ -98,7 +98,8 @@ def conv_integer(
 @operator("ConvTranspose")
 def conv_transpose(
     x: Any, w: Any, b: Any = None, *, auto_pad: str = "NOTSET", dilations: Any = None, group: int = 1,
-    kernel_shape: Any = None, output_padding: Any = None, output_shape: Any = None, pads: Any = None, strides: Any = None,
+    kernel_shape: Any = None, output_padding: Any = None, output_shape: Any = None, pads: Any = None,
+    strides: Any = None,
 ) -> Any:  # fmt: skip
     kernel, count = list(w.shape[2:]), x.ndim - 2
     s, d = list(strides or [1] * count), list(dilations or [1] * count)
