@@ -135,7 +135,6 @@ if _typing.TYPE_CHECKING:
         mps as mps,
         multiprocessing as multiprocessing,
         newaxis as newaxis,
-        onnx as onnx,
         overrides as overrides,
         serialization as serialization,
         set_default_tensor_type as set_default_tensor_type,

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, Final, cast
 
 PACKAGE: Final = "leafgrad"
-PUBLISHED: Final = {"fft": "leafgrad-fft", "sparse": "leafgrad-sparse"}
+PUBLISHED: Final = {"fft": "leafgrad-fft", "onnx": "leafgrad-onnx", "sparse": "leafgrad-sparse"}
 """Modules of PyTorch's that packages of this repository bring."""
 METHODS: Final = "[leafgrad.methods]"
 
