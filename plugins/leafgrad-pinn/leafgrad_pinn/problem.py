@@ -122,6 +122,13 @@ class Problem:
         """Points for each condition."""
         return [condition.draw(self.domain, rng) for condition in self.conditions]
 
+    def some(self) -> list[Tensors]:
+        """A few points for each condition, always the same."""
+        return [
+            {key: leafgrad.tensor(np.ascontiguousarray(values[:UNITS])) for key, values in batch.items()}
+            for batch in self.draw(np.random.default_rng(0))
+        ]
+
     def system(self, seed: int = 0, dtype: Any = leafgrad.float64, device: Any = "cpu") -> System:
         """The networks and unknowns of a seed, as a module."""
         return System(self, Maker(np.random.default_rng([seed, 1]), dtype, device))
@@ -245,9 +252,7 @@ class Problem:
 
     def _choose_units(self) -> None:
         """Give fields and conditions their sizes, where these are far from 1; fields become copies that have them."""
-        system, drawn = self.system(), self.draw(np.random.default_rng(0))
-        batches = [{key: leafgrad.tensor(np.ascontiguousarray(values[:UNITS])) for key, values in batch.items()}
-                   for batch in drawn]  # fmt: skip
+        system, batches = self.system(), self.some()
         declared = {field.name: field.scale for field in self.fields if field.scale is not None}
         scales = scales_of(system, batches, declared)
         self.sizes = sizes_of(system, batches, scales)
@@ -275,7 +280,8 @@ class System(nn.Module):
         super().__init__()
         self.domain, self.conditions, self.labels = problem.domain, problem.conditions, problem.names
         self.plans = problem.plans
-        self.factors = [tuple(1 / size for size in sizes) for sizes in problem.sizes]
+        for index, sizes in enumerate(problem.sizes):  # buffers: windows of time share programs, which are given them
+            self.register_buffer(f"share{index}", make.tensor(1 / np.array(sizes)), persistent=False)
         before = problem.before or [None] * len(problem.groups)
         self.surrogates = nn.ModuleList(
             [Surrogate(group, make, last) for group, last in zip(problem.groups, before, strict=True)]
@@ -323,8 +329,8 @@ class System(nn.Module):
         points.forget()
         if opposite is not None:
             opposite.forget()
-        factors = self.factors[index] if index < len(self.factors) else (1.0,) * len(parts)
-        return leafgrad.stack([part * factor for part, factor in zip(parts, factors, strict=True)], 1), points.asked
+        found, share = leafgrad.stack(parts, 1), getattr(self, f"share{index}", None)
+        return found if share is None else found * share, points.asked
 
     def points(self, rows: Tensor, normals: Tensor | None = None) -> Points:
         """Points (n, d), and normals (n, k), by coordinate."""

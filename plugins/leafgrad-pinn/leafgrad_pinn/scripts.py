@@ -76,6 +76,8 @@ class Script:
         for name, value in solution.unknowns.items():
             off = statistics.median(abs(r.unknowns[name] / truth[name] - 1) for r in solution.runs) if truth else None
             lines.append(f"{name} = {value:.6g}" + (f", off by {off:.1e} of {truth[name]:.6g}" if truth else ""))
+        left = ", ".join(f"{name} {share:.1e}" for name, share in solution.run.relative.items())
+        lines.append(f"residuals, relative to their terms: {left}")
         ends = [(run.seed, [*run.reasons, *([run.doubts] if run.doubts else [])]) for run in solution.runs]
         return lines + [f"seed {seed}: {'; '.join(said)}" for seed, said in ends]
 
