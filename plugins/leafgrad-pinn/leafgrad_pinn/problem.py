@@ -16,7 +16,7 @@ from leafgrad_pinn.complex import ComplexField, ComplexValue, parts_of
 from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Scene, Wrap
 from leafgrad_pinn.field import Ansatz, Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker, Periodic
-from leafgrad_pinn.planner import MODES, Fields, Plan, plan
+from leafgrad_pinn.planner import MODES, Fields, Plan, plan as cheapest
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import scales_of, sizes_of
 from leafgrad_pinn.unknowns import Unknown, bound
@@ -239,7 +239,7 @@ class Problem:
             self.domain.check_inside(name, batch["points"])
             few = {key: leafgrad.tensor(np.ascontiguousarray(values[:LOOKS])) for key, values in batch.items()}
             residuals, asked = system.residuals(index, few)
-            self.plans.append(plan(asked, self.domain.space, derivatives))
+            self.plans.append(cheapest(asked, self.domain.space, derivatives))
             found = residuals.detach().numpy()
             self.marks.append([norm(found), norm(found + 1), *[norm(values) for values in batch.values()]])
             if not np.isfinite(found).all():
@@ -307,12 +307,14 @@ class System(nn.Module):
         found, _ = self.residuals(index, batch)
         return found
 
-    def residuals(self, index: int, batch: Tensors, fields: Fields | None = None) -> tuple[Tensor, set[Request]]:
-        """The same, of other fields if some are given, and which derivatives of fields were asked for."""
+    def residuals(
+        self, index: int, batch: Tensors, fields: Fields | None = None, plan: Plan | None = None
+    ) -> tuple[Tensor, set[Request]]:
+        """The same, of other fields if some are given, or by another plan, and which derivatives were asked for."""
         condition, label = self.conditions[index], self.labels[index]
         points = self.points(batch["points"], batch.get("normals"))
         opposite = self.points(batch["opposite"]) if "opposite" in batch else None
-        chosen = self.plans[index] if index < len(self.plans) else plan((), self.domain.space)
+        chosen = plan or (self.plans[index] if index < len(self.plans) else cheapest((), self.domain.space))
         with bound(self.unknowns, list(self.numbers)):
             extra: dict[str, Any] = {**batch}
             if opposite is not None:

@@ -72,6 +72,8 @@ class Script:
     def report(self, solution: Solution) -> list[str]:
         """What was found, in words, a line each."""
         lines = [] if solution.reference is None else [str(solution.errors)]
+        guesses = ", ".join(f"{name} {error:.1e}" for name, error in solution.run.estimated.items())
+        lines.append(f"estimated without a reference: {guesses or f'nothing ({solution.run.unestimated})'}")
         truth = self.given.get("TRUTH", {})
         for name, value in solution.unknowns.items():
             off = statistics.median(abs(r.unknowns[name] / truth[name] - 1) for r in solution.runs) if truth else None

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from leafgrad_pinn.codec import encode
 from leafgrad_pinn.determinacy import undetermined
 from leafgrad_pinn.diagnosis import deviations, relative, residuals
 from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.freedom import directions
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.ranks import Ranks, meet
 from leafgrad_pinn.references import Reference
@@ -94,6 +96,11 @@ class Job:
     dtype: Any
     device: Any
 
+    @cached_property
+    def told(self) -> list[str]:
+        """What the conditions leave open, as far as their structure shows it."""
+        return undetermined(self.problem)
+
     def prepare(self, numbers: Sequence[int], ranks: Ranks) -> None:
         """Make the folder, and tell what can be told before the first step; FileExistsError for an earlier run."""
         if self.out is not None:
@@ -105,8 +112,9 @@ class Job:
             encode(self.problem.fields)  # what cannot be written is an error now rather than after the training
             self.out.mkdir(parents=True, exist_ok=True)
         if ranks.first:
-            told = [f"not determined: {words}" for words in undetermined(self.problem)]
-            for line in [*told, apart(self.problem.names, self.problem.sizes)]:
+            for line in [f"not determined: {words}" for words in self.told] + [
+                apart(self.problem.names, self.problem.sizes)
+            ]:
                 if line:
                     tqdm.write(line, file=sys.stderr)
 
@@ -127,14 +135,18 @@ class Job:
         except Exception as error:
             error.add_note(f"in seed {seed}")
             raise
-        return training, details_of(training, self.problem, self.reference)
+        return training, details_of(training, self.problem, self.reference) | {"free": self.free(training)}
+
+    def free(self, training: Training) -> str:
+        """What is undetermined, unless that was told before the first step."""
+        return "" if self.told else directions(training.trainee)
 
     def in_turn(self, numbers: Sequence[int]) -> list[Run]:
         """One seed after the other, up to the one that is interrupted."""
         runs = []
         for seed in numbers:
             training, details = self.train(seed)
-            runs.append(Run(seed, training.modules, details))
+            runs.append(Run(seed, training.modules, details, training.trainees))
             if training.interrupted:
                 break
         return runs
@@ -156,7 +168,7 @@ class Job:
         for state, details in found:
             training = self.training(state["setup"]["seed"], None, False)
             training.load_state_dict(state)
-            runs.append(Run(training.seed, training.modules, details))
+            runs.append(Run(training.seed, training.modules, details, training.trainees))
         return runs
 
 

@@ -59,6 +59,12 @@ class Continued(Initial):
         self.__dict__.update(vars(first))
         self.before, self.parts = before, parts
 
+    @property
+    def handed(self) -> list[tuple[str, tuple[str, ...]]]:
+        """What each of its residuals is about: a field, and the path of a derivative."""
+        paths: list[tuple[str, ...]] = [(), (self.time,)]
+        return [(part, path) for path in paths[: 1 + (self.speed is not None)] for part in self.parts]
+
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
         batch = super().draw(domain, rng)
         if not self.before:
