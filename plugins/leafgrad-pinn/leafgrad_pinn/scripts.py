@@ -84,21 +84,33 @@ class Script:
         return lines + [f"seed {seed}: {'; '.join(said)}" for seed, said in ends]
 
 
+def shipped() -> Path:
+    """The folder of the problems that come with the package, or, in a checkout, stand beside it."""
+    inside = Path(__file__).parent / "problems"
+    return inside if inside.is_dir() else Path(__file__).parents[3] / "examples" / "pinn"
+
+
 def find(folder: Path) -> tuple[dict[str, Script], dict[str, Exception]]:
     """All problems of a folder by name, and what the scripts that fail raised, by file name.
 
     Scripts that define no ``solve`` are none.
     """
-    found, failed = {}, {}
+    found: dict[str, Script] = {}
+    failed: dict[str, Exception] = {}
     for path in sorted(folder.glob("*.py")):
-        try:
-            given = runpy.run_path(str(path))
-        except Exception as error:
-            failed[path.name] = error
-            continue
-        if "solve" not in given:
-            continue
-        title = (given.get("__doc__") or "").strip().partition("\n")[0]
-        for name, case in given.get("CASES", {path.stem: {}}).items():
-            found[name] = Script(name, title, path, given, case)
+        scripts, errors = read(path)
+        found, failed = found | scripts, failed | errors
     return found, failed
+
+
+def read(path: Path) -> tuple[dict[str, Script], dict[str, Exception]]:
+    """The same of one script."""
+    try:
+        given = runpy.run_path(str(path))
+    except Exception as error:
+        return {}, {path.name: error}
+    if "solve" not in given:
+        return {}, {}
+    title = (given.get("__doc__") or "").strip().partition("\n")[0]
+    cases = given.get("CASES", {path.stem: {}})
+    return {name: Script(name, title, path, given, case) for name, case in cases.items()}, {}
