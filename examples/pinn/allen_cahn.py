@@ -31,7 +31,7 @@ def solve(run):
     width, n, steps, windows = (12, 800, 80, 1) if run.quick else (16, 1200, 120, 4)
     u = pinn.Field("u", domain, net=pinn.MLP(width, 3, embed=pinn.Even(x=3), enrich=kink))
     equation = pinn.Interior(lambda u: u.t - D * u.xx - 5 * (u - u**3), n=n)
-    start = pinn.Initial(lambda x: x**2 * lg.cos(math.pi * x), n=256, sampler="grid", weight=1000)
+    start = pinn.Initial(lambda x: x**2 * lg.cos(math.pi * x), n=256, sampler="grid", weight=30)
     stage = pinn.LevenbergMarquardt(steps, tolerance=0.03)
     return pinn.Problem(u, [equation, start]).solve(
         stage, windows=windows, reference=pinn.references.allen_cahn(), **run.options

@@ -27,7 +27,7 @@ def solve(run):
     width, n, steps, windows = (16, 1000, 25, 5) if run.quick else (18, 1500, 90, 6)
     u = pinn.Field("u", domain, net=pinn.MLP(width, 3, embed=pinn.Periodic(x=4)))
     equation = pinn.Interior(lambda u: u.t + A * u * u.x + B * u.xx + C * u.xxxx, n=n)
-    initial = pinn.Initial(start, n=128, sampler="grid", weight=1000)
+    initial = pinn.Initial(start, n=128, sampler="grid", weight=2)
     stage = pinn.LevenbergMarquardt(steps, tolerance=0.03)
     return pinn.Problem(u, [equation, initial]).solve(
         stage, windows=windows, reference=pinn.references.kuramoto_sivashinsky(), **run.options

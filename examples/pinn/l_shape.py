@@ -24,5 +24,5 @@ def solve(run):
     domain = pinn.LShape()
     width, n = (120, 800) if run.quick else (250, 2000)
     u = pinn.Field("u", domain, net=pinn.SIREN(width, 1, frequency=15, enrich=singular))
-    problem = pinn.Problem(u, [pinn.Interior(lambda u: u.lap + 1, n=n), pinn.Dirichlet(0, n=n // 2, weight=1e5)])
+    problem = pinn.Problem(u, [pinn.Interior(lambda u: u.lap + 1, n=n), pinn.Dirichlet(0, n=n // 2, weight=2e4)])
     return problem.solve(pinn.LeastSquares(12), reference=pinn.references.l_shape(terms=60), **run.options)

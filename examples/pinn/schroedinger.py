@@ -23,7 +23,7 @@ def solve(run):
     width, n, steps, windows = (16, 800, 20, 6) if run.quick else (20, 1500, 100, 10)
     psi = pinn.ComplexField("h", domain, net=pinn.MLP(width, 3, embed=pinn.Even(x=3)))
     equation = pinn.Interior(lambda h: 1j * h.t + h.xx / 2 + h.abs2 * h, n=n)
-    start = pinn.Initial(lambda x: 2 / lg.cosh(x), n=128, sampler="grid", weight=100)
+    start = pinn.Initial(lambda x: 2 / lg.cosh(x), n=128, sampler="grid", weight=5)
     stage = pinn.LevenbergMarquardt(steps, tolerance=0.03)
     reference = pinn.references.schroedinger(real="h_re", imag="h_im")
     return pinn.Problem(psi, [equation, start]).solve(stage, windows=windows, reference=reference, **run.options)

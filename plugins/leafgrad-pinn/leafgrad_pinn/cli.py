@@ -1,4 +1,4 @@
-"""``leafgrad pinn``: lists and runs the problems in a folder of scripts, and writes a table of their errors."""
+"""``leafgrad pinn``: lists and runs the problems of the package, or of a folder, and writes a table of their errors."""
 
 from __future__ import annotations
 
@@ -7,25 +7,28 @@ import sys
 from pathlib import Path
 
 import leafgrad
-from leafgrad_pinn.scripts import Options, Script, find
+from leafgrad_pinn.scripts import Options, Script, find, read, shipped
 
-FOLDER = Path("examples/pinn")
 TABLE = Path("docs/benchmarks/pinn.md")
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line's."""
     made = argparse.ArgumentParser(prog="leafgrad pinn", description="Solve differential equations by networks.")
-    made.add_argument("--folder", type=Path, default=FOLDER, help=f"where the scripts are (default: {FOLDER})")
+    made.add_argument(
+        "--folder", type=Path, default=shipped(), help="where the scripts are (default: those of the package)"
+    )
     commands = made.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="the problems, with what each is")
     run = commands.add_parser("run", help="solve one; its errors are printed, its files are in --out")
-    run.add_argument("name", metavar="NAME", help="a problem")
+    run.add_argument("name", metavar="NAME", help="a problem, or a script of one, NAME.py")
     options(run)
     run.add_argument(
         "--out", type=Path, help="folder for checkpoints, history, solution and picture (default: runs/NAME)"
     )
     run.add_argument("--resume", action="store_true", help="go on from the checkpoints in --out")
+    new = commands.add_parser("new", help="write a script, NAME.py, to start from")
+    new.add_argument("name", metavar="NAME", help="of the problem")
     table = commands.add_parser("table", help="solve some, or all, and write their errors and times into a table")
     table.add_argument("names", metavar="NAME", nargs="*", help="problems (default: all); others keep their rows")
     options(table)
@@ -54,17 +57,23 @@ def main(argv: list[str]) -> int:
         args = parser().parse_args(argv)
     except SystemExit as exit:  # argparse has said why
         return int(exit.code or 0)
-    scripts, failed = find(args.folder)
+    if args.command == "new":
+        return new(args.name)
+    scripts, failed = read(Path(args.name)) if own(args) else find(args.folder)
     for file, error in failed.items():
-        print(f"leafgrad pinn: {args.folder / file} raises {type(error).__name__}: {error}", file=sys.stderr)
+        path = args.name if own(args) else args.folder / file
+        print(f"leafgrad pinn: {path} raises {type(error).__name__}: {error}", file=sys.stderr)
     if not scripts:
-        print(f"leafgrad pinn: no problems in {args.folder}; name their folder with --folder", file=sys.stderr)
+        where, way = (args.name, "define solve(run) there") if own(args) else (args.folder, "name another by --folder")
+        print(f"leafgrad pinn: no problems in {where}; {way}", file=sys.stderr)
         return 2
     if args.command == "list":
         width = max(map(len, scripts))
         for name, script in scripts.items():
             print(f"{name:{width}}  {script.title}")
         return 1 if failed else 0
+    if own(args):
+        args.name = Path(args.name).stem if Path(args.name).stem in scripts else next(iter(scripts))
     names = [args.name] if args.command == "run" else args.names or list(scripts)
     if unknown := [name for name in names if name not in scripts]:
         print(
@@ -82,6 +91,27 @@ def main(argv: list[str]) -> int:
     for name in names:
         print(table.measure(name, args.quick, args.seeds, args.dtype, args.runs))
     return 1 if failed and not args.names else 0  # all were asked for
+
+
+def own(args: argparse.Namespace) -> bool:
+    """Whether a command names a script of the user's."""
+    return args.command == "run" and args.name.endswith(".py")
+
+
+def new(name: str) -> int:
+    """Write a script to start from; an error if there is one of that name, or it is no name of a file."""
+    path = Path(f"{name.removesuffix('.py')}.py")
+    if not path.stem.isidentifier():
+        print(f"leafgrad pinn new: expected a name such as my_problem, got {name!r}", file=sys.stderr)
+        return 2
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(Path(__file__).with_name("template.txt").read_text(encoding="utf-8").format(name=path.stem))
+    except OSError as error:
+        print(f"leafgrad pinn new: {path} cannot be written: {error.strerror}", file=sys.stderr)
+        return 2
+    print(f"{path} is written; leafgrad pinn run {path} solves it")
+    return 0
 
 
 def unwritable(args: argparse.Namespace) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import leafgrad
 from leafgrad import Tensor, nn
 from leafgrad_pinn.conditions import Initial, Interior, OnBoundary, Wrap
-from leafgrad_pinn.problem import UNITS, Problem, System, Tensors, norm
+from leafgrad_pinn.problem import Problem, System, Tensors, norm
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import wave
 from leafgrad_pinn.windows import handed, order_of
@@ -48,10 +48,7 @@ def undetermined(problem: Problem) -> list[str]:
     system = problem.system()
     for surrogate in system.surrogates:
         surrogate.net = Probe(surrogate.bounds, len(surrogate.ansatz))
-    batches = [
-        {key: leafgrad.tensor(np.ascontiguousarray(values[:UNITS])) for key, values in batch.items()}
-        for batch in problem.draw(np.random.default_rng(0))
-    ]
+    batches = problem.some()
     before = residuals(system, batches)
     found, unseen = [], set()
     for surrogate in system.surrogates:

@@ -16,7 +16,7 @@ from leafgrad_pinn.complex import ComplexField, ComplexValue, parts_of
 from leafgrad_pinn.conditions import Batch, Condition, Dirichlet, Initial, Scene, Wrap
 from leafgrad_pinn.field import Ansatz, Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker, Periodic
-from leafgrad_pinn.planner import MODES, Fields, Plan, plan
+from leafgrad_pinn.planner import MODES, Fields, Plan, plan as cheapest
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import scales_of, sizes_of
 from leafgrad_pinn.unknowns import Unknown, bound
@@ -121,6 +121,13 @@ class Problem:
     def draw(self, rng: np.random.Generator) -> list[Batch]:
         """Points for each condition."""
         return [condition.draw(self.domain, rng) for condition in self.conditions]
+
+    def some(self) -> list[Tensors]:
+        """A few points for each condition, always the same."""
+        return [
+            {key: leafgrad.tensor(np.ascontiguousarray(values[:UNITS])) for key, values in batch.items()}
+            for batch in self.draw(np.random.default_rng(0))
+        ]
 
     def system(self, seed: int = 0, dtype: Any = leafgrad.float64, device: Any = "cpu") -> System:
         """The networks and unknowns of a seed, as a module."""
@@ -232,7 +239,7 @@ class Problem:
             self.domain.check_inside(name, batch["points"])
             few = {key: leafgrad.tensor(np.ascontiguousarray(values[:LOOKS])) for key, values in batch.items()}
             residuals, asked = system.residuals(index, few)
-            self.plans.append(plan(asked, self.domain.space, derivatives))
+            self.plans.append(cheapest(asked, self.domain.space, derivatives))
             found = residuals.detach().numpy()
             self.marks.append([norm(found), norm(found + 1), *[norm(values) for values in batch.values()]])
             if not np.isfinite(found).all():
@@ -245,9 +252,7 @@ class Problem:
 
     def _choose_units(self) -> None:
         """Give fields and conditions their sizes, where these are far from 1; fields become copies that have them."""
-        system, drawn = self.system(), self.draw(np.random.default_rng(0))
-        batches = [{key: leafgrad.tensor(np.ascontiguousarray(values[:UNITS])) for key, values in batch.items()}
-                   for batch in drawn]  # fmt: skip
+        system, batches = self.system(), self.some()
         declared = {field.name: field.scale for field in self.fields if field.scale is not None}
         scales = scales_of(system, batches, declared)
         self.sizes = sizes_of(system, batches, scales)
@@ -275,7 +280,8 @@ class System(nn.Module):
         super().__init__()
         self.domain, self.conditions, self.labels = problem.domain, problem.conditions, problem.names
         self.plans = problem.plans
-        self.factors = [tuple(1 / size for size in sizes) for sizes in problem.sizes]
+        for index, sizes in enumerate(problem.sizes):  # buffers: windows of time share programs, which are given them
+            self.register_buffer(f"share{index}", make.tensor(1 / np.array(sizes)), persistent=False)
         before = problem.before or [None] * len(problem.groups)
         self.surrogates = nn.ModuleList(
             [Surrogate(group, make, last) for group, last in zip(problem.groups, before, strict=True)]
@@ -301,12 +307,14 @@ class System(nn.Module):
         found, _ = self.residuals(index, batch)
         return found
 
-    def residuals(self, index: int, batch: Tensors, fields: Fields | None = None) -> tuple[Tensor, set[Request]]:
-        """The same, of other fields if some are given, and which derivatives of fields were asked for."""
+    def residuals(
+        self, index: int, batch: Tensors, fields: Fields | None = None, plan: Plan | None = None
+    ) -> tuple[Tensor, set[Request]]:
+        """The same, of other fields if some are given, or by another plan, and which derivatives were asked for."""
         condition, label = self.conditions[index], self.labels[index]
         points = self.points(batch["points"], batch.get("normals"))
         opposite = self.points(batch["opposite"]) if "opposite" in batch else None
-        chosen = self.plans[index] if index < len(self.plans) else plan((), self.domain.space)
+        chosen = plan or (self.plans[index] if index < len(self.plans) else cheapest((), self.domain.space))
         with bound(self.unknowns, list(self.numbers)):
             extra: dict[str, Any] = {**batch}
             if opposite is not None:
@@ -323,8 +331,8 @@ class System(nn.Module):
         points.forget()
         if opposite is not None:
             opposite.forget()
-        factors = self.factors[index] if index < len(self.factors) else (1.0,) * len(parts)
-        return leafgrad.stack([part * factor for part, factor in zip(parts, factors, strict=True)], 1), points.asked
+        found, share = leafgrad.stack(parts, 1), getattr(self, f"share{index}", None)
+        return found if share is None else found * share, points.asked
 
     def points(self, rows: Tensor, normals: Tensor | None = None) -> Points:
         """Points (n, d), and normals (n, k), by coordinate."""

@@ -83,12 +83,12 @@ NUMBERS = schema.mapping(schema.number)
 DETAILS = schema.record(
     {
         "errors": schema.mapping(schema.record({"l2": schema.number, "max": schema.number})),
-        "unknowns": NUMBERS, "deviations": NUMBERS, "relative": NUMBERS,
+        "unknowns": NUMBERS, "deviations": NUMBERS, "relative": NUMBERS, "estimated": NUMBERS,
         "residuals": schema.mapping(schema.record({"points": schema.array(2), "sizes": schema.array(1)})),
-        "reasons": schema.items(schema.text), "seconds": schema.number,
+        "reasons": schema.items(schema.text), "free": schema.text, "seconds": schema.number,
         "history": schema.items(schema.mapping(schema.optional(schema.either(schema.number, schema.text)))),
     },
-    optional=("relative",),
+    optional=("relative", "estimated", "free"),
 )  # fmt: skip
 REFERENCE = schema.record(
     {

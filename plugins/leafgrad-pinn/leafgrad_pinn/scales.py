@@ -1,7 +1,8 @@
 """In what units a problem is solved: a size for each field, and for each condition the size of its terms.
 
 A network's output and a residual should both be about 1, whatever units lengths and fields are in: a step that sees the
-square of 1e-6 beside that of 1 sees only the second. Sizes are those of waves over the domain in place of the networks.
+square of 1e-6 beside that of 1 sees only the second. Sizes are those of waves over the domain in place of the networks,
+or, where time is cut into windows, over the window.
 Source of the idea: Wang, Sankaran, Wang and Perdikaris (2023), arXiv 2308.08468.
 """
 
@@ -20,8 +21,10 @@ from leafgrad_pinn.sampling import Array
 if TYPE_CHECKING:
     from leafgrad_pinn.problem import System, Tensors
 
-USUAL = 0.02, 20.0  # fields of such sizes stay in their units
-TERMS = 0.1, 1e3  # the same for terms, of which those with derivatives of high order are large
+SHORT = 1 / math.pi  # half waves whose derivatives by coordinates from 0 to 1 are about 1, which size fields
+TERMS = 0.5, 0.65  # those that size terms; several, for an equation may be satisfied by one wave
+LONG = 1.0, 0.5
+FAR = 1e3  # how much larger one condition's terms may be than another's before it is told
 PART = 0.1  # of the largest response of a condition: a field with less is not its own
 ROUNDING = 1e-10  # of the least term: below, all terms cancel
 ROUNDS = 3  # in which the sizes of fields follow from each other
@@ -64,20 +67,18 @@ def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str,
         batches: for each condition some points.
         declared: sizes that are known.
     """
-    for surrogate in system.surrogates:
-        surrogate.net = Waves(surrogate.bounds, len(surrogate.ansatz))
+    waved(system)
     names = [name for surrogate in system.surrogates for name in surrogate.ansatz]
     sizes = dict.fromkeys(names, 1.0) | dict(declared)
-    given = [residuals(system, index, batch, dict.fromkeys(names, 0.0)) for index, batch in enumerate(batches)]
+    given = everything(system, batches, dict.fromkeys(names, 0.0))
     known = set(declared)
     for _ in range(ROUNDS + len(names) if known or any(map(norm, given)) else 0):
         before = set(known)  # what is added is that of their sizes
-        alone = {name: dict.fromkeys(names, 0.0) | {name: sizes[name]} for name in names}
-        added = {
-            name: [norm(residuals(system, i, batch, alone[name]) - given[i]) for i, batch in enumerate(batches)]
-            for name in names
-        }
-        most = [max(added[name][i] for name in names) for i in range(len(batches))]
+        added = {}
+        for name in names:
+            alone = everything(system, batches, dict.fromkeys(names, 0.0) | {name: sizes[name]})
+            added[name] = [norm(terms - source) for terms, source in zip(alone, given, strict=True)]
+        most = [max(each) for each in zip(*added.values(), strict=True)]
         for name in sorted(set(names) - set(declared)):
             shares = [
                 norm(given[i]) / size
@@ -93,7 +94,13 @@ def scales_of(system: System, batches: Sequence[Tensors], declared: Mapping[str,
             if share > 0:
                 sizes[name] *= share
                 known.add(name)
-    return {name: size if name in declared else rounded(size) for name, size in sizes.items()}
+    return {name: size if math.isfinite(size) and size > 0 else 1.0 for name, size in sizes.items()}
+
+
+def waved(system: System) -> None:
+    """Put waves in place of its networks."""
+    for surrogate in system.surrogates:
+        surrogate.net = Waves(surrogate.bounds, len(surrogate.ansatz))
 
 
 def beside(name: str, added: Mapping[str, Sequence[float]], known: set[str]) -> float:
@@ -107,31 +114,41 @@ def beside(name: str, added: Mapping[str, Sequence[float]], known: set[str]) -> 
 
 
 def sizes_of(system: System, batches: Sequence[Tensors], scales: Mapping[str, float]) -> list[list[float]]:
-    """For each equation of each condition the size of its terms, of fields of these sizes; 1 where all are usual.
+    """For each equation of each condition the size of its terms, of fields of these sizes.
 
-    The fields are waves whose derivatives are all about 1 where the domain is: a size is that of the largest
-    coefficient in such units, and equations of high order keep there what weight they have. It is a power of ten, so
-    that problems in metres and in millimetres take the same steps. Call it after `scales_of`, with the same system.
+    The fields are waves whose derivatives are all of about one size where the domain is: a size is that of the largest
+    coefficient in such units, and equations of high order keep there what weight they have. It is a continuous function
+    of all units, so that problems in metres and in millimetres take the same steps. The system's networks are not
+    needed any more.
     """
-    usual, found = True, []
+    waved(system)
+    found = []
     for index, batch in enumerate(batches):
         source = residuals(system, index, batch, dict.fromkeys(scales, 0.0))
         long, short = (
             np.concatenate([residuals(system, index, batch, scales, turns) - source for turns in several])
-            for several in ((1.0, 0.5), (1 / math.pi, 1.3 / math.pi))  # several: one wave may solve it
+            for several in (LONG, TERMS)
         )
         limit = ROUNDING * least(system, index, scales)
         sizes = [max(norm(source[:, k]), norm(long[:, k])) for k in range(source.shape[1])]
-        sure = [math.isfinite(size) and size > limit for size in sizes]
         terms = [norm(column) for column in short.T]
-        usual &= all(TERMS[0] <= size <= TERMS[1] for size, known in zip(sizes, sure, strict=True) if known)
-        found.append(
-            [
-                power(term if term > ROUNDING * size else size) if known else 1.0
-                for term, size, known in zip(terms, sizes, sure, strict=True)
-            ]
-        )
-    return [[1.0] * len(sizes) for sizes in found] if usual else found
+        found.append([
+            (term if term > ROUNDING * size else size) if math.isfinite(size) and size > limit else 1.0
+            for term, size in zip(terms, sizes, strict=True)
+        ])  # fmt: skip
+    return found
+
+
+def apart(names: Sequence[str], sizes: Sequence[Sequence[float]]) -> str:
+    """That the terms of some condition are far larger than those of another, in words; "" if none are."""
+    sized = {name: max(each) for name, each in zip(names, sizes, strict=True)}
+    small, large = min(sized, key=sized.__getitem__), max(sized, key=sized.__getitem__)
+    if sized[large] <= FAR * sized[small]:
+        return ""
+    return (
+        f"scales differ: the terms of {large} are about {sized[large]:.0e}, those of {small} {sized[small]:.0e}; "
+        "each residual counts beside its own terms"
+    )
 
 
 def least(system: System, index: int, scales: Mapping[str, float]) -> float:
@@ -145,24 +162,18 @@ def least(system: System, index: int, scales: Mapping[str, float]) -> float:
     return min([*found, *scales.values()])
 
 
-def rounded(size: float) -> float:
-    """A power of ten, or 1 for what is usual."""
-    if not (math.isfinite(size) and size > 0) or USUAL[0] <= size <= USUAL[1]:
-        return 1.0
-    return power(size)
-
-
-def power(size: float) -> float:
-    """The nearest power of ten."""
-    return float(10.0 ** round(math.log10(size)))
-
-
-def residuals(system: System, index: int, batch: Tensors, sizes: Mapping[str, float], turns: float = 1.0) -> Array:
+def residuals(system: System, index: int, batch: Tensors, sizes: Mapping[str, float], turns: float = SHORT) -> Array:
     """The residuals of a condition (n, k), of waves of these sizes and so many half waves."""
     for surrogate in system.surrogates:
-        surrogate.net.turns, surrogate.net.sizes = turns, [sizes[name] for name in surrogate.ansatz]
+        surrogate.net.turns = turns
+        surrogate.net.sizes = [sizes[n] / scale for n, scale in zip(surrogate.ansatz, surrogate.scales, strict=True)]
     with np.errstate(all="ignore"):
         return system(index, batch).detach().numpy()
+
+
+def everything(system: System, batches: Sequence[Tensors], sizes: Mapping[str, float]) -> list[Array]:
+    """The residuals of all equations, one after the other (n,)."""
+    return [column for index, batch in enumerate(batches) for column in residuals(system, index, batch, sizes).T]
 
 
 def norm(values: Array) -> float:

@@ -72,12 +72,22 @@ class Script:
     def report(self, solution: Solution) -> list[str]:
         """What was found, in words, a line each."""
         lines = [] if solution.reference is None else [str(solution.errors)]
+        guesses = ", ".join(f"{name} {error:.1e}" for name, error in solution.run.estimated.items())
+        lines.append(f"estimated without a reference: {guesses or f'nothing ({solution.run.unestimated})'}")
         truth = self.given.get("TRUTH", {})
         for name, value in solution.unknowns.items():
             off = statistics.median(abs(r.unknowns[name] / truth[name] - 1) for r in solution.runs) if truth else None
             lines.append(f"{name} = {value:.6g}" + (f", off by {off:.1e} of {truth[name]:.6g}" if truth else ""))
+        left = ", ".join(f"{name} {share:.1e}" for name, share in solution.run.relative.items())
+        lines.append(f"residuals, relative to their terms: {left}")
         ends = [(run.seed, [*run.reasons, *([run.doubts] if run.doubts else [])]) for run in solution.runs]
         return lines + [f"seed {seed}: {'; '.join(said)}" for seed, said in ends]
+
+
+def shipped() -> Path:
+    """The folder of the problems that come with the package, or, in a checkout, stand beside it."""
+    inside = Path(__file__).parent / "problems"
+    return inside if inside.is_dir() else Path(__file__).parents[3] / "examples" / "pinn"
 
 
 def find(folder: Path) -> tuple[dict[str, Script], dict[str, Exception]]:
@@ -85,16 +95,22 @@ def find(folder: Path) -> tuple[dict[str, Script], dict[str, Exception]]:
 
     Scripts that define no ``solve`` are none.
     """
-    found, failed = {}, {}
+    found: dict[str, Script] = {}
+    failed: dict[str, Exception] = {}
     for path in sorted(folder.glob("*.py")):
-        try:
-            given = runpy.run_path(str(path))
-        except Exception as error:
-            failed[path.name] = error
-            continue
-        if "solve" not in given:
-            continue
-        title = (given.get("__doc__") or "").strip().partition("\n")[0]
-        for name, case in given.get("CASES", {path.stem: {}}).items():
-            found[name] = Script(name, title, path, given, case)
+        scripts, errors = read(path)
+        found, failed = found | scripts, failed | errors
     return found, failed
+
+
+def read(path: Path) -> tuple[dict[str, Script], dict[str, Exception]]:
+    """The same of one script."""
+    try:
+        given = runpy.run_path(str(path))
+    except Exception as error:
+        return {}, {path.name: error}
+    if "solve" not in given:
+        return {}, {}
+    title = (given.get("__doc__") or "").strip().partition("\n")[0]
+    cases = given.get("CASES", {path.stem: {}})
+    return {name: Script(name, title, path, given, case) for name, case in cases.items()}, {}

@@ -14,10 +14,13 @@ import leafgrad
 from leafgrad_pinn import schema
 from leafgrad_pinn.codec import encode
 from leafgrad_pinn.domains import Domain, Time
+from leafgrad_pinn.estimate import estimated
 from leafgrad_pinn.field import Field, Surrogate, columns_of
+from leafgrad_pinn.linearised import Unfit
 from leafgrad_pinn.reading import read
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.unknowns import Unknowns
 from leafgrad_pinn.vtu import cells_of, write_grid, write_list
 from leafgrad_pinn.windows import Piecewise
@@ -37,21 +40,32 @@ class Run:
         unknowns, deviations: the numbers that were solved for, and their standard deviations from J^T J.
         residuals: for each condition ``points`` (m, d), and ``sizes`` (m,) of its residual there.
         relative: for each condition the norm of its residuals over that of its terms.
+        free: what may be added to the fields without a change of any residual, by the rank of the linearised problem.
         reasons: why each stage stopped.
         seconds: of training.
         history: a dict for each noted step.
+        trainees: what was trained, by windows; none of a file's.
     """
 
-    def __init__(self, seed: int, modules: Sequence[Surrogate | Piecewise], details: Mapping[str, Any]) -> None:
-        self.seed, self.modules = seed, list(modules)
+    def __init__(
+        self,
+        seed: int,
+        modules: Sequence[Surrogate | Piecewise],
+        details: Mapping[str, Any],
+        trainees: Sequence[Trainee] = (),
+    ) -> None:
+        self.seed, self.modules, self.trainees = seed, list(modules), list(trainees)
         self.errors: dict[str, dict[str, float]] = details["errors"]
         self.unknowns: dict[str, float] = details["unknowns"]
         self.deviations: dict[str, float] = details["deviations"]
         self.residuals: dict[str, dict[str, Array]] = details["residuals"]
         self.relative: dict[str, float] = details.get("relative", {})  # which older files do not have
+        self.free: str = details.get("free", "")
         self.reasons: list[str] = details["reasons"]
         self.seconds: float = details["seconds"]
         self.history: list[dict[str, Any]] = details["history"]
+        self._estimated: dict[str, float] = details.get("estimated", {})
+        self.unestimated = "" if self._estimated else "it was not made before the solution was saved"
 
     @property
     def loss(self) -> float:
@@ -60,15 +74,33 @@ class Run:
 
     @property
     def doubts(self) -> str:
-        """Which conditions the fields do not satisfy, whatever the loss says; "" for none."""
+        """Which conditions the fields do not satisfy, whatever the loss says, and what they leave open; "" for none."""
         wrong = [f"the residuals of {name} are {share:.0%} of its terms" for name, share in self.relative.items()
                  if not share < UNSOLVED]  # fmt: skip
-        return f"not solved: {', '.join(wrong)}" if wrong else ""
+        found = [f"not solved: {', '.join(wrong)}"] if wrong else []
+        if self.free:
+            found.append(f"not determined: {self.free}")
+        return "; ".join(found)
+
+    @property
+    def estimated(self) -> dict[str, float]:
+        """The relative L2 error of each field, without a reference; {} for none, and ``unestimated`` says why.
+
+        It is made when it is first asked for, in some seconds; see `leafgrad_pinn.estimate`.
+        """
+        if not self._estimated and self.trainees:
+            try:
+                self._estimated, self.unestimated = estimated(self.trainees), ""
+            except Unfit as error:
+                self.unestimated = str(error)
+            self.trainees = []
+        return self._estimated
 
     def details(self) -> dict[str, Any]:
         """All but seed and modules, as numbers, strings, lists and dicts."""
-        names = ("errors", "unknowns", "deviations", "residuals", "relative", "reasons", "seconds", "history")
-        return {name: getattr(self, name) for name in names}
+        names = ("errors", "unknowns", "deviations", "residuals", "relative", "free", "reasons", "seconds", "history")
+        made = {"estimated": self._estimated} if self._estimated else {}
+        return {name: getattr(self, name) for name in names} | made
 
 
 class Solution:
@@ -110,10 +142,8 @@ class Solution:
 
     @property
     def errors(self) -> Errors:
-        """The errors against the reference; ValueError if there is none."""
-        if self.reference is None:
-            raise ValueError("errors: there is no reference; give one to solve(reference=...)")
-        return Errors(self.reference, self.runs)
+        """The errors against the reference, and their estimates without one."""
+        return Errors(self.reference, self.runs, self.run)
 
     def __call__(self, *points: Array | float, **named: Array | float) -> Any:
         """The fields at points, evaluated in chunks, so that memory grows with inputs and outputs alone.
@@ -261,18 +291,27 @@ class Solution:
 
 
 class Errors:
-    """Errors against a reference, over seeds. As a string, a line for each field.
+    """Errors against a reference, if there is one, over seeds, and estimates. As a string, a line for each field.
 
     Attributes:
-        l2, max: for each field the errors of all seeds: relative L2, and largest.
+        l2, max: for each field of the reference the errors of all seeds: relative L2, and largest.
         seconds: of training, of all seeds.
     """
 
-    def __init__(self, reference: Reference, runs: Sequence[Run]) -> None:
-        self.reference, self.seconds = reference, [run.seconds for run in runs]
+    def __init__(self, reference: Reference | None, runs: Sequence[Run], run: Run) -> None:
+        self.reference, self.run, self.seconds = reference, run, [run.seconds for run in runs]
         self.histories = [run.history for run in runs]
         self.l2 = {name: [run.errors[name]["l2"] for run in runs] for name in runs[0].errors}
         self.max = {name: [run.errors[name]["max"] for run in runs] for name in runs[0].errors}
+
+    @property
+    def estimated(self) -> dict[str, float]:
+        """An estimate of each field's relative L2 error that needs no reference, of the run that is shown.
+
+        Each residual that the equations leave is followed to the error that it makes, in polynomials that the network
+        knows nothing of. {} where these do not explain the residuals, as at corners and shocks.
+        """
+        return self.run.estimated
 
     def time_to(self, level: float) -> list[float | None]:
         """Seconds of training after which the relative L2 errors of all fields were at most ``level``, for each seed.
@@ -288,9 +327,13 @@ class Errors:
 
     def at_floor(self, name: str) -> bool:
         """Whether the median relative L2 error of a field is within three times the reference's own."""
-        return statistics.median(self.l2[name]) <= 3 * self.reference.floor[name]
+        return self.reference is not None and statistics.median(self.l2[name]) <= 3 * self.reference.floor[name]
 
     def __str__(self) -> str:
+        times = f"training {statistics.median(self.seconds):.1f} s"
+        if self.reference is None:
+            found = [f"{name}: relative L2 error about {e:.1e}, by its estimate" for name, e in self.estimated.items()]
+            return "\n".join([*(found or [f"no reference, and no estimate: {self.run.unestimated}"]), times])
         lines = []
         for name, l2 in self.l2.items():
             floor = self.reference.floor[name]
@@ -300,8 +343,7 @@ class Errors:
                 line += f" (medians of {len(l2)} seeds; L2 from {min(l2):.1e} to {max(l2):.1e})"
             line += ", at the reference's floor" if self.at_floor(name) else ""
             lines.append(f"{line}; reference: {self.reference.name}, error {floor:.0e}")
-        times = f"training {statistics.median(self.seconds):.1f} s, reference {self.reference.seconds:.3g} s"
-        return "\n".join([*lines, times])
+        return "\n".join([*lines, f"{times}, reference {self.reference.seconds:.3g} s"])
 
     __repr__ = __str__
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -17,13 +19,15 @@ from leafgrad_pinn.codec import encode
 from leafgrad_pinn.determinacy import undetermined
 from leafgrad_pinn.diagnosis import deviations, relative, residuals
 from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.freedom import directions
 from leafgrad_pinn.problem import Problem
-from leafgrad_pinn.ranks import meet
+from leafgrad_pinn.ranks import Ranks, meet
 from leafgrad_pinn.references import Reference
+from leafgrad_pinn.scales import apart
 from leafgrad_pinn.seeds import at_once, each
 from leafgrad_pinn.solution import Run, Solution, check_reference, score
 from leafgrad_pinn.stages import Stage
-from leafgrad_pinn.training import ENDINGS, Modules, Training
+from leafgrad_pinn.training import ENDINGS, INTERRUPTED, Modules, Training
 from leafgrad_pinn.windows import moments_of
 
 
@@ -62,68 +66,120 @@ def solve(
         ValueError: a reference of other fields; ``resume`` without ``out``, or of another problem; windows of a problem
             without time, with unknowns, or without the initial values that its derivatives by time need.
     """
-    check_stages(stages)
-    if resume and out is None:
-        raise ValueError("resume: expected a folder, out=..., got none")
-    if reference is not None:
-        check_reference(reference, problem.domain, [field.name for field in problem.fields])
-    ranks, numbers = meet(), seeds_of(seeds)
-    if out is not None and not resume and ranks.of_first(ranks.first and earlier(Path(out), numbers)):
-        raise FileExistsError(
-            f"out: expected a folder without an earlier run, got {out}; take another, or resume=True to go on"
-        )
-    if out is not None:  # what cannot be written is an error now rather than after the training
-        encode(problem.fields)
-        Path(out).mkdir(parents=True, exist_ok=True)
-    moments = moments_of(problem, windows)
+    check(problem, stages, reference, out, resume)
+    ranks, numbers, moments = meet(), seeds_of(seeds), moments_of(problem, windows)
+    job = Job(problem, stages, reference, None if out is None else Path(out), resume, moments, dtype, device)
+    job.prepare(numbers, ranks)
+    count = at_once(numbers, device) if ranks.size == 1 else 1
+    runs = job.at_once(numbers, count) if count > 1 else job.in_turn(numbers)
+    if not runs:
+        raise SystemExit(130)  # interrupted before any seed had begun
+    solution = Solution(problem.groups, runs, reference, problem.pairs, moments)
     if ranks.first:
-        for words in undetermined(problem):
-            tqdm.write(f"not determined: {words}", file=sys.stderr)
+        for line in doubts(solution.runs):
+            tqdm.write(line, file=sys.stderr)
+        if out is not None:
+            solution.save(Path(out) / "solution.safetensors")
+    return solution
 
-    def errors(modules: Modules, domain: Domain) -> dict[str, float]:
-        return {name: e["l2"] for name, e in score(modules, problem.domain, reference, domain.time).items()}
 
-    def training_of(seed: int, folder: Path | None, resume: bool) -> Training:
-        return Training(problem, stages, seed, dtype, device, errors, folder, resume, moments)
+@dataclass(frozen=True)
+class Job:
+    """The training of all seeds; see `solve` for its parts."""
 
-    def trained(seed: int, place: int | None = None) -> tuple[Training, dict[str, Any]]:
-        training = training_of(seed, None if out is None else Path(out) / f"seed{seed}", resume)
+    problem: Problem
+    stages: Sequence[Stage]
+    reference: Reference | None
+    out: Path | None
+    resume: bool
+    moments: Sequence[float]
+    dtype: Any
+    device: Any
+
+    @cached_property
+    def told(self) -> list[str]:
+        """What the conditions leave open, as far as their structure shows it."""
+        return undetermined(self.problem)
+
+    def prepare(self, numbers: Sequence[int], ranks: Ranks) -> None:
+        """Make the folder, and tell what can be told before the first step; FileExistsError for an earlier run."""
+        if self.out is not None:
+            if not self.resume and ranks.of_first(ranks.first and earlier(self.out, numbers)):
+                raise FileExistsError(
+                    f"out: expected a folder without an earlier run, got {self.out}; take another, or resume=True to "
+                    "go on"
+                )
+            encode(self.problem.fields)  # what cannot be written is an error now rather than after the training
+            self.out.mkdir(parents=True, exist_ok=True)
+        if ranks.first:
+            for line in [f"not determined: {words}" for words in self.told] + [
+                apart(self.problem.names, self.problem.sizes)
+            ]:
+                if line:
+                    tqdm.write(line, file=sys.stderr)
+
+    def training(self, seed: int, folder: Path | None, resume: bool) -> Training:
+        """That of a seed, at its start or where its checkpoint is."""
+
+        def errors(modules: Modules, domain: Domain) -> dict[str, float]:
+            found = score(modules, self.problem.domain, self.reference, domain.time)
+            return {name: error["l2"] for name, error in found.items()}
+
+        return Training(self.problem, self.stages, seed, self.dtype, self.device, errors, folder, resume, self.moments)
+
+    def train(self, seed: int, place: int | None = None) -> tuple[Training, dict[str, Any]]:
+        """Run a seed's training; returns it with what is kept of it beside its networks."""
+        training = self.training(seed, None if self.out is None else self.out / f"seed{seed}", self.resume)
         try:
             training.run(place)
         except Exception as error:
             error.add_note(f"in seed {seed}")
             raise
-        return training, details_of(training, problem, reference)
+        return training, details_of(training, self.problem, self.reference) | {"free": self.free(training)}
 
-    def elsewhere(seed: int, place: int) -> tuple[dict[str, Any], dict[str, Any]]:
-        training, details = trained(seed, place)
-        return training.state_dict(), details
+    def free(self, training: Training) -> str:
+        """What is undetermined, unless that was told before the first step."""
+        return "" if self.told else directions(training.trainee)
 
-    runs, count = [], at_once(numbers, device) if ranks.size == 1 else 1
-    if count > 1:
-        tqdm.write(f"{len(numbers)} seeds: {count} at once, in processes of their own", file=sys.stderr)
-        for state, details in each(elsewhere, numbers, count, keep=out is None):
-            seed = state["setup"]["seed"]
-            training = training_of(seed, None, False)
-            training.load_state_dict(state)
-            runs.append(Run(seed, training.modules, details))
-    else:
+    def in_turn(self, numbers: Sequence[int]) -> list[Run]:
+        """One seed after the other, up to the one that is interrupted."""
+        runs = []
         for seed in numbers:
-            training, details = trained(seed)
-            runs.append(Run(seed, training.modules, details))
+            training, details = self.train(seed)
+            runs.append(Run(seed, training.modules, details, training.trainees))
             if training.interrupted:
                 break
-    if not runs:
-        raise SystemExit(130)  # interrupted before any seed had begun
-    solution = Solution(problem.groups, runs, reference, problem.pairs, moments)
-    if ranks.first:
-        for run in solution.runs:
-            ended = [reason for reason in run.reasons if any(word in reason for word in ENDINGS)]
-            for doubt in [*ended, *([run.doubts] if run.doubts else [])]:
-                tqdm.write(f"seed {run.seed}: {doubt}", file=sys.stderr)
-    if out is not None and ranks.first:
-        solution.save(Path(out) / "solution.safetensors")
-    return solution
+        return runs
+
+    def at_once(self, numbers: Sequence[int], count: int) -> list[Run]:
+        """So many seeds at once, in processes of their own."""
+
+        def elsewhere(seed: int, place: int) -> tuple[dict[str, Any], dict[str, Any]]:
+            training, details = self.train(seed, place)
+            return training.state_dict(), details
+
+        tqdm.write(f"{len(numbers)} seeds: {count} at once, in processes of their own", file=sys.stderr)
+        runs = []
+        try:
+            found = each(elsewhere, numbers, count, keep=self.out is None)
+        except SystemExit:  # each of them has kept its checkpoint, and said nothing
+            tqdm.write("stopped all seeds; resume=True goes on from their checkpoints", file=sys.stderr)
+            raise
+        for state, details in found:
+            training = self.training(state["setup"]["seed"], None, False)
+            training.load_state_dict(state)
+            runs.append(Run(training.seed, training.modules, details, training.trainees))
+        return runs
+
+
+def doubts(runs: Sequence[Run]) -> list[str]:
+    """What is to be told of runs at their end: a line for each, but one for all that were interrupted."""
+    lines, stopped = [], []
+    for run in runs:
+        stopped += [f"seed {run.seed} {reason}" for reason in run.reasons if INTERRUPTED in reason]
+        ended = [r for r in run.reasons if INTERRUPTED not in r and any(word in r for word in ENDINGS)]
+        lines += [f"seed {run.seed}: {doubt}" for doubt in [*ended, run.doubts] if doubt]
+    return [*lines, *([f"{', '.join(stopped)}; out=... keeps checkpoints to go on from"] if stopped else [])]
 
 
 def details_of(training: Training, problem: Problem, reference: Reference | None) -> dict[str, Any]:
@@ -140,8 +196,12 @@ def details_of(training: Training, problem: Problem, reference: Reference | None
     }
 
 
-def check_stages(stages: Sequence[Stage]) -> None:
-    """A ValueError if there is none, a TypeError if one is none."""
+def check(problem: Problem, stages: Sequence[Stage], reference: Reference | None, out: Any, resume: bool) -> None:
+    """ValueError without stages, for ``resume`` without a folder, or another's reference; TypeError for other kinds."""
+    if resume and out is None:
+        raise ValueError("resume: expected a folder, out=..., got none")
+    if reference is not None:
+        check_reference(reference, problem.domain, [field.name for field in problem.fields])
     if not stages:
         raise ValueError("solve: expected at least one stage, such as LBFGS(1000), got none")
     if wrong := [stage for stage in stages if not isinstance(stage, Stage)]:

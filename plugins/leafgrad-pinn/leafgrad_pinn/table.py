@@ -23,7 +23,9 @@ HEAD = """\
 # Differential equations
 
 Written by `leafgrad pinn table` from the figures beside it; rows that were not run say so. Errors are relative: in L2,
-the largest of a problem's fields, or, where numbers are solved for, the largest of their errors. An error within three
+the largest of a problem's fields, or, where numbers are solved for, the largest of their errors. Estimates are of the
+fields of the seed with the median loss, made without the reference; there is none at corners, and in many dimensions.
+An error within three
 times that of the reference is at the reference's floor: it says no more than that. Where numbers are solved for, the
 column has their standard error by J^T J instead, below which noise in the data lets no method get except by chance.
 Times are of the processor, all threads together, for one seed, with compilation and the reference; that of the
@@ -66,6 +68,7 @@ class Table:
         reference = solution.reference
         row = {
             "errors": [script.error(run) for run in solution.runs],
+            "estimate": max(solution.run.estimated.values(), default=None),
             "processor seconds": spent.processor / seeds,
             "elapsed seconds": spent.elapsed / seeds,
             "floor": None if reference is None or "TRUTH" in script.given else max(reference.floor.values()),
@@ -86,9 +89,10 @@ class Table:
         for kind in KINDS:
             text += f"## {'With `--quick`' if kind == 'quick' else 'In full'}\n\n"
             text += (
-                "| problem | error | range over seeds | target | processor s | reference's error | classical solver |\n"
+                "| problem | error | range over seeds | estimate | target | processor s | reference's error "
+                "| classical solver |\n"
             )
-            text += "|---|---|---|---|---|---|---|\n"
+            text += "|---|---|---|---|---|---|---|---|\n"
             text += "\n".join(self.row(name, kind) for name in self.scripts) + "\n\n"
         text += section(self.path.with_name(f"{self.path.stem}_deepxde.json"))
         machines = list(dict.fromkeys(row["machine"] for row in self.rows.values()))
@@ -102,7 +106,7 @@ class Table:
         aim = "" if target is None else f"{target:.0e}"
         figures = self.rows.get(f"{name} {kind}")
         if figures is None:
-            return f"| {name} | not run | | {aim} | | | |"
+            return f"| {name} | not run | | | {aim} | | | |"
         errors, floor = figures["errors"], figures["floor"]
         error = statistics.median(errors)
         shown = f"{error:.1e}" + (", missed" if target is not None and error > target else "")
@@ -111,7 +115,9 @@ class Table:
         doubt = figures.get("standard error") if floor is None else floor
         known = "" if doubt is None else f"{doubt:.0e}"
         classical = f"{figures['classical']}: {figures['classical seconds']:.2g} s" if figures["classical"] else ""
-        return f"| {name} | {shown} | {spread} | {aim} | {figures['processor seconds']:.0f} | {known} | {classical} |"
+        guess = "" if figures.get("estimate") is None else f"{figures['estimate']:.1e}"
+        seconds = f"{figures['processor seconds']:.0f}"
+        return f"| {name} | {shown} | {spread} | {guess} | {aim} | {seconds} | {known} | {classical} |"
 
 
 def processor_seconds() -> float:

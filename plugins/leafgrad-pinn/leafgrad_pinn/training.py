@@ -143,21 +143,21 @@ class Training:
                 with tqdm(total=stage.steps, initial=worker.done, desc=label, position=place, disable=hidden) as bar:
                     self._stage(worker, number, bar, interrupts)
                 if received := self.ranks.most(int(interrupts.received or 0)):
-                    self._interrupted(number, worker, received)
+                    self._interrupted(number, worker, received, place is None)
                     return
                 self.reasons.append((worker.reason or "") + self._grown(number))
                 self._save(number + 1, None)
                 if self.over:
                     return
 
-    def _interrupted(self, number: int, worker: Worker, received: int) -> None:
-        """End the process where it can go on from a checkpoint, else the training."""
+    def _interrupted(self, number: int, worker: Worker, received: int, alone: bool) -> None:
+        """End the process where it can go on from a checkpoint, else the training; ``alone``, it says so."""
         if self.checkpoints is not None:
             self._save(number, worker)
-            if self.ranks.first:
+            if alone and self.ranks.first:
                 print(f"stopped after {worker.done} steps; resume=True goes on from there", file=sys.stderr)
             raise SystemExit(128 + received)
-        self.reasons.append(f"{INTERRUPTED} after {worker.done} steps, which are all that is kept: out=... would go on")
+        self.reasons.append(f"{INTERRUPTED} after {worker.done} steps, which are all that is kept")
 
     def _grown(self, number: int) -> str:
         """How the loss has grown in a stage, for the reason why it ended; "" if it has not."""

@@ -19,6 +19,7 @@ from leafgrad_pinn.field import Field, Surrogate, columns_of
 from leafgrad_pinn.layers import Maker
 from leafgrad_pinn.problem import Problem, System
 from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.scales import sizes_of
 from leafgrad_pinn.values import Points
 
 
@@ -57,6 +58,12 @@ class Continued(Initial):
     def __init__(self, first: Initial, before: Sequence[Surrogate], parts: Sequence[str]) -> None:
         self.__dict__.update(vars(first))
         self.before, self.parts = before, parts
+
+    @property
+    def handed(self) -> list[tuple[str, tuple[str, ...]]]:
+        """What each of its residuals is about: a field, and the path of a derivative."""
+        paths: list[tuple[str, ...]] = [(), (self.time,)]
+        return [(part, path) for path in paths[: 1 + (self.speed is not None)] for part in self.parts]
 
     def draw(self, domain: Domain, rng: np.random.Generator) -> Batch:
         batch = super().draw(domain, rng)
@@ -192,14 +199,15 @@ def window(problem: Problem, start: float, stop: float, before: Sequence[Surroga
     part.fields, part.before = cut(problem.fields, start, stop), tuple(before)
     part.domain = max((field.domain for field in part.fields), key=lambda domain: len(domain.names))
     kept = []
-    columns = problem.conditions, problem.names, problem.plans, problem.sizes
-    for condition, name, plan, size in zip(*columns, strict=True):
+    for condition, name, plan in zip(problem.conditions, problem.names, problem.plans, strict=True):
         inside = condition.within(part.domain)
         if isinstance(inside, Initial):
             inside = Continued(inside, before, parts(problem, inside))
         if inside is not None:
-            kept.append((inside, name, plan, size))
-    part.conditions, part.names, part.plans, part.sizes = (list(column) for column in zip(*kept, strict=True))
+            kept.append((inside, name, plan))
+    part.conditions, part.names, part.plans = (list(column) for column in zip(*kept, strict=True))
+    part.sizes = []
+    part.sizes = sizes_of(part.system(), part.some(), {field.name: field.scale or 1.0 for field in part.fields})
     return part
 
 

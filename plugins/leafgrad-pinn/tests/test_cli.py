@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -51,6 +53,30 @@ EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "pinn"
 def folder(tmp_path):
     (tmp_path / "bent.py").write_text(SCRIPT)
     return ["--folder", str(tmp_path)]
+
+
+def test_problems_come_with_the_package(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["list"]) == 0
+    assert "Poisson's equation on a square" in capsys.readouterr().out
+    project = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml").read_text())
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["force-include"] == {"../../examples/pinn": "leafgrad_pinn/problems"}
+
+
+def test_a_new_problem_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "mine"]) == 0
+    assert main(["run", "mine.py", "--quick"]) == 0
+    said = capsys.readouterr().out
+    assert "u: relative L2 error" in said
+    assert "estimated without a reference: u" in said
+    assert "residuals, relative to their terms: interior" in said
+    assert main(["new", "mine"]) == 2
+    assert "mine.py cannot be written" in capsys.readouterr().err
+    assert main(["new", "no name"]) == 2
+    assert main(["run", "other.py"]) == 2
+    assert "no problems in other.py" in capsys.readouterr().err
 
 
 def test_list(folder, capsys):
@@ -155,9 +181,9 @@ def test_a_table_keeps_rows_of_other_runs_and_says_what_was_not_run(folder, tmp_
     out.with_suffix(".json").write_text(json.dumps({"straight full": earlier}))
     assert main([*command, "bent", "--quick", "--seeds", "2"]) == 0
     text = out.read_text()
-    assert "| straight | not run | | 1e-12 | | | |" in text
-    assert "| straight | 2.0e-16, at the reference's floor | one seed |  | 3 | 1e-16 | closed form: 0.1 s |" in text
-    assert "2 seeds | 1e-12 |" in text
+    assert "| straight | not run | | | 1e-12 | | | |" in text
+    assert "| straight | 2.0e-16, at the reference's floor | one seed |  |  | 3 | 1e-16 | closed form: 0.1 s |" in text
+    assert re.search(r"2 seeds \| \d\.\de-\d\d \| 1e-12 \|", text)
     assert "leafgrad pinn table bent --quick --seeds 2 --dtype float64" in text
     quick = json.loads(out.with_suffix(".json").read_text())["bent quick"]
     assert len(quick["errors"]) == 2

@@ -1,0 +1,301 @@
+"""The problem linearised about what was found, in a space of polynomials: A c + r = 0 for u + sum of c_k phi_k.
+
+Residuals depend on fields near a point, so that Taylor polynomials serve them as well as networks. How they change
+with the coefficients of these, from one reverse pass, and the derivatives of the basis make A; no derivative by a
+network's weights is taken. Coordinates have Chebyshev polynomials, periodic ones harmonics. It serves to say what the
+conditions leave open, and how large the error is.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import combinations_with_replacement
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+import leafgrad
+from leafgrad import Tensor
+from leafgrad.autograd import grad
+from leafgrad_pinn.conditions import Condition, Interior, Wrap
+from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.field import Derivative, Field
+from leafgrad_pinn.planner import plan as cheapest
+from leafgrad_pinn.problem import Tensors, on_device
+from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.shapes import Box
+from leafgrad_pinn.trainee import Trainee
+from leafgrad_pinn.values import LAP, Path, Request, reverse, sorted_path
+from leafgrad_pinn.windows import Continued
+
+SAME = 1e-6  # of the residuals: how far those of given derivatives may be from the system's
+EXACT = 100.0  # times other rows: those that hold where fields are exact
+CHUNK = 4096  # points at once
+
+HIGHEST = 6  # derivatives that a condition may ask for
+
+Rows = tuple[Array, Array]  # A (m, k) and r (m,)
+Leaves = dict[Request, Tensor]
+
+
+class Unfit(Exception):
+    """It cannot be linearised so; says why."""
+
+
+class Polynomials:
+    """Products of polynomials or harmonics of each coordinate.
+
+    Args:
+        domain: of a field.
+        degrees: how many of each coordinate.
+    """
+
+    def __init__(self, domain: Domain, degrees: Mapping[str, int]) -> None:
+        self.domain = domain
+        self.degrees = [degrees[name] for name in domain.names]
+        self.size = int(np.prod(self.degrees))
+
+    def __call__(self, columns: Mapping[str, Array], path: Path) -> Array:
+        """Their derivatives by a path of coordinates, or Laplacians, at points: (n, size)."""
+        if path == LAP:
+            return np.sum([self(columns, (c, c)) for c in self.domain.space], axis=0)
+        found = np.ones((len(next(iter(columns.values()))), 1))
+        for name, degree, ends in zip(self.domain.names, self.degrees, self.domain.bounds, strict=True):
+            one = harmonics if name in self.domain.periodic else polynomials
+            each = one(columns[name], ends, degree, path.count(name))
+            found = (found[:, :, None] * each[:, None, :]).reshape(len(found), -1)
+        return found
+
+
+def polynomials(x: Array, ends: Array, count: int, order: int) -> Array:
+    """Derivatives of Chebyshev polynomials: (n,) -> (n, count)"""
+    scale = 2 / (ends[1] - ends[0])
+    coefficients = chebyshev.chebder(np.eye(count), order, scl=scale) if order else np.eye(count)
+    return np.asarray(chebyshev.chebval((x - ends[0]) * scale - 1, coefficients)).T
+
+
+def harmonics(x: Array, ends: Array, count: int, order: int) -> Array:
+    """Derivatives of 1, cos, sin, ... : (n,) -> (n, count)"""
+    k = (np.arange(count) + 1) // 2
+    rate = 2 * np.pi * k / (ends[1] - ends[0])
+    turned = np.pi / 2 * (order - (np.arange(count) % 2 == 0) * (k > 0))
+    return np.asarray(rate**order * np.cos((x - ends[0])[:, None] * rate + turned))
+
+
+class Linearised:
+    """A trained system's problem about its fields.
+
+    Args:
+        trainee: what was trained.
+        degrees: how many polynomials of each coordinate.
+        before: what is wrong at the first moment, of each field by name, and of its rate, in a later window of time.
+
+    Raises:
+        Unfit: a residual depends on more than fields and the derivatives that were asked for.
+    """
+
+    def __init__(
+        self, trainee: Trainee, degrees: Mapping[str, int], before: Callable[[str, Array, Path], Array] | None = None
+    ) -> None:
+        self.trainee, self.system, self.domain = trainee, trainee.system, trainee.problem.domain
+        self.before = before
+        if any(isinstance(condition, Wrap) for condition in trainee.problem.conditions):
+            raise Unfit("ends of a coordinate that agree softly")
+        self.fields = {field.name: field for field in trainee.problem.fields}
+        self.orders = [0] * len(trainee.problem.conditions)
+        self.bases: dict[str, tuple[int, Polynomials]] = {}
+        self.size = 0
+        for name, field in self.fields.items():
+            if not isinstance(field, Derivative):
+                self.bases[name] = self.size, Polynomials(field.domain, degrees)
+                self.size += self.bases[name][1].size
+        self.numbers = len(self.system.numbers)
+        self.size += self.numbers
+
+    def columns(self, points: Array) -> dict[str, Array]:
+        """Points (n, d) by coordinate."""
+        return {name: points[:, i] for i, name in enumerate(self.domain.names)}
+
+    def basis(self, name: str, points: Array, path: Path = ()) -> Array:
+        """A field, or a derivative of it, of each coefficient: (n, size); 1 is as large as the field."""
+        field, factor = self.fields[name], 1.0
+        while isinstance(field, Derivative):
+            path, factor, field = (*path, field.coordinate), factor * field.factor, field.of
+        begin, polynomials = self.bases[field.name]
+        found = np.zeros((len(points), self.size))
+        if set(path) <= {*field.domain.names, *LAP}:
+            values = polynomials(self.columns(points), path) * (factor * (field.scale or 1.0))
+            found[:, begin : begin + polynomials.size] = values
+        return found
+
+    def rows(self, index: int, condition: Condition, n: int, rng: np.random.Generator) -> Rows:
+        """Those of a condition at about n new points, divided by the root of their number."""
+        found = []
+        batch = drawn(condition, self.domain, n, rng)
+        for begin in range(0, len(batch["points"]), CHUNK):
+            part = {name: values[begin : begin + CHUNK] for name, values in batch.items()}
+            found.append(self._linear(index, part))
+        root = len(batch["points"]) ** 0.5
+        return np.concatenate([a for a, _ in found]) / root, np.concatenate([r for _, r in found]) / root
+
+    def _linear(self, index: int, batch: Mapping[str, Array]) -> Rows:
+        (tensors,) = on_device([dict(batch)], self.trainee.dtype, self.trainee.device)
+        rows, points, by_numbers = [], batch["points"], self._by_numbers(index, tensors)
+        residuals, leaves = self._expanded(index, tensors)
+        for k in range(residuals.shape[1]):
+            slopes = grad(residuals[:, k].sum(), list(leaves.values()), retain_graph=True, materialize_grads=True)
+            matrix = np.zeros((len(points), self.size))
+            for (field, path), slope in zip(leaves, slopes, strict=True):
+                weight = numbers(slope)
+                if weight.any():
+                    matrix += weight[:, None] * self.basis(field, points, path)
+            matrix[:, self.size - self.numbers :] = by_numbers[:, k]
+            rows.append(matrix)
+        r = numbers(residuals)
+        condition = self.trainee.problem.conditions[index]
+        if isinstance(condition, Continued) and self.before is not None:  # it is given values that have errors, too
+            for k, (name, path) in enumerate(condition.handed):
+                r[:, k] -= numbers(getattr(self.system, f"share{index}"))[k] * self.before(name, points, path)
+        return np.concatenate(rows), r.T.reshape(-1)
+
+    def _expanded(self, index: int, tensors: Tensors) -> tuple[Tensor, Leaves]:
+        """A condition's residuals of Taylor polynomials at each point, and the derivatives that these are made of.
+
+        They have the derivatives that the condition asked for, or more, until the residuals are those of the networks.
+        """
+        known, reverse_passes = self.trainee.residuals(index, tensors), cheapest((), self.domain.space)
+        while True:
+            leaves = self._leaves(index, tensors, self.orders[index])
+            residuals, _ = self.system.residuals(index, tensors, partial(self._taylor, leaves), reverse_passes)
+            if float((residuals - known).detach().abs().max()) <= SAME * (1 + float(known.abs().max())):
+                return residuals, leaves
+            if self.orders[index] == HIGHEST:
+                raise Unfit(f"{self.trainee.problem.names[index]}, which depends on more than fields at a point")
+            self.orders[index] += 1
+
+    def _leaves(self, index: int, tensors: Tensors, order: int) -> Leaves:
+        """The fields' derivatives that a condition asks for, or all up to an order, as tensors without a past."""
+        system, domain = self.system, self.domain
+        asked = [
+            (self._base(name, path)) for name, path in spelled_out(self.trainee.problem.plans[index].asked, domain)
+        ]
+        wanted = {(name, below) for name, path in asked for below in parts_of(path)} | {(n, ()) for n in self.bases}
+        for name, (_, basis) in self.bases.items():
+            for k in range(order + 1):
+                wanted |= {(name, path) for path in combinations_with_replacement(basis.domain.names, k)}
+        paths = sorted((name, sorted_path(path, domain.names)) for name, path in wanted)
+        points = system.points(tensors["points"], tensors.get("normals"))
+        values = cheapest([p for p in paths if p[1]], domain.space).values(system.fields, points, system.coordinates)
+        found = {(name, path): values[name].along(path).detach().clone() for name, path in paths}
+        points.forget()
+        for tensor in found.values():
+            tensor.requires_grad = True
+        return found
+
+    def _base(self, name: str, path: Path) -> Request:
+        """A field that has a network, and a path, for one that may be its derivative."""
+        field = self.fields[name]
+        while isinstance(field, Derivative):
+            path, field = (*path, field.coordinate), field.of
+        return field.name, path
+
+    def _taylor(self, leaves: Leaves, columns: Mapping[str, Tensor]) -> Tensors:
+        """Fields near each point, of their derivatives there."""
+        away = {name: column - column.detach() for name, column in columns.items()}
+        found: Tensors = {}
+        for (name, path), leaf in leaves.items():
+            term = leaf / math.prod(math.factorial(path.count(c)) for c in set(path))
+            for c in path:
+                term = term * away[c]
+            found[name] = found[name] + term if name in found else term
+        for name, field in self.fields.items():
+            if isinstance(field, Derivative):
+                found[name] = field.factor * reverse(found[field.of.name], [columns[field.coordinate]])[0]
+        return {name: found[name] for name in self.system.coordinates}
+
+    def _by_numbers(self, index: int, tensors: Tensors) -> Array:
+        """The residuals' derivatives by the unknowns (n, k, unknowns), by differences."""
+        found = []
+        for number in self.system.numbers:
+            here = number.detach().clone()
+            step = 1e-5 * max(1.0, abs(float(here)))
+            ends = []
+            with leafgrad.no_grad():
+                for sign in (1, -1):
+                    number.copy_(here + sign * step)
+                    ends.append(numbers(self.trainee.residuals(index, tensors)))
+                number.copy_(here)
+            found.append((ends[0] - ends[1]) / (2 * step))
+        return np.stack(found, -1) if found else np.zeros((*self.trainee.residuals(index, tensors).shape, 0))
+
+    def exact(self, n: int, rng: np.random.Generator) -> Rows:
+        """Rows that say where fields are exact by construction, or go on from a window before."""
+        found = [(np.zeros((0, self.size)), np.zeros(0))]
+        for surrogate in self.system.surrogates:
+            for name, ansatz in surrogate.ansatz.items():
+                field = self.fields[name]
+                if ansatz.side is not None:
+                    points, normals = self.domain.boundary(n, ansatz.edges, "sobol", rng)
+                    found.append(self._zero(field, points, ()))
+                    if ansatz.clamped:
+                        slopes = [self._zero(field, points, (c,)) for c in self.domain.space]
+                        along = sum(a * normals[:, i, None] for i, (a, _) in enumerate(slopes))
+                        found.append((np.asarray(along), np.zeros(len(points))))
+                if ansatz.start is not None and self.domain.time is not None:
+                    points = self.domain.start(n, "sobol", rng)
+                    paths = [(), (self.domain.time.name,)][: 1 + (ansatz.rate is not None)]
+                    found += [self._zero(field, points, path) for path in paths]
+        return np.concatenate([a for a, _ in found]), np.concatenate([r for _, r in found])
+
+    def _zero(self, field: Field, points: Array, path: Path) -> Rows:
+        lengths = dict(zip(self.domain.names, np.ptp(self.domain.bounds, axis=1), strict=True))
+        weight = EXACT * np.prod([lengths[c] for c in path]) / (field.scale or 1.0) / len(points) ** 0.5
+        start = self.domain.time is not None and bool((points[:, -1] == self.domain.time.start).all())
+        known = self.before(field.name, points, path) if start and self.before is not None else np.zeros(len(points))
+        return weight * self.basis(field.name, points, path), -weight * known
+
+    def everything(self, n: int, rng: np.random.Generator) -> Rows:
+        """The rows of all conditions, n points inside and fewer on edges, and those of exact values."""
+        found = [self.exact(max(8, n // 4), rng)]
+        for index, condition in enumerate(self.trainee.problem.conditions):
+            count = n if isinstance(condition, Interior) else max(8, n // 4)
+            found.append(self.rows(index, condition, count, rng))
+        return np.concatenate([a for a, _ in found]), np.concatenate([r for _, r in found])
+
+
+def spelled_out(asked: Iterable[Request], domain: Domain) -> Iterator[Request]:
+    """Requests with a path for each term of a Laplacian."""
+    for field, path in asked:
+        yield from [(field, (c, c)) for c in domain.space] if path == LAP else [(field, path)]
+
+
+def parts_of(path: Path) -> set[Path]:
+    """All paths that a derivative's path goes through."""
+    found: set[Path] = {()}
+    for c in path:
+        found = found | {(*part, c) for part in found}
+    return found
+
+
+def drawn(condition: Condition, domain: Domain, n: int, rng: np.random.Generator) -> dict[str, Array]:
+    """New points for a condition. Inside a box they are denser at its ends, as polynomials want them."""
+    if not isinstance(condition, Interior):
+        other = copy.copy(condition)
+        other.n, other.sampler = n, "sobol"
+        return other.draw(domain, rng)
+    points = domain.interior(n, "sobol", rng)
+    if domain.shape is None or isinstance(domain.shape, Box):
+        for axis, (name, (low, high)) in enumerate(zip(domain.names, domain.bounds, strict=True)):
+            if name not in domain.periodic:
+                u = (points[:, axis] - low) / (high - low)
+                points[:, axis] = low + (high - low) * (1 - np.cos(np.pi * u)) / 2
+    return condition.at(points, rng)
+
+
+def numbers(tensor: Tensor) -> Array:
+    """A tensor as float64."""
+    found: Array = tensor.detach().cpu().numpy().astype(np.float64)
+    return found

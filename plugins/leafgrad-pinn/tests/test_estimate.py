@@ -1,0 +1,93 @@
+"""Estimates of errors without a reference, beside the errors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import leafgrad as lg
+import leafgrad_pinn as pinn
+from leafgrad_pinn import linearised
+
+X = pinn.Interval("x", 0, 1)
+
+
+def close(sol, factor=1.5):
+    """Whether each field's estimate is near its error."""
+    assert sol.errors.estimated, sol.run.unestimated
+    for name, (error,) in sol.errors.l2.items():
+        assert error / factor < sol.errors.estimated[name] < factor * error
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_a_nonlinear_equation(hard):
+    """u'' = u^3 + f, u = exp(x)."""
+    u = pinn.Field("u", X, pinn.MLP(6, 1), boundary=pinn.Hard(lambda x: 1 + (math.e - 1) * x) if hard else None)
+    equation = pinn.Interior(lambda u, x: u.xx - u**3 - lg.exp(x) + lg.exp(3 * x), n=20)
+    conditions = [equation] if hard else [equation, pinn.Dirichlet(lambda x: lg.exp(x), n=2)]
+    truth = pinn.references.exact(X, u=np.exp)
+    close(pinn.Problem(u, conditions).solve(pinn.GaussNewton(8), reference=truth))
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_windows_hand_errors_on(soft):
+    domain = pinn.Time("t", 0, 4)
+    u = pinn.Field("u", domain, pinn.MLP(6, 1), initial=None if soft else pinn.Hard(1, rate=0))
+    conditions = [pinn.Interior(lambda u: u.tt + u, n=20)] + [pinn.Initial(1, rate=0)] * soft
+    truth = pinn.references.exact(domain, u=lambda t: np.cos(t))
+    close(pinn.Problem(u, conditions).solve(pinn.GaussNewton(8), windows=2, reference=truth))
+
+
+def test_derivatives_of_expressions_and_periodic_coordinates():
+    """(u^2)_x + u_t + f = 0, u = exp(-t) (2 + sin x), on a ring."""
+    ring = pinn.Interval("x", 0, 2 * math.pi, periodic=True) * pinn.Time("t", 0, 1)
+
+    def equation(u, x, t):
+        s, e = lg.sin(x), lg.exp(-t)
+        return pinn.d(u * u, x) + u.t + e * (2 + s) - 2 * e * e * (2 + s) * lg.cos(x)
+
+    u = pinn.Field("u", ring, pinn.MLP(8, 1, embed=pinn.Periodic(x=1)), initial=pinn.Hard(lambda x: 2 + lg.sin(x)))
+    truth = pinn.references.exact(ring, u=lambda x, t: np.exp(-t) * (2 + np.sin(x)))
+    close(pinn.Problem(u, pinn.Interior(equation, n=100)).solve(pinn.GaussNewton(8), reference=truth))
+
+
+def test_fields_that_are_derivatives_and_unknowns():
+    """s' = v, v' = -k s from data of v."""
+    domain, t = pinn.Time("t", 0, 3), np.linspace(0, 3, 30)
+    s = pinn.Field("s", domain, pinn.MLP(6, 1))
+    v = pinn.Derivative("v", s, "t")
+    k = pinn.Unknown("k", 1.5)
+    conditions = [pinn.Interior(lambda s, v: v.t + k * s, n=30), pinn.Data({"t": t}, {"v": 2 * np.cos(2 * t)})]
+    truth = pinn.references.exact(domain, s=lambda t: np.sin(2 * t), v=lambda t: 2 * np.cos(2 * t))
+    close(pinn.Problem([s, v], conditions, k).solve(pinn.LevenbergMarquardt(40), reference=truth), 5)
+
+
+def test_where_there_is_none_it_says_why():
+    u = pinn.Field("u", pinn.LShape(), pinn.MLP(4, 1))
+    sol = pinn.Problem(u, [pinn.Interior(lambda u: u.lap + 1, n=32), pinn.Dirichlet(0, n=32)]).solve(pinn.Adam(1))
+    assert sol.run.estimated or "polynomials explain" in sol.run.unestimated
+    ends = pinn.Interval("x", 0, 1, periodic=True)
+    w = pinn.Field("w", ends, pinn.MLP(4, 1))
+    soft = pinn.Problem(w, [pinn.Interior(lambda w, x: w.xx - w, n=16), pinn.Wrap("x", n=1)]).solve(pinn.Adam(1))
+    assert soft.errors.estimated == {}
+    assert "no estimate: ends of a coordinate that agree softly" in str(soft.errors)
+
+
+def test_files_keep_an_estimate_that_was_made(tmp_path):
+    u = pinn.Field("u", X, pinn.MLP(4, 1), boundary=pinn.Hard(0))
+    sol = pinn.Problem(u, pinn.Interior(lambda u: u.xx + 1, n=16)).solve(pinn.GaussNewton(4))
+    sol.save(tmp_path / "before.safetensors")
+    assert "u: relative L2 error about" in str(sol.errors)
+    sol.save(tmp_path / "after.safetensors")
+    assert pinn.Solution.load(tmp_path / "after.safetensors").errors.estimated == sol.errors.estimated
+    assert "before the solution was saved" in str(pinn.Solution.load(tmp_path / "before.safetensors").errors)
+
+
+@pytest.mark.parametrize("order", range(5))
+def test_derivatives_of_the_basis(order):
+    x, ends, h = np.linspace(0.3, 0.9, 7), np.array([0.2, 1.0]), 1e-5
+    for basis in (linearised.polynomials, linearised.harmonics):
+        slope = (basis(x + h, ends, 6, order) - basis(x - h, ends, 6, order)) / (2 * h)
+        assert np.allclose(basis(x, ends, 6, order + 1), slope, rtol=1e-4, atol=1e-4 * np.abs(slope).max())
