@@ -6,22 +6,25 @@ Other names of the same function need none.
 
 from __future__ import annotations
 
+import os
 import types
 from collections.abc import Callable, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+FOLDER = os.path.dirname(__file__)  # pathlib is slow to import
 HEADING = "Example:\n"
+DOCUMENTED = (types.FunctionType, property, type)
 
 
 @cache
 def known(package: str) -> dict[str, str]:
     """Name -> example, of a package or class; empty if it has none."""
-    path = Path(__file__).with_name(f"{package}.txt")
-    if not path.is_file():
+    try:
+        with open(f"{FOLDER}/{package}.txt", encoding="utf-8") as file:
+            paragraphs = file.read().strip("\n").split("\n\n")
+    except FileNotFoundError:
         return {}
-    paragraphs = path.read_text(encoding="utf-8").strip("\n").split("\n\n")
     return {name: example for name, _, example in (paragraph.partition("\n") for paragraph in paragraphs)}
 
 
@@ -30,9 +33,10 @@ def show(namespace: Mapping[str, Any], package: str) -> None:
     examples = known(package)
     for name in namespace.keys() & examples.keys():
         value = getattr(namespace[name], "__func__", namespace[name])  # of a bound method
-        while hasattr(value, "__wrapped__") or isinstance(value, types.FunctionType | property | type):
-            if HEADING not in (value.__doc__ or ""):  # else it is that of another name
-                value.__doc__ = indented(value.__doc__ or "", examples[name])
+        while isinstance(value, DOCUMENTED) or hasattr(value, "__wrapped__"):
+            doc = value.__doc__ or ""
+            if HEADING not in doc:  # else it is that of another name
+                value.__doc__ = indented(doc, examples[name])
             value = getattr(value, "__wrapped__", None)  # what is behind a door
 
 
@@ -47,8 +51,8 @@ def shown(package: str) -> Callable[[str, Any], Any]:
 
 
 def indented(doc: str, example: str) -> str:
-    """The docstring with an example at its end, indented as its other lines."""
-    rest = [line for line in doc.split("\n")[1:] if line.strip()]
-    margin = min((line[: len(line) - len(line.lstrip())] for line in rest), default="", key=len)
-    text = "".join(f"\n{margin}    {line}" for line in example.split("\n"))
-    return f"{doc.rstrip()}\n\n{margin}{HEADING[:-1]}{text}\n".lstrip("\n")
+    """The docstring with an example at its end, indented as its last line is, that of the quotation marks."""
+    before, _, last = doc.rpartition("\n")
+    margin = last if before and not last.strip() else ""
+    inner = f"\n{margin}    "
+    return f"{doc.rstrip()}\n\n{margin}{HEADING[:-1]}{inner}{example.replace(chr(10), inner)}\n".lstrip("\n")
