@@ -82,7 +82,7 @@ def test_ends_between_two_looks_are_known_in_their_order(order, tmp_path):
         subprocess.Popen([sys.executable, "-c", RANK], stdout=subprocess.PIPE, env=around | {"PMI_RANK": str(rank)})
         for rank in range(3)
     ]
-    looking = watch.Watch(tmp_path, 3, ranks[0])
+    looking = watch.RankWatch(tmp_path, 3, ranks[0])
     try:
         while len(looking.still) < 3:
             looking.find()

@@ -12,7 +12,7 @@ import leafgrad as lg
 from leafgrad import nn
 from leafgrad.autograd import grad, gradcheck, gradgradcheck
 from leafgrad.nn import functional as F
-from leafgrad.nn.functional.attention import Kind, attend
+from leafgrad.nn.functional.attention import AttentionKind, attend
 
 F64 = {"dtype": lg.float64}
 SDPA = F.scaled_dot_product_attention
@@ -59,7 +59,7 @@ def test_fast_gradients_are_those_of_the_definition(masked, device):
         }.get(masked)
         given = (q, k, v) if mask is None else (q, k, v, mask)
         causal = masked == "causal"
-        fast, slow = SDPA(*given, is_causal=causal), attend(Kind(1 / math.sqrt(2), causal), *given)
+        fast, slow = SDPA(*given, is_causal=causal), attend(AttentionKind(1 / math.sqrt(2), causal), *given)
         close(fast, slow)
         for a, b in zip(*(grad(y.sin().sum(), (q, k, v)) for y in (fast, slow)), strict=True):
             close(a, b, 1e-10)
@@ -84,7 +84,7 @@ def test_a_query_that_sees_no_key_gets_zeros(device):
         lg.tensor([[True, True], [False, False]], device=device),
         lg.full((2, 2), -math.inf, device=device, **F64),
     ):
-        for out in (SDPA(q, k, v, mask), attend(Kind(1.0, False), q, k, v, mask)):
+        for out in (SDPA(q, k, v, mask), attend(AttentionKind(1.0, False), q, k, v, mask)):
             assert out[1].tolist() == [0, 0, 0]
             assert all(bool(g.isfinite().all()) for g in grad(out.sum(), (q, k, v)))
     assert SDPA(q, k[:0], v[:0]).tolist() == [[0] * 3] * 2
@@ -121,7 +121,7 @@ def test_scores_are_not_held():
     seen = lg.ones(1, 1, 1, n, dtype=lg.bool)
     layer = nn.MultiheadAttention(8, 1)
     x = lg.randn(n, 1, 8)
-    assert peak(lambda: attend(Kind(1.0, False), q, k, v)) > scores
+    assert peak(lambda: attend(AttentionKind(1.0, False), q, k, v)) > scores
     assert peak(lambda: SDPA(q, k, v)) < scores / 8
     assert peak(lambda: SDPA(q, k, v, seen)) < scores / 8
     assert peak(lambda: SDPA(q, k, v, is_causal=True)) < scores / 8

@@ -16,7 +16,7 @@ from leafgrad.errors import TraceError
 from leafgrad.ops import dispatch, messages
 from leafgrad.ops.node import FREED, GraphNode, Leaf, TensorBase
 from leafgrad.ops.op import Op
-from leafgrad.tensor.printing import Text
+from leafgrad.tensor.printing import PrintedText
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["explain"]
@@ -118,7 +118,7 @@ class Explain:
         """
         return recording(self)
 
-    def __call__(self, t: Tensor, loss: Tensor | None = None) -> Text:
+    def __call__(self, t: Tensor, loss: Tensor | None = None) -> PrintedText:
         if modes.get() & modes.TRACE:
             raise TraceError("explain: in a compiled function there are no values yet; call it after the function")
         for name, value in (("t", t), ("loss", t if loss is None else loss)):
@@ -135,7 +135,7 @@ class Explain:
             lines = self._inner(t, node, loss)
         where = self._line(t)
         lines += [where] * bool(where)
-        return Text("\n".join(lines))
+        return PrintedText("\n".join(lines))
 
     # ---- why there is none --------------------------------------------------------------------------------------
 

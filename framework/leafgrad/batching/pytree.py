@@ -10,7 +10,7 @@ DICTS = (dict, OrderedDict, defaultdict)
 CONTAINERS = (tuple, list, dict)
 
 
-class Mismatch(Exception):
+class StructureMismatch(Exception):
     """Two pytrees do not have the same structure."""
 
 
@@ -83,20 +83,20 @@ def for_each_leaf(prefix: Any, structure: Any) -> list[Any]:
     """One value for each leaf of ``structure``: a value of ``prefix`` stands for all leaves below its place.
 
     Raises:
-        Mismatch: ``prefix`` branches where ``structure`` does not, or otherwise.
+        StructureMismatch: ``prefix`` branches where ``structure`` does not, or otherwise.
     """
     if structure is None:
         if type(prefix) in DICTS or type(prefix) is list or is_tuple(prefix):
-            raise Mismatch
+            raise StructureMismatch
         return [prefix]
     kind, keys, parts, _ = structure
     if type(prefix) in DICTS:
         if kind not in DICTS or set(prefix) != set(keys):
-            raise Mismatch
+            raise StructureMismatch
         return [v for key, p in zip(keys, parts, strict=True) for v in for_each_leaf(prefix[key], p)]
     if type(prefix) is list or is_tuple(prefix):
         if kind in DICTS or len(prefix) != len(parts) or type(prefix) is not kind:
-            raise Mismatch
+            raise StructureMismatch
         return [v for each, p in zip(prefix, parts, strict=True) for v in for_each_leaf(each, p)]
     return [v for p in parts for v in for_each_leaf(prefix, p)]
 

@@ -107,7 +107,7 @@ class Inputs:
         self.leaves, self.structure = pytree.flatten(args)
         try:
             given = pytree.for_each_leaf(tuple(in_dims) if isinstance(in_dims, list) else in_dims, self.structure)
-        except pytree.Mismatch:
+        except pytree.StructureMismatch:
             raise ValueError(
                 f"{self.what}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
                 f"{pytree.spelled(pytree.flatten(in_dims)[1])} but inputs has structure "
@@ -190,7 +190,7 @@ class Run:
             if isinstance(out_dims, list) and self.structure is not None and self.structure[0] is tuple:
                 out_dims = tuple(out_dims)
             self.dims = pytree.for_each_leaf(out_dims, self.structure)
-        except pytree.Mismatch:
+        except pytree.StructureMismatch:
             raise ValueError(
                 f"vmap({name}, ..., out_dims={self.out_dims})(<inputs>): out_dims is not compatible with the structure "
                 f"of `outputs`. out_dims has structure {pytree.spelled(pytree.flatten(self.out_dims)[1])} but outputs "

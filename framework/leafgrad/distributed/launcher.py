@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from leafgrad.distributed.watch import PIPE, SEEN, STATUS, Death, Watch, ended_with_this
+from leafgrad.distributed.watch import PIPE, SEEN, STATUS, Death, RankWatch, ended_with_this
 
 FOLDER = "LEAFGRAD_RANKS"  # in which each rank has a file with its process number, until its program is through
 RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")  # where MPICH, Open MPI and Slurm put a process's number
@@ -50,7 +50,7 @@ def run(command: Sequence[str], ranks: int) -> int:
             [mpiexec(), "-n", str(ranks), *command], env={**shares(ranks), **os.environ, FOLDER: folder},
             stdout=subprocess.PIPE,
         ) as process, ended_with_this(process), relayed(process) as came:  # fmt: skip
-            watch = Watch(Path(folder), ranks, process)
+            watch = RankWatch(Path(folder), ranks, process)
             watch.start()
             said = pass_on(process)
             process.wait()

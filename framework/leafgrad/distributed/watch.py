@@ -52,7 +52,7 @@ class Death(NamedTuple):
         return f"process {self.pid}: {how}"
 
 
-class Watch(threading.Thread):
+class RankWatch(threading.Thread):
     """Looks at ranks until it is told to stop; where one ends before its time, it sees to it that all do.
 
     Args:

@@ -301,7 +301,7 @@ class IndependentConstraint(Constraint):
         return f"IndependentConstraint({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
 
 
-class Several(Constraint):
+class SeveralConstraints(Constraint):
     """Constraints on parts of a tensor along a dimension."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
@@ -310,7 +310,7 @@ class Several(Constraint):
         self.event_dim = max(c.event_dim for c in self.cseq)
 
 
-class Cat(Several):
+class Cat(SeveralConstraints):
     """Constraints on neighbouring ranges of ``dim``, of these ``lengths``, by default 1 each."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
@@ -322,7 +322,7 @@ class Cat(Several):
         return joining.cat([c.check(part) for c, part in zip(self.cseq, parts, strict=True)], self.dim)
 
 
-class Stack(Several):
+class Stack(SeveralConstraints):
     """Constraints on the slices of ``dim``."""
 
     def check(self, value: Tensor) -> Tensor:

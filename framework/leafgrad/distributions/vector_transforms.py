@@ -183,7 +183,7 @@ def order(count: int) -> int:
 # ---- several --------------------------------------------------------------------------------------------------------
 
 
-class Several(Transform):
+class SeveralTransforms(Transform):
     """Transforms of parts of a tensor along a dimension."""
 
     transforms: list[Transform]
@@ -219,7 +219,7 @@ class Several(Transform):
         return self.join(found, dim) if dim < x.ndim - dims or not dims else sum(found[1:], found[0])
 
 
-class CatTransform(Several):
+class CatTransform(SeveralTransforms):
     """Transforms of neighbouring ranges of ``dim``.
 
     Args:
@@ -255,7 +255,7 @@ class CatTransform(Several):
         return cat(parts, dim)
 
 
-class StackTransform(Several):
+class StackTransform(SeveralTransforms):
     """Transforms of the slices of ``dim``.
 
     Args:

@@ -33,7 +33,7 @@ def count(module: Any) -> str:
 
 def summary(module: Any) -> str:
     """A line for each module below that has parameters of its own, or nothing below it; then what they all have."""
-    from leafgrad.tensor.printing import Text
+    from leafgrad.tensor.printing import PrintedText
 
     rows = [("module", "class", "parameters", "bytes")]
     for name, part in module.named_modules():
@@ -52,7 +52,7 @@ def summary(module: Any) -> str:
     lines[-1] += f", {amount(frozen)[0]} of them frozen" * bool(frozen)
     if buffers := list(module.buffers()):
         lines[-1] += "; buffers: {} numbers in {} bytes".format(*amount(buffers))
-    return Text("\n".join(lines))
+    return PrintedText("\n".join(lines))
 
 
 def amount(tensors: Iterable[Any]) -> tuple[str, str]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from leafgrad.nn.module import Module
 
 
-class Place(str):
+class ModulePlace(str):
     """The note: a layer's path, seen from the outermost module that the error has passed so far."""
 
     layer: Module
@@ -21,20 +21,20 @@ class Place(str):
 def name_layer(error: Exception, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Note on an error that leaves ``module`` which layer it comes from: each module outside gives a longer path."""
     notes = getattr(error, "__notes__", [])
-    at = next((i for i, note in enumerate(notes) if isinstance(note, Place)), None)
+    at = next((i for i, note in enumerate(notes) if isinstance(note, ModulePlace)), None)
     if at is None:
         error.add_note(note_of(module, "", module, given(args, kwargs)))
         return
-    note: Place = notes[at]
+    note: ModulePlace = notes[at]
     path = next((path for path, found in module.named_modules() if found is note.layer), "")
     if path:
         notes[at] = note_of(note.layer, path, module, note.given)
 
 
-def note_of(layer: Module, path: str, root: Module, given: str) -> Place:
+def note_of(layer: Module, path: str, root: Module, given: str) -> ModulePlace:
     """``In encoder.layers.0.linear1 (Linear) of Model, given float32 (4, 3)``"""
     kind = type(layer).__name__
-    note = Place(f"In {path} ({kind}) of {type(root).__name__}{given}" if path else f"In {kind}{given}")
+    note = ModulePlace(f"In {path} ({kind}) of {type(root).__name__}{given}" if path else f"In {kind}{given}")
     note.layer, note.given = layer, given
     return note
 

@@ -30,7 +30,7 @@ class IncompatibleKeys(NamedTuple):
         return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
-class Write(NamedTuple):
+class PendingWrite(NamedTuple):
     """A value that will go into a module once it is known that all fit."""
 
     module: Module
@@ -40,12 +40,12 @@ class Write(NamedTuple):
     assign: bool
 
 
-class Report(list[str]):
+class MismatchReport(list[str]):
     """What is wrong with a state dict, and what will be written if nothing is."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.writes: list[Write] = []
+        self.writes: list[PendingWrite] = []
 
 
 def tensors(module: Module) -> Iterator[tuple[str, Tensor]]:
@@ -98,7 +98,7 @@ def load(module: Module, state_dict: Mapping[str, Any], strict: bool, assign: bo
     if not isinstance(state_dict, Mapping):
         raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}; pass what state_dict() gives")
     keys = IncompatibleKeys([], [])
-    report = Report()
+    report = MismatchReport()
     versions = getattr(state_dict, "_metadata", None) or {}
     afterwards = list(_walk(module, OrderedDict(state_dict), "", versions, assign, keys, report))
 
@@ -125,7 +125,7 @@ def _walk(
     versions: Mapping[str, Any],
     assign: bool,
     keys: IncompatibleKeys,
-    report: Report,
+    report: MismatchReport,
 ) -> Iterator[tuple[Module, Hook]]:
     """Let a module and all below it look for their values; then the hooks that want to be called afterwards."""
     metadata = {**versions.get(prefix[:-1], {}), "assign_to_params_buffers": assign}
@@ -166,20 +166,20 @@ def load_own(
         elif isinstance(state_dict[key], UninitializedTensor):
             continue  # both wait
         else:
-            writes.append(Write(module, name, value, state_dict[key], assign))
+            writes.append(PendingWrite(module, name, value, state_dict[key], assign))
     if strict:
         known = own.keys() | module._modules.keys()
         for key in state_dict:
             name, _, rest = key.removeprefix(prefix).partition(".")
             if key.startswith(prefix) and (name not in known or (rest and name not in module._modules)):
                 unexpected.append(key)
-    if isinstance(errors, Report):
+    if isinstance(errors, MismatchReport):
         errors.writes += writes
     elif not errors:
         _write(writes)
 
 
-def _write(writes: list[Write]) -> None:
+def _write(writes: list[PendingWrite]) -> None:
     with modes.no_grad():
         # Conversions may fail (no memory on the device); writing what is converted does not.
         ready = [w._replace(new=_converted(w.own, w.new, w.assign)) for w in writes]

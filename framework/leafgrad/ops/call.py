@@ -74,7 +74,7 @@ def operands(op: Any) -> int:
 
 
 def code(op: Any) -> CodeType:
-    text = Text(op).text()
+    text = CallText(op).text()
     if text not in CODES:
         outer = compile(text, __file__, "exec")
         CODES[text] = next(c for c in outer.co_consts if isinstance(c, CodeType))
@@ -85,7 +85,7 @@ def indented(lines: Iterable[str]) -> list[str]:
     return ["    " + line for line in lines]
 
 
-class Text:
+class CallText:
     """The text of the function that calls one op. Names that are not the op's begin with an underscore."""
 
     def __init__(self, op: Any) -> None:

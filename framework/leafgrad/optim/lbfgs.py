@@ -41,7 +41,7 @@ class LBFGS(Optimizer):
         RuntimeError: an unknown ``line_search_fn``, at a step.
     """
 
-    _memory: Memory | None = None  # follows from the state
+    _memory: CurvatureMemory | None = None  # follows from the state
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class LBFGS(Optimizer):
             state.pop("inverse", None)
             return -g
         if self._memory is None or not self._memory.left(state):
-            self._memory = Memory(state, g)
+            self._memory = CurvatureMemory(state, g)
         y, s = g - state["prev_flat_grad"], state["d"] * state["t"]
         ys = y.dot(s).item()
         if ys > 1e-10:
@@ -197,7 +197,7 @@ def largest(x: Tensor) -> float:
     return float(x.abs().max().item())
 
 
-class Memory:
+class CurvatureMemory:
     """The last pairs of a step and the change of the gradient that it caused, and directions that follow from them.
 
     They are the rows of two matrices S and Y, (m, n), the oldest first. Each of the two loops of algorithm 7.4 is a

@@ -52,13 +52,13 @@ def strong_wolfe(
         The point, and how often ``at`` was called.
     """
 
-    line = Line(at, start, c1, c2, max_evaluations)
+    line = SearchLine(at, start, c1, c2, max_evaluations)
     ends = bracket(line, t)
     return (zoom(line, ends, scale, tolerance_change) if len(ends) > 1 else ends[0]), line.calls
 
 
 @dataclass
-class Line:
+class SearchLine:
     """What is asked of a point, and how often ``at`` was called: once, and for so many new steps at most."""
 
     at: Callable[[float], Point]
@@ -86,7 +86,7 @@ class Line:
         return abs(p.slope) <= -self.c2 * self.start.slope
 
 
-def bracket(line: Line, t: float) -> list[Point]:
+def bracket(line: SearchLine, t: float) -> list[Point]:
     """Two points between which a good one lies, by ever longer steps; or a good one itself."""
     before, new = line.start, line.point(t)
     while line.goes_on:
@@ -100,7 +100,7 @@ def bracket(line: Line, t: float) -> list[Point]:
     return [line.start, new]
 
 
-def zoom(line: Line, ends: list[Point], scale: float, narrowest: float) -> Point:
+def zoom(line: SearchLine, ends: list[Point], scale: float, narrowest: float) -> Point:
     """A good point between two ends, or the lower end when they, times ``scale``, are closer than ``narrowest``."""
     lower, upper = (0, 1) if ends[0].loss <= ends[1].loss else (1, 0)
     stuck = False

@@ -47,7 +47,7 @@ Contribution = dict[str, list[Any]]
 """What one plugin lists, by hook."""
 
 
-class Hooks(pluggy.PluginManager):
+class HookManager(pluggy.PluginManager):
     """Looks for hooks among the names that a module has; what it imports when asked is left alone."""
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
@@ -64,7 +64,7 @@ class Manager:
 
     def __init__(self, core: str = CORE) -> None:
         self._core_module = core
-        self._pluggy = Hooks(GROUP)
+        self._pluggy = HookManager(GROUP)
         self._pluggy.add_hookspecs(hookspecs)
         self._plugins: dict[tuple[str, str], Plugin] = {}  # by name and distribution
         self._clashes: list[PluginError] = []

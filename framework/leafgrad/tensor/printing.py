@@ -11,7 +11,7 @@ from leafgrad import backends, dtypes
 __all__ = ["set_printoptions"]
 
 
-class Text(str):
+class PrintedText(str):
     """Lines of text, which Python's prompt and notebooks show as they are."""
 
     __slots__ = ()

@@ -30,7 +30,7 @@ class Enough(BaseException):
     """All that the backward pass needs was computed again."""
 
 
-class Place:
+class CheckpointPlace:
     """Where a saved tensor would be."""
 
     __slots__ = ("__weakref__", "number")
@@ -67,7 +67,7 @@ class Recomputation:
     """One call of a checkpointed function, able to run again.
 
     Attributes:
-        places: for each tensor that the forward pass would have saved, in order, its Place as long as it is needed.
+        places: for each tensor that the forward pass would have saved, in order, its CheckpointPlace as long as needed.
         kinds: their shapes, dtypes and devices.
         found: for each backward pass, those that were computed again and not used yet.
     """
@@ -76,18 +76,18 @@ class Recomputation:
         self.function, self.around, self.stop, self.check = function, around, stop, check
         self.states = rng_states() if preserve else None
         self.precision = modes.autocast(modes.get() & modes.AUTOCAST)
-        self.places: list[weakref.ref[Place]] = []
+        self.places: list[weakref.ref[CheckpointPlace]] = []
         self.kinds: list[Any] = []
         self.found: weakref.WeakKeyDictionary[Any, dict[int, Tensor]] = weakref.WeakKeyDictionary()
 
-    def pack(self, t: Tensor) -> Place:
+    def pack(self, t: Tensor) -> CheckpointPlace:
         """Keep nothing of ``t`` but its place."""
-        place = Place(len(self.places))
+        place = CheckpointPlace(len(self.places))
         self.places.append(weakref.ref(place))
         self.kinds.append(kind_of(t))
         return place
 
-    def unpack(self, place: Place) -> Tensor:
+    def unpack(self, place: CheckpointPlace) -> Tensor:
         """What belongs there, computed again if need be."""
         found = self.found.setdefault(engine.PASS.get(None) or self, {})
         if place.number not in found:

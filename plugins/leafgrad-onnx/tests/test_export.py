@@ -6,12 +6,12 @@ import importlib.util
 import sys
 from pathlib import Path
 
+import leafgrad.onnx
 import numpy as np
 import onnx
 import pytest
 
 import leafgrad
-import leafgrad.onnx
 from leafgrad import nn
 from leafgrad_onnx import OnnxExporterError, TrainingMode, export
 

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from tqdm import tqdm
 
 import leafgrad
+from leafgrad.forks import cached_property
 from leafgrad.utils import Checkpoints
 from leafgrad_pinn.codec import encode
 from leafgrad_pinn.determinacy import undetermined

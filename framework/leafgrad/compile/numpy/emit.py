@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from leafgrad.compile.ir.graph import Equation, Graph, kind
 from leafgrad.compile.numpy.chunks import LoopWriter
-from leafgrad.compile.numpy.scratch import Program, Scratch
+from leafgrad.compile.numpy.scratch import Scratch, ScratchProgram
 from leafgrad.compile.numpy.writer import Text, Writer, comment, stored
 from leafgrad.compile.schedule.buffers import Allocator
 from leafgrad.compile.schedule.schedule import Loop, Schedule, Whole
@@ -16,7 +16,7 @@ from leafgrad.ops.abstract import PRECISE
 SMALL = 1024  # elements below which a fresh array is as good as a buffer
 
 
-def emit(graph: Graph, schedule: Schedule) -> Program:
+def emit(graph: Graph, schedule: Schedule) -> ScratchProgram:
     """The source of ``run(inputs, *scratch)``, which returns results, then effects' values, each in new memory."""
     text = Text(graph)
     names = text.names
@@ -35,7 +35,7 @@ def emit(graph: Graph, schedule: Schedule) -> Program:
         head += [comment("    ", f"{names[v]} is {text.spoken[v]}: {kind(v)}") for v in graph.inputs]
         head.append(f"    {''.join(f'{names[v]}, ' for v in graph.inputs)}= inputs")
     source = "\n".join([*head, *lines, f"    return [{', '.join(results)}]", ""])
-    return Program(source, text.space, scratch, text.ufuncs)
+    return ScratchProgram(source, text.space, scratch, text.ufuncs)
 
 
 class WholeWriter(Writer):

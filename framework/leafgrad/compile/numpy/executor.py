@@ -21,7 +21,7 @@ from leafgrad import backends
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.numpy.emit import emit
 from leafgrad.compile.numpy.parallel import Groups, group_count
-from leafgrad.compile.numpy.scratch import Program
+from leafgrad.compile.numpy.scratch import ScratchProgram
 from leafgrad.compile.numpy.writer import stored
 from leafgrad.compile.schedule.schedule import Loop, Schedule, schedule
 from leafgrad.ops.matmul import contract, matmul
@@ -53,7 +53,7 @@ class NumpyProgram:
         self.graph = graph
         self.xp = backends.by_device_type("cpu").xp
         self.schedule: Schedule = schedule(graph, lambda e: not stored(e))
-        self.program: Program = emit(graph, self.schedule)
+        self.program: ScratchProgram = emit(graph, self.schedule)
         self.loops = [s for s in self.schedule.stages if isinstance(s, Loop)]
         self.works = [work(loop) for loop in self.loops]
         self.chunk = [self.model(loop, i) if rows is None else rows for i, loop in enumerate(self.loops)]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from leafgrad.compile.ir.agreement import agree, agree_all
 from leafgrad.compile.numpy.parallel import Chunk, Groups, group_count, in_groups
-from leafgrad.compile.schedule.buffers import Buffer
+from leafgrad.compile.schedule.buffers import WorkBuffer
 from leafgrad.ops.define import quiet
 
 NUMBERS = itertools.count()  # of programs, which their tracebacks name
@@ -42,7 +42,7 @@ class Scratch:
     """The buffers of a stage and the shapes in which the source sees them."""
 
     def __init__(
-        self, length: int, buffers: list[Buffer], forms: dict[Form, str], ones: dict[tuple[str, int, bool], str]
+        self, length: int, buffers: list[WorkBuffer], forms: dict[Form, str], ones: dict[tuple[str, int, bool], str]
     ) -> None:
         self.length = length
         self.buffers = buffers
@@ -104,7 +104,7 @@ class Scratch:
         return {n: self.arrays(xp, memory, n) for n in lengths}
 
 
-class Program:
+class ScratchProgram:
     """Generated source with what it refers to, and the scratch memory that it asks for."""
 
     def __init__(self, source: str, names: dict[str, Any], scratch: list[Scratch], ufuncs: set[str]) -> None:

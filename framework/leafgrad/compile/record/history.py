@@ -31,7 +31,7 @@ class Target(NamedTuple):
     number: int
 
 
-class Made(NamedTuple):
+class MadeTensor(NamedTuple):
     """The node of the ``number``-th step, or one of its outputs, of that shape."""
 
     number: int
@@ -65,7 +65,7 @@ class Hidden(NamedTuple):
     batch: int
 
 
-class Parameter(NamedTuple):
+class NodeParameter(NamedTuple):
     """The ``batch``-th vmap, where it is a parameter."""
 
     batch: int
@@ -80,8 +80,8 @@ class Apply(NamedTuple):
     outputs: Any
 
 
-class Step(NamedTuple):
-    """A node. ``edges`` are Targets, Made, Inner or None; the others are what it has, in the words of this module."""
+class HistoryStep(NamedTuple):
+    """A node. ``edges`` are Targets, MadeTensor, Inner or None; the others are what it has, in this module's words."""
 
     op: Any
     params: dict[str, Any]
@@ -108,7 +108,7 @@ class History:
         batches: the size and randomness of each vmap, the outermost first.
     """
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[HistoryStep, ...] = ()
     ends: tuple[Any, ...] = ()
     batches: tuple[tuple[int, str], ...] = ()
 
@@ -135,7 +135,7 @@ class History:
             return Output.of(made[place.number], place.output, place.shape)
 
         def parameter(p: Any) -> Any:
-            return batches[p.batch] if isinstance(p, Parameter) else p
+            return batches[p.batch] if isinstance(p, NodeParameter) else p
 
         def raw(kept: Any) -> Any:
             if isinstance(kept, Hidden):
@@ -235,7 +235,7 @@ class Reader:
         found = {batch for n in nodes if isinstance(n, Node) for batch in batches_in(n)}
         self.batches = {batch: i for i, batch in enumerate(sorted(found, key=lambda batch: batch.level))}
         self.passing = passing
-        steps: list[Step] = []
+        steps: list[HistoryStep] = []
         for node in nodes:
             if not isinstance(node, Output | Local):
                 self.numbers[node] = len(steps)
@@ -253,17 +253,17 @@ class Reader:
         if node not in self.passing:
             return None
         if isinstance(node, Output):
-            return Made(self.numbers[node.source], node.index, node.shape)
-        return Made(self.numbers[node], None, None)
+            return MadeTensor(self.numbers[node.source], node.index, node.shape)
+        return MadeTensor(self.numbers[node], None, None)
 
-    def step(self, node: Any) -> Step:
+    def step(self, node: Any) -> HistoryStep:
         apply = None
         if isinstance(node, FunctionNode) and node.op.pure:
             context = {name: value for name, value in vars(node.ctx).items() if name != "_node"}
             apply = Apply(context, node.positions, node.inputs, node.outputs)
         elif type(node) is not Node or not isinstance(node.op, Op):
             raise Unclosed(f"{node.name()} would have to be made again when a result is differentiated twice")
-        return Step(
+        return HistoryStep(
             op=node.op,
             params={name: over(p, self.parameter) for name, p in node.params.items()},
             edges=tuple(map(self.edge, node.edges)),
@@ -277,7 +277,7 @@ class Reader:
         )
 
     def parameter(self, p: Any) -> Any:
-        return Parameter(self.batches[p]) if isinstance(p, Batch) else p
+        return NodeParameter(self.batches[p]) if isinstance(p, Batch) else p
 
     def saved(self, kept: Any) -> Any:
         if isinstance(kept, Saved):

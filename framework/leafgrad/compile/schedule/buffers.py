@@ -10,7 +10,7 @@ from leafgrad.compile.ir.graph import Equation, Value
 
 
 @dataclass
-class Buffer:
+class WorkBuffer:
     """Memory of one dtype: so many elements per row of a chunk, or in all where there is no batch."""
 
     elements: int
@@ -27,7 +27,7 @@ class Allocator:
     """Hands out buffers while the equations of a stage are walked in order."""
 
     def __init__(self, equations: Sequence[Equation], kept: Iterable[Value]) -> None:
-        self.buffers: list[Buffer] = []
+        self.buffers: list[WorkBuffer] = []
         self.at: dict[Value, int] = {}
         self.owners: set[Value] = set()  # values that fill their buffer; the others there are views
         self.holders: list[int] = []  # live values per buffer
@@ -45,7 +45,7 @@ class Allocator:
             index = spare.pop()
         else:
             index = len(self.buffers)
-            self.buffers.append(Buffer(*key))
+            self.buffers.append(WorkBuffer(*key))
             self.holders.append(0)
         self.fill(value, index)
         return index

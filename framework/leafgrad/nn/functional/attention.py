@@ -21,7 +21,7 @@ __all__ = ["scaled_dot_product_attention"]
 NAME = "scaled_dot_product_attention"
 
 
-class Kind(NamedTuple):
+class AttentionKind(NamedTuple):
     """The numbers that attention depends on."""
 
     scale: float
@@ -29,7 +29,7 @@ class Kind(NamedTuple):
     dropout_p: float = 0.0
 
 
-def attend(kind: Kind, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+def attend(kind: AttentionKind, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
     """Attention by its definition, with all scores at once."""
     scores = (q * kind.scale) @ k.transpose(-2, -1)
     if kind.causal:
@@ -47,16 +47,16 @@ class Attention(Fused):
     """``attend`` without dropout, of tensors with the same batch dimensions."""
 
     @staticmethod
-    def definition(kind: Kind, *args: Any) -> tuple[Tensor, ...]:
+    def definition(kind: AttentionKind, *args: Any) -> tuple[Tensor, ...]:
         return (attend(kind, *args),)
 
     @staticmethod
-    def run(kind: Kind, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Any:
+    def run(kind: AttentionKind, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Any:
         out, norm = ops.attention(q, k, v, mask, scale=kind.scale, causal=kind.causal)
         return (out,), (norm,)
 
     @staticmethod
-    def gradients(kind: Kind, wanted: tuple[bool, ...], saved: Any, grads: Any) -> tuple[Any, ...]:
+    def gradients(kind: AttentionKind, wanted: tuple[bool, ...], saved: Any, grads: Any) -> tuple[Any, ...]:
         q, k, v, mask, out, norm = saved
         found = ops.attention_gradients(*grads, q, k, v, out, norm, mask, scale=kind.scale, causal=kind.causal)
         return *(d if want else None for d, want in zip(found, wanted, strict=False)), None
@@ -103,7 +103,7 @@ def scaled_dot_product_attention(
     if not 0 <= dropout_p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
     size = query._data.shape[-1]
-    kind = Kind(scale if scale is not None else 1 / math.sqrt(size) if size else 0.0, is_causal, dropout_p)
+    kind = AttentionKind(scale if scale is not None else 1 / math.sqrt(size) if size else 0.0, is_causal, dropout_p)
     learned = attn_mask is not None and attn_mask.requires_grad and modes.is_grad_enabled()
     if dropout_p or learned:
         return attend(kind, query, key, value, attn_mask)

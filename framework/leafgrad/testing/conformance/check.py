@@ -25,7 +25,7 @@ from leafgrad.testing.conformance import (
     traits,
     values,
 )
-from leafgrad.testing.conformance.declared import Watch, raised_in
+from leafgrad.testing.conformance.declared import DeclarationWatch, raised_in
 from leafgrad.testing.conformance.report import Report, Result, outcome
 from leafgrad.testing.conformance.subject import Subject
 
@@ -160,7 +160,7 @@ def examine(
         where = f"{subject.call(found.current)}: " if found.current is not None else ""
         return f"{where}{type(error).__name__}: {error}{raised_in(op, error)}"
 
-    with fork_rng(), warnings.catch_warnings(), Watch(op, active=checks is None) as watch:
+    with fork_rng(), warnings.catch_warnings(), DeclarationWatch(op, active=checks is None) as watch:
         warnings.filterwarnings("ignore", "There is a performance drop because vmap has no batching rule")
         for name in wanted:
             if name not in CLAIMED or CLAIMED[name] in subject.traits:

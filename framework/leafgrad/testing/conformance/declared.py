@@ -96,7 +96,7 @@ def codes(code: CodeType | None) -> Iterator[CodeType]:
                 yield from codes(constant)
 
 
-class Watch:
+class DeclarationWatch:
     """Notes which lines of the declarations of an op run, until all have, since it slows down whatever runs beside.
 
     Where a debugger or a coverage tool traces, it does nothing.
@@ -116,7 +116,7 @@ class Watch:
                 self.left[code] = {line for *_, line in code.co_lines() if line is not None}
         self.alone = active and sys.gettrace() is None
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> DeclarationWatch:
         if self.alone:
             sys.settrace(self.call)
         return self

@@ -70,7 +70,7 @@ class FakeArray:
     def __getattr__(self, name: str) -> Any:
         if name not in surface.METHODS:
             raise AttributeError(f"arrays of CuPy have no attribute {name!r}")
-        return Function(getattr(np.ndarray, name), name, self)
+        return FakeFunction(getattr(np.ndarray, name), name, self)
 
     def __getitem__(self, key: Any) -> Any:
         _note_mask("FakeArray.__getitem__", key)
@@ -207,7 +207,7 @@ def _define_operators() -> None:
         define(name)
 
 
-class Function:
+class FakeFunction:
     """A function of NumPy that takes and gives FakeArrays, with the keywords that CuPy's has."""
 
     def __init__(self, function: Any, name: str, *bound: Any) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from leafgrad.testing.fake import surface
-from leafgrad.testing.fake.array import FakeArray, Function, refuse_keywords, run, wrapped
+from leafgrad.testing.fake.array import FakeArray, FakeFunction, refuse_keywords, run, wrapped
 
 
-class _Ufunc(Function):
+class _Ufunc(FakeFunction):
     """A ufunc with what CuPy's have: out, dtype and casting; methods only where CuPy has them."""
 
     def __init__(self, ufunc: np.ufunc) -> None:
@@ -30,7 +30,7 @@ class _Ufunc(Function):
             raise NotImplementedError(f"xp.{self.__name__}.{name}: CuPy has none")
         if name == "at":
             return self._at
-        return Function(getattr(self._function, name), f"{self.__name__}.{name}")
+        return FakeFunction(getattr(self._function, name), f"{self.__name__}.{name}")
 
     def _at(self, array: FakeArray, key: Any, *values: Any) -> None:
         run(self._function.at, (array, wrapped(array, key), *values))
@@ -56,7 +56,7 @@ class Namespace:
                 raise AttributeError(f"xp.{path}: not for ops; random numbers come from the backend's generator")
             value = Namespace(value)
         elif callable(value):
-            value = Function(value, path)
+            value = FakeFunction(value, path)
         elif not isinstance(value, float | None) and name not in ("s_", "index_exp"):
             raise AttributeError(f"xp.{path} would make host arrays")
         setattr(self, name, value)
