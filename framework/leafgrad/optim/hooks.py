@@ -75,4 +75,5 @@ def hooked(step: Callable[..., Any]) -> Callable[..., Any]:
             hook(self, args, kwargs)
         return out
 
+    vars(wrapper)["as_given"] = True
     return wrapper

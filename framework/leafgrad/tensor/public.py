@@ -215,9 +215,12 @@ def door(
 
 
 def known(function: Any) -> Any:
-    """The function whose parameters ``function`` has: what it wraps, where it passes anything on."""
+    """The function whose parameters ``function`` has: what it wraps, where it passes anything on.
+
+    One with the attribute ``as_given`` shows its arguments to others, who are not to see defaults.
+    """
     while hasattr(function, "__wrapped__") and not function.__code__.co_kwonlyargcount:
-        if not function.__code__.co_flags & inspect.CO_VARKEYWORDS:
+        if not function.__code__.co_flags & inspect.CO_VARKEYWORDS or "as_given" in vars(function):
             break
         function = function.__wrapped__
     return function
