@@ -37,6 +37,7 @@ class ObjectWalker:
         self.read: set[tuple[int, str, Any]] = set()
         self.reached = Codes()
         self.loose: set[int] = set()  # modules that more is done with than to read attributes by their names
+        self.missing: dict[frozenset[str], frozenset[str]] = {}  # many places are without the same names
         self.layouts: dict[type, tuple[bool, list[str]]] = {}
         self.bodies: dict[type, set[str]] = {}  # classes of this package, and what of them was executed or is named
         self.queue: deque[tuple[Any, str]] = deque()
@@ -155,7 +156,7 @@ class ObjectWalker:
             self.read.add(mark)
             missing = frozenset(names - held.keys())
             if missing:
-                self.place("absent", held, missing, f"attributes of {path}", True)
+                self.place("absent", held, self.missing.setdefault(missing, missing), f"attributes of {path}", True)
 
     # ---- classes ----------------------------------------------------------------------------------------------
 
