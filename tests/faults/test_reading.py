@@ -154,6 +154,13 @@ class Raw(io.RawIOBase):
         return len(data[:7])
 
 
+@pytest.mark.parametrize(("shape", "data"), [([1] * 65, bytes(4)), ([0] * 65, b""), ([0, 2**62, 2**62], b"")])
+def test_shapes_that_no_array_has(shape, data):
+    raw = headed({"x": {"dtype": "F32", "shape": shape, "data_offsets": [0, len(data)]}}, data)
+    with pytest.raises(RuntimeError, match=rf"BytesIO: {REFUSED[6:]}.*tensor 'x': "):
+        lg.load(io.BytesIO(raw))
+
+
 def test_raw_files():
     file = Raw()
     lg.save(STATE, file)

@@ -35,11 +35,10 @@ class NumpyGenerator(Generator):
         self.manual_seed(self.DEFAULT_SEED)
         _GENERATORS.add(self)
 
-    def renew_lock(self) -> None:
-        """Go on from the same state with a lock that no thread holds."""
-        from copy import deepcopy
-
-        self._stream = deepcopy(self._stream)
+    def open_lock(self) -> None:
+        """Take the lock from whoever holds it; even the state cannot be read without it (since NumPy 2.5)."""
+        lock: Any = self._stream.bit_generator.lock
+        lock._at_fork_reinit()
 
     def manual_seed(self, seed: int) -> None:
         self._seed = checked_seed(seed)
@@ -101,7 +100,7 @@ class NumpyGenerator(Generator):
 def _after_fork() -> None:
     """In a child process: threads that were drawing exist in the parent only, and never unlock what they locked."""
     for generator in list(_GENERATORS):
-        generator.renew_lock()
+        generator.open_lock()
 
 
 if hasattr(os, "register_at_fork"):

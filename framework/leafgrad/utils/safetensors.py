@@ -177,6 +177,7 @@ def _tensor(name: str, dtype: str, shape: list[int], data: Any) -> Tensor:
             f"load: tensor {name!r}: leafgrad has no dtype for {dtype!r}; convert it to one of {', '.join(DTYPES)} "
             "with the program that wrote it"
         )
-    if not data:
-        return empty(shape, dtype=DTYPES[dtype])
-    return frombuffer(data, dtype=DTYPES[dtype]).reshape(shape)
+    try:
+        return frombuffer(data, dtype=DTYPES[dtype]).reshape(shape) if data else empty(shape, dtype=DTYPES[dtype])
+    except (RuntimeError, ValueError) as error:  # as of more dimensions than arrays have
+        raise ValueError(f"tensor {name!r}: {error}") from error

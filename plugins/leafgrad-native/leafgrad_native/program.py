@@ -229,6 +229,7 @@ class Plan:
             if isinstance(phase, OpPhase):
                 steps.append(memory.Step(roots(self.whole[v] for v in phase.equation.values), ()))
                 continue
+            begin = len(steps)
             for segment in phase.segments:
                 every = [memory.step(k) for k in segment.kernels]
                 if segment.loop is None:
@@ -237,6 +238,9 @@ class Plan:
                     sums = [self.whole[v].root for v in segment.lowering.sums]
                     reads, writes = [r for s in every for r in s.reads], [r for s in every for r in s.writes]
                     steps.append(memory.Step(reads, [*writes, *sums]))
+            made_here = {r for s in steps[begin:] for r in s.writes}
+            given = [r for s in steps[begin:] for r in s.reads if r not in made_here]
+            steps.append(memory.Step(given, ()))  # NumPy runs all of it anew where C stops
             ends.append((phase, len(steps)))
         for phase, end in ends:
             after = {r for s in steps[end:] for r in s.reads}

@@ -197,6 +197,23 @@ def test_large_angles_go_to_numpy():
             np.testing.assert_allclose(got, want, rtol=1e-15)
 
 
+def test_what_goes_to_numpy_halfway_finds_what_it_began_with():
+    """The memory of what a phase reads of an earlier one is not given again before the phase is over."""
+
+    def step(x):
+        a = x * 3
+        a = a + 0 * a.flatten().sort().values.sum()
+        a = a * a - 1
+        return (a + a.T).sin()
+
+    c, x = leafgrad.compile(step, executor="native"), leafgrad.rand(40, 40)
+    for _ in range(3):
+        c(x)
+    assert c.explain().count("  C: ") == 2
+    x[39, 39] = 1e5
+    np.testing.assert_allclose(c(x).numpy(), step(x).numpy(), rtol=1e-5, atol=1e-5)
+
+
 def test_inputs_in_any_order_of_memory():
     x = leafgrad.randn(6, 80, dtype=leafgrad.float64)
     c = compiled(lambda x: leafgrad.tanh(x) @ leafgrad.tanh(x).T, (x.t(),))
