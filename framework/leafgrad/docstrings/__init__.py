@@ -35,7 +35,7 @@ def show(namespace: Mapping[str, Any], package: str) -> None:
         value = getattr(namespace[name], "__func__", namespace[name])  # of a bound method
         while isinstance(value, DOCUMENTED) or hasattr(value, "__wrapped__"):
             doc = value.__doc__ or ""
-            if HEADING not in doc:  # else it is that of another name
+            if HEADING not in doc and (doc or isinstance(value, property)):  # else it is that of another name
                 value.__doc__ = indented(doc, examples[name])
             value = getattr(value, "__wrapped__", None)  # what is behind a door
 
