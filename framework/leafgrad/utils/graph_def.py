@@ -47,30 +47,30 @@ def graph_def(model: Any, inputs: tuple[Any, ...]) -> bytes:
             for buffer, before in buffers:
                 buffer.copy_(before)
     claim(found, stack[0], scopes)
-    if not any(t.grad_fn is not None for t in tensors(found)):
+    if not any(t.grad_fn is not None for t in tensors_within(found)):
         raise RuntimeError("add_graph: expected a result that requires grad, of parameters or of floating inputs")
     leaves = {id(p): f"{stack[0]}/{name.replace('.', '/')}" for name, p in model.named_parameters()}
     leaves |= {id(x): f"input/{i}" for i, x in enumerate(given)}
     names = labelled(scopes, leaves)
     nodes = b"".join(bytes_field(1, node_def(node, name, names)) for node, name in names.items())
-    for i, tensor in enumerate(t for t in tensors(found) if t.grad_fn is not None):
+    for i, tensor in enumerate(t for t in tensors_within(found) if t.grad_fn is not None):
         reads = text_field(3, names[tensor.grad_fn])
         nodes += bytes_field(1, text_field(1, f"output/{i}") + text_field(2, "IO") + reads)
     return nodes + bytes_field(4, number_field(1, 22))  # the version of the format
 
 
-def tensors(value: Any) -> Iterator[Tensor]:
+def tensors_within(value: Any) -> Iterator[Tensor]:
     """The tensors in a value, nested as it may be."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, (tuple, list, dict)):
         for part in value.values() if isinstance(value, dict) else value:
-            yield from tensors(part)
+            yield from tensors_within(part)
 
 
 def claim(value: Any, scope: str, scopes: dict[Any, str]) -> None:
     """Enter the operations that made the tensors in ``value`` as of ``scope``, but those that have one."""
-    left = [t.grad_fn for t in tensors(value)]
+    left = [t.grad_fn for t in tensors_within(value)]
     while left:
         node = left.pop()
         if node is not None and node not in scopes:
