@@ -111,6 +111,15 @@ def test_docstrings_show_the_examples():
     assert inspect.getdoc(leafgrad.sin) == inspect.getdoc(leafgrad.Tensor.sin) == doc
 
 
+def test_classes_say_what_their_base_says_of_arguments():
+    for kind in (nn.Conv1d, nn.Conv2d, nn.LazyBatchNorm3d, nn.SyncBatchNorm, nn.MaxPool1d):
+        sections = re.findall(r"^(Args|Attributes|Raises|Example):$", inspect.getdoc(kind), re.MULTILINE)
+        assert sections == sorted(sections, key=["Args", "Attributes", "Raises", "Example"].index), kind
+        assert sections[0] == "Args", kind
+    assert "    momentum: how far the running averages move" in nn.LazyBatchNorm3d.__doc__
+    assert "num_features: " not in nn.LazyBatchNorm3d.__doc__  # which it does not take
+
+
 def test_every_example_uses_its_name():
     def used(entry):
         return entry.name in entry.example or entry.name.startswith(("Lazy", "Uninitialized", "TypedSt", "UntypedSt"))
