@@ -39,11 +39,11 @@ def test_examples_give_what_they_say(page, capsys):
     assert not runner.failures, capsys.readouterr().out
 
 
-# What PyTorch lacks, prints in other words (PReLU, the name of its grad_fn), or gives as complex numbers.
+# What PyTorch lacks, or gives as complex numbers.
 OURS = """
     leafgrad.autograd.GradcheckError leafgrad.func.BatchedCall leafgrad.func.jet leafgrad.imag leafgrad.explain
     leafgrad.linalg.LinAlgError leafgrad.linalg.eig leafgrad.linalg.eigvals leafgrad.op leafgrad.Tensor.imag
-    leafgrad.Tensor.to_device leafgrad.Tensor.share_memory_ leafgrad.nn.PReLU
+    leafgrad.Tensor.to_device leafgrad.Tensor.share_memory_
     leafgrad.distributed leafgrad.profiler leafgrad.plugins leafgrad.testing
 """.split()
 
@@ -109,6 +109,15 @@ def test_docstrings_show_the_examples():
             >>> leafgrad.sin(leafgrad.tensor([0.0, 1.0]))
             tensor([0.0000, 0.8415])""")
     assert inspect.getdoc(leafgrad.sin) == inspect.getdoc(leafgrad.Tensor.sin) == doc
+
+
+def test_classes_say_what_their_base_says_of_arguments():
+    for kind in (nn.Conv1d, nn.Conv2d, nn.LazyBatchNorm3d, nn.SyncBatchNorm, nn.MaxPool1d):
+        sections = re.findall(r"^(Args|Attributes|Raises|Example):$", inspect.getdoc(kind), re.MULTILINE)
+        assert sections == sorted(sections, key=["Args", "Attributes", "Raises", "Example"].index), kind
+        assert sections[0] == "Args", kind
+    assert "    momentum: how far the running averages move" in nn.LazyBatchNorm3d.__doc__
+    assert "num_features: " not in nn.LazyBatchNorm3d.__doc__  # which it does not take
 
 
 def test_every_example_uses_its_name():

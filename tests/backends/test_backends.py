@@ -87,7 +87,7 @@ def test_a_target_must_make_the_backend_that_is_listed(monkeypatch):
     module = types.ModuleType("odd_backend")
     module.NumpyBackend, module.dict = NumpyBackend, dict
     monkeypatch.setitem(sys.modules, "odd_backend", module)
-    with pytest.raises(TypeError, match="expected odd_backend:dict to make a Backend, got dict"):
+    with pytest.raises(TypeError, match="expected odd_backend:dict to be a subclass of Backend, got <class 'dict'>"):
         contract.load(BackendSpec("odd", "odd", "odd_backend:dict"))
     with pytest.raises(RuntimeError, match="'odd', 'odd', as listed, got 'numpy', 'cpu'"):
         contract.load(BackendSpec("odd", "odd", "odd_backend:NumpyBackend"))

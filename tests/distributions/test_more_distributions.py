@@ -331,3 +331,30 @@ def test_compiled_steps_draw_what_uncompiled_ones_draw(make):
         return make(x).sample((4,))
 
     assert draws(leafgrad.compile(step, executor="replay")) == draws(step)
+
+
+FAMILIES = [
+    d.Normal(t([0.3, -1.0]), t([2.0, 0.5])),
+    d.Bernoulli(t([0.3, 0.9])),
+    d.Gamma(t([2.0, 0.5]), t([3.0, 1.0])),
+    d.Chi2(t([3.0, 5.0])),
+    d.Beta(t([2.0, 0.5]), t([3.0, 1.0])),
+    d.Dirichlet(t([[2.0, 0.5, 1.0], [1.0, 2.0, 3.0]])),
+    d.Exponential(t([2.0, 0.5])),
+    d.ContinuousBernoulli(t([0.3, 0.9, 0.5, 0.4999])),
+    d.Wishart(t([4.0, 5.0]), covariance_matrix=t([[2.0, 0.5], [0.5, 1.0]])),
+]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: type(family).__name__)
+def test_natural_parameters_give_the_entropy(family):
+    assert isinstance(family, d.ExponentialFamily)
+    close(d.ExponentialFamily.entropy(family), family.entropy().numpy())
+
+
+def test_the_entropy_of_poisson_has_no_closed_form():
+    poisson = d.Poisson(t(2.0))
+    assert isinstance(poisson, d.ExponentialFamily)
+    assert poisson._log_normalizer(*poisson._natural_params).item() == pytest.approx(2.0)
+    with pytest.raises(NotImplementedError, match="no closed form"):
+        poisson.entropy()

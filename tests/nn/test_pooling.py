@@ -207,3 +207,42 @@ def test_pooling_keeps_channels_last(n, pool):
     assert found.equal(plain)
     slopes = [lg.autograd.grad((y * y).sum(), t)[0] for y, t in ((plain, x), (found, last))]
     assert slopes[0].equal(slopes[1])
+
+
+KEEPING = {
+    "conv2d": lambda x: F.conv2d(x, lg.ones(4, 3, 3, 3)),
+    "grouped": lambda x: F.conv2d(x, lg.ones(3, 1, 3, 3), groups=3),
+    "conv_transpose2d": lambda x: F.conv_transpose2d(x, lg.ones(3, 4, 3, 3)),
+    "batch_norm": lambda x: F.batch_norm(x, None, None, training=True),
+    "running averages": lambda x: F.batch_norm(x, lg.zeros(3), lg.ones(3)),
+    "local_response_norm": lambda x: F.local_response_norm(x, 2),
+    "pad": lambda x: F.pad(x, (1, 1, 1, 1)),
+    "reflected": lambda x: F.pad(x, (1, 1, 1, 1), mode="reflect"),
+    "nearest": lambda x: F.interpolate(x, scale_factor=2),
+    "bilinear": lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"),
+    "pixel_unshuffle": lambda x: F.pixel_unshuffle(x, 2),
+    "dropout": lambda x: lg.manual_seed(0) and F.dropout(x),
+    "alpha_dropout": lambda x: lg.manual_seed(0) and F.alpha_dropout(x, 0.5, True),
+    "lp_pool2d": lambda x: F.lp_pool2d(x, 2, 2),
+}
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_functions_of_channels_keep_channels_last(name):
+    function, x = KEEPING[name], lg.rand(2, 3, 6, 6)
+    last = x.to(memory_format=lg.channels_last)
+    found = []
+    for given in (x, last):
+        given = given.detach().requires_grad_()
+        result = function(given)
+        result.square().sum().backward()
+        found.append((result, given.grad))
+    (plain, gradient), (kept, other) = found
+    assert plain.is_contiguous()
+    assert kept.is_contiguous(memory_format=lg.channels_last)
+    lg.testing.assert_close(kept, plain)
+    lg.testing.assert_close(other, gradient)
+    assert F.dropout(last, 0.5, False) is last or F.dropout(last, 0.5, False).equal(last)
+    written = last.clone()
+    assert F.dropout(written, 1.0, True, True) is written
+    assert not written.any()

@@ -28,6 +28,7 @@ def gelu_tanh(x):
 ROWS = [
     Row(activation.relu, lambda x: np.maximum(x, 0), order=2),
     Row(activation.leaky_relu, leaky_relu, params=[{"negative_slope": 0.1}], order=2),
+    Row(activation.prelu_kernel, lambda x, weight: np.where(x > 0, x, weight * x), order=2),
     Row(activation.hardtanh, lambda x, min_val, max_val: np.clip(x, min_val, max_val), order=2,
         params=[{"min_val": -1.0, "max_val": 1.5}], integers=False),
     Row(activation.hardsigmoid, lambda x: np.clip(x / 6 + 0.5, 0, 1), domain=(-5.0, 5.0), order=2),

@@ -53,6 +53,13 @@ def test_a_forward_that_writes(make, way):
     assert x.tolist() == [[3.0, 1.0], [2.0, 0.0]]
 
 
+def test_one_that_writes_on_a_device_without_read_only_arrays(device):
+    wrong, x = doubling(), leafgrad.ones(2, device=device)
+    with pytest.raises(OpDefinitionError, match=r"op 'doubled': its forward, from .*, writes into"):
+        wrong(x)
+    assert x.tolist() == [1.0, 1.0]
+
+
 def test_the_second_argument_is_named():
     @op("elementwise")
     def summed(xp, x, y):
@@ -99,6 +106,22 @@ def test_a_forward_that_asks_for_memory_that_it_could_write_is_no_mistake():
     for _ in range(12):
         assert picky(leafgrad.ones(2)).tolist() == [2.0, 2.0]
     assert picky.table[np.ndarray][0] is picky.forward
+
+
+C = {
+    "x +": "an end after",
+    "(x": "a '(' too many",
+    "x x": "'x' after 'x'",
+    "x ? 1": "not as many ':' as '?'",
+    "x; x": "';'",
+}
+
+
+@pytest.mark.parametrize(("c", "words"), C.items())
+def test_c_is_an_expression(c, words):
+    with pytest.raises(OpDefinitionError, match="op 'two': c: expected a C expression, got ") as caught:
+        op("elementwise", name="two", c=c)(lambda xp, x: x)
+    assert words in str(caught.value)
 
 
 def test_c_is_text_and_for_one_result():

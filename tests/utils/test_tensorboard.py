@@ -12,7 +12,8 @@ import pytest
 import leafgrad
 from leafgrad import nn
 from leafgrad.utils import Training
-from leafgrad.utils.tensorboard import SummaryWriter, masked_crc, varint
+from leafgrad.utils.protobuf import varint
+from leafgrad.utils.tensorboard import SummaryWriter, masked_crc
 
 
 def records(path):
@@ -183,8 +184,41 @@ def test_folders_files_and_misuse(tmp_path, monkeypatch):
             other.add_scalar("a", "1")
         with pytest.raises(RuntimeError, match="2 elements"):
             other.add_scalar("a", leafgrad.ones(2))
-        with pytest.raises(NotImplementedError, match=r"leafgrad\.utils\.graph"):
+        with pytest.raises(TypeError, match="add_graph: model: expected a Module, got NoneType"):
             other.add_graph(None)
+        with pytest.raises(RuntimeError, match="expected a result that requires grad"):
+            other.add_graph(nn.ReLU(), leafgrad.ones(2).long())
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.drop = nn.BatchNorm1d(3), nn.Dropout(0.5)
+
+    def forward(self, x):
+        return nn.functional.relu(x, inplace=True) + self.drop(self.norm(x))
+
+
+def test_the_graph_of_a_module(tmp_path):
+    model = nn.Sequential(nn.ReLU(inplace=True), Block(), nn.Linear(3, 2))
+    x = leafgrad.arange(6.0).reshape(2, 3) - 2
+    before, state, values = leafgrad.get_rng_state(), {k: v.clone() for k, v in model.state_dict().items()}, x.tolist()
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_graph(model, x)
+    assert leafgrad.get_rng_state().equal(before)
+    assert all(v.equal(state[k]) for k, v in model.state_dict().items())
+    assert x.tolist() == values
+    (path,) = tmp_path.glob("events*")
+    nodes = [fields(node) for node in fields(fields(records(path)[1])[4][0])[1]]
+    reads = {n[1][0].decode(): [source.decode() for source in n.get(3, [])] for n in nodes}
+    assert len(reads) == len(nodes)
+    assert {source for sources in reads.values() for source in sources} <= reads.keys()
+    assert reads["output/0"] == ["Sequential/2/Addmm"]
+    assert "Sequential/2/weight" in reads["Sequential/2/T"]
+    assert {"Sequential/1/norm/weight", "Sequential/1/norm/bias"} < set(reads["Sequential/1/norm/NativeBatchNorm"])
+    assert reads["Sequential/1/Add"] == ["Sequential/1/Relu", "Sequential/1/drop/Mul"]
+    assert reads["Sequential/0/Relu"] == ["input/Clone"]
+    assert reads["input/Clone"] == ["input/0"]
 
 
 def test_tensorboard_reads_it(tmp_path):

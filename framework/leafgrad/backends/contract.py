@@ -217,11 +217,10 @@ def by_device_type(device_type: str) -> Backend:
 
 def load(spec: BackendSpec) -> Backend:
     """Import and make the backend that `spec` names."""
-    backend = plugins.resolve(spec.target)()
-    if not isinstance(backend, Backend):
-        raise TypeError(
-            f"backend {spec.name!r}: expected {spec.target} to make a Backend, got {type(backend).__name__}"
-        )
+    found = plugins.resolve(spec.target)
+    if not isinstance(found, type) or not issubclass(found, Backend):
+        raise TypeError(f"backend {spec.name!r}: expected {spec.target} to be a subclass of Backend, got {found!r}")
+    backend = found()
     if (backend.name, backend.device_type) != (spec.name, spec.device_type):
         raise RuntimeError(
             f"backend {spec.name!r}: expected name and device type {spec.name!r}, {spec.device_type!r}, "

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 from leafgrad import modes
 from leafgrad.distributions.constraints import boolean, nonnegative_integer, real, unit_interval
 from leafgrad.distributions.distribution import Distribution, Parameter, lazy_property, parameters
+from leafgrad.distributions.exp_family import ExponentialFamily
 from leafgrad.dtypes import finfo
 from leafgrad.ops.exponential import logaddexp
 from leafgrad.tensor.creation import arange
@@ -73,7 +74,7 @@ class Trials(Odds, Distribution):
         return self._expanded(batch_shape, _instance, **{self._name: self._param.expand(batch_shape)})
 
 
-class Bernoulli(Trials):
+class Bernoulli(Trials, ExponentialFamily):
     """1 with a probability, else 0.
 
     Args:
@@ -111,6 +112,14 @@ class Bernoulli(Trials):
     def enumerate_support(self, expand: bool = True) -> Tensor:
         values = arange(2, dtype=self._param.dtype, device=self._param.device)
         return over_batch(values, self._batch_shape, expand)
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.logits,)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        (logits,) = natural_params
+        return softplus(logits)
 
 
 class Geometric(Trials):

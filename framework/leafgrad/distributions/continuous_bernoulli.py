@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from leafgrad.distributions.bernoulli import Odds, check_odds, softplus
 from leafgrad.distributions.constraints import real, unit_interval
 from leafgrad.distributions.distribution import Parameter, Univariate
+from leafgrad.distributions.exp_family import ExponentialFamily
 from leafgrad.dtypes import finfo
 from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.random import rand
@@ -17,7 +18,7 @@ from leafgrad.tensor.tensor import Tensor
 __all__ = ["ContinuousBernoulli"]
 
 
-class ContinuousBernoulli(Odds, Univariate):
+class ContinuousBernoulli(Odds, Univariate, ExponentialFamily):
     """Numbers x in [0, 1] with a density in proportion to p^x (1 - p)^(1 - x).
 
     G. Loaiza-Ganem and J. P. Cunningham, "The continuous Bernoulli" (2019).
@@ -104,3 +105,15 @@ class ContinuousBernoulli(Odds, Univariate):
     def entropy(self) -> Tensor:
         none = (-self.probs).log1p()
         return self.mean * (none - self.probs.log()) - self._log_norm() - none
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.logits,)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        (logits,) = natural_params
+        small = logits.abs() < 1e-2
+        size = where(small, 1.0, logits.abs())
+        apart = logits.relu() + (-(-size).expm1() / size).log()
+        found: Tensor = where(small, logits / 2 + logits**2 / 24, apart)
+        return found

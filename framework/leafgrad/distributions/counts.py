@@ -9,6 +9,7 @@ from leafgrad import modes
 from leafgrad.distributions.bernoulli import Odds, check_odds, softplus
 from leafgrad.distributions.constraints import half_open_interval, nonnegative, nonnegative_integer, real
 from leafgrad.distributions.distribution import Parameter, Univariate
+from leafgrad.distributions.exp_family import ExponentialFamily
 from leafgrad.ops.exponential import xlogy
 from leafgrad.ops.gamma import log_gamma
 from leafgrad.tensor.pointwise import where
@@ -18,7 +19,7 @@ from leafgrad.tensor.tensor import Tensor
 __all__ = ["NegativeBinomial", "Poisson"]
 
 
-class Poisson(Univariate):
+class Poisson(Univariate, ExponentialFamily):
     """How many events come in a unit of time.
 
     Args:
@@ -52,6 +53,18 @@ class Poisson(Univariate):
         self._check_value(value)
         out: Tensor = xlogy(value.to(self.rate.dtype), self.rate) - self.rate - log_gamma(value.to(self.rate.dtype) + 1)
         return out
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.rate.log(),)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        (rate,) = natural_params
+        found: Tensor = rate.exp()
+        return found
+
+    def entropy(self) -> Tensor:
+        raise NotImplementedError("Poisson: the entropy has no closed form; take the mean of -log_prob(sample)")
 
 
 class NegativeBinomial(Odds, Univariate):

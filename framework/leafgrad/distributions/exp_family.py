@@ -15,7 +15,10 @@ class ExponentialFamily(Distribution):
     mean of k(x). The entropy follows from the gradient of F.
     """
 
-    _mean_carrier_measure: float | Tensor = 0.0
+    @property
+    def _mean_carrier_measure(self) -> float | Tensor:
+        """The mean of k(x)"""
+        return 0.0
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:

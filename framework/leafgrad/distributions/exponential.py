@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from leafgrad.distributions.constraints import nonnegative, positive, real
 from leafgrad.distributions.distribution import Distribution, parameters
+from leafgrad.distributions.exp_family import ExponentialFamily
 from leafgrad.dtypes import finfo
 from leafgrad.tensor.random import rand
 from leafgrad.tensor.tensor import Tensor
@@ -15,7 +16,7 @@ from leafgrad.tensor.tensor import Tensor
 __all__ = ["Exponential", "Laplace"]
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """Waiting times between events that come at a constant rate.
 
     Args:
@@ -66,6 +67,15 @@ class Exponential(Distribution):
 
     def entropy(self) -> Tensor:
         return 1.0 - self.rate.log()
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (-self.rate,)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        (rate,) = natural_params
+        found: Tensor = -(-rate).log()
+        return found
 
 
 class Laplace(Distribution):

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from leafgrad.distributions.constraints import nonnegative, positive, positive_vector, real, simplex, unit_interval
-from leafgrad.distributions.distribution import Distribution, Univariate, parameters
+from leafgrad.distributions.distribution import Univariate, parameters
+from leafgrad.distributions.exp_family import ExponentialFamily
 from leafgrad.dtypes import finfo
 from leafgrad.ops.exponential import xlogy
 from leafgrad.ops.gamma import log_gamma, psi
@@ -22,7 +23,7 @@ from leafgrad.tensor.tensor import Tensor
 __all__ = ["Beta", "Chi2", "Dirichlet", "Gamma", "StudentT"]
 
 
-class Gamma(Univariate):
+class Gamma(Univariate, ExponentialFamily):
     """Waiting times until so many events have come at a constant rate.
 
     Args:
@@ -66,6 +67,15 @@ class Gamma(Univariate):
         out: Tensor = a - self.rate.log() + log_gamma(a) + (1 - a) * psi(a)
         return out
 
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.concentration - 1, -self.rate
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        power, rate = natural_params
+        found: Tensor = log_gamma(power + 1) - (power + 1) * (-rate).log()
+        return found
+
 
 class Chi2(Gamma):
     """Sums of so many squares of normal numbers.
@@ -90,7 +100,7 @@ class Chi2(Gamma):
         return new
 
 
-class Beta(Univariate):
+class Beta(Univariate, ExponentialFamily):
     """Shares, between 0 and 1, of a gamma distributed number in its sum with another.
 
     Args:
@@ -138,8 +148,22 @@ class Beta(Univariate):
     def entropy(self) -> Tensor:
         return self._pair.entropy()
 
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.concentration1, self.concentration0
 
-class Dirichlet(Distribution):
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        one, zero = natural_params
+        return log_beta(one, zero)
+
+    @property
+    def _mean_carrier_measure(self) -> Tensor:
+        a, b = self.concentration1, self.concentration0
+        found: Tensor = 2 * psi(a + b) - psi(a) - psi(b)
+        return found
+
+
+class Dirichlet(ExponentialFamily):
     """Shares whose sum is 1 of gamma distributed numbers.
 
     Args:
@@ -197,6 +221,20 @@ class Dirichlet(Distribution):
         total = a.sum(-1)
         out: Tensor = (log_gamma(a) - (a - 1) * psi(a)).sum(-1) - log_gamma(total) + (total - k) * psi(total)
         return out
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.concentration,)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        (concentration,) = natural_params
+        found: Tensor = log_gamma(concentration).sum(-1) - log_gamma(concentration.sum(-1))
+        return found
+
+    @property
+    def _mean_carrier_measure(self) -> Tensor:
+        a = self.concentration
+        return (psi(a.sum(-1, keepdim=True)) - psi(a)).sum(-1)
 
 
 class StudentT(Univariate):

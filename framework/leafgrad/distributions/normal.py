@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from leafgrad.distributions.constraints import positive, real
 from leafgrad.distributions.distribution import Distribution, parameters
+from leafgrad.distributions.exp_family import ExponentialFamily
 from leafgrad.ops.inverse_erf import inverse_erf
 from leafgrad.ops.special import erf
 from leafgrad.tensor.random import randn
@@ -16,7 +17,7 @@ from leafgrad.tensor.tensor import Tensor
 __all__ = ["LogNormal", "Normal"]
 
 
-class Normal(Distribution):
+class Normal(ExponentialFamily):
     """Normal numbers.
 
     Args:
@@ -71,6 +72,15 @@ class Normal(Distribution):
 
     def entropy(self) -> Tensor:
         return self.scale.log() + (0.5 + 0.5 * math.log(2 * math.pi))
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.loc / self.scale**2, -0.5 / self.scale**2
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        first, second = natural_params
+        found: Tensor = -0.25 * first**2 / second + 0.5 * (-math.pi / second).log()
+        return found
 
 
 class LogNormal(Distribution):

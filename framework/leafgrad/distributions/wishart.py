@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from leafgrad.distributions.constraints import dependent, greater_than, lower_cholesky, positive_definite
-from leafgrad.distributions.distribution import Distribution, hold, lazy_property
+from leafgrad.distributions.distribution import hold, lazy_property
+from leafgrad.distributions.exp_family import ExponentialFamily
 from leafgrad.distributions.gamma import Chi2
 from leafgrad.ops.gamma import log_gamma, psi
 from leafgrad.tensor.creation import arange, eye
@@ -22,7 +23,7 @@ from leafgrad.tensor.tensor import Tensor
 __all__ = ["Wishart"]
 
 
-class Wishart(Distribution):
+class Wishart(ExponentialFamily):
     """Sums of x x^T over so many normal vectors x, of mean 0.
 
     Args:
@@ -153,6 +154,15 @@ class Wishart(Distribution):
         steps = arange(n, dtype=self.df.dtype, device=self.df.device) / 2
         of_gamma: Tensor = psi(self.df.unsqueeze(-1) / 2 - steps)
         return of_gamma.sum(-1) + n * math.log(2.0) + 2 * _log_diagonal(self.scale_tril)
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return -self.precision_matrix / 2, (self.df - self._n - 1) / 2
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        precision, power = natural_params
+        n, half = precision.shape[-1], power + (precision.shape[-1] + 1) / 2
+        return half * (n * math.log(2.0) - 2 * _log_diagonal(cholesky(-2 * precision))) + log_multigamma(half, n)
 
 
 def _log_diagonal(tril: Tensor) -> Tensor:

@@ -6,7 +6,9 @@ Other names of the same function need none.
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import types
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -14,6 +16,10 @@ from typing import Any
 
 FOLDER = os.path.dirname(__file__)  # pathlib is slow to import
 HEADING = "Example:\n"
+ARGUMENTS = re.compile(r"^Args:\n((?:    .*\n?)+)", re.MULTILINE)
+ARGUMENT = re.compile(r"^    (\S.*?):.*(?:\n     .*)*", re.MULTILINE)
+SECTION = re.compile(r"^(Attributes|Returns|Raises):\n", re.MULTILINE)
+NAMES = re.compile(r"\w+")
 DOCUMENTED = (types.FunctionType, property, type)
 
 
@@ -34,8 +40,8 @@ def show(namespace: Mapping[str, Any], package: str) -> None:
     for name in namespace.keys() & examples.keys():
         value = getattr(namespace[name], "__func__", namespace[name])  # of a bound method
         while isinstance(value, DOCUMENTED) or hasattr(value, "__wrapped__"):
-            doc = value.__doc__ or ""
-            if HEADING not in doc:  # else it is that of another name
+            doc = (value.__doc__ if not isinstance(value, type) else with_arguments(value)) or ""
+            if HEADING not in doc and (doc or isinstance(value, property)):  # else it is that of another name
                 value.__doc__ = indented(doc, examples[name])
             value = getattr(value, "__wrapped__", None)  # what is behind a door
 
@@ -48,6 +54,20 @@ def shown(package: str) -> Callable[[str, Any], Any]:
         return value
 
     return made
+
+
+def with_arguments(kind: type) -> str | None:
+    """The docstring of a class, with what a base says of the arguments that its constructor takes, too."""
+    doc, takes = kind.__doc__, getattr(inspect.unwrap(getattr(kind, "__init__", kind)), "__code__", None)
+    if doc is None or "Args:\n" in doc or takes is None:
+        return doc
+    for base in kind.__mro__[1:]:
+        if found := ARGUMENTS.search(inspect.cleandoc(base.__doc__ or "")):
+            said = [each[0] for each in ARGUMENT.finditer(found[1]) if {*NAMES.findall(each[1])} & {*takes.co_varnames}]
+            doc = inspect.cleandoc(doc)
+            at = own.start() if (own := SECTION.search(doc)) else len(doc)
+            return "\n\n".join([doc[:at].rstrip(), "\n".join(["Args:", *said]), doc[at:]]).rstrip()
+    return doc
 
 
 def indented(doc: str, example: str) -> str:

@@ -12,6 +12,7 @@ from leafgrad.nn.parameter import Parameter
 from leafgrad.ops import messages
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import empty, ones, zeros
+from leafgrad.tensor.joining import cat
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
@@ -126,16 +127,12 @@ class BatchNorm(ChannelNorm):
             if self.momentum is None:
                 factor = 1.0 / self.num_batches_tracked.double()
         moves = not self.training or self.track_running_stats
-        return F.batch_norm(
-            input,
-            self.running_mean if moves else None,
-            self.running_var if moves else None,
-            self.weight,
-            self.bias,
-            self.training or self.running_mean is None,
-            factor,
-            self.eps,
-        )
+        averages = (self.running_mean, self.running_var) if moves else (None, None)
+        return self._normalized(input, *averages, factor)
+
+    def _normalized(self, input: Tensor, mean: Tensor | None, var: Tensor | None, factor: float | Tensor) -> Tensor:
+        by_batch = self.training or self.running_mean is None
+        return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor, self.eps)
 
     def forget_running_stats(self) -> None:
         """Keep no running averages from now on: normalize by each batch, in evaluation mode too."""
@@ -173,7 +170,10 @@ class BatchNorm3d(BatchNorm):
 
 
 class SyncBatchNorm(BatchNorm):
-    """As the others, for inputs of any number of dimensions. Of one process, as leafgrad's are, that is all it does."""
+    """As the others, for inputs of any number of dimensions, over the batches of all processes in training mode.
+
+    Each process may have another number of elements. See `leafgrad.distributed`.
+    """
 
     def __init__(
         self,
@@ -189,6 +189,40 @@ class SyncBatchNorm(BatchNorm):
         bias: bool = True,
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
+    def _normalized(self, input: Tensor, mean: Tensor | None, var: Tensor | None, factor: float | Tensor) -> Tensor:
+        from leafgrad import distributed  # which few programs need
+        from leafgrad.distributed.functional import all_reduce
+
+        if not self.training or not distributed.is_initialized() or distributed.get_world_size() == 1:
+            return super()._normalized(input, mean, var, factor)
+        dims, shape = (0, *range(2, input.ndim)), (1, -1) + (1,) * (input.ndim - 2)
+        own = input.new_full((1,), input.numel() // self.num_features)
+        sums = all_reduce(cat((input.sum(dims), own)))
+        count = sums[-1].detach()
+        centre = sums[:-1] / count
+        moved = input - centre.reshape(shape)
+        spread = all_reduce((moved * moved).sum(dims)) / count
+        result = moved * (spread + self.eps).rsqrt().reshape(shape)
+        if mean is not None and var is not None:
+            mean += factor * (centre.detach() - mean)
+            var += factor * (spread.detach() * (count / (count - 1)) - var)
+        if self.weight is not None:
+            result = result * self.weight.reshape(shape)
+        return result if self.bias is None else result + self.bias.reshape(shape)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """``module`` with a layer of this class, and of the same tensors, for each batch norm in it."""
+        made = module
+        if isinstance(module, BatchNorm) and not isinstance(module, cls):
+            made = cls(module.num_features, module.eps, module.momentum, False, False, process_group)
+            made.affine, made.track_running_stats = module.affine, module.track_running_stats
+            made._parameters, made._buffers = module._parameters.copy(), module._buffers.copy()
+            made.train(module.training)
+        for name, child in module.named_children():
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made
 
 
 class InstanceNorm(ChannelNorm):

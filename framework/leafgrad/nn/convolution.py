@@ -21,7 +21,17 @@ MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class Convolution(Module):
-    """Base of the convolution layers. Weight and bias start uniform over ±1 / sqrt(inputs of each output)."""
+    """Base of the convolution layers. Weight and bias start uniform over ±1 / sqrt(inputs of each output).
+
+    Args:
+        kernel_size, stride, dilation: an int, or one for each dimension.
+        padding: likewise, on both sides; or ``"valid"`` for none, ``"same"`` for a result as large as the input.
+        groups: parts of the channels of input and output; each part sees its like alone.
+        bias: False leaves the bias out.
+        padding_mode: what the padding holds: ``"zeros"``, or what ``functional.pad`` calls ``"reflect"``,
+            ``"replicate"`` and ``"circular"``.
+        device, dtype: of the parameters; the defaults if None.
+    """
 
     weight: Parameter
     bias: Parameter | None
@@ -133,15 +143,6 @@ class Conv2d(Convolution):
 
     (n, in_channels, h, w) or (in_channels, h, w) -> (n, out_channels, h', w') or (out_channels, h', w')
 
-    Args:
-        kernel_size, stride, dilation: an int, or one for each dimension.
-        padding: likewise, on both sides; or ``"valid"`` for none, ``"same"`` for a result as large as the input.
-        groups: parts of the channels of input and output; each part sees its like alone.
-        bias: False leaves the bias out.
-        padding_mode: what the padding holds: ``"zeros"``, or what ``functional.pad`` calls ``"reflect"``,
-            ``"replicate"`` and ``"circular"``.
-        device, dtype: of the parameters; the defaults if None.
-
     Attributes:
         weight: (out_channels, in_channels / groups, *kernel_size).
         bias: (out_channels,), or None.
@@ -168,7 +169,14 @@ class Conv3d(Convolution):
 
 
 class TransposedConvolution(Convolution):
-    """Base of the transposes of convolution layers."""
+    """Base of the transposes of convolution layers.
+
+    Args:
+        kernel_size, stride, padding, dilation, groups, bias: of that ``Conv2d``, as there.
+        output_padding: how much larger the output is on one side; less than ``stride`` or ``dilation``.
+        padding_mode: ``"zeros"``.
+        device, dtype: of the parameters; the defaults if None.
+    """
 
     transposed = True
 
@@ -251,12 +259,6 @@ class ConvTranspose2d(TransposedConvolution):
     """The gradient of a ``Conv2d`` as a layer: ``functional.conv_transpose2d``.
 
     (n, in_channels, h, w) or (in_channels, h, w) -> (n, out_channels, h', w') or (out_channels, h', w')
-
-    Args:
-        kernel_size, stride, padding, dilation, groups, bias: of that ``Conv2d``, as there.
-        output_padding: how much larger the output is on one side; less than ``stride`` or ``dilation``.
-        padding_mode: ``"zeros"``.
-        device, dtype: of the parameters; the defaults if None.
 
     Attributes:
         weight: (in_channels, out_channels / groups, *kernel_size).

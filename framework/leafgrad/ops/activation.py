@@ -36,6 +36,15 @@ def leaky_relu(xp: Any, x: Any, *, negative_slope: float) -> Any:
 leaky_relu.vjp(x=lambda g, x, *, negative_slope: where(x > 0, g, g * negative_slope))
 
 
+@op("elementwise", c="x > 0 ? x : weight * x")
+def prelu_kernel(xp: Any, x: Any, weight: Any) -> Any:
+    """x where it is positive, else ``weight`` times x. (...), (...) -> (...)"""
+    return xp.where(x > 0, x, weight * x)
+
+
+prelu_kernel.vjp(x=lambda g, x, weight: where(x > 0, g, g * weight), weight=lambda g, x: where(x > 0, 0, g * x))
+
+
 @op("elementwise", c="minimum(maximum(x, min_val), max_val)")
 def hardtanh(xp: Any, x: Any, *, min_val: float, max_val: float) -> Any:
     """x cut off at ``min_val`` and ``max_val``; no gradient there or beyond. (...) -> (...)"""

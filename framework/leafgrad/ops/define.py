@@ -111,7 +111,31 @@ def _checked(c: Any, op: Op) -> str:
             raise messages.definition(
                 op.name, f"c: unknown name {word!r} in {c!r}; known are {', '.join(sorted(known))}"
             )
+    if (wrong := _fault_in(c)) is not None:
+        raise messages.definition(op.name, f"c: expected a C expression, got {c!r}, with {wrong}")
     return c
+
+
+_TOKEN = re.compile(r"\s*([\w.]+(?:(?<=\d[eE])[-+]\d+)?[fFlLuU]*|&&|\|\||[<>=!]=|<<|>>|\S)")
+_OPERATORS = "( ) , ? : + - * / % < > <= >= == != ! && || & | ^ ~ << >>".split()
+
+
+def _fault_in(c: str) -> str | None:
+    """What is wrong with the order of operands and operators in a C expression, if anything is."""
+    depth, operand, before = 0, True, "the beginning"  # whether one comes next
+    for token in _TOKEN.findall(c):
+        word = token[0].isalnum() or token[0] in "_."
+        if not word and token not in _OPERATORS:
+            return repr(token)
+        if operand != (word or token in "(-+!~") and not (token in "-+(" and not operand):
+            return f"{token!r} after {before}"
+        depth += (token == "(") - (token == ")")
+        if depth < 0:
+            return "a ')' too many"
+        operand, before = not word and token != ")", repr(token)
+    if c.count("?") != c.count(":"):
+        return "not as many ':' as '?'"
+    return f"an end after {before}" if operand else "a '(' too many" if depth else None
 
 
 _quieted: set[str] = set()

@@ -1,7 +1,8 @@
 """The first call of a forward, in which it may write into nothing that it is given.
 
 A forward that changes its arguments changes tensors of the program, so numbers go wrong without an error. Its first
-call on a class of arrays runs on read-only views of them. Later calls run the forward itself, and pay nothing.
+call on a class of arrays runs on read-only views of them, or on copies where a library has no such views. Later calls
+run the forward itself, and pay nothing.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from leafgrad import backends
 from leafgrad.ops import messages
 
 Forward = Callable[..., Any]
@@ -29,7 +31,10 @@ def watched(op: Any, forward: Forward, done: Callable[[], None]) -> Forward:
             return forward(xp, *args, **params)
         views = tuple([sealed(a) for a in args])
         try:
-            result = forward(xp, *views, **params)
+            if any(hasattr(a, "flags") and not hasattr(a.flags, "writeable") for a in args):
+                result = on_copies(op, forward, xp, args, params)  # of a library that has no read-only arrays
+            else:
+                result = forward(xp, *views, **params)
         except (ValueError, BufferError) as error:
             if "read-only" not in str(error) and "read only" not in str(error):
                 raise
@@ -76,12 +81,18 @@ def opened(result: Any, views: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
     return result
 
 
+def elements(a: Any) -> bytes:
+    """The bits of an array, on whatever device."""
+    found: bytes = backends.backend_of(a).to_host(a).tobytes()
+    return found
+
+
 def on_copies(op: Any, forward: Forward, xp: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Run a forward on copies of its arguments; an error that names the first one that it changes."""
     copies = tuple([a.copy() if hasattr(a, "flags") else a for a in args])
     result = forward(xp, *copies, **params)
     for i, (copy, a) in enumerate(zip(copies, args, strict=True)):
-        if copy is not a and copy.tobytes() != a.tobytes():
+        if copy is not a and elements(copy) != elements(a):
             code = op.forward.__code__
             name = op.signature.arguments[op.signature.slot(i)] + messages.position(op, i)
             wrong = messages.definition(

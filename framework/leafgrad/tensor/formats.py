@@ -107,14 +107,16 @@ def follow(out: Tensor, like: Tensor, order: tuple[int, ...]) -> Tensor:
 
 
 def keeps_channels_last(function: F) -> F:
-    """A function of channels whose results keep ``channels_last``, as those of pooling do."""
+    """A function of channels whose results, where they are new, keep ``channels_last``, as in PyTorch."""
 
     @functools.wraps(function)
     def keeping(input: Any, *args: Any, **kwargs: Any) -> Any:
         result = function(input, *args, **kwargs)
         if isinstance(input, Tensor) and (ndim := len(input._data.shape)) in RANKS.values():
             for out in result if isinstance(result, tuple) else (result,):
-                follow(out, input, (0, *range(2, ndim), 1))
+                base = out._base
+                if out is not input and (base is None or (base is not input and base is not input._base)):
+                    follow(out, input, (0, *range(2, ndim), 1))
         return result
 
     return cast(F, keeping)

@@ -24,6 +24,7 @@ from typing import Any, Final, Self
 from leafgrad import dtypes
 from leafgrad.tensor.data import as_tensor
 from leafgrad.tensor.tensor import Tensor
+from leafgrad.utils.protobuf import bytes_field, float_field, number_field, text_field
 
 __all__ = ["SummaryWriter"]
 
@@ -196,12 +197,21 @@ class SummaryWriter:
         self._summary(f"{tag}/text_summary", plugin + bytes_field(8, tensor), global_step, walltime)
 
     def add_graph(self, model: Any, input_to_model: Any = None, **_: Any) -> None:
-        """There are no graphs of PyTorch's kind.
+        """The operations of a module, in boxes by the modules within it.
+
+        Args:
+            model: it runs once, after which its buffers and the random numbers are what they were.
+            input_to_model: its argument, or a tuple of them.
 
         Raises:
-            NotImplementedError: always.
+            RuntimeError: no gradient flows to a parameter or input. TypeError: ``model`` is no Module.
         """
-        raise NotImplementedError("add_graph: draw it with leafgrad.utils.graph(model(x), model), and save that as SVG")
+        from leafgrad.utils.graph_def import graph_def  # which few programs need
+
+        if not hasattr(model, "named_modules"):
+            raise TypeError(f"add_graph: model: expected a Module, got {type(model).__name__}")
+        inputs = tuple(input_to_model) if isinstance(input_to_model, (tuple, list)) else (input_to_model,)
+        self._write(bytes_field(4, graph_def(model, inputs)), None, None)
 
     def add_hparams(
         self, hparam_dict: Mapping[str, Any], metric_dict: Mapping[str, Any], global_step: int | None = None, **_: Any
@@ -317,36 +327,6 @@ def png(rows: Sequence[bytes], channels: int) -> bytes:
 
 
 # ---- protocol buffers, and the records that hold them ----------------------------------------------------------------
-
-
-def varint(value: int) -> bytes:
-    """An integer in groups of 7 bits; a negative one as 64 bits."""
-    value &= (1 << 64) - 1
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def number_field(field: int, value: int) -> bytes:
-    return varint(field << 3) + varint(value)
-
-
-def float_field(field: int, value: float) -> bytes:
-    try:
-        return varint(field << 3 | 5) + struct.pack("<f", value)
-    except OverflowError:  # beyond float32
-        return varint(field << 3 | 5) + struct.pack("<f", float("inf") if value > 0 else float("-inf"))
-
-
-def bytes_field(field: int, value: bytes) -> bytes:
-    return varint(field << 3 | 2) + varint(len(value)) + value
-
-
-def text_field(field: int, value: str) -> bytes:
-    return bytes_field(field, value.encode())
 
 
 def _crc_table() -> list[int]:

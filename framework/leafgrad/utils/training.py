@@ -77,9 +77,7 @@ class Training:
         self._noted: dict[str, float] = {}
         self._interrupts = Interrupts()
         self._running = False
-        self.callbacks = [
-            plugins.resolve(plugins.callback(c).target)(folder) if isinstance(c, str) else c for c in callbacks
-        ]
+        self.callbacks = [_listed(c)(folder) if isinstance(c, str) else c for c in callbacks]
         if resume:
             self._load(self._found())
 
@@ -231,3 +229,12 @@ class _Bar(tqdm):
     def close(self) -> None:
         with suppress(OSError):
             super().close()
+
+
+def _listed(name: str) -> Any:
+    """The class of the callback that a plugin lists under this name."""
+    spec = plugins.callback(name)
+    found = plugins.resolve(spec.target)
+    if not isinstance(found, type):
+        raise TypeError(f"callback {name!r}: expected {spec.target} to be a class, got {found!r}")
+    return found

@@ -113,7 +113,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
                 f"prelu: weight: expected 1 element or {channels}, one per channel, got size {list(weight.shape)}"
             )
     weight = weight.reshape((-1,) + (1,) * (input.ndim - 2) if input.ndim else ())
-    result: Tensor = where(input > 0, input, input * weight)
+    result: Tensor = ops.prelu_kernel.function(input, weight)
     return result
 
 

@@ -180,6 +180,7 @@ def lp_pool1d(
     return _norm(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@keeps_channels_last
 def lp_pool2d(
     input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
 ) -> Tensor:

@@ -13,6 +13,7 @@ from leafgrad.ops import convolution as ops, windows as window_ops
 from leafgrad.ops.geometry import window_count, window_span
 from leafgrad.ops.windows import Windows
 from leafgrad.tensor.arguments import expect_tensor, integer
+from leafgrad.tensor.formats import keeps_channels_last
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "fold", "unfold"]
@@ -31,6 +32,7 @@ def conv1d(
     return _convolved(1, input, weight, bias, stride, padding, dilation, groups)
 
 
+@keeps_channels_last
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -56,6 +58,7 @@ def conv2d(
     return _convolved(2, input, weight, bias, stride, padding, dilation, groups)
 
 
+@keeps_channels_last
 def conv3d(
     input: Tensor,
     weight: Tensor,
@@ -83,6 +86,7 @@ def conv_transpose1d(
     return _transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@keeps_channels_last
 def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
@@ -108,6 +112,7 @@ def conv_transpose2d(
     return _transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@keeps_channels_last
 def conv_transpose3d(
     input: Tensor,
     weight: Tensor,

@@ -9,6 +9,7 @@ from leafgrad.ops.elementwise import mul
 from leafgrad.ops.random import bernoulli_full
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import zeros_like
+from leafgrad.tensor.formats import keeps_channels_last
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.random import draw
 from leafgrad.tensor.tensor import Tensor
@@ -41,6 +42,7 @@ def _probability(input: Tensor, p: float, function: str) -> float:
     return p
 
 
+@keeps_channels_last
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero each element with probability ``p`` and scale the others by 1 / (1 - p); the mean stays. (...) -> (...)
 
@@ -132,6 +134,7 @@ def _alpha_dropout(input: Tensor, p: float, training: bool, inplace: bool, dims:
     return update(input, dropped) if inplace else dropped(input)
 
 
+@keeps_channels_last
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout that keeps mean 0 and variance 1, as SELU does: Klambauer et al. (2017). (...) -> (...)
 

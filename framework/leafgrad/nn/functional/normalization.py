@@ -12,6 +12,7 @@ from leafgrad.ops.normalize import affine, standardize
 from leafgrad.ops.reduce import mean, var
 from leafgrad.tensor.arguments import expect_floating, expect_tensor
 from leafgrad.tensor.creation import zeros
+from leafgrad.tensor.formats import keeps_channels_last
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.shapes import reshaped
@@ -79,6 +80,7 @@ def _check_last(
 # ---- over the batch, and over each element of it -------------------------------------------------------------------
 
 
+@keeps_channels_last
 @shown_as("NativeBatchNormBackward0", "input", "weight", "bias")
 def batch_norm(
     input: Tensor,
@@ -177,6 +179,7 @@ def instance_norm(
     return _affine_channels(standardize(input, dim=dims, eps=eps), weight, bias)
 
 
+@keeps_channels_last
 @shown_as("NativeGroupNormBackward0", "input", "weight", "bias")
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
@@ -258,6 +261,7 @@ def rms_norm(
 # ---- over neighbouring channels, and to unit length ----------------------------------------------------------------
 
 
+@keeps_channels_last
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """input / (k + alpha * m)**beta, m the mean square of ``size`` neighbouring channels. (batch, channels, ...)
 

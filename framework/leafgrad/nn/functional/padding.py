@@ -7,6 +7,7 @@ from typing import Any
 
 from leafgrad.ops import shape as ops
 from leafgrad.tensor.arguments import expect_tensor, shape as sizes
+from leafgrad.tensor.formats import keeps_channels_last
 from leafgrad.tensor.rearranging import constant_pad
 from leafgrad.tensor.tensor import Tensor
 
@@ -15,6 +16,7 @@ __all__ = ["pad"]
 MODES = ("constant", "reflect", "replicate", "circular")
 
 
+@keeps_channels_last
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """``input`` with margins around its last dimensions. (...) -> (...)
 

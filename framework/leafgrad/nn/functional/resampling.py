@@ -14,6 +14,7 @@ from leafgrad.ops.marks import shown_as
 from leafgrad.ops.ranges import range_sum
 from leafgrad.tensor.arguments import expect_floating, expect_tensor, integer
 from leafgrad.tensor.data import tensor
+from leafgrad.tensor.formats import keeps_channels_last
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["channel_shuffle", "interpolate", "pixel_shuffle", "pixel_unshuffle"]
@@ -35,6 +36,7 @@ MODES = {
 SMOOTH = ("linear", "bilinear", "bicubic", "trilinear")
 
 
+@keeps_channels_last
 def interpolate(
     input: Tensor,
     size: int | Sequence[int] | None = None,
@@ -222,6 +224,7 @@ def _picked(input: Tensor, dim: int, places: list[int]) -> Tensor:
 # ---- channels for resolution ----------------------------------------------------------------------------------------
 
 
+@keeps_channels_last
 @shown_as("PixelShuffleBackward0")
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels spread over r x r pixels, r = ``upscale_factor``: Shi et al. (2016).
@@ -242,6 +245,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     return apart.permute(*range(n), n, n + 3, n + 1, n + 4, n + 2).reshape(*rest, c // (r * r), h * r, w * r)
 
 
+@keeps_channels_last
 @shown_as("PixelUnshuffleBackward0")
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """The inverse of ``pixel_shuffle``. (..., c, h r, w r) -> (..., c r r, h, w), r = ``downscale_factor``

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from leafgrad import plugins
 from leafgrad.ops import messages
 from leafgrad.ops.op import Op
 from leafgrad.ops.signature import REQUIRED
@@ -108,7 +109,9 @@ def drawn(op: Any) -> Samples:
         ValueError: what the op takes cannot be told.
     """
     if not isinstance(op, Op):
-        raise _needed(op, "what a function takes cannot be told")
+        name = getattr(op, "__name__", "")
+        known = f" (leafgrad.plugins.op({name!r}) is an op)" if name in {found.name for found in plugins.ops()} else ""
+        raise _needed(op, f"what a function takes cannot be told{known}")
     rng = np.random.default_rng(0)
     needed = [p for p, default in op.signature.parameters.items() if default is REQUIRED]
     if "random" in op.traits:
