@@ -163,8 +163,8 @@ def _slope(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
     xp.exp(y, out=y)
     y /= total(y, now, True) if y.dtype == "float16" else xp.add.reduce(y, axis=now, keepdims=True)
     y[_places(xp, y.shape, target, now)] -= 1
-    y *= 1 / target.size
-    return raised(y, now, dim)
+    y *= known(xp, 1 / target.size, y.dtype)
+    return y if now == dim else raised(y, now, dim)
 
 
 def _softmax_rule(g: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:

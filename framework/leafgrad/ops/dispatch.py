@@ -161,7 +161,9 @@ def raw(tensor: Any) -> Any:
 
 def array(g: Any) -> Any:
     """A raw gradient as an array: NumPy's reductions give scalars."""
-    return g if isinstance(g, SymbolBase) else backends.backend_of_type(type(g)).wrap(g)
+    if isinstance(g, SymbolBase):
+        return g
+    return (BACKENDS.get(type(g)) or backends.backend_of_type(type(g))).wrap(g)
 
 
 def separate(data: Any) -> Any:
