@@ -83,6 +83,7 @@ short, int_, long = int16, int32, int64
 ALL: Final = (bool_, uint8, int8, int16, int32, int64, float16, float32, float64)
 BY_NAME: Final = {d.name: d for d in ALL} | {bfloat16.known_as: bfloat16}
 _BY_ARRAY_DTYPE: dict[object, dtype] = {}
+FLOATING: Final[set[object]] = set()  # dtypes of raw arrays and Symbols that are floating ones, as far as met
 _default = float32
 _setter = get_ident()
 
@@ -101,8 +102,10 @@ def _learn(native: object) -> dtype:
             f"leafgrad has no dtype {name!r}; expected one of {', '.join(BY_NAME)}. "
             "Convert the array first, e.g. array.astype('float32')"
         )
-    _BY_ARRAY_DTYPE[native] = BY_NAME[name]
-    return BY_NAME[name]
+    found = _BY_ARRAY_DTYPE[native] = BY_NAME[name]
+    if found.is_floating_point:
+        FLOATING.add(native)
+    return found
 
 
 def check(value: object, argument: str = "dtype") -> dtype:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import leafgrad
+from leafgrad import backends
 from leafgrad.autograd import gradcheck
 from leafgrad.tensor import indexing
 from leafgrad.testing.fake import no_sync
@@ -502,3 +503,21 @@ def test_index_put_with_an_index_without_dimensions(accumulate):
         x = leafgrad.arange(6.0, dtype=leafgrad.float64).reshape(2, 3)
         given = tuple(map(leafgrad.tensor, indices))
         np.testing.assert_array_equal(x.index_put(given, leafgrad.tensor(values), accumulate).numpy(), wanted)
+
+
+@pytest.mark.parametrize("met", [False, True], ids=["not met", "met before"])
+@pytest.mark.parametrize("key", [np.True_, np.float32(1)], ids=repr)
+def test_scalars_of_numpy_are_no_masks_whatever_was_met_before(key, met):
+    """As in PyTorch. What had been seen of NumPy's classes decided."""
+    x = leafgrad.ones(2, 3)
+    if met:
+        backends.backend_of(key)
+    with pytest.raises(IndexError, match=f"only integers, slices .* got {type(key).__name__}"):
+        x[key]
+
+
+def test_arrays_of_a_class_of_their_own_are_indices():
+    class Own(np.ndarray):
+        pass
+
+    assert leafgrad.arange(3)[np.array([2, 0]).view(Own)].tolist() == [2, 0]

@@ -83,6 +83,8 @@ class Backend(ABC):
     """The namespace of NumPy-like functions that op forwards receive."""
     array_type: type
     """The class of the backend's arrays."""
+    scalars: ClassVar[tuple[type, ...]] = ()
+    """Classes of scalar objects of the library of which ``xp.asarray`` makes arrays as `wrap` does."""
     has_bfloat16: ClassVar[bool] = False
     """Whether there are arrays of bfloat16."""
 

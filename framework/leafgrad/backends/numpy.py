@@ -128,6 +128,7 @@ class NumpyBackend(Backend):
     device_type = "cpu"
     xp = np
     array_type = np.ndarray
+    scalars = np.number, np.bool_
     has_bfloat16 = True
 
     def device_count(self) -> int:
@@ -174,7 +175,7 @@ class NumpyBackend(Backend):
             return value
         if not isinstance(value, OWN):
             raise TypeError(f"expected an array or a scalar of NumPy's, got {type(value).__name__}")
-        array = np.asarray(value if isinstance(value, np.generic) else unmasked(value))
+        array = np.asarray(unmasked(value))
         return array if array.dtype.kind != "V" else stored(array)
 
     def generator(self, index: int = 0) -> Generator:

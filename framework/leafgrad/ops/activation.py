@@ -8,6 +8,7 @@ from typing import Any
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import add, mul
 from leafgrad.ops.exponential import exp, sigmoid
+from leafgrad.ops.reduce import known
 from leafgrad.ops.select import clamp, gate, maximum, where
 from leafgrad.ops.special import erf, erf_of
 from leafgrad.ops.trigonometric import tanh
@@ -21,6 +22,12 @@ def relu(xp: Any, x: Any) -> Any:
     if x.dtype.kind == "b":
         raise TypeError("Boolean inputs not supported for relu")
     return xp.maximum(x, 0)
+
+
+@relu.kernel("numpy")
+def _relu(xp: Any, x: Any) -> Any:
+    """As above, of arrays alone."""
+    return relu.forward(xp, x) if x.dtype.kind == "b" else xp.maximum(x, known(xp, 0, x.dtype))
 
 
 relu.vjp(x=lambda g, out: gate.function(g, out, low=0, high=None, leak=0.0))

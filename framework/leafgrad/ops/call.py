@@ -9,7 +9,9 @@ nothing else going on. Whatever else there is goes to ``Op.general``, which also
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Iterable
+from functools import partial
 from types import CodeType, FunctionType
 from typing import Any, Final
 
@@ -35,7 +37,8 @@ SCOPE: Final[dict[str, Any]] = {
     "INFERENCE": dispatch.INFERENCE_VERSION, "MISSING": MISSING, "Epoch": Epoch, "Node": Node, "TensorBase": TensorBase,
     "Version": Version, "_dispatch": dispatch, "_cause": messages.cause,
     "_failed": messages.failed, "_mode": modes.get, "_new": object.__new__,
-    "_normal": normal, "_rank": rank, "_step": SEQ.__next__,
+    "_given": partial(operator.is_not, None), "_shape": operator.attrgetter("shape"), "_normal": normal,
+    "_rank": rank, "_step": SEQ.__next__,
 }  # fmt: skip
 
 # What stands in a function until it is written, by how many public arguments it has.
@@ -129,7 +132,8 @@ class CallText:
         """Arguments of a fixed number: the first decides, and the others must be like it."""
         x = self.names[0]
         mode = ["_flags = _mode()", f"if _flags > GRAD: {self.leave}"]
-        lines = [*mode, *self.tensor(0), "_kind, _dtype = type(_a0), _a0.dtype"]
+        asked = self.count > 1 or self.op.converts_integers  # whether there is anything to compare its dtype with
+        lines = [*mode, *self.tensor(0), "_kind, _dtype = type(_a0), _a0.dtype" if asked else "_kind = type(_a0)"]
         for i in range(1, self.count):
             lines += self.other(i)
         lines = [f"if isinstance({x}, TensorBase):", *indented(lines)]
@@ -173,10 +177,11 @@ class CallText:
         alike = "" if self.op.mixes_dtypes else " or _a.dtype is not _dtype"
         lines = ["_flags = _mode()"]
         lines += [f"if _flags > GRAD or not _args or not isinstance(_args[0], TensorBase): {self.leave}"]
-        lines += ["_a = _args[0]._data", "_kind, _dtype, _raw, _edges = type(_a), _a.dtype, [], []"]
+        lines += ["_a = _args[0]._data", "_kind, _dtype, _raw, _edges, _outside = type(_a), _a.dtype, [], [], False"]
         each = [f"if not isinstance(_x, TensorBase): {self.leave}", "_a = _x._data"]
         each += [f"if type(_a) is not _kind{alike}: {self.leave}"]
         each += ["_raw.append(_a)", f"_edges.append({self.edge('_x')})"]
+        each += ["_outside = _outside or _x._writes is INFERENCE"]
         lines += ["for _x in _args:", *indented(each)]
         return [*lines, *self.normalized("_a.ndim")]
 
@@ -233,15 +238,16 @@ class CallText:
 
     def node(self, params: str) -> list[str]:
         lines = ["_out._history = _node = Node()", f"_node.op, _node.params = _op, {params}"]
-        lines += ["_node.seq, _node.shape = _step(), _r.shape", "_node.hooks = _node.out = _node.version = None"]
-        keep = ["_node.out = _r", "_node.version = _out._writes = Version()"]
+        lines += ["_node.seq, _node.shape, _node.hooks = _step(), _r.shape, None"]
+        keep, none = ["_node.out = _r", "_node.version = _out._writes = Version()"], "_node.out = _node.version = None"
         if self.variadic:
+            lines += [none]
             lines += ["_node.edges, _node.saved, _node.shapes = tuple(_edges), (), None"]
-            lines += ["_needs = tuple([_e is not None for _e in _edges])"]
+            lines += ["_needs = tuple(map(_given, _edges))"]
             lines += ["_keep, _keep_out, _keep_shapes = _op.plans.get(_needs) or _op.plan(_needs)"]
             lines += ["if _keep:", "    _node.saved = tuple([_x if _k else None for _x, _k in zip(_args, _keep)])"]
-            lines += ["    _dispatch.refuse_inference(_op, _node.saved)"]
-            lines += ["if _keep_shapes: _node.shapes = tuple([_a.shape for _a in _raw])"]
+            lines += ["    if _outside: _dispatch.refuse_inference(_op, _node.saved)"]
+            lines += ["if _keep_shapes: _node.shapes = tuple(map(_shape, _raw))"]
             return [*lines, "if _keep_out:", *indented(keep)]
         uses, names = self.op.uses, self.signature.arguments
         lines += ["_node.edges = (" + "".join([f"_e{i}, " for i in range(self.count)]) + ")"]
@@ -259,7 +265,7 @@ class CallText:
         shaped = self.required(j for j, use in enumerate(uses) if any(u.endswith("_shape") for u in use))
         lines += [f"_node.shapes = {self.when(shaped, '(' + ', '.join(shapes) + ',)', 'None')}"]
         out = self.required(j for j, use in enumerate(uses) if "out" in use)
-        return [*lines, *(keep if out == "True" else [f"if {out}:", *indented(keep)] if out else [])]
+        return [*lines, *(keep if out == "True" else [none, *([f"if {out}:", *indented(keep)] if out else [])])]
 
     def some(self, which: Iterable[int]) -> str:
         """The condition that one of some arguments requires grad; "" where there is none."""

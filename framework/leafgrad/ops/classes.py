@@ -11,7 +11,7 @@ from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import div, mul, neg, sub
 from leafgrad.ops.exponential import exp
 from leafgrad.ops.index import check
-from leafgrad.ops.reduce import log_softmax, lowered, raised, softmax, sum, total
+from leafgrad.ops.reduce import known, log_softmax, lowered, raised, softmax, sum, total
 from leafgrad.ops.select import maximum
 from leafgrad.ops.shape import reshape
 
@@ -30,9 +30,10 @@ def _key(xp: Any, shape: tuple[int, ...], target: Any, dim: int, ignore: int) ->
 
 def _places(xp: Any, shape: tuple[int, ...], at: Any, dim: int) -> tuple[Any, ...]:
     """The index arrays of the places ``at`` along ``dim``, one for each of the others."""
+    if len(shape) == 2:
+        each = xp.arange(shape[1 - dim])
+        return (each, at) if dim else (at, each)
     others = [n for d, n in enumerate(shape) if d != dim]
-    if len(others) == 1:
-        return (xp.arange(others[0]), at) if dim else (at, xp.arange(others[0]))
     ladders = [
         xp.arange(n).reshape((1,) * axis + (n,) + (1,) * (len(others) - axis - 1)) for axis, n in enumerate(others)
     ]
@@ -133,7 +134,7 @@ def _cross_entropy(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> An
     y, now = lowered(xp, x, dim)
     losses = xp.log(xp.add.reduce(xp.exp(y), axis=now) if y.dtype != "float16" else total(xp.exp(y), now, False))
     losses -= y[_places(xp, y.shape, target, now)]
-    return xp.add.reduce(losses, axis=None) / x.dtype.type(target.size)
+    return xp.add.reduce(losses, None) / known(xp, target.size, x.dtype)
 
 
 @op("any_dtype", "nondifferentiable")
@@ -162,8 +163,8 @@ def _slope(xp: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:
     xp.exp(y, out=y)
     y /= total(y, now, True) if y.dtype == "float16" else xp.add.reduce(y, axis=now, keepdims=True)
     y[_places(xp, y.shape, target, now)] -= 1
-    y *= 1 / target.size
-    return raised(y, now, dim)
+    y *= known(xp, 1 / target.size, y.dtype)
+    return y if now == dim else raised(y, now, dim)
 
 
 def _softmax_rule(g: Any, x: Any, target: Any, *, dim: int, ignore: int) -> Any:

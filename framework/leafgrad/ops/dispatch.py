@@ -161,7 +161,9 @@ def raw(tensor: Any) -> Any:
 
 def array(g: Any) -> Any:
     """A raw gradient as an array: NumPy's reductions give scalars."""
-    return g if isinstance(g, SymbolBase) else backends.backend_of_type(type(g)).wrap(g)
+    if isinstance(g, SymbolBase):
+        return g
+    return (BACKENDS.get(type(g)) or backends.backend_of_type(type(g))).wrap(g)
 
 
 def separate(data: Any) -> Any:
@@ -239,6 +241,8 @@ def on_device_of_arrays(forward: Callable[..., Any], backend: backends.Backend) 
 def wrap(op: Any, kind: type, result: Any) -> Any:
     """The result of a forward on arrays of a class: library scalars made 0-d arrays, and sequences made tuples."""
     own = BACKENDS.get(kind)
+    if own is not None and isinstance(result, own.scalars):
+        return own.xp.asarray(result)
     if own is not None and BACKENDS.get(type(result)) is own:
         return own.wrap(result)
     if type(result) in (tuple, list) or isinstance(result, tuple):

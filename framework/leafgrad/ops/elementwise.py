@@ -97,6 +97,8 @@ def pow(xp: Any, x: Any, y: Any) -> Any:
     if type(y) in NUMBERS and x.dtype.kind == "f":  # the common powers, much faster than the general one
         if y == 2:
             return x * x
+        if y == 1:
+            return +x
         if y == 3:
             return x * x * x
         if y == 0.5:
@@ -118,7 +120,7 @@ def _whole(xp: Any, x: Any, y: Any) -> Any:
 
 def _pow_x(g: Any, x: Any, y: Any) -> Any:
     if type(y) in NUMBERS:
-        return zero(g) if y == 0 else g * (y * (x if y == 2 else pow(x, y - 1)))
+        return zero(g) if y == 0 else g * (y * pow(x, y - 1))
     varies = (y != 0) | (abs(1 / x) < math.inf)  # 0**0 and nan**0 are 1; elsewhere y x**(y - 1), also at y = 0
     return where(varies, g * (y * pow(where(varies, x, 1), y - 1)), 0)
 

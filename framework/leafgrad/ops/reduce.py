@@ -180,10 +180,11 @@ def var(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = Fa
 @var.kernel("numpy")
 def _var(xp: Any, x: Any, *, dim: Dims, correction: float = 1, keepdim: bool = False) -> Any:
     """As above; small arrays in fewer calls."""
-    n = count(x.shape, dim)
-    if x.dtype.char not in "fd" or not 0 < x.size <= SMALL or n <= correction:
+    plain = x.dtype.char in "fd" and 0 < x.size <= SMALL
+    average = xp.add.reduce(x, dim, None, None, True) if plain else x
+    n = x.size // (average.size or 1)
+    if not plain or n <= correction:
         return var.forward(xp, x, dim=dim, correction=correction, keepdim=keepdim)
-    average = xp.add.reduce(x, dim, None, None, True)
     average /= known(xp, n, x.dtype)
     d = x - average
     d *= d
@@ -315,13 +316,12 @@ def raised(y: Any, now: int, dim: int) -> Any:
 @softmax.kernel("numpy")
 def _softmax(xp: Any, x: Any, *, dim: int) -> Any:
     """As above; short rows upright."""
+    if x.ndim and 0 < x.size < 64 * x.shape[dim] and x.dtype.char != "e":
+        y = x - xp.maximum.reduce(x, dim, None, None, True)
+        y /= xp.add.reduce(xp.exp(y, y), dim, None, None, True)
+        return y
     if not x.ndim or not x.size:
         return softmax.forward(xp, x, dim=dim)
-    if x.size < 64 * x.shape[dim] and x.dtype != "float16":
-        y = x - xp.maximum.reduce(x, axis=dim, keepdims=True)
-        xp.exp(y, out=y)
-        y /= xp.add.reduce(y, axis=dim, keepdims=True)
-        return y
     y, now = lowered(xp, x, dim)
     xp.exp(y, out=y)
     y /= total(y, now, True)

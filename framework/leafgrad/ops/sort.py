@@ -39,6 +39,9 @@ def searchsorted(xp: Any, edges: Any, x: Any, *, right: bool) -> Any:
     return low
 
 
+searchsorted.keeps_dtype = False  # it counts
+
+
 @searchsorted.batched
 def _searchsorted_batched(call: Any) -> Any:
     """Row by row where each sample has edges of its own."""

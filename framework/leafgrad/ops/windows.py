@@ -165,7 +165,8 @@ def sweeps(windows: Windows) -> tuple[tuple[Any, ...], ...]:
 @op
 def window_max(xp: Any, x: Any, *, windows: Windows) -> Any:
     """The largest element of each window; nan if it has one. (..., *length) -> (..., *size)"""
-    best = framed(xp, x, windows, _lowest(xp, x))
+    _, source, _, whole = places(windows)
+    best = x[(..., *source)] if whole else framed(xp, x, windows, _lowest(xp, x))
     for first, *others in sweeps(windows):
         whole, best = best, best[first]
         for tap in others:

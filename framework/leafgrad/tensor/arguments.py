@@ -15,6 +15,7 @@ from leafgrad.ops.node import SymbolBase, TensorBase
 from leafgrad.ops.traits import ALL
 
 Dim = int | Iterable[int] | None
+INTS = frozenset({int})
 
 
 def expect_tensor(value: Any, name: str, function: str) -> Any:
@@ -116,6 +117,8 @@ def shape(args: tuple[Any, ...], function: str = "size", name: str = "size") -> 
     """
     if len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = tuple(args[0])
+    if INTS.issuperset(map(type, args)):
+        return args
     try:
         return tuple([a if type(a) is int else integer(a, name, function) for a in args])
     except TypeError:
@@ -136,11 +139,14 @@ def cast(input: Any, dtype: Any) -> Any:
 def widened(input: Any, dtype: Any) -> Any:
     """``input``, converted to ``dtype`` if given, as sums and products take it: integers and bools as int64."""
     x = input if dtype is None else cast(input, dtype)
-    return x if dtypes.of(x._data).is_floating_point else cast(x, dtypes.int64)
+    floats = x._data.dtype in dtypes.FLOATING or dtypes.of(x._data).is_floating_point
+    return x if floats else cast(x, dtypes.int64)
 
 
 def expect_floating(input: Any, function: str, error: type[Exception] = RuntimeError) -> Any:
     """``input`` if its dtype is a floating one, else an ``error``."""
+    if isinstance(input, TensorBase) and input._data.dtype in dtypes.FLOATING:
+        return input
     found = dtypes.of((input if isinstance(input, TensorBase) else expect_tensor(input, "input", function))._data)
     if not found.is_floating_point:
         raise error(

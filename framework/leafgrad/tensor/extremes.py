@@ -96,10 +96,11 @@ def _found(kind: type[R], indices: Tensor, input: Tensor, dim: int, keepdim: boo
 
 def _extreme(kind: type[Found], whole: Any, pairwise: Any, indices: Any, input: Tensor, dim: Any, keepdim: bool) -> Any:
     name = kind.__name__
-    expect_tensor(input, "input", name)
+    if not isinstance(input, Tensor):
+        expect_tensor(input, "input", name)
     if isinstance(dim, Tensor):
         return pairwise(input, dim)
-    keepdim = flag(keepdim, name)
+    keepdim = keepdim if keepdim is False else flag(keepdim, name)
     if dim is None:
         if not input._data.size:
             raise RuntimeError(

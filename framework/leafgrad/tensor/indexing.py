@@ -147,7 +147,7 @@ def _entry(x: Tensor, k: Any) -> Any:
         return k
     if isinstance(k, bool):
         k = copied(k, None, x.device)
-    elif isinstance(k, (list, tuple, range)) or type(k) in backends.BACKENDS:
+    elif isinstance(k, (list, tuple, range)) or (not isinstance(k, Tensor) and _is_array(k)):
         k = copied(k, None, None)
         if not k.numel() and k.dtype is not dtypes.bool_:
             k = k.to(dtypes.int64)
@@ -160,6 +160,14 @@ def _entry(x: Tensor, k: Any) -> Any:
         "only integers, slices (`:`), ellipsis (`...`), None and integer or bool tensors are valid indices, got "
         f"{type(k).__name__}"
     )
+
+
+def _is_array(k: Any) -> bool:
+    """Whether ``k`` is an array of a library, of whatever class; its scalars are none."""
+    try:
+        return not isinstance(k, backends.backend_of(k).scalars)
+    except TypeError:
+        return False
 
 
 def _position(i: int, d: int, n: int) -> int:

@@ -75,7 +75,7 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
     first = model._data.shape
     if not first:
         raise RuntimeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated")
-    d = arguments.one_dim(model, dim, "cat")
+    d = dim if type(dim) is int and 0 <= dim < len(first) else arguments.one_dim(model, dim, "cat")
     for i, x in enumerate(parts):
         shape = x._data.shape
         if shape == first:

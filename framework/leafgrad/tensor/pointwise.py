@@ -91,20 +91,18 @@ def add(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     Raises:
         RuntimeError: shapes do not broadcast, or a float ``alpha`` with integer tensors.
     """
-    if alpha == 1:
-        result: Tensor = ew.add(input, other)
-    else:
-        result = mark(_with_scaled(ew.add, input, other, alpha), "AddBackward0", input, other)
+    if alpha != 1:
+        return mark(_with_scaled(ew.add, input, other, alpha), "AddBackward0", input, other)
+    result: Tensor = ew.add(input, other)
     return result
 
 
 @method
 def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """``input - alpha * other``. (...), (...) -> (...). RuntimeError as for ``add``, and for two bool tensors."""
-    if alpha == 1:
-        result: Tensor = ew.sub(input, other)
-    else:
-        result = mark(_with_scaled(ew.sub, input, other, alpha), "SubBackward0", input, other)
+    if alpha != 1:
+        return mark(_with_scaled(ew.sub, input, other, alpha), "SubBackward0", input, other)
+    result: Tensor = ew.sub(input, other)
     return result
 
 
@@ -330,7 +328,9 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         raise TypeError("where(): expected where(condition) or where(condition, input, other), got two arguments")
     if input is None:
         return condition.nonzero(as_tuple=True)
-    if dtypes.of(expect_tensor(condition, "condition", "where")._data) is not dtypes.bool_:
+    if not isinstance(condition, Tensor):
+        expect_tensor(condition, "condition", "where")
+    if dtypes.of(condition._data) is not dtypes.bool_:
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}; "
             "compare it, e.g. condition != 0"

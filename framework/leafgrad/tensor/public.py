@@ -76,9 +76,10 @@ def public(function: F, *, bound: bool = False, name: str = "") -> F:
     """
     plain = inspect.unwrap(function) if hasattr(function, "__wrapped__") else function
     unchecked = {"return", plain.__code__.co_varnames[0]} if bound else {"return"}
-    if all(kind in ("Any", Any) for argument, kind in plain.__annotations__.items() if argument not in unchecked):
-        return function
-    return typing.cast(F, door(function, bound, name))
+    for argument, kind in plain.__annotations__.items():
+        if kind != "Any" and kind is not Any and argument not in unchecked:
+            return typing.cast(F, door(function, bound, name))
+    return function
 
 
 class Door:
@@ -184,8 +185,10 @@ def call({head}):
     raise _wrong
 """
 WRITTEN = f"{__file__} (written)"  # a file without lines, of which tracebacks would show others
-STUB = compile("lambda *args, **kwargs: _begin(*args, **kwargs)", WRITTEN, "eval")
-STUB_OUT = compile("lambda *args, out=None, **kwargs: _begin(*args, out=out, **kwargs)", WRITTEN, "eval")
+STUB, STUB_OUT = [
+    eval(compile(f"lambda *args, {out}**kwargs: _begin(*args, {given}**kwargs)", WRITTEN, "eval")).__code__
+    for out, given in (("", ""), ("out=None, ", "out=out, "))
+]
 
 
 def door(
@@ -194,7 +197,7 @@ def door(
     """The function in front of ``function``: see ``Door``."""
     behind = Door(function, bound, name, into)
     code = behind.plain.__code__
-    if code.co_flags & inspect.CO_VARKEYWORDS or any(n[0] == "_" for n in code.co_varnames[: code.co_argcount]):
+    if code.co_flags & inspect.CO_VARKEYWORDS or " _" in " " + " ".join(code.co_varnames[: code.co_argcount]):
 
         def passing(*args: Any, **kwargs: Any) -> Any:
             out = kwargs.pop("out", None) if into else None
@@ -202,7 +205,8 @@ def door(
 
         return functools.update_wrapper(passing, function)
     scope: dict[str, Any] = {"__name__": __name__, "MISSING": MISSING, "_door": behind, "_function": function}
-    made: Any = eval(STUB_OUT if into else STUB, scope)
+    made: Any = types.FunctionType(STUB_OUT if into else STUB, scope)
+    made.__kwdefaults__ = {"out": None} if into else None
 
     def begin(*args: Any, **kwargs: Any) -> Any:
         made.__defaults__, keywords = behind.defaults()

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from leafgrad import dtypes
+from leafgrad.dtypes import FLOATING
 from leafgrad.ops import compare, elementwise as ew, messages, reduce as ops
 from leafgrad.ops.marks import shown_as
 from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, one_dim, widened
@@ -38,7 +39,9 @@ def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = N
     Raises:
         IndexError: ``dim`` is out of range. RuntimeError: a dimension is named twice.
     """
-    x = widened(input if isinstance(input, Tensor) else expect_tensor(input, "input", "sum"), dtype)
+    if not isinstance(input, Tensor):
+        expect_tensor(input, "input", "sum")
+    x = input if dtype is None and input._data.dtype in FLOATING else widened(input, dtype)
     over = dims(x, dim, "sum")
     result: Tensor = _sum(x, dim=over, keepdim=False if keepdim is False else flag(keepdim, "sum"))
     return result if dtype is None else cast(result, dtype)
@@ -55,8 +58,10 @@ def nansum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any 
 @method
 def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over ``dim``. RuntimeError for integers, unless ``dtype`` says how to take them."""
-    x = expect_tensor(input, "input", "mean") if dtype is None else cast(input, dtype)
-    if not dtypes.of(x._data).is_floating_point:
+    if not isinstance(input, Tensor):
+        expect_tensor(input, "input", "mean")
+    x = input if dtype is None else cast(input, dtype)
+    if x._data.dtype not in FLOATING and not dtypes.of(x._data).is_floating_point:
         raise RuntimeError(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
             f"Got: {x.dtype}; convert it with .float(), or pass dtype"
@@ -93,7 +98,9 @@ def _spread_arguments(
     input: Tensor, dim: Any, unbiased: Any, correction: Any, function: str
 ) -> tuple[tuple[int, ...], float]:
     """``dim`` and ``correction`` of var and std, in any of PyTorch's forms: var(x, unbiased), var(x, dim, unbiased)."""
-    if not dtypes.of(expect_tensor(input, "input", function)._data).is_floating_point:
+    if not isinstance(input, Tensor):
+        expect_tensor(input, "input", function)
+    if input._data.dtype not in FLOATING and not dtypes.of(input._data).is_floating_point:
         raise RuntimeError(f"{function}: std and var only support floating point dtypes, got {input.dtype}")
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -101,7 +108,7 @@ def _spread_arguments(
         raise TypeError(f"{function}(): expected one of unbiased and correction, got both")
     correction = (1 if unbiased in (None, True) else 0) if correction is None else correction
     over = dims(input, dim, function)
-    if ops.count(input._data.shape, over) - correction <= 0:
+    if math.prod(map(input._data.shape.__getitem__, over)) - correction <= 0:
         messages.warn(
             f"{function}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
             "(input numel divided by output numel)."
@@ -222,8 +229,10 @@ def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """exp over its sum along ``dim``. (...) -> (...). RuntimeError for integers, unless ``dtype`` is given."""
     x = input if dtype is None else cast(expect_tensor(input, "input", "softmax"), dtype)
-    expect_floating(x, "softmax", NotImplementedError)
-    result: Tensor = _softmax(x, dim=one_dim(x, dim, "softmax"))
+    if not (isinstance(x, Tensor) and x._data.dtype in FLOATING):
+        expect_floating(x, "softmax", NotImplementedError)
+    d = dim if type(dim) is int and 0 <= dim < x._data.ndim else one_dim(x, dim, "softmax")
+    result: Tensor = _softmax(x, dim=d)
     return result
 
 

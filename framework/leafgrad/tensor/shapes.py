@@ -231,8 +231,8 @@ def squeeze(input: Tensor, dim: arguments.Dim = None) -> Tensor:
 @method
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """With a dimension of size 1 inserted so that it is ``dim`` of the result."""
-    d = arguments.one_dim(input, dim, "unsqueeze", extra=1)
     shape = input._data.shape
+    d = dim if type(dim) is int and 0 <= dim <= len(shape) else arguments.one_dim(input, dim, "unsqueeze", extra=1)
     out: Tensor = mark(_reshape(input, shape=(*shape[:d], 1, *shape[d:])), "UnsqueezeBackward0", input)
     return out
 
@@ -296,9 +296,10 @@ attach("permute", lambda self, *dims: permute(self, dims[0] if len(dims) == 1 el
 @method
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """With two dimensions exchanged."""
-    a = arguments.one_dim(input, dim0, "transpose", name="dim0")
-    b = arguments.one_dim(input, dim1, "transpose", name="dim1")
-    order = list(range(input._data.ndim))
+    n = input._data.ndim
+    a = dim0 if type(dim0) is int and 0 <= dim0 < n else arguments.one_dim(input, dim0, "transpose", name="dim0")
+    b = dim1 if type(dim1) is int and 0 <= dim1 < n else arguments.one_dim(input, dim1, "transpose", name="dim1")
+    order = list(range(n))
     if order:
         order[a], order[b] = b, a
     out: Tensor = mark(_permute(input, dims=tuple(order)), "TransposeBackward0", input)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leafgrad.dtypes import int64
+from leafgrad.dtypes import int64, of
 from leafgrad.nn.functional.linear import linear
 from leafgrad.nn.functional.reduction import Flag, chosen, reduced
 from leafgrad.ops import classes
@@ -68,11 +68,15 @@ def cross_entropy(
         ValueError, RuntimeError: shapes or dtypes do not fit, or ``ignore_index`` beside probabilities. IndexError: a
             target is not a class.
     """
-    reduction = chosen(size_average, reduce, reduction, "cross_entropy")
+    if size_average is not None or reduce is not None:
+        reduction = chosen(size_average, reduce, reduction, "cross_entropy")
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    shape = expect_tensor(input, "input", "cross_entropy")._data.shape
-    probabilities = expect_tensor(target, "target", "cross_entropy")._data.shape == shape and len(shape) > 0
+    if not (isinstance(input, Tensor) and isinstance(target, Tensor)):
+        expect_tensor(input, "input", "cross_entropy")
+        expect_tensor(target, "target", "cross_entropy")
+    shape = input._data.shape
+    probabilities = target._data.shape == shape and len(shape) > 0
     if probabilities and not target.dtype.is_floating_point:
         given = "" if input.dtype.is_floating_point else f", and an input of {input.dtype}, where scores belong"
         expected = "Expected floating point type for target with class probabilities"
@@ -84,7 +88,7 @@ def cross_entropy(
         )
     if not probabilities:
         _check(input, target, weight, "cross_entropy")
-    dim = _class_dim(input)
+    dim = 0 if len(shape) == 1 else 1
     if not probabilities and weight is None and not label_smoothing and reduction == "mean" and len(shape) > 1:
         try:
             mean: Tensor = classes.cross_entropy.function(input, target, dim=dim, ignore=ignore_index)
@@ -157,11 +161,13 @@ def _weighted(x: Tensor, weight: Tensor | None, dim: int) -> Tensor:
 
 
 def _check(input: Tensor, target: Tensor, weight: Tensor | None, function: str) -> None:
-    scores = tuple(expect_tensor(input, "input", function)._data.shape)
-    named = tuple(expect_tensor(target, "target", function)._data.shape)
+    if not (isinstance(input, Tensor) and isinstance(target, Tensor)):
+        expect_tensor(input, "input", function)
+        expect_tensor(target, "target", function)
+    scores, named = tuple(input._data.shape), tuple(target._data.shape)
     if not scores:
         raise ValueError(f"{function}: input: expected at least 1 dimension (the classes), got a 0-d tensor")
-    dim = _class_dim(input)
+    dim = 0 if len(scores) == 1 else 1
     expected = scores[:dim] + scores[dim + 1 :]
     if named != expected:
         if len(scores) > 1 and named and scores[0] != named[0]:
@@ -170,7 +176,7 @@ def _check(input: Tensor, target: Tensor, weight: Tensor | None, function: str) 
             f"{function}: target: expected size {list(expected)} for an input of size {list(scores)}, got {list(named)}"
             + ("; the input, scores of each class, comes first" if target.dtype.is_floating_point else "")
         )
-    if target.dtype is not int64:
+    if of(target._data) is not int64:
         raise RuntimeError(
             f"{function}: target: expected class numbers of dtype int64, got {target.dtype}; convert with .long()"
         )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from leafgrad.dtypes import int64, of
+from leafgrad.dtypes import FLOATING, int64, of
 from leafgrad.nn.functional.windows import (
     Size,
     Sizes,
@@ -108,7 +108,7 @@ def _largest(
     function = f"max_pool{n}d"
     x, _ = batched(input, n, function)
     windows = pooled(nonempty(x, function), n, function, kernel_size, stride, padding, dilation, ceil_mode)
-    if of(x._data).category == 0:
+    if x._data.dtype not in FLOATING and of(x._data).category == 0:
         raise NotImplementedError(f"{function}: input: not implemented for bool; convert it with .to(dtype)")
     if not indices:
         largest: Tensor = ops.window_max.function(input, windows=windows)

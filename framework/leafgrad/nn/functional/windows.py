@@ -47,7 +47,8 @@ def batched(input: Any, n: int, function: str, leading: str = "channels") -> tup
     Raises:
         RuntimeError: not n + 1 or n + 2 dimensions, or an empty one that is not the batch.
     """
-    expect_tensor(input, "input", function)
+    if not isinstance(input, Tensor):
+        expect_tensor(input, "input", function)
     ndim = len(input._data.shape)
     if ndim not in (n + 1, n + 2):
         raise RuntimeError(

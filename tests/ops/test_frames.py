@@ -1,0 +1,109 @@
+"""How many Python functions a plain call passes on its way: few, since each takes as long as a small NumPy call.
+
+Counted on CPython 3.11; later ones run comprehensions without a frame.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rows import ROWS, tensors
+
+import leafgrad
+from leafgrad.ops.op import Op
+
+MOST = 6
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+# What takes more, and how much. May only shrink: what is below MOST must leave.
+MORE = {
+    "var": 8,  # arguments in three forms, and a warning
+    "layer norm": 11,  # two ops, shown as one
+    "cross entropy": 10,
+    "max pool": 10,
+    "chunk": 16,  # two views, each an op
+}
+# The same of ops: those with several results are recorded by what all of them share.
+SEVERAL = {
+    **dict.fromkeys(("eigh", "runs", "unique", "attention"), 11),
+    **dict.fromkeys(("svd", "gru", "lstm"), 12),
+    "lu": 21,
+    "qr": 22,
+    "slogdet": 24,
+    "unpack": 30,  # with a node
+}
+
+
+def entered(call, codes=frozenset()):
+    """How many Python functions ``call`` enters, itself and what functions of ``codes`` enter aside.
+
+    The least of some counts, since the garbage collector may call functions, too.
+    """
+    call()
+    return min(entered_once(call, codes) for _ in range(5))
+
+
+def entered_once(call, codes):
+    count, depth = -1, 0  # of the call's own frame; within one of ``codes``
+
+    def counted(frame, event, argument):
+        nonlocal count, depth
+        if event == "call":
+            count += depth == 0 and frame.f_code.co_name != "noticing"  # which there is once bfloat16 was used
+            depth += depth > 0 or frame.f_code in codes
+        elif event == "return" and depth:
+            depth -= 1
+
+    sys.setprofile(counted)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def public_calls():
+    """The 29 ops of the benchmark, by name."""
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        spec = importlib.util.spec_from_file_location("small_ops", BENCHMARKS / "small_ops.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+    return module.ops(leafgrad)
+
+
+CALLS = public_calls()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_public_function(name):
+    count = entered(CALLS[name])
+    assert count <= MORE.get(name, MOST)
+    assert name not in MORE or count > MOST, f"{name} has left: take it out of MORE"
+
+
+def test_all_that_take_more_are_there():
+    assert CALLS.keys() >= MORE.keys()
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if isinstance(row.op, Op) and row.op.straight], ids=str)
+def test_an_op_but_for_what_its_forward_does(row):
+    op, codes = row.op, {f.__code__ for f in (row.op.forward, *row.op.kernels.values())}
+    counts = [0]
+    for args, params in row.few("float64" if "float64" in row.dtypes else row.dtypes[0]):
+        given = tensors(args, "cpu", requires_grad=row.order > 0)
+        dtypes = {a.dtype for a in args if isinstance(a, np.ndarray)}
+        numbers = [a for a in args if not isinstance(a, np.ndarray)]
+        if (numbers and op.signature.variadic) or (len(dtypes) > 1 and not op.mixes_dtypes):
+            continue  # not on the straight line
+        try:
+            counts.append(entered(lambda a=given, p=params: op.function(*a, **p), codes))
+        except NotImplementedError:  # of this dtype
+            continue
+    assert max(counts) <= SEVERAL.get(op.name, MOST)
+    assert op.name not in SEVERAL or max(counts) > MOST, f"{op.name} has left: take it out of SEVERAL"
