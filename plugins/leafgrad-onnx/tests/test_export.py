@@ -260,6 +260,8 @@ def test_what_cannot_be_written_names_op_and_line():
         ({"dynamic_axes": {"z": {0: "n"}}}, ValueError, "no input or output 'z'"),
         ({"dynamic_axes": {"input": {2: "n"}}}, ValueError, "has 2 axes, got axis 2"),
         ({"training": True}, TypeError, "expected a TrainingMode"),
+        ({"export_params": False}, NotImplementedError, "always True"),
+        ({"input_name": "x"}, TypeError, "unexpected keyword argument 'input_name'"),
     ],
 )  # fmt: skip
 def test_wrong_arguments(net, options, error, message):
