@@ -120,6 +120,22 @@ def test_a_compiled_residual_of_the_burgers_example(agrees):
     assert sizes(made)[0] == ["n", 1]
 
 
+@pytest.mark.parametrize("derivatives", ["reverse", "jet", "forward"])
+def test_residuals_of_a_problem_of_leafgrad_pinn(derivatives, agrees):
+    pinn = pytest.importorskip("leafgrad_pinn")
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), net=pinn.MLP(8, 2), boundary=pinn.Hard(0))
+    equation = pinn.Interior(lambda u, x: u.xxxx + u * u.xx - leafgrad.sin(x), n=40, sampler="grid")
+    system = pinn.Problem(u, [equation], derivatives=derivatives).system()
+
+    def residual(points):
+        return system(0, {"points": points})
+
+    points = leafgrad.rand(7, 1, dtype=leafgrad.float64)
+    made = agrees(residual, points, tolerance=1e-12, dynamic_axes={"points": {0: "n"}})
+    for n in (1, 50):
+        agrees(residual, leafgrad.rand(n, 1, dtype=leafgrad.float64), tolerance=1e-12, proto=made)
+
+
 def test_a_training_step_gives_gradients(net, agrees):
     def step(x, y):
         return leafgrad.autograd.grad(nn.functional.cross_entropy(net(x), y), list(net.parameters()))
