@@ -307,6 +307,23 @@ def test_it_is_known_that_a_function_is_exported():
     assert not leafgrad.onnx.is_in_onnx_export()
 
 
+def test_writes_in_place(agrees):
+    def written(x):
+        y = x * 2
+        y[0] = 5
+        y[1:, ::2].mul_(3)
+        y.T[1] += x[:, 0]
+        y.diagonal().copy_(leafgrad.arange(3.0))
+        return y
+
+    agrees(written, leafgrad.randn(4, 3), dynamic_axes={"x": {0: "n"}})
+
+
+def test_random_numbers_are_drawn_by_the_runtime():
+    made = export(lambda x: x + leafgrad.rand(3) + leafgrad.randn(3), leafgrad.ones(3))
+    assert {"RandomUniformLike", "RandomNormalLike"} <= {*kinds(made)}
+
+
 def test_dtypes_stay(agrees):
     for dtype in (leafgrad.float32, leafgrad.float64, leafgrad.float16):
         made = agrees(lambda x: (x * 2).tanh().sum(0), leafgrad.randn(3, 4).to(dtype), tolerance=1e-2)

@@ -27,6 +27,8 @@ def cases() -> Iterator[tuple[str, Any, list[tuple[list[Any], list[Any]]], float
 
         found = load_model_tests(kind="node")
     for case in found:
+        if case.data_sets is None:
+            pytest.skip("this version of onnx has its node tests as files")
         sets = [tuple([[array(x) for x in side] for side in both]) for both in case.data_sets]
         yield case.name, case.model, sets, case.rtol, case.atol
 
