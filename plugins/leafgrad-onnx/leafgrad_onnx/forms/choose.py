@@ -131,7 +131,9 @@ def _scatter_product(w: Writer, e: Equation) -> str:
 
 
 @index.argwhere.lower("onnx")
-def _argwhere(w: Writer, e: Equation) -> str:
+def _argwhere(w: Writer, e: Equation) -> str | None:
+    if not e.values[0].ndim:  # of which runtimes think otherwise
+        return None
     return str(w.emit("Transpose", w.emit("NonZero", w(e.inputs[0])), perm=[1, 0]))
 
 
