@@ -13,6 +13,8 @@ PARITY_PYTHON ?= $(shell for python in python3 python; do $$python -c '$(PEERS)'
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 PLUGINS := $(patsubst %/pyproject.toml,%,$(sort $(wildcard plugins/*/pyproject.toml)))
+# The same with what their own tests need, where they need more.
+TESTED  := $(foreach plugin,$(PLUGINS),./$(plugin)$(shell grep -q '^test = ' $(plugin)/pyproject.toml && echo '[test]'))
 SOURCES := framework $(wildcard plugins/*/leafgrad_* plugins/*/src/leafgrad_*)
 PEERS   := from importlib.util import find_spec as f; from os.path import dirname as d; torch, jax = f("torch"), f("jax"); torch or exit(1); print(*{d(d(p.origin)) for p in (torch, jax) if p}, sep="\n")
 # Files whose tests ask PyTorch, where there is one.
@@ -118,7 +120,7 @@ $(VENV)/.examples $(VENV)/.dev $(VENV)/.docs $(VENV)/.cuda12 $(VENV)/.cuda13: $(
 	@touch $@
 
 $(VENV)/.test: pyproject.toml $(PLUGINS:%=%/pyproject.toml) $(VENV)/pyvenv.cfg
-	@$(PIP) install --editable ".[test]" $(PLUGINS:%=--editable ./%)
+	@$(PIP) install --editable ".[test]" $(TESTED:%=--editable '%')
 	@touch $@
 
 # pip knows no lowest versions, but uv does.
@@ -126,12 +128,12 @@ $(LOWEST)/.test: pyproject.toml $(PLUGINS:%=%/pyproject.toml)
 	@$(PYTHON) -m venv $(LOWEST)
 	@$(LOWEST)/bin/python -m pip --quiet --quiet --disable-pip-version-check install uv
 	@$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
-		--editable ".[test]" $(PLUGINS:%=--editable ./%)
+		--editable ".[test]" $(TESTED:%=--editable '%')
 	@touch $@
 
 # PyTorch's own environment is not touched: the new one finds PyTorch there, and JAX for benchmarks.
 $(PARITY)/.test: pyproject.toml $(PLUGINS:%=%/pyproject.toml)
 	@$(PARITY_PYTHON) -m venv $(PARITY)
-	@$(PARITY)/bin/python -m pip --quiet --quiet --disable-pip-version-check install --editable ".[test]" $(PLUGINS:%=--editable ./%)
+	@$(PARITY)/bin/python -m pip --quiet --quiet --disable-pip-version-check install --editable ".[test]" $(TESTED:%=--editable '%')
 	@$(PARITY_PYTHON) -c '$(PEERS)' > $$($(PARITY)/bin/python -c 'import site; print(site.getsitepackages()[0])')/peers.pth
 	@touch $@

@@ -151,8 +151,13 @@ def test_every_page_is_in_the_index():
 
 def test_the_commands_of_readme_are_those_of_the_makefile():
     readme, makefile = (textwrap.dedent((ROOT / f).read_text()) for f in ("README.md", "Makefile"))
-    plugins = " ".join(f"--editable ./plugins/{path.name}" for path in sorted((ROOT / "plugins").iterdir()))
-    assert 'install --editable ".[test]" $(PLUGINS:%=--editable ./%)' in makefile
+    folders = sorted((ROOT / "plugins").iterdir())
+    tested = [path.name for path in folders if "\ntest = " in (path / "pyproject.toml").read_text()]
+    plugins = " ".join(
+        f'--editable "./plugins/{path.name}[test]"' if path.name in tested else f"--editable ./plugins/{path.name}"
+        for path in folders
+    )
+    assert """install --editable ".[test]" $(TESTED:%=--editable '%')""" in makefile
     assert f'install --editable ".[test]" {plugins}\n' in readme
     assert "examples/burgers.py --quick" in makefile
     assert "examples/burgers.py --quick" in readme

@@ -109,12 +109,19 @@ def test_what_a_package_of_this_repository_would_bring(installed):
             import torch.fft
         except ImportError as error:
             print(error)
+        try:
+            leafgrad.onnx
+        except AttributeError as error:
+            print(error)
         """,
         LEAFGRAD_PLUGINS="none",
     )
-    fft, sparse = (f"the package leafgrad-{name} brings it; pip install leafgrad-{name}" for name in ("fft", "sparse"))
+    fft, sparse, onnx = (
+        f"the package leafgrad-{name} brings it; pip install leafgrad-{name}" for name in ("fft", "sparse", "onnx")
+    )
     assert said.splitlines() == [
         f"leafgrad.fft: {fft}", f"module 'leafgrad' has no attribute 'sparse': {sparse}", f"torch.fft: {fft}",
+        f"module 'leafgrad' has no attribute 'onnx': {onnx}",
     ]  # fmt: skip
 
 

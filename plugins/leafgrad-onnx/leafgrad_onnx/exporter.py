@@ -23,6 +23,10 @@ from leafgrad_onnx.lengths import Lengths
 from leafgrad_onnx.writer import HERE, Writer
 
 OPSETS = range(18, 24)
+ANYWAY: dict[str, tuple[Any, ...]] = {
+    "export_params": (True,), "keep_initializers_as_inputs": (False, None),
+    **dict.fromkeys(("do_constant_folding", "optimize", "verify", "verbose", "dynamo"), (True, False, None)),
+}  # fmt: skip
 
 
 class TrainingMode(Enum):
@@ -41,9 +45,10 @@ def export(
     kwargs: Mapping[str, Any] | None = None,
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
-    opset_version: int = 18,
+    opset_version: int | None = None,
     dynamic_axes: Mapping[str, Mapping[int, str] | Sequence[int]] | None = None,
     training: TrainingMode = TrainingMode.EVAL,
+    **options: Any,
 ) -> onnx.ModelProto:
     """Write what a call computes as an ONNX model.
 
@@ -62,10 +67,13 @@ def export(
         kwargs: arguments by name.
         input_names: names of the inputs, in the order of the tensors among the arguments.
         output_names: names of the outputs, in the order of the tensors among the results.
-        opset_version: 18 to 23.
+        opset_version: 18, which is the default, to 23.
         dynamic_axes: for inputs by name, which axes may have another length: ``{"x": {0: "batch"}}``. Axes of one name
             are always equally long. Names of outputs only name their axes.
         training: ``TrainingMode.EVAL`` writes a Module as for inference, whatever its mode.
+        options: those of PyTorch's that ask for what is done anyway: ``export_params=True``,
+            ``keep_initializers_as_inputs=False``, ``do_constant_folding``, ``optimize``, ``verify``, ``verbose`` and
+            ``dynamo``.
 
     Returns:
         The model, as the package ``onnx`` has it.
@@ -74,14 +82,25 @@ def export(
         OnnxExporterError: an op without an ONNX form, or lengths that the graph does not follow; with op and line.
         TraceError: the function needs values.
     """
-    check_names(input_names, output_names, opset_version)
+    check_options(options)
+    opset = OPSETS.start if opset_version is None else opset_version
+    check_names(input_names, output_names, opset)
     given = args if isinstance(args, tuple) else (args,)
     with in_mode(model, training), exporting():
         exporter = Exporter(model, given, dict(kwargs or {}), input_names, output_names)
-        made = exporter.model(opset_version, dynamic_axes or {})
+        made = exporter.model(opset, dynamic_axes or {})
     if f is not None:
         save(made, f)
     return made
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """An error unless options of PyTorch's ask for what is done anyway."""
+    for name, value in options.items():
+        if name not in ANYWAY:
+            raise TypeError(f"onnx.export() got an unexpected keyword argument {name!r}")
+        if value not in ANYWAY[name]:
+            raise NotImplementedError(f"onnx.export: {name}={value!r}; here it is always {ANYWAY[name][0]!r}")
 
 
 def check_names(inputs: Any, outputs: Any, opset: Any) -> None:

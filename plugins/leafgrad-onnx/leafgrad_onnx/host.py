@@ -110,9 +110,9 @@ BROADCASTING: Final = frozenset(
 
 
 def folded(kind: str, inputs: list[Any], attributes: dict[str, Any]) -> Any:
-    """What an operator makes of small NumPy arrays; None where tensors must do it."""
+    """What an operator makes of NumPy arrays, if they are small; None where tensors must do it."""
     function = HOST.get(kind)
-    if function is None or not inputs or not all(isinstance(x, np.ndarray) and x.size <= LARGEST for x in inputs):
+    if function is None or any(x.size > LARGEST for x in inputs):
         return None
     if kind in BROADCASTING and math.prod(np.broadcast_shapes(*[x.shape for x in inputs])) > LARGEST:
         return None

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LENGTHS = ((1, 2), (3, 5), (7, 4), (2, 9), (10, 6), (5, 3))  # what is added to sizes, first and others by turns
 FACTORS = (2, 3, 5, 4)  # by which they are multiplied where that does not go
 NEEDED = 4  # programs that are compared
+SMALL = 0.1  # of smaller numbers, so much less counts as rounding: what cancels leaves no more
 
 
 class Lengths:
@@ -143,4 +144,4 @@ def close(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
         return bool(np.array_equal(a, b)) if a.dtype.kind in "biu" else True
     scale = float(np.max(np.abs(b), initial=0, where=np.isfinite(b)))
     tolerance = {2: 2e-2, 4: 1e-4, 8: 1e-9}[a.dtype.itemsize]
-    return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * max(scale, 1e-30), equal_nan=True))
+    return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * max(scale, SMALL), equal_nan=True))

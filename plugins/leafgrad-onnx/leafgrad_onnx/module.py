@@ -138,17 +138,21 @@ class Program:
 
     Attributes:
         inputs, outputs: names, in order; inputs are those without an initializer.
-        arrays: initializers, by name.
+        arrays, constants: initializers, and what nodes say, by name.
         read_on_host: names that a node reads to know what to do.
     """
 
     def __init__(self, graph: onnx.GraphProto, opset: int, folder: str | None) -> None:
         self.opset, self.folder = opset, folder
         self.arrays = {t.name: files.array_of(t, folder) for t in graph.initializer}
-        self.infos = {i.name: i for i in graph.input}
+        self.kinds = {i.name: kind_of(i) for i in graph.input}
         self.inputs = [i.name for i in graph.input if i.name not in self.arrays]
         self.outputs = [o.name for o in graph.output]
         self.steps = [Step(node, self) for node in graph.node]
+        self.constants = {
+            s.outputs[0]: np.asarray(s.operator.run(**s.fixed)) for s in self.steps if s.kind == "Constant"
+        }
+        self.steps = [s for s in self.steps if s.kind != "Constant"]
         self.last = self.last_reads()
 
     def attribute(self, proto: onnx.AttributeProto) -> Any:
@@ -205,18 +209,21 @@ class OnnxModule(nn.Module):
         self.input_names, self.output_names = list(program.inputs), list(program.outputs)
         self.opset_version = program.opset
         self._program = program
-        self._held: dict[str, np.ndarray[Any, Any]] = {}
+        self._held: dict[str, Lazy] = {}
         self._paths: dict[str, tuple[Any, str]] = {}
         host = program.on_host()
         for name, array in program.arrays.items():
             if array.dtype.name in FLOATS and name not in host:
                 self._own(name, nn.Parameter(tensor_of(array)))
             else:
-                self._held[name] = array
                 self._own(name, tensor_of(array))
-        program.arrays = {}
+                self._held[name] = Lazy(array, *self._paths[name])
+        for name, array in program.constants.items():
+            self._own(name, tensor_of(array), persistent=False)
+            self._held[name] = Lazy(array, *self._paths[name])
+        program.arrays = program.constants = {}
 
-    def _own(self, name: str, tensor: Any) -> None:
+    def _own(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Keep a tensor under its name, whose dots are modules within modules, as in a ``state_dict``."""
         *path, last = name.split(".")
         module: Any = self
@@ -234,7 +241,7 @@ class OnnxModule(nn.Module):
         if isinstance(tensor, nn.Parameter):
             module.register_parameter(last, tensor)
         else:
-            module.register_buffer(last, tensor)
+            module.register_buffer(last, tensor, persistent=persistent)
         self._paths[name] = module, last
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -250,9 +257,9 @@ class OnnxModule(nn.Module):
         if missing:
             raise TypeError(f"expected the inputs {self.input_names}; {', '.join(missing)} is missing")
         for name in self.input_names:
-            check_input(name, env[name], self._program.infos[name])
+            check_input(name, env[name], *self._program.kinds[name])
         for name, (module, last) in self._paths.items():
-            env[name] = Lazy(self._held[name], module, last) if name in self._held else getattr(module, last)
+            env[name] = self._held[name] if name in self._held else getattr(module, last)
         found = [as_tensor(v) for v in self.run(self._program, env)]
         return found[0] if len(found) == 1 else tuple(found)
 
@@ -274,10 +281,11 @@ class OnnxModule(nn.Module):
         try:
             given = [env[name] for name in step.inputs]
             arrays = [v.array if isinstance(v, Lazy) else v for v in given]
-            made = folded(step.kind, arrays, step.attributes)
+            alone = bool(arrays) and all(isinstance(a, np.ndarray) for a in arrays)
+            made = folded(step.kind, arrays, step.attributes) if alone else None
             if made is None:
                 inputs = [
-                    None if v is None else as_array(v) if step.operator.on_host(i) else as_tensor(v)
+                    None if v is None else on_host(v, step.operator) if step.operator.on_host(i) else as_tensor(v)
                     for i, v in enumerate(given)
                 ]
                 fixed = step.fixed
@@ -301,6 +309,7 @@ class Lazy:
 
     def __init__(self, array: np.ndarray[Any, Any], module: Any, name: str) -> None:
         self.array, self.module, self.name = array, module, name
+        self.numbers: Any = array.reshape(-1).tolist() if array.ndim <= 1 else array
 
     @property
     def tensor(self) -> Any:
@@ -318,7 +327,7 @@ class Inner:
         names = self.program.inputs
         if len(given) > len(names):
             raise OnnxLoadError(f"a graph of {len(names)} inputs is given {len(given)}")
-        env = {**self.env, **self.program.arrays, **dict(zip(names, given, strict=False))}
+        env = {**self.env, **self.program.arrays, **self.program.constants, **dict(zip(names, given, strict=False))}
         return tuple(self.module.run(self.program, env))
 
     @staticmethod
@@ -332,6 +341,11 @@ class Inner:
     @staticmethod
     def tensor(value: Any) -> Any:
         return as_tensor(value)
+
+
+def on_host(value: Any, operator: Operator) -> Any:
+    """What an operator takes as numbers: a constant's as a list, which a program may read and stay closed."""
+    return value.numbers if isinstance(value, Lazy) and operator.host is not None else as_array(value)
 
 
 def as_array(value: Any) -> Any:
@@ -348,18 +362,20 @@ def as_tensor(value: Any) -> Any:
     return tensor_of(np.asarray(value)) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-def check_input(name: str, given: Any, info: onnx.ValueInfoProto) -> None:
+def kind_of(info: onnx.ValueInfoProto) -> tuple[str | None, list[int | None] | None]:
+    """The dtype and the sizes that the file says of an input; None for what it does not say."""
+    kind = info.type.tensor_type
+    sizes = [d.dim_value if d.HasField("dim_value") else None for d in kind.shape.dim]
+    return NAME.get(kind.elem_type), sizes if kind.HasField("shape") else None
+
+
+def check_input(name: str, given: Any, dtype: str | None, sizes: list[int | None] | None) -> None:
     """An error unless an input has the dtype and the sizes that the file says."""
     if not isinstance(given, leafgrad.Tensor):
         raise TypeError(f"input {name!r}: expected a tensor, got a {type(given).__name__}")
-    if not info.type.HasField("tensor_type"):
-        return
-    kind = info.type.tensor_type
-    expected = NAME.get(kind.elem_type)
-    if expected is not None and str(given.dtype).rpartition(".")[2] != expected:
-        raise TypeError(f"input {name!r}: expected {expected}, got {given.dtype}; convert it with .to(dtype)")
-    if kind.HasField("shape"):
-        sizes = [d.dim_value if d.HasField("dim_value") else None for d in kind.shape.dim]
+    if dtype is not None and str(given.dtype).rpartition(".")[2] != dtype:
+        raise TypeError(f"input {name!r}: expected {dtype}, got {given.dtype}; convert it with .to(dtype)")
+    if sizes is not None:
         fits = len(sizes) == given.ndim and all(n is None or n == m for n, m in zip(sizes, given.shape, strict=True))
         if not fits:
             raise TypeError(f"input {name!r}: expected the shape {sizes} (None: any), got {list(given.shape)}")

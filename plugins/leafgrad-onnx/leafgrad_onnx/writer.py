@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from leafgrad.compile.ir.graph import Captured, Equation, Graph, Line, Operand, Value
+from leafgrad.compile.ir.graph import Captured, Equation, Graph, Line, Operand, Source, Value
 from leafgrad.compile.passes.rewrite import Rewriter
 from leafgrad_onnx.errors import OnnxExporterError
 from leafgrad_onnx.expression import written
@@ -116,6 +116,9 @@ class Writer:
     def form(self, equation: Equation) -> Any:
         """The names of what an equation makes."""
         op = equation.op
+        if equation.params.keys() != op.signature.parameters.keys():  # of ops without arrays
+            params = op.signature.bind(equation.params)
+            equation = Equation(op, equation.inputs, params, equation.outputs, equation.line, equation.several)
         rule = op.lowering.get("onnx")
         if rule is not None:
             made = rule(self, equation)
@@ -131,18 +134,29 @@ class Writer:
     def decomposed(self, equation: Equation) -> Any:
         """An equation by the first of the op's rewrite rules that gives steps; None if there is none."""
         for rule in equation.op.rewriting:
-            steps = Rewriter(Graph(dict.fromkeys(equation.values, Captured(None)), (equation,), equation.outputs))
-            steps.line = equation.line
-            found = rule(steps, equation)
-            if found is None or equation.op in self.within:
-                continue
-            self.within.append(equation.op)
-            for step in steps.equations:
-                self.write(step)
-            self.within.pop()
-            values = found if isinstance(found, tuple) else (found,)
-            return tuple([self(v) for v in values])
+            if equation.op not in self.within:
+                found = self.steps(equation, lambda graph, rule=rule: rule(graph, equation))
+                if found is not None:
+                    return found
         return None
+
+    def steps(self, equation: Equation, make: Callable[..., Any], *values: Value) -> Any:
+        """The names of what ``make(graph)`` gives: values that it makes by ``graph.emit(op, *values, **params)``.
+
+        Args:
+            values: those that it reads beside the equation's.
+        """
+        inputs: dict[Value, Source] = dict.fromkeys((*equation.values, *values), Captured(None))
+        graph = Rewriter(Graph(inputs, (equation,), equation.outputs))
+        graph.line = equation.line
+        made = make(graph)
+        if made is None:
+            return None
+        self.within.append(equation.op)
+        for step in graph.equations:
+            self.write(step)
+        self.within.pop()
+        return tuple([self(v) for v in made]) if isinstance(made, tuple) else self(made)
 
     def refusal(self, why: str, equation: Equation | None = None) -> OnnxExporterError:
         """The error that says why something cannot be written, and where the user asked for it."""

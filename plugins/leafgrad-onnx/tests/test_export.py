@@ -117,7 +117,23 @@ def test_a_compiled_residual_of_the_burgers_example(agrees):
 
     x, t = (leafgrad.rand(7, 1, requires_grad=True) for _ in range(2))
     made = agrees(residual, x, t, dynamic_axes={"x": {0: "n"}, "t": {0: "n"}})
-    assert [d.dim_param for d in made.graph.output[0].type.tensor_type.shape.dim][0] == "n"
+    assert sizes(made)[0] == ["n", 1]
+
+
+@pytest.mark.parametrize("derivatives", ["reverse", "jet", "forward"])
+def test_residuals_of_a_problem_of_leafgrad_pinn(derivatives, agrees):
+    pinn = pytest.importorskip("leafgrad_pinn")
+    u = pinn.Field("u", pinn.Interval("x", 0, 1), net=pinn.MLP(8, 2), boundary=pinn.Hard(0))
+    equation = pinn.Interior(lambda u, x: u.xxxx + u * u.xx - leafgrad.sin(x), n=40, sampler="grid")
+    system = pinn.Problem(u, [equation], derivatives=derivatives).system()
+
+    def residual(points):
+        return system(0, {"points": points})
+
+    points = leafgrad.rand(7, 1, dtype=leafgrad.float64)
+    made = agrees(residual, points, tolerance=1e-12, dynamic_axes={"points": {0: "n"}})
+    for n in (1, 50):
+        agrees(residual, leafgrad.rand(n, 1, dtype=leafgrad.float64), tolerance=1e-12, proto=made)
 
 
 def test_a_training_step_gives_gradients(net, agrees):
@@ -132,7 +148,9 @@ def test_a_training_step_gives_gradients(net, agrees):
     [
         ("char_transformer", lambda m: m.Writer(20, 16, 2, 0.1), lambda: (leafgrad.randint(0, 20, (2, 7)),)),
         ("conv_digits", lambda m: m.network(), lambda: (leafgrad.randn(2, 1, 8, 8),)),
-        ("sine_lstm", lambda m: m.Predictor(6), lambda: (leafgrad.randn(2, 9),)),
+        ("vae", lambda m: m.VAE().encoder, lambda: (leafgrad.rand(3, 64),)),
+        ("vae", lambda m: m.VAE().decoder, lambda: (leafgrad.randn(3, 2),)),
+        ("sine_lstm", lambda m: m.Predictor(6), lambda: (leafgrad.randn(2, 9).double(),)),
         ("burgers", lambda m: m.Burgers(), lambda: (leafgrad.rand(5, 1), leafgrad.rand(5, 1))),
     ],
 )
@@ -258,6 +276,8 @@ def test_what_cannot_be_written_names_op_and_line():
         ({"dynamic_axes": {"z": {0: "n"}}}, ValueError, "no input or output 'z'"),
         ({"dynamic_axes": {"input": {2: "n"}}}, ValueError, "has 2 axes, got axis 2"),
         ({"training": True}, TypeError, "expected a TrainingMode"),
+        ({"export_params": False}, NotImplementedError, "always True"),
+        ({"input_name": "x"}, TypeError, "unexpected keyword argument 'input_name'"),
     ],
 )  # fmt: skip
 def test_wrong_arguments(net, options, error, message):
@@ -285,6 +305,23 @@ def test_it_is_known_that_a_function_is_exported():
     export(lambda x: seen.append(leafgrad.onnx.is_in_onnx_export()) or x * 2, leafgrad.ones(2))
     assert seen == [True]
     assert not leafgrad.onnx.is_in_onnx_export()
+
+
+def test_writes_in_place(agrees):
+    def written(x):
+        y = x * 2
+        y[0] = 5
+        y[1:, ::2].mul_(3)
+        y.T[1] += x[:, 0]
+        y.diagonal().copy_(leafgrad.arange(3.0))
+        return y
+
+    agrees(written, leafgrad.randn(4, 3), dynamic_axes={"x": {0: "n"}})
+
+
+def test_random_numbers_are_drawn_by_the_runtime():
+    made = export(lambda x: x + leafgrad.rand(3) + leafgrad.randn(3), leafgrad.ones(3))
+    assert {"RandomUniformLike", "RandomNormalLike"} <= {*kinds(made)}
 
 
 def test_dtypes_stay(agrees):

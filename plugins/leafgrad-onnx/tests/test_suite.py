@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 from onnx import numpy_helper
 
 import leafgrad
@@ -26,6 +27,8 @@ def cases() -> Iterator[tuple[str, Any, list[tuple[list[Any], list[Any]]], float
 
         found = load_model_tests(kind="node")
     for case in found:
+        if case.data_sets is None:
+            pytest.skip("this version of onnx has its node tests as files")
         sets = [tuple([[array(x) for x in side] for side in both]) for both in case.data_sets]
         yield case.name, case.model, sets, case.rtol, case.atol
 
@@ -61,7 +64,7 @@ def outcome(model: Any, sets: Any, rtol: float, atol: float) -> str:
                 if not np.allclose(
                     array.astype("float64"),
                     want.astype("float64"),
-                    rtol=1e-2 if array.dtype.name == "bfloat16" else max(rtol, 1e-3),
+                    rtol=2e-2 if "bf16" in model.graph.name or "BFLOAT16" in model.graph.name else max(rtol, 1e-3),
                     atol=max(atol, 1e-7),
                     equal_nan=True,
                 ):
@@ -69,3 +72,23 @@ def outcome(model: Any, sets: Any, rtol: float, atol: float) -> str:
     except OnnxError as error:
         return str(error)
     return ""
+
+
+@pytest.mark.slow
+def test_most_node_tests_of_onnx_pass():
+    """Of those of dtypes that leafgrad has; the others say which operator it is, and none gives another number."""
+    passed, failed, left = 0, {}, 0
+    for name, model, sets, rtol, atol in cases():
+        if not supported(model):
+            left += 1
+            continue
+        why = outcome(model, sets, rtol, atol)
+        if why:
+            failed[name] = why
+        else:
+            passed += 1
+    count = passed + len(failed)
+    print(f"\n{passed} of {count} node tests pass, {passed / count:.1%}; {left} are of other dtypes")
+    assert passed / count > 0.9
+    assert not [why for why in failed.values() if why.startswith("WRONG")]
+    assert all("no operator" in why or "dtype" in why or "Scan" in why for why in failed.values()), failed

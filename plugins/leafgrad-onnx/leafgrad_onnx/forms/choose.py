@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.ops import classes, index
 from leafgrad.ops.abstract import broadcast
 from leafgrad.ops.geometry import index_axes
+from leafgrad.tensor import inplace, view
+from leafgrad_onnx.forms.shape import counted
 from leafgrad_onnx.writer import Writer
 
 
@@ -128,7 +131,9 @@ def _scatter_product(w: Writer, e: Equation) -> str:
 
 
 @index.argwhere.lower("onnx")
-def _argwhere(w: Writer, e: Equation) -> str:
+def _argwhere(w: Writer, e: Equation) -> str | None:
+    if not e.values[0].ndim:  # of which runtimes think otherwise
+        return None
     return str(w.emit("Transpose", w.emit("NonZero", w(e.inputs[0])), perm=[1, 0]))
 
 
@@ -173,3 +178,32 @@ def _target_weights(w: Writer, e: Equation) -> str:
     total = w.reduce("ReduceSum", flags, tuple(range(len(e.values[1].shape))))
     shares = w.emit("Div", flags, w.emit("Max", total, w.scalar(1, e.out.dtype)))
     return str(w.emit("Unsqueeze", shares, w.ints([e.params["dim"]])))
+
+
+# ---- in place -------------------------------------------------------------------------------------------------------
+
+
+inplace.overwrite.lower("onnx", lambda w, e: w.emit("Identity", w(e.inputs[1])))
+
+
+@view.write_view.lower("onnx")
+def _write_view(w: Writer, e: Equation) -> str:
+    """Elements have numbers, and what the steps lead to of these is where to write."""
+    x, v = e.values[0], e.inputs[1]
+    count = math.prod(x.shape)
+    numbers = Value(x.shape, "int64", x.place)
+    w.names[numbers] = w.reshape(counted(w, 0, 1, count), x.shape)
+    parts: list[Value] = [numbers]
+
+    def follow(graph: Any) -> Value:
+        for step, params in e.params["steps"]:
+            parts.append(graph.emit(step, parts[-1], **params))
+        return parts[-1]
+
+    places = w.steps(e, follow, numbers)
+    shape = parts[-1].shape
+    many = (math.prod(shape),)
+    updates = w.expand(w(v, e.out.dtype), shape)
+    flat = w.reshape(w(x), (count,))
+    found = w.emit("ScatterElements", flat, w.reshape(places, many), w.reshape(updates, many), axis=0)
+    return w.reshape(found, x.shape)

@@ -200,7 +200,7 @@ def padded(x: Any, d: int, before: int, after: int, mode: str, value: Any) -> An
         places = np.where(places >= n, period - places, places)
     else:
         raise OnnxLoadError(f"Pad: unknown mode {mode!r}")
-    return x.index_select(d, leafgrad.from_numpy(places))
+    return x.index_select(d, tensor_of(places))
 
 
 @operator("Trilu", host=(1,))
@@ -300,7 +300,7 @@ def reverse_sequence(x: Any, lengths: Any, *, batch_axis: int = 1, time_axis: in
     places = np.where(time < many, many - 1 - time, time)
     places = places.T if batch_axis < time_axis else places
     shape = [n if d in (batch_axis, time_axis) else 1 for d, n in enumerate(x.shape)]
-    return x.gather(time_axis, leafgrad.from_numpy(places.reshape(shape).copy()).expand(x.shape))
+    return x.gather(time_axis, tensor_of(places.reshape(shape).copy()).expand(x.shape))
 
 
 @operator("Unique")
@@ -347,7 +347,7 @@ def upsample(x: Any, scales: Any, *, mode: str = "nearest") -> Any:
         raise OnnxLoadError(f"Upsample: mode {mode!r}")
     for d, (n, m) in enumerate(zip(x.shape, sizes, strict=True)):
         places = (np.arange(m) * n // max(m, 1)).astype("int64")
-        x = x.index_select(d, leafgrad.from_numpy(places))
+        x = x.index_select(d, tensor_of(places))
     return x
 
 

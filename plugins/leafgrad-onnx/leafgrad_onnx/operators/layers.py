@@ -9,7 +9,7 @@ import numpy as np
 
 import leafgrad
 from leafgrad_onnx.errors import OnnxLoadError
-from leafgrad_onnx.operators.registry import ints, operator, room
+from leafgrad_onnx.operators.registry import ints, operator, room, tensor_of
 
 
 @operator("MatMul")
@@ -194,11 +194,11 @@ def resize(
             outside = beyond if outside is None else outside | beyond
         if n == m and factors[k] == 1 and not crops:
             continue
-        matrix = leafgrad.from_numpy(how.weights(n, m, factors[k], low, high)).to(
+        matrix = tensor_of(how.weights(n, m, factors[k], low, high)).to(
             x.dtype if x.dtype.is_floating_point else leafgrad.float32
         )
         y = (x.to(matrix.dtype).transpose(d, -1) @ matrix.T).transpose(d, -1)
         x = y if x.dtype.is_floating_point else leafgrad.round(y).to(x.dtype)
     if outside is not None and mode == "linear":
-        x = leafgrad.where(leafgrad.from_numpy(outside.copy()), x.new_full((), extrapolation_value), x)
+        x = leafgrad.where(tensor_of(outside.copy()), x.new_full((), extrapolation_value), x)
     return x

@@ -10,7 +10,7 @@ import numpy as np
 import leafgrad
 from leafgrad.nn import functional as F
 from leafgrad_onnx.errors import OnnxLoadError
-from leafgrad_onnx.operators.registry import ints, operator
+from leafgrad_onnx.operators.registry import ints, operator, tensor_of
 
 
 def activation(name: str, alpha: float | None, beta: float | None) -> Callable[[Any], Any]:
@@ -64,7 +64,7 @@ class Layer:
             x, states = x.transpose(0, 1), [None if s is None else s.transpose(0, 1) for s in states]
         steps, batch, _ = x.shape
         directions = w.shape[0]
-        sizes = None if lengths is None else leafgrad.from_numpy(np.array(ints(lengths), dtype="int64")).reshape(-1, 1)
+        sizes = None if lengths is None else tensor_of(np.array(ints(lengths), dtype="int64")).reshape(-1, 1)
         results, last = [], []
         for d in range(directions):
             back = self.direction == "reverse" or d == 1

@@ -11,6 +11,8 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 import leafgrad
+from leafgrad import modes
+from leafgrad.ops.abstract import broadcast
 from leafgrad_onnx.errors import OnnxLoadError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -76,14 +78,16 @@ def met(*tensors: Any) -> tuple[Any, ...]:
     shapes = [tuple(t.shape) for t in tensors if t is not None and hasattr(t, "shape")]
     if len(shapes) > 1:
         try:
-            room(np.broadcast_shapes(*shapes), 8)
+            room(broadcast(shapes), 8)
         except ValueError:
             raise OnnxLoadError(f"shapes that do not broadcast: {', '.join(map(str, shapes))}") from None
     return tensors
 
 
 def ints(array: Any) -> list[int]:
-    """A NumPy array of integers as a list."""
+    """A NumPy array of integers, or the numbers of a constant, as a list."""
+    if type(array) is list:
+        return array
     return [int(n) for n in np.asarray(array).reshape(-1)]
 
 
@@ -91,6 +95,8 @@ def number(value: Any, default: Any = None) -> Any:
     """The one element of a NumPy array, or of a tensor."""
     if value is None:
         return default
+    if type(value) is list and len(value) == 1:
+        return value[0]
     array = np.asarray(value)
     if array.size != 1:
         raise OnnxLoadError(f"expected one number, got an array of shape {list(array.shape)}")
@@ -105,5 +111,8 @@ def axis_of(axis: int, ndim: int) -> int:
 
 
 def tensor_of(array: np.ndarray[Any, Any]) -> Any:
-    """A tensor of a NumPy array; the memory is its own."""
+    """A tensor of a NumPy array, with memory of its own; in a program, a constant."""
+    if modes.get() & modes.TRACE:
+        dtype = getattr(leafgrad, array.dtype.name)
+        return leafgrad.tensor(array.reshape(-1).tolist(), dtype=dtype).reshape(array.shape)
     return leafgrad.from_numpy(np.array(array, order="C"))

@@ -11,7 +11,7 @@ import leafgrad
 from leafgrad.nn import functional as F
 from leafgrad_onnx.errors import OnnxLoadError
 from leafgrad_onnx.operators.elementwise import whole
-from leafgrad_onnx.operators.registry import ints, operator, room
+from leafgrad_onnx.operators.registry import ints, operator, room, tensor_of
 
 
 def geometry(
@@ -134,7 +134,7 @@ def taps(x: Any, kernel: list[int], s: list[int], d: list[int], sizes: list[int]
     for i, (k, m) in enumerate(zip(kernel, sizes, strict=True)):
         at = np.arange(m)[:, None] * s[i] + np.arange(k) * d[i]
         room([*x.shape[: 2 + i], m, k, *x.shape[3 + i :]], 8)
-        x = x[(slice(None),) * (2 + i) + (leafgrad.from_numpy(at),)].movedim(3 + i, -1)
+        x = x[(slice(None),) * (2 + i) + (tensor_of(at),)].movedim(3 + i, -1)
     return x.reshape(*x.shape[: 2 + len(kernel)], math.prod(kernel))
 
 
@@ -156,7 +156,7 @@ def max_pool(
         size = math.prod(x.shape[2:])
         inner = np.arange(size).reshape(tuple(x.shape[2:])[::-1]).transpose()
         every = (np.arange(planes) * size).reshape(*x.shape[:2], *(1,) * (x.ndim - 2)) + inner
-    places = taps(framed(leafgrad.from_numpy(every.copy()), before, after, -1), kernel_shape, s, d, sizes)
+    places = taps(framed(tensor_of(every.copy()), before, after, -1), kernel_shape, s, d, sizes)
     chosen = places.gather(-1, at.unsqueeze(-1)).squeeze(-1)
     first = leafgrad.where(places < 0, leafgrad.iinfo(places.dtype).max, places).amin(-1)
     return best, leafgrad.where(chosen < 0, first, chosen)  # not the padding, if all is -inf
@@ -240,7 +240,7 @@ def col2im(x: Any, size: Any, block: Any, *, dilations: Any = None, pads: Any = 
         flat = (ahead[:, None, :, None] * n + at[None, :, None, :]).reshape(len(ahead) * kernel[i], -1)
     batch, channels = x.shape[0], x.shape[1] // math.prod(kernel)
     rows = x.reshape(batch * channels, -1)
-    where = leafgrad.from_numpy(flat.reshape(1, -1)).expand(rows.shape)
+    where = tensor_of(flat.reshape(1, -1)).expand(rows.shape)
     out = (
         rows.new_zeros((batch * channels, math.prod(wide))).scatter_add(1, where, rows).reshape(batch, channels, *wide)
     )
