@@ -114,7 +114,7 @@ def keeps_channels_last(function: F) -> F:
         result = function(input, *args, **kwargs)
         if isinstance(input, Tensor) and (ndim := len(input._data.shape)) in RANKS.values():
             for out in result if isinstance(result, tuple) else (result,):
-                base = out._base
+                base = None if out._view is None else out._base
                 if out is not input and (base is None or (base is not input and base is not input._base)):
                     follow(out, input, (0, *range(2, ndim), 1))
         return result
