@@ -101,7 +101,7 @@ class Build:
         """The arrays of tensors from outside."""
         found = []
         for value, source in self.writer.graph.inputs.items():
-            if isinstance(source, Captured):
+            if isinstance(source, Captured) and self.writer.names[value] not in self.writer.arrays:
                 found.append((self.writer.names[value], source.tensor.detach().cpu().numpy()))
         return found
 

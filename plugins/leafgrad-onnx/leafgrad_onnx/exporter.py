@@ -171,6 +171,8 @@ class Exporter:
         self.where = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, leafgrad.Tensor)]
         self.output_names = output_names
         self.outputs = 0
+        state = function.state_dict(keep_vars=True) if isinstance(function, leafgrad.nn.Module) else {}
+        self.saved = {id(t) for t in state.values()}
         self.known = {id(t): name for name, t in tensors_of(function)}
         self.graph = self.trace(self.leaves)
         self.inputs = self.named_inputs(input_names)
@@ -233,7 +235,7 @@ class Exporter:
 
     def written(self, graph: Graph) -> Writer:
         """The nodes of a program."""
-        names = {}
+        names, constants = {}, {}
         taken = {*self.inputs, *self.results}
         for value, source in graph.inputs.items():
             if isinstance(source, Argument):
@@ -244,9 +246,17 @@ class Exporter:
                     name += "_"
                 names[value] = name
                 taken.add(name)
+                if self.is_constant(source.tensor):
+                    constants[name] = source.tensor.detach().cpu().numpy()
             else:
                 raise OnnxExporterError("onnx.export: the function reads an array that belongs to no tensor")
-        return Writer(graph, names, self.asked).run()
+        writer = Writer(graph, names, self.asked)
+        writer.arrays.update(constants)
+        return writer.run()
+
+    def is_constant(self, tensor: Any) -> bool:
+        """Whether a Module keeps a tensor that it does not save: what it reads, and nobody trains."""
+        return isinstance(self.function, leafgrad.nn.Module) and not (tensor.requires_grad or id(tensor) in self.saved)
 
     def model(self, opset: int, axes: Mapping[str, Any]) -> onnx.ModelProto:
         """The whole."""

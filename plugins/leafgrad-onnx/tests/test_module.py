@@ -86,6 +86,7 @@ def test_it_compiles(net, tmp_path):
 def test_it_leaves_again(net, tmp_path):
     loaded, x = load(tmp_path / "net.onnx"), leafgrad.randn(5, 3)
     again = from_proto(export(loaded, x, input_names=["input"], dynamic_axes={"input": {0: "batch"}}))
+    assert list(again.state_dict()) == list(loaded.state_dict())
     for n in (1, 5, 17):
         x = leafgrad.randn(n, 3)
         assert (again(x) - net(x)).abs().max() < 1e-6
