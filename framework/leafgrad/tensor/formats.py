@@ -112,7 +112,10 @@ def keeps_channels_last(function: F) -> F:
     @functools.wraps(function)
     def keeping(input: Any, *args: Any, **kwargs: Any) -> Any:
         result = function(input, *args, **kwargs)
-        if isinstance(input, Tensor) and (ndim := len(input._data.shape)) in RANKS.values():
+        data = input._data if isinstance(input, Tensor) else None
+        if data is None or isinstance(data, SymbolBase) or data.flags.c_contiguous:  # as mostly
+            return result
+        if (ndim := len(data.shape)) in RANKS.values():
             for out in result if isinstance(result, tuple) else (result,):
                 base = None if out._view is None else out._base
                 if out is not input and (base is None or (base is not input and base is not input._base)):
