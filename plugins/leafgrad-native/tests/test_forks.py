@@ -46,6 +46,45 @@ def test_a_child_keeps_no_pipe_of_a_compiler(start):
     assert start(WHILE_ONE_STARTS).wait(60) == 0
 
 
+IN_A_CALL = """
+import faulthandler, os, signal
+import leafgrad as lg
+
+lg.set_num_threads(3)
+x = lg.rand(2_000_000, 4, dtype=lg.float64)
+step = lg.compile(lambda x: (x.tanh() * x.sin()).exp().cumsum(1).sum(1), executor="native")
+for _ in range(3):
+    expected = step(x)
+children = []
+
+def fork(*_):
+    child = os.fork()
+    if not child:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        faulthandler.dump_traceback_later(30, exit=True)
+    children.append(child)
+
+signal.signal(signal.SIGALRM, fork)
+signal.setitimer(signal.ITIMER_REAL, 0.01, 0.06)
+found = step(x)
+signal.setitimer(signal.ITIMER_REAL, 0)
+right = children and lg.allclose(found, expected, rtol=1e-12) and lg.equal(step(x), expected)
+if 0 in children:
+    os._exit(not right)
+os._exit(not right or any([os.waitpid(child, 0)[1] for child in children]))
+"""
+
+
+@pytest.mark.times(2, 40)
+def test_a_child_goes_on_with_the_call_that_a_handler_forked_in(count, tried):
+    for _ in range(count):
+        done = subprocess.run(
+            [sys.executable, "-c", IN_A_CALL], capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    tried("a fork by a handler of a signal in the middle of a call of C", count, "both go on; right numbers")
+
+
 BUSY = """
 import faulthandler, os, random, sys, threading, time, warnings
 warnings.simplefilter("error")  # as where C is given up

@@ -3,7 +3,8 @@
    The caller does the shares that no worker has begun when it is done with its own, and so waits for none that sleeps.
 
    A worker without work spins for a moment, since phases follow each other within microseconds, and then sleeps. A
-   second caller, and a task that calls lg_run itself, do all parts alone. A forked child starts workers of its own.
+   second caller, and a task that calls lg_run itself, do all parts alone. A forked child starts workers of its own; where
+   a handler of a signal forked in the middle of a call, what workers had begun is lost, and the child's call is ABANDONED.
 
    lg_call calls a function without Python's lock. While it runs, lg_look gives Python's handlers of signals their turn,
    and tells whether one of them raised an exception, with which the call shall end. */
@@ -16,6 +17,7 @@
 #define SPIN 50000 /* ns that a thread waits before it sleeps */
 #define ALONE 5000 /* the first of them without giving way to other threads */
 #define ORDERED 0x101 /* NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED */
+#define ABANDONED 2 /* as NOT_IN_C: NumPy does it anew */
 #define LOOK 40000000 /* ns between two looks for signals */
 
 #ifdef _WIN32
@@ -209,6 +211,9 @@ static struct {
     lg_gate done, gates[MOST];
 } pool = {.busy = ATOMIC_FLAG_INIT};
 
+static _Thread_local int calling; /* whether this thread is the one that the pool works for */
+static int forks; /* how many there were between the first process and this one */
+
 static void lg_do_parts(int first) {
     for (int part = first; part < pool.parts; part += pool.threads) pool.task(pool.context, part);
 }
@@ -240,8 +245,9 @@ static int lg_start(int number) {
 }
 #else
 static void lg_forget(void) { /* in a forked child: there are no workers, and nobody is busy */
-    atomic_flag_clear(&pool.busy);
+    if (!calling) atomic_flag_clear(&pool.busy);
     pool.ready = pool.workers = 0;
+    forks++;
 }
 
 /* As the library is loaded: a fork may come while the first call of all, with the lock of Python given up, is here */
@@ -280,6 +286,8 @@ LG_EXPORT int lg_run(void (*task)(void *context, int part), void *context, int p
         for (int part = 0; part < parts; part++) task(context, part);
         return 1;
     }
+    int before = forks;
+    calling = 1;
     threads = 1 + lg_grow(threads - 1);
     pool.task = task;
     pool.context = context;
@@ -296,11 +304,16 @@ LG_EXPORT int lg_run(void (*task)(void *context, int part), void *context, int p
             atomic_fetch_sub(&pool.working, 1);
         }
     while (atomic_load(&pool.working)) {
+        if (forks != before) {
+            *stopped = ABANDONED;
+            break;
+        }
         seen = lg_wait(&pool.done, seen, state != NULL);
         int raised = lg_look();
         if (raised) __atomic_store_n(stopped, raised, __ATOMIC_RELAXED);
     }
     stopping = &none;
+    calling = 0;
     atomic_flag_clear(&pool.busy);
     return threads;
 }
