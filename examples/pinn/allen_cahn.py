@@ -29,9 +29,9 @@ def kink(x, t):
 def solve(run):
     domain = pinn.Interval("x", -1, 1, periodic=True) * pinn.Time("t", 0, 1)
     width, n, steps, windows = (12, 800, 80, 1) if run.quick else (16, 1200, 120, 4)
-    u = pinn.Field("u", domain, net=pinn.MLP(width, 3, embed=pinn.Even(x=3), enrich=kink))
+    u = pinn.Field("u", domain, net=pinn.MLP(width, 3, embed=pinn.Even(x=3), enrich=kink), scale=1)
     equation = pinn.Interior(lambda u: u.t - D * u.xx - 5 * (u - u**3), n=n)
-    start = pinn.Initial(lambda x: x**2 * lg.cos(math.pi * x), n=256, sampler="grid", weight=30)
+    start = pinn.Initial(lambda x: x**2 * lg.cos(math.pi * x), n=256, sampler="grid", weight=15)
     stage = pinn.LevenbergMarquardt(steps, tolerance=0.03)
     return pinn.Problem(u, [equation, start]).solve(
         stage, windows=windows, reference=pinn.references.allen_cahn(), **run.options

@@ -25,9 +25,10 @@ else:
 # The names, so that none need be imported to be listed; public has where each is.
 __all__ = """
     LBFGS MLP NTK R3 RAD RBA SIREN SOAP Adam At Ball Boundary Box Causal ComplexField Data Derivative Dirichlet
-    Disk Domain Even Factorised Field Fourier Fresh GaussNewton GradNorm Hard Initial Interior Interval LShape
-    LeastSquares LevenbergMarquardt ModifiedMLP Muon Neumann Periodic PirateNet Polygon Problem Reference Robin
-    SSBroyden SelfAdaptive Shape SignedDistance Solution Stochastic Time Unknown Wrap d fields references
+    Disk Domain Energy Even Factorised Field Fourier Fresh GaussNewton GradNorm Hard Initial Integral Interior
+    Interval LShape LeastSquares LevenbergMarquardt ModifiedMLP Muon Neumann Periodic PirateNet Polygon Problem
+    Reference Robin SSBroyden SelfAdaptive Shape SignedDistance Solution Stochastic Time Unknown Wrap d fields
+    references
 """.split()
 
 leafgrad_api_version = 1

@@ -54,7 +54,12 @@ class Condition(ABC):
         sampler: how they are chosen, one of ``leafgrad_pinn.sampling.SAMPLERS``.
         weight: what its mean square counts in the loss.
         name: how histories and errors call it; the class and edges by default.
+
+    Attributes:
+        minimised: whether it is to be least, rather than zero.
     """
+
+    minimised = False
 
     def __init__(self, n: int, sampler: str, weight: float, name: str | None) -> None:
         what = type(self).__name__

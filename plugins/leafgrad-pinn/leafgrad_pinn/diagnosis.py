@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -13,8 +14,9 @@ import leafgrad
 from leafgrad import Tensor
 from leafgrad.func import functional_call, jacrev, vmap
 from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.integrals import Integral
 from leafgrad_pinn.objective import Parameters
-from leafgrad_pinn.problem import Tensors, norm
+from leafgrad_pinn.problem import Tensors, norm, on_device
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.scales import wave
 from leafgrad_pinn.trainee import Trainee
@@ -52,8 +54,25 @@ def relative(trainees: Sequence[Trainee]) -> dict[str, float]:
     for trainee in trainees:
         sizes = amplitudes(trainee)
         for index, name in enumerate(trainee.problem.names):
+            condition = trainee.problem.conditions[index]
+            if isinstance(condition, Integral):
+                found[f"{name} by a finer rule"] = by_a_finer_rule(trainee, index, condition)
+            if condition.minimised:
+                continue
             found[name] = max(found.get(name, 0.0), left_over(trainee, index, sizes))
     return found
+
+
+def by_a_finer_rule(trainee: Trainee, index: int, condition: Integral) -> float:
+    """How much an integral's residuals change with twice as many points: a network may fit itself to a rule."""
+    finer, found = copy.copy(condition), []
+    finer.order = 2 * condition.order + 1
+    for each in (condition, finer):
+        batch = each.draw(trainee.problem.domain, np.random.default_rng(0))
+        (tensors,) = on_device([batch], trainee.dtype, trainee.device)
+        found.append(host(trainee.residuals(index, tensors)))
+    size = norm(found[1]) if condition.minimised else max(1.0, norm(found[1]))
+    return norm(found[1] - found[0]) / size if size else 0.0
 
 
 def left_over(trainee: Trainee, index: int, sizes: Mapping[str, float]) -> float:

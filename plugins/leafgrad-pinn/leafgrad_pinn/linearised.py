@@ -23,6 +23,7 @@ from leafgrad.autograd import grad
 from leafgrad_pinn.conditions import Condition, Interior, Wrap
 from leafgrad_pinn.domains import Domain
 from leafgrad_pinn.field import Derivative, Field
+from leafgrad_pinn.integrals import Integral
 from leafgrad_pinn.planner import plan as cheapest
 from leafgrad_pinn.problem import Tensors, on_device
 from leafgrad_pinn.sampling import Array
@@ -104,6 +105,8 @@ class Linearised:
         self.before = before
         if any(isinstance(condition, Wrap) for condition in trainee.problem.conditions):
             raise Unfit("ends of a coordinate that agree softly")
+        if any(isinstance(condition, Integral) for condition in trainee.problem.conditions):
+            raise Unfit("integrals, which depend on more than fields at a point")
         self.fields = {field.name: field for field in trainee.problem.fields}
         self.orders = [0] * len(trainee.problem.conditions)
         self.bases: dict[str, tuple[int, Polynomials]] = {}

@@ -313,12 +313,17 @@ class System(nn.Module):
         """The same, of other fields if some are given, or by another plan, and which derivatives were asked for."""
         condition, label = self.conditions[index], self.labels[index]
         points = self.points(batch["points"], batch.get("normals"))
-        opposite = self.points(batch["opposite"]) if "opposite" in batch else None
+        others = [self.points(batch["opposite"])] if "opposite" in batch else []
         chosen = plan or (self.plans[index] if index < len(self.plans) else cheapest((), self.domain.space))
         with bound(self.unknowns, list(self.numbers)):
             extra: dict[str, Any] = {**batch}
-            if opposite is not None:
-                extra["opposite"] = self.values(opposite, chosen, fields)
+            if others:
+                extra["opposite"] = self.values(others[0], chosen, fields)
+            if "nodes" in batch:  # (n, q, d): where a condition at each point integrates
+                nodes, sides = batch["nodes"], batch.get("sides")
+                inner = self.points(nodes.flatten(0, 1), None if sides is None else sides.flatten(0, 1))
+                extra["inner"] = self.values(inner, chosen, fields)
+                others.append(inner)
             result = condition.residual(self.values(points, chosen, fields), points, extra)
         parts = parts_of(result)
         if not parts:
@@ -328,11 +333,11 @@ class System(nn.Module):
             if not isinstance(part, Tensor) or tuple(part.shape) != (n,) or not part.is_floating_point():
                 got = f"{part.dtype}, shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__
                 raise ValueError(f"{label}: expected one number for each of {n} points, shape ({n},), got {got}")
-        points.forget()
-        if opposite is not None:
-            opposite.forget()
+        asked = points.asked.union(*[other.asked for other in others])
+        for each in (points, *others):
+            each.forget()
         found, share = leafgrad.stack(parts, 1), getattr(self, f"share{index}", None)
-        return found if share is None else found * share, points.asked
+        return found if share is None else found * share, asked
 
     def points(self, rows: Tensor, normals: Tensor | None = None) -> Points:
         """Points (n, d), and normals (n, k), by coordinate."""

@@ -14,6 +14,7 @@ from leafgrad_pinn.conditions import (
 from leafgrad_pinn.domains import Domain as Domain, Time as Time
 from leafgrad_pinn.field import Derivative as Derivative, Field as Field, Hard as Hard, fields as fields
 from leafgrad_pinn.implicit import SignedDistance as SignedDistance
+from leafgrad_pinn.integrals import Energy as Energy, Integral as Integral
 from leafgrad_pinn.layers import Even as Even, Factorised as Factorised, Fourier as Fourier, Periodic as Periodic
 from leafgrad_pinn.networks import MLP as MLP, SIREN as SIREN, ModifiedMLP as ModifiedMLP, PirateNet as PirateNet
 from leafgrad_pinn.observations import At as At, Data as Data

@@ -133,7 +133,8 @@ def sizes_of(system: System, batches: Sequence[Tensors], scales: Mapping[str, fl
         sizes = [max(norm(source[:, k]), norm(long[:, k])) for k in range(source.shape[1])]
         terms = [norm(column) for column in short.T]
         found.append([
-            (term if term > ROUNDING * size else size) if math.isfinite(size) and size > limit else 1.0
+            1.0 if system.conditions[index].minimised or not (math.isfinite(size) and size > limit)
+            else term if term > ROUNDING * size else size
             for term, size in zip(terms, sizes, strict=True)
         ])  # fmt: skip
     return found
@@ -172,8 +173,9 @@ def residuals(system: System, index: int, batch: Tensors, sizes: Mapping[str, fl
 
 
 def everything(system: System, batches: Sequence[Tensors], sizes: Mapping[str, float]) -> list[Array]:
-    """The residuals of all equations, one after the other (n,)."""
-    return [column for index, batch in enumerate(batches) for column in residuals(system, index, batch, sizes).T]
+    """The residuals of all equations, one after the other (n,); what is to be least is none."""
+    wanted = [(k, batch) for k, batch in enumerate(batches) if not system.conditions[k].minimised]
+    return [column for index, batch in wanted for column in residuals(system, index, batch, sizes).T]
 
 
 def norm(values: Array) -> float:

@@ -101,6 +101,11 @@ class Linearising(Worker):
 
     def __init__(self, stage: GaussNewton, trainee: Trainee, number: int) -> None:
         super().__init__(stage, trainee, number)
+        if least := [c.name for c in trainee.problem.conditions if c.minimised]:
+            raise ValueError(
+                f"{type(stage).__name__}: expected conditions whose residuals shall be zero, got {least[0]}, which is "
+                "to be least; take SSBroyden or LBFGS"
+            )
         self.stage = stage
         self.damping, self.losses = stage.damping, list[float]()
         self.objective = self.objective_of(trainee)

@@ -1,0 +1,120 @@
+"""Conditions that integrals state: values, integral equations, and energies."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import leafgrad as lg
+import leafgrad_pinn as pinn
+from leafgrad_pinn.quadrature import inside, on_edges
+
+X = pinn.Interval("x", 0, 1)
+
+
+def total(rule, function):
+    points, weights, _ = rule
+    return float(weights @ function(points))
+
+
+def test_rules_converge_to_rounding():
+    box = pinn.Domain(pinn.Box(x=(0, 2), y=(-1, 1)), pinn.Time("t", 0, 3))
+    all_ = inside(box, box.names, 12)
+    assert total(all_, lambda p: np.exp(p.sum(1))) == pytest.approx(
+        (math.exp(2) - 1) * (math.e - 1 / math.e) * (math.exp(3) - 1), rel=1e-13
+    )
+    part = inside(box, ["y"], 12)
+    assert total(part, lambda p: p[:, 1] ** 4) == pytest.approx(0.4)
+    assert not part[0][:, [0, 2]].any()
+    ring = pinn.Domain(pinn.Interval("x", 0, 2, periodic=True))
+    assert total(inside(ring, ["x"], 9), lambda p: np.cos(3 * np.pi * p[:, 0]) ** 2) == pytest.approx(1)
+    disk = pinn.Domain(pinn.Disk(2.0, x=1, y=0))
+    assert total(inside(disk, disk.names, 8), lambda p: p[:, 0] ** 2) == pytest.approx(8 * math.pi)
+    assert total(on_edges(disk, ["circle"], disk.names, 20), lambda p: p[:, 0] ** 2) == pytest.approx(12 * math.pi)
+    flux = on_edges(box, ["x_max", "y_min"], ["x", "y", "t"], 4)
+    assert total(flux, lambda p: 1 + p[:, 2]) == pytest.approx(4 * 7.5)
+    with pytest.raises(ValueError, match="there is no rule"):
+        inside(pinn.Domain(pinn.LShape()), ("x", "y"), 4)
+
+
+def test_fredholm():
+    """u(x) = exp(x) - x + integral of x y u(y) over [0, 1], u = exp(x)."""
+    u = pinn.Field("u", X, pinn.MLP(6, 1))
+    equation = pinn.Integral(lambda u, x, at: at.x * x * u, lambda u, x: u - lg.exp(x) + x, n=16, order=8)
+    sol = pinn.Problem(u, equation).solve(pinn.LevenbergMarquardt(60))
+    x = np.linspace(0, 1, 11)
+    assert np.abs(sol(x) - np.exp(x)).max() < 2e-3
+    assert sol.run.doubts == ""
+    assert "integrals" in sol.run.unestimated or sol.run.estimated == {}
+
+
+def test_volterra():
+    """u' = 1 - integral of u up to t, u(0) = 0: u = sin t."""
+    domain = pinn.Time("t", 0, 2)
+    u = pinn.Field("u", domain, pinn.MLP(6, 1))
+    equation = pinn.Integral(lambda u: u, lambda u: 1 - u.t, upto="t", n=20, order=8)
+    sol = pinn.Problem(u, [equation, pinn.Initial(0)]).solve(pinn.LevenbergMarquardt(60))
+    t = np.linspace(0, 2, 11)
+    assert np.abs(sol(t) - np.sin(t)).max() < 1e-3
+
+
+def test_an_integral_over_one_coordinate_and_one_over_an_edge():
+    """u = x t + 1, from its mean over x at each t, its slopes, and its flux through the end."""
+    rod = X * pinn.Time("t", 0, 1)
+    u = pinn.Field("u", rod, pinn.MLP(8, 1))
+    conditions = [
+        pinn.Interior(lambda u, t: u.x - t, n=60),
+        pinn.Integral(lambda u: u, lambda t: t / 2 + 1, over="x", n=20, order=6),
+        pinn.Integral(lambda u: u.n, 0.5, on="x_max", order=6, name="flux"),
+    ]
+    sol = pinn.Problem(u, conditions).solve(pinn.LevenbergMarquardt(100))
+    x, t = np.meshgrid(np.linspace(0, 1, 5), np.linspace(0, 1, 5))
+    assert np.abs(sol(x, t) - x * t - 1).max() < 1e-3
+
+
+def test_energies():
+    """-u'' = 1 by its energy, and the ground state of -u'' by its quotient."""
+    u = pinn.Field("u", X, pinn.MLP(8, 1), boundary=pinn.Hard(0))
+    sol = pinn.Problem(u, pinn.Energy(lambda u: u.x**2 / 2 - u, least=-1)).solve(pinn.SSBroyden(200))
+    x = np.linspace(0, 1, 11)
+    assert np.abs(sol(x) - x * (1 - x) / 2).max() < 2e-3
+    assert sol.run.doubts == ""
+    lowest = pinn.Energy(lambda u: u.x**2, per=lambda u: u**2, least=5)
+    sol = pinn.Problem(u, lowest).solve(pinn.Adam(1500, lr=0.01))
+    assert math.pi**2 < 5 + sol.run.loss < 1.02 * math.pi**2
+    assert sol.run.doubts == ""
+    with pytest.raises(ValueError, match="to be least; take SSBroyden"):
+        pinn.Problem(u, lowest).solve(pinn.GaussNewton(1))
+
+
+def test_a_network_that_fits_itself_to_a_rule_is_told(capsys):
+    """Fewer points than weights: a quotient below the least, pi^2, that the function does not have."""
+    u = pinn.Field("u", X, pinn.MLP(8, 1), boundary=pinn.Hard(0))
+    lowest = pinn.Energy(lambda u: u.x**2, per=lambda u: u**2, order=4)
+    sol = pinn.Problem(u, lowest).solve(pinn.LBFGS(60))
+    assert sol.run.loss < 9
+    assert "not solved: the residuals of energy by a finer rule are" in capsys.readouterr().err
+
+
+def test_mistakes():
+    u = pinn.Field("u", X, pinn.MLP(4, 1))
+    for options, words in (
+        ({"over": "z"}, "expected coordinates among x, got z"),
+        ({"upto": "x"}, "how many points the equation holds at"),
+        ({"on": "left"}, "edges of the domain"),
+        ({"order": 0}, "order"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            pinn.Problem(u, pinn.Integral(lambda u: u, 1, **options))
+    with pytest.raises(TypeError, match="expected a function, as lambda u"):
+        pinn.Integral(3)
+    with pytest.raises(ValueError, match="no field or coordinate 'w'"):
+        pinn.Problem(u, pinn.Integral(lambda w: w, 1))
+    rod = pinn.Field("u", X * pinn.Time("t", 0, 1), pinn.MLP(4, 1))
+    problem = pinn.Problem(
+        rod, [pinn.Interior(lambda u: u.t, n=8), pinn.Initial(1, n=4), pinn.Integral(lambda u: u, 1)]
+    )
+    with pytest.raises(ValueError, match="integrals at one moment"):
+        problem.solve(pinn.Adam(1), windows=2)
