@@ -10,7 +10,6 @@ from typing import Any
 from leafgrad.autograd import engine
 from leafgrad.autograd.context import FunctionNode
 from leafgrad.batching.pytree import DICTS, flatten
-from leafgrad.compile.record.outside import Outside
 from leafgrad.compile.record.recorder import Recorder
 from leafgrad.compile.record.symbol import Symbol
 from leafgrad.compile.record.unclosed import Unclosed
@@ -79,18 +78,21 @@ def check_outside(recorder: Recorder, tensors: Mapping[int, str]) -> None:
 
 
 def check_holders(recorder: Recorder, result: Any) -> None:
-    """Unclosed if something outside keeps a tensor that the call made, where nobody knows what was before.
+    """Unclosed if something outside keeps a tensor that the call made and returns, or a base of one.
 
-    What holds one must be the result, a function that runs, a part of the graph, or the recorder.
+    Where nobody knows what was before, what holds one must be the result itself, a function that runs, or a part of the
+    graph.
     """
-    tensors = [t for t in [ref() for ref in recorder.tensors] if t is not None]
-    items = [] if recorder.numbers is None else recorder.numbers.items
-    known, waiting = {id(tensors), id(items), *map(id, recorder.grads.values())}, [result]
+    tensors: list[Tensor] = []
+    known, waiting = {id(tensors), *map(id, recorder.grads.values())}, [result]
     while waiting:
         part = waiting.pop()
         known.add(id(part))
         if isinstance(part, (list, tuple)) or type(part) in DICTS:
             waiting += part.values() if isinstance(part, dict) else part
+        elif isinstance(part, Tensor) and isinstance(part._data, Symbol):
+            tensors.append(part)
+            waiting += [] if part._view is None else [part._view.base]
     nodes = [t._node for t in tensors if isinstance(t._node, GraphNode)]
     for node in engine.reachable(nodes, recorder.born):
         saved = getattr(node, "saved", None)
@@ -100,8 +102,8 @@ def check_holders(recorder: Recorder, result: Any) -> None:
         known.add(id(frame))
         frame = frame.f_back
     for holder in gc.get_referrers(*tensors) if tensors else ():
-        if id(holder) not in known and not isinstance(holder, (Tensor, GraphNode, Leaf, Outside, View)):
-            raise Unclosed(f"a {type(holder).__name__} keeps a tensor that it makes")
+        if id(holder) not in known and not isinstance(holder, (Tensor, GraphNode, Leaf, View)):
+            raise Unclosed(f"a {type(holder).__name__} keeps a tensor that it makes and returns")
 
 
 def last_kept(recorder: Recorder, allowed: set[int]) -> Any:
