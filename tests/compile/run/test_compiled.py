@@ -593,13 +593,16 @@ def test_a_closed_call_of_a_small_step_runs_few_frames():
         optimizer.step()
         return loss
 
-    x, frames = leafgrad.ones(5, 3), []
+    x, counts = leafgrad.ones(5, 3), []
     for _ in range(4):
         step(x)
-    sys.setprofile(lambda frame, event, _: frames.append(frame.f_code) if event == "call" else None)
-    try:
-        step(x)
-    finally:
-        sys.setprofile(None)
-    own = [code.co_qualname for code in frames if f"{os.sep}ops{os.sep}" not in code.co_filename]  # no forward of an op
+    for _ in range(5):  # the garbage collector may call functions, too
+        frames = []
+        sys.setprofile(lambda frame, event, _, frames=frames: frames.append(frame.f_code) if event == "call" else None)
+        try:
+            step(x)
+        finally:
+            sys.setprofile(None)
+        counts.append([c.co_qualname for c in frames if f"{os.sep}ops{os.sep}" not in c.co_filename])  # no forwards
+    own = min(counts, key=len)
     assert len(own) <= 42, "\n".join(own)
