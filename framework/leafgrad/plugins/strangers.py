@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 DTYPES = ("bfloat16",)  # may have a kernel, as backends have
+FILES = ("onnx",)  # of lower rules that are not for an executor, but for what writes such files
 
 
 class Stranger(NamedTuple):
@@ -27,7 +28,7 @@ def strangers(op: Any, backends: Iterable[str], executors: Iterable[str]) -> Ite
     """What an op has rules for that is not among these names."""
     for rule, names, known in (
         ("a kernel for backend", getattr(op, "kernels", ()), (*backends, *DTYPES)),
-        ("a lower rule for executor", getattr(op, "lowering", ()), tuple(executors)),
+        ("a lower rule for executor", getattr(op, "lowering", ()), (*executors, *FILES)),
     ):
         for name in names:
             if name not in known:

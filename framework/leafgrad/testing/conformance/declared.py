@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from leafgrad.ops import messages
 from leafgrad.ops.declarations import spoken
 from leafgrad.ops.op import Op
+from leafgrad.plugins.strangers import FILES
 
 
 class Declaration(NamedTuple):
@@ -55,7 +56,7 @@ def declarations(op: Any) -> Iterator[Declaration]:
     found |= {"shape": op.shaping, "chunk": op.chunking, "batched": op.batching, "summed": op.summing}
     found |= {"jet": None if op.expanding is None else op.expanding[0]}
     found |= {f"rewrite {i}": rule for i, rule in enumerate(op.rewriting, 1)}
-    found |= {f"lower {executor}": rule for executor, rule in op.lowering.items()}
+    found |= {f"lower {executor}": rule for executor, rule in op.lowering.items() if executor not in FILES}
     for what, rule in found.items():
         if rule is not None and not op.origins.get(what, "trait ").startswith(("trait ", "transpose of ")):
             yield Declaration(what, rule)
