@@ -79,7 +79,7 @@ def residuals(condition, *others):
     }  # fmt: skip
     batch = problem.draw(np.random.default_rng(0))[0]
     found = system(0, {name: lg.tensor(np.ascontiguousarray(v)) for name, v in batch.items()})
-    return found.detach().numpy(), *batch["points"].T
+    return found.detach().numpy() * problem.sizes[0], *batch["points"].T
 
 
 def test_conditions_on_complex_fields():

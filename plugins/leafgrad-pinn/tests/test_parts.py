@@ -60,6 +60,7 @@ def test_the_mean_of_stochastic_laplacians_is_the_laplacian():
     exact = pinn.Interior(lambda u: u.lap, n=1)
     guess = pinn.Stochastic(lambda u, lap: lap(u), n=1, probes=8)
     problem = pinn.Problem(u, [exact, guess])
+    problem.sizes = [[1.0], [1.0]]
     system = problem.system()
     point = lg.full((1, 3), 0.3, dtype=lg.float64)
     assert set(np.unique(problem.draw(np.random.default_rng(0))[1]["signs"])) == {-1.0, 1.0}

@@ -95,14 +95,14 @@ def test_a_derivative_by_a_coordinate_that_a_field_lacks():
 
 
 def residuals(domain, function, condition, **hard):
-    """The residuals of a condition on a field that is a known function, and the points."""
+    """The residuals of a condition on a field that is a known function, in the user's units, and the points."""
     u = pinn.Field("u", domain, NET, **hard)
     problem = pinn.Problem(u, [condition])
     system = problem.system()
     system.fields = lambda columns: {"u": function(**columns)}
     (batch,) = problem.draw(np.random.default_rng(0))
     found = system(0, {name: lg.tensor(values) for name, values in batch.items()})
-    return found.detach().numpy(), batch["points"]
+    return found.detach().numpy() * problem.sizes[0], batch["points"]
 
 
 def wave(x, t):
@@ -176,7 +176,7 @@ def test_a_hard_rate_holds():
         field(initial=pinn.Hard(lambda x: x, rate=lambda x: x**2)), [pinn.Initial(lambda x: x, rate=0, n=9)]
     )
     (batch,) = problem.draw(np.random.default_rng(0))
-    found = problem.system()(0, {"points": lg.tensor(batch["points"])}).detach().numpy()
+    found = problem.system()(0, {"points": lg.tensor(batch["points"])}).detach().numpy() * problem.sizes[0]
     x = batch["points"][:, 0]
     assert np.abs(found - np.stack([0 * x, x**2], 1)).max() < 1e-12
 
@@ -234,5 +234,5 @@ def test_unknowns_are_numbers_in_arithmetic():
     equation = pinn.Interior(lambda u, x: u * 0 + x**k + 2**k + abs(-k) + lg.exp(+k), n=4, sampler="grid")
     problem = pinn.Problem(field(pinn.Interval("x", 0, 1)), [equation], [k])
     (batch,) = problem.draw(np.random.default_rng(0))
-    found = problem.system()(0, {"points": lg.tensor(batch["points"])}).detach().numpy()[:, 0]
+    found = problem.system()(0, {"points": lg.tensor(batch["points"])}).detach().numpy()[:, 0] * problem.sizes[0]
     assert np.abs(found - (batch["points"][:, 0] ** 2 + 4 + 2 + np.exp(2))).max() < 1e-12

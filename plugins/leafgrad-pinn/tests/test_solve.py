@@ -246,8 +246,8 @@ def test_wrong_calls():
     with pytest.raises(ValueError, match="reference: expected coordinates x and fields among u, got x and v"):
         problem.solve(pinn.Adam(1), reference=pinn.references.exact(LINE, v=lambda x: x))
     sol = problem.solve(pinn.Adam(1))
-    with pytest.raises(ValueError, match="errors: there is no reference"):
-        _ = sol.errors
+    assert not sol.errors.l2
+    assert "estimate" in str(sol.errors)
     with pytest.raises(TypeError, match="expected the coordinates x"):
         sol(1.0, 2.0)
     with pytest.raises(ValueError, match="expected points inside"):

@@ -149,7 +149,9 @@ def test_a_step_of_levenberg_and_marquardt_bends_as_the_valley(damping):
     change = -np.linalg.solve(matrix, jacobian.T @ [-20 * d[0] ** 2, 0])
     trusted = np.linalg.norm(D * change) <= CURVED * np.linalg.norm(D * d)
     assert trusted == (damping == 0.1)
-    sol = rosenbrock(a, b).solve(pinn.LevenbergMarquardt(1, damping=damping))
+    problem = rosenbrock(a, b)
+    problem.sizes = [[1.0, 1.0]]
+    sol = problem.solve(pinn.LevenbergMarquardt(1, damping=damping))
     assert np.allclose([sol.unknowns["a"], sol.unknowns["b"]], [a, b] + d + trusted * change / 2, rtol=1e-10)
 
 
