@@ -246,3 +246,20 @@ def test_wrong_inputs(net, tmp_path):
     ):
         with pytest.raises(TypeError, match=message):
             loaded(*args)
+
+
+@pytest.mark.parametrize(
+    ("activation", "expected"),
+    [("Affine", lambda x, a, b: a * x + b), ("ScaledTanh", lambda x, a, b: a * np.tanh(b * x))],
+)
+@pytest.mark.parametrize(("alpha", "beta"), [(0.0, 0.5), (2.0, 0.0), (0.5, 2.0)])
+def test_activations_of_recurrent_layers_take_zeros_for_what_they_are(activation, expected, alpha, beta):
+    node = helper.make_node(
+        "RNN", ["x", "w", "r"], ["y"], hidden_size=1, activations=[activation], activation_alpha=[alpha],
+        activation_beta=[beta],
+    )  # fmt: skip
+    loaded = from_proto(model([node], [("w", np.ones((1, 1, 1), "f")), ("r", np.zeros((1, 1, 1), "f"))]))
+    x = leafgrad.tensor([[[-1.0]], [[0.25]], [[3.0]]])
+    np.testing.assert_allclose(
+        loaded(x).detach().numpy().ravel(), expected(x.numpy().ravel(), alpha, beta), rtol=1e-6, atol=1e-7
+    )

@@ -15,14 +15,21 @@ from leafgrad_onnx.operators.registry import ints, operator, tensor_of
 
 def activation(name: str, alpha: float | None, beta: float | None) -> Callable[[Any], Any]:
     """A function by ONNX's name for it."""
+
+    def a(default: float) -> float:
+        return default if alpha is None else alpha
+
+    def b(default: float) -> float:
+        return default if beta is None else beta
+
     plain: dict[str, Callable[[Any], Any]] = {
         "relu": leafgrad.relu, "tanh": leafgrad.tanh, "sigmoid": leafgrad.sigmoid, "softsign": F.softsign,
-        "softplus": F.softplus, "leakyrelu": lambda x: F.leaky_relu(x, 0.01 if alpha is None else alpha),
-        "thresholdedrelu": lambda x: leafgrad.where(x > (1.0 if alpha is None else alpha), x, leafgrad.zeros_like(x)),
-        "elu": lambda x: F.elu(x, 1.0 if alpha is None else alpha),
-        "hardsigmoid": lambda x: (x * (0.2 if alpha is None else alpha) + (0.5 if beta is None else beta)).clamp(0, 1),
-        "affine": lambda x: x * (alpha or 1.0) + (beta or 0.0),
-        "scaledtanh": lambda x: leafgrad.tanh(x * (beta or 1.0)) * (alpha or 1.0),
+        "softplus": F.softplus, "leakyrelu": lambda x: F.leaky_relu(x, a(0.01)),
+        "thresholdedrelu": lambda x: leafgrad.where(x > a(1.0), x, leafgrad.zeros_like(x)),
+        "elu": lambda x: F.elu(x, a(1.0)),
+        "hardsigmoid": lambda x: (x * a(0.2) + b(0.5)).clamp(0, 1),
+        "affine": lambda x: x * a(1.0) + b(0.0),
+        "scaledtanh": lambda x: leafgrad.tanh(x * b(1.0)) * a(1.0),
     }  # fmt: skip
     if name.lower() not in plain:
         raise OnnxLoadError(f"activation {name!r}")
