@@ -89,7 +89,7 @@ class Lengths:
         interface = self.interface(writer, writers, [sizes for sizes, _ in graphs])
         made = Build(writer, interface, opset).model()
         tried = [dict.fromkeys(self.example, 1), self.example, *waiting][:4]
-        self.verify(made, tried)
+        tried = self.verify(made, tried)
         entry = made.metadata_props.add()
         entry.key, entry.value = "leafgrad.lengths", repr([*(sizes for sizes, _ in graphs), *tried])
         return made
@@ -109,23 +109,24 @@ class Lengths:
         inputs = self.exporter.described(self.symbols, self.exporter.leaves)
         return Interface(inputs, self.exporter.outputs_of(writer, shapes))
 
-    def verify(self, made: onnx.ModelProto, lengths: Sequence[dict[str, int]]) -> None:
-        """Run the model at lengths that it was not made of, too, and compare.
+    def verify(self, made: onnx.ModelProto, lengths: Sequence[dict[str, int]]) -> list[dict[str, int]]:
+        """Run the model at lengths that it was not made of, too, and compare: at which of them it could be.
 
         Raises:
             OnnxExporterError: its numbers are not those of the function.
         """
         if any(node.op_type in ("Bernoulli", "RandomUniformLike", "RandomNormalLike") for node in made.graph.node):
-            return
+            return []
         from leafgrad_onnx.module import from_proto
 
-        module = from_proto(made)
+        module, compared = from_proto(made), []
         for sizes in lengths:
             leaves = self.resized(sizes)
             try:
                 expected = self.exporter.call(leaves)
-            except Exception:  # the function itself does not run there
+            except Exception:  # whatever the user's function raises at a length that does not suit it
                 continue
+            compared.append(sizes)
             found = module(*[leaves[i].detach() for i in self.exporter.where])
             results = found if isinstance(found, tuple) else (found,)
             for name, a, b in zip(self.exporter.results, results, expected, strict=True):
@@ -134,6 +135,7 @@ class Lengths:
                         f"onnx.export: dynamic_axes: at {sizes} the file's output {name!r} is not what the function "
                         "returns: it does not follow this length alike; leave the axis out of dynamic_axes"
                     )
+        return compared
 
 
 def close(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:

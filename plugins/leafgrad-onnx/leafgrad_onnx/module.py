@@ -62,7 +62,7 @@ def from_proto(model: onnx.ModelProto, folder: str | None = None) -> OnnxModule:
     if unknown:
         raise OnnxLoadError(f"onnx.load: no operator {', '.join(unknown)}; leafgrad runs {len(OPERATORS)} of ONNX's")
     files.order(model.graph, ())
-    return OnnxModule(Program(model.graph, opset, folder))
+    return OnnxModule(OnnxGraph(model.graph, opset, folder))
 
 
 def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -106,10 +106,10 @@ def complete(model: onnx.ModelProto, kinds: set[tuple[str, str]]) -> onnx.ModelP
     return copy
 
 
-class Step:
+class OnnxNode:
     """A node, ready to run."""
 
-    def __init__(self, node: onnx.NodeProto, program: Program) -> None:
+    def __init__(self, node: onnx.NodeProto, program: OnnxGraph) -> None:
         self.kind = node.op_type
         self.operator: Operator = OPERATORS[node.op_type]
         self.inputs = list(node.input)
@@ -127,13 +127,13 @@ class Step:
             self.fixed["opset"] = program.opset
         if self.operator.outputs:
             self.fixed["outputs"] = len(self.outputs)
-        self.inner = [v for v in self.attributes.values() if isinstance(v, Program)]
+        self.inner = [v for v in self.attributes.values() if isinstance(v, OnnxGraph)]
 
 
 IGNORED = frozenset({"consumed_inputs", "is_test"})  # of opsets 1 to 6
 
 
-class Program:
+class OnnxGraph:
     """A graph, ready to run.
 
     Attributes:
@@ -148,7 +148,7 @@ class Program:
         self.kinds = {i.name: kind_of(i) for i in graph.input}
         self.inputs = [i.name for i in graph.input if i.name not in self.arrays]
         self.outputs = [o.name for o in graph.output]
-        self.steps = [Step(node, self) for node in graph.node]
+        self.steps = [OnnxNode(node, self) for node in graph.node]
         self.constants = {
             s.outputs[0]: np.asarray(s.operator.run(**s.fixed)) for s in self.steps if s.kind == "Constant"
         }
@@ -162,7 +162,7 @@ class Program:
             case kinds.TENSOR:
                 return files.array_of(proto.t, self.folder)
             case kinds.GRAPH:
-                return Program(proto.g, self.opset, self.folder)
+                return OnnxGraph(proto.g, self.opset, self.folder)
             case kinds.STRING:
                 return proto.s.decode("utf-8", "replace")
             case kinds.FLOAT | kinds.INT | kinds.FLOATS | kinds.INTS:
@@ -204,7 +204,7 @@ class OnnxModule(nn.Module):
         opset_version: of the file.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: OnnxGraph) -> None:
         super().__init__()
         self.input_names, self.output_names = list(program.inputs), list(program.outputs)
         self.opset_version = program.opset
@@ -263,7 +263,7 @@ class OnnxModule(nn.Module):
         found = [as_tensor(v) for v in self.run(self._program, env)]
         return found[0] if len(found) == 1 else tuple(found)
 
-    def run(self, program: Program, env: dict[str, Any]) -> list[Any]:
+    def run(self, program: OnnxGraph, env: dict[str, Any]) -> list[Any]:
         """The outputs of a graph, given the values that it reads."""
         for step, gone in zip(program.steps, program.last, strict=True):
             values = self.values(step, env)
@@ -276,7 +276,7 @@ class OnnxModule(nn.Module):
                 env.pop(name, None)
         return [env[name] for name in program.outputs]
 
-    def values(self, step: Step, env: dict[str, Any]) -> Sequence[Any]:
+    def values(self, step: OnnxNode, env: dict[str, Any]) -> Sequence[Any]:
         """What a node makes."""
         try:
             given = [env[name] for name in step.inputs]
@@ -290,7 +290,7 @@ class OnnxModule(nn.Module):
                 ]
                 fixed = step.fixed
                 if step.inner:
-                    fixed = {k: Inner(self, v, env) if isinstance(v, Program) else v for k, v in fixed.items()}
+                    fixed = {k: Inner(self, v, env) if isinstance(v, OnnxGraph) else v for k, v in fixed.items()}
                 made = step.operator.run(*inputs, **fixed)
         except OnnxLoadError as error:
             raise OnnxLoadError(f"{step.label}: {error}") from None
@@ -319,7 +319,7 @@ class Lazy:
 class Inner:
     """A graph within a node, as a function of its inputs that sees the values around it."""
 
-    def __init__(self, module: OnnxModule, program: Program, env: dict[str, Any]) -> None:
+    def __init__(self, module: OnnxModule, program: OnnxGraph, env: dict[str, Any]) -> None:
         self.module, self.program, self.env = module, program, env
         self.outputs = program.outputs
 

@@ -12,7 +12,7 @@ def gates(w: Writer, name: str, count: int, hidden: int) -> list[str]:
     return [w.emit("Slice", name, w.ints([k * hidden]), w.ints([(k + 1) * hidden]), w.ints([1])) for k in range(count)]
 
 
-class Step:
+class CellStep:
     """The body of a Scan over time.
 
     Args:
@@ -56,7 +56,7 @@ class Step:
 
 @recurrent.rnn.lower("onnx")
 def _rnn(w: Writer, e: Equation) -> str:
-    step = Step(w, e, (2,))
+    step = CellStep(w, e, (2,))
     total = w.emit("Add", step.names[1], step.across())
     h = w.emit("Relu" if e.params["relu"] else "Tanh", total)
     return step.done(h, h)[0]
@@ -64,7 +64,7 @@ def _rnn(w: Writer, e: Equation) -> str:
 
 @recurrent.gru.lower("onnx")
 def _gru(w: Writer, e: Equation) -> tuple[str, ...]:
-    step = Step(w, e, (2,))
+    step = CellStep(w, e, (2,))
     h, x = step.names
     across = step.across()
     if len(e.values) > 3:
@@ -78,7 +78,7 @@ def _gru(w: Writer, e: Equation) -> tuple[str, ...]:
 
 @recurrent.lstm.lower("onnx")
 def _lstm(w: Writer, e: Equation) -> tuple[str, ...]:
-    step = Step(w, e, (2, 3))
+    step = CellStep(w, e, (2, 3))
     _, c, x = step.names
     i, f, g, o = gates(w, w.emit("Add", x, step.across()), 4, step.hidden)
     i, f, o = (w.emit("Sigmoid", v) for v in (i, f, o))
