@@ -91,7 +91,6 @@ bool, float, int = bool_, float_, int_
 
 _publish(globals())
 _take_out(globals())
-_show(globals(), __name__)
 for _kind in Tensor.__mro__:
     _show(vars(_kind), "leafgrad.Tensor")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from small_trainings import step_of
 
 import leafgrad
 from leafgrad import nn, optim
@@ -421,14 +422,7 @@ def test_an_interrupt_between_the_effects_of_a_step_leaves_none_out(monkeypatch)
     net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
     optimizer = optim.Adam(net.parameters(), lr=0.1)
 
-    @leafgrad.compile
-    def step(x):
-        optimizer.zero_grad()
-        loss = net(x).square().mean()
-        loss.backward()
-        optimizer.step()
-        return loss
-
+    step = leafgrad.compile(step_of(net, optimizer))
     x = leafgrad.ones(5, 3)
     for _ in range(4):
         step(x)

@@ -10,6 +10,7 @@ import threading
 from typing import NamedTuple
 
 import pytest
+from small_trainings import step_of
 
 import leafgrad
 from leafgrad import nn, optim
@@ -443,14 +444,7 @@ def test_other_devices():
     optimizer = optim.Adam(net.parameters(), lr=0.01)
     x = leafgrad.ones(4, 8, device="fake:0")
 
-    @leafgrad.compile
-    def step(x):
-        optimizer.zero_grad()
-        loss = net(x).square().mean()
-        loss.backward()
-        optimizer.step()
-        return loss
-
+    step = leafgrad.compile(step_of(net, optimizer))
     losses = [step(x).item() for _ in range(6)]
     reference = mlp()
     other = optim.Adam(reference.parameters(), lr=0.01)
@@ -585,14 +579,7 @@ def test_a_closed_call_of_a_small_step_runs_few_frames():
     net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 1))
     optimizer = optim.Adam(net.parameters())
 
-    @leafgrad.compile
-    def step(x):
-        optimizer.zero_grad()
-        loss = net(x).square().mean()
-        loss.backward()
-        optimizer.step()
-        return loss
-
+    step = leafgrad.compile(step_of(net, optimizer))
     x, counts = leafgrad.ones(5, 3), []
     for _ in range(4):
         step(x)

@@ -7,7 +7,7 @@ from typing import Any
 
 from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.compile.numpy.scratch import Scratch
-from leafgrad.compile.numpy.writer import RawArray, Text, Writer
+from leafgrad.compile.numpy.writer import RawText, Text, Writer
 from leafgrad.compile.passes.rewrite import size
 from leafgrad.compile.schedule.axes import Carried
 from leafgrad.compile.schedule.schedule import Loop
@@ -134,7 +134,7 @@ class LoopWriter(Writer):
         """A call of the op's forward on a chunk."""
         params = dict(equation.params)
         if found.resized:
-            params["shape"] = RawArray(self.shape(equation.out, found.axis))
+            params["shape"] = RawText(self.shape(equation.out, found.axis))
         return self.call(equation, params, found.axis)
 
     def assign(self, equation: Equation, made: str) -> None:

@@ -198,7 +198,7 @@ class Writer:
         return [f"{k}={self.constant(v)}" for k, v in params.items()]
 
     def constant(self, value: Any) -> str:
-        if isinstance(value, RawArray):
+        if isinstance(value, RawText):
             return value.text
         if spelled(value) or (type(value) is tuple and all(map(spelled, value))):
             return repr(value)
@@ -261,7 +261,7 @@ def dtype(value: Value) -> Any:
     return backends.by_device_type("cpu").xp.dtype(value.dtype)
 
 
-class RawArray:
+class RawText:
     """Source text where a parameter's value would stand."""
 
     def __init__(self, text: str) -> None:
