@@ -120,13 +120,19 @@ def check_values(
 ) -> None:
     """Mismatch if a result differs from ``right`` by more than rounding can explain, drawing from ``start`` on."""
     others: list[dict[Value, Any]] = []
+
+    def explained(value: Value, ours: Any, wanted: Any) -> bool:
+        """By the fewest such runs, since what few of them explain more of them do, too."""
+        for seed in range(RUNS):
+            if seed == len(others):
+                with rewound(generators(graph)):
+                    restore(start)
+                    others.append(unsure(graph, inputs, seed))
+            if explains(ours, wanted, [other[value] for other in others[: seed + 1]]):
+                return True
+        return False
+
     for i, (value, ours, wanted) in enumerate(zip(graph.ends, arrays, right, strict=True)):
-        if close(ours, wanted):
-            continue
-        for seed in range(len(others), RUNS):
-            with rewound(generators(graph)):
-                restore(start)
-                others.append(unsure(graph, inputs, seed))
-        if not explains(ours, wanted, [other[value] for other in others]):
+        if not close(ours, wanted) and not explained(value, ours, wanted):
             apart = distance(on_host(ours), on_host(wanted))
             raise Mismatch(f"result {i}, {value.dtype} of shape {value.shape}, is up to {apart:.3g} from replay's")
