@@ -30,7 +30,7 @@ from leafgrad.compile.run.checked import asked
 from leafgrad.compile.run.closing import Attempt
 from leafgrad.compile.run.explain import Explanation, explanation
 from leafgrad.compile.run.following import Followed, Following, Unfollowed, asks_types
-from leafgrad.compile.run.misses import Misses
+from leafgrad.compile.run.misses import Misses, kind_of
 from leafgrad.compile.run.pace import Pace
 from leafgrad.compile.run.paths import paths_of
 from leafgrad.compile.run.runner import Runner
@@ -173,6 +173,8 @@ class Compiled(Generic[P, R]):
         paths = paths_of(self.function, args, kwargs)
         settled = [call for call in self._calls if not call.first]
         new = self._following.compare(self._calls, leaves, paths)
+        if not (new or self.closed) and self._misses.waits(kind_of(structure, leaves)):
+            return self.function(*args, **kwargs)
         fits = [call for call in settled if call.guards.match(flags, structure, leaves)]
         if fits:
             self._misses.note(fits[0].strayed(), self.__qualname__)

@@ -12,6 +12,7 @@ from leafgrad.compile.guard.guards import Guards
 from leafgrad.compile.ir.graph import Equation
 from leafgrad.compile.record.lazy import Parts
 from leafgrad.compile.run.call import Call
+from leafgrad.compile.run.misses import Misses
 from leafgrad.errors import FreedGraphError
 
 __all__ = ["Explanation"]
@@ -47,13 +48,7 @@ class Explanation(str):
 
 
 def explanation(
-    name: str,
-    calls: Sequence[Call],
-    misses: Sequence[Miss],
-    failures: int,
-    reason: str | None,
-    last: Any,
-    how: str | None,
+    name: str, calls: Sequence[Call], misses: Misses, failures: int, reason: str | None, last: Any, how: str | None
 ) -> Explanation:
     """Programs, retraces with their reasons, how an open step runs, and what the executors say."""
     if not calls and not failures:
@@ -66,6 +61,11 @@ def explanation(
         lines += opened(last)
         lines += [] if how is None else [f"  {how}"]
     lines += causes(misses)
+    if misses.waited:
+        lines.append(
+            f"  {misses.waited} calls ran uncompiled: each kind, of {len(misses.waiting)} that wait, is traced after "
+            f"{misses.needed}"
+        )
     for i, call in enumerate(calls):
         lines += ["", f"program {i + 1}, run {call.hits} times"]
         lines += [f"  {line}" for line in [*program(call), rests_on(call.guards)]]
@@ -92,9 +92,12 @@ def opened(last: Any) -> list[str]:
 def causes(misses: Sequence[Miss]) -> Iterator[str]:
     """Why it was traced again, what cost the most first, and what to do about a value that keeps changing."""
     for path, count in Counter(m.path for m in misses).most_common():
-        yield from (f"  {m.path} was {m.before} and became {m.now}" for m in misses if m.path == path)
+        found = [m for m in misses if m.path == path]
+        yield from (f"  {m.path} was {m.before} and became {m.now}" for m in found)
         if count > 1:
-            yield f"  {path} changed {count} times: keep it out of the function, or pass it as a tensor"
+            shapes = all(m.of_tensor for m in found)
+            remedy = "pad it to a few shapes" if shapes else "keep it out of the function, or pass it as a tensor"
+            yield f"  {path} changed {count} times: {remedy}"
 
 
 def program(call: Call) -> list[str]:

@@ -1,14 +1,29 @@
-"""Why no program of a compiled function served a call: the guards that failed, the last of them kept."""
+"""Why no program of a compiled function served a call: the guards that failed, the last of them kept.
+
+After some recordings a kind of call waits for the next one: a batch of a length that came once may not come again, and
+a program that runs once costs far more than it saves.
+"""
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 from leafgrad.compile.guard.conditions import Miss
 from leafgrad.compile.ir.log import log
 from leafgrad.ops import messages
+from leafgrad.tensor.tensor import Tensor
 
-PATIENCE = 8  # recordings before a warning
+PATIENCE = 8  # recordings before a warning, and before others wait
 CHANGES = 3  # changes of one Python value after which a step is left open
 KEPT = 32
+KINDS = 10_000  # of calls that are counted
+
+
+def kind_of(structure: Any, leaves: Sequence[Any]) -> Hashable:
+    """What calls that one program may serve have in common: the shapes and dtypes of their tensors."""
+    return str(structure), *[(t._data.shape, t.dtype) if isinstance(t, Tensor) else type(t) for t in leaves]
 
 
 class Misses(list[Miss]):
@@ -16,9 +31,31 @@ class Misses(list[Miss]):
 
     Attributes:
         total: how many there were in all.
+        waiting: how many calls of each kind ran uncompiled, since the kind had not come often enough to be recorded.
+        waited: how many calls did so in all.
     """
 
     total = 0
+    waited = 0
+
+    def __init__(self) -> None:
+        self.waiting: Counter[Hashable] = Counter()
+
+    @property
+    def needed(self) -> int:
+        """How often a kind of call must come before it is recorded: a program is to be worth what it costs."""
+        return max(0, self.total - PATIENCE + 1) ** 2
+
+    def waits(self, kind: Hashable) -> bool:
+        """Whether a call of a kind that no program serves is not to be recorded yet."""
+        if self.waiting[kind] >= self.needed:
+            del self.waiting[kind]
+            return False
+        if len(self.waiting) > KINDS:
+            self.waiting.clear()
+        self.waiting[kind] += 1
+        self.waited += 1
+        return True
 
     def note(self, miss: Miss, name: str) -> None:
         """The function ``name`` is recorded again, since a guard failed."""
@@ -32,7 +69,8 @@ class Misses(list[Miss]):
             messages.warn(
                 f"{name} has been traced again {PATIENCE} times, mostly because of {often} (last: {miss.path} was "
                 f"{miss.before}, is {miss.now}). Tracing costs far more than a call: keep shapes fixed, and keep what "
-                "changes from call to call out of the function; explain() lists all"
+                "changes from call to call out of the function; explain() lists all. From now on a kind of call is "
+                "traced when it comes often, and runs uncompiled until then"
             )
 
     def often(self) -> str | None:
