@@ -138,7 +138,7 @@ class Compiled(Generic[P, R]):
                 except Failed:  # of what an op was given: the Python does what comes before, and raises
                     return self._run(leaves, args, kwargs)
                 except Strayed:
-                    if self._strays(call):
+                    if self._strays():
                         break
         return self._missed(flags, structure, leaves, args, kwargs)
 
@@ -220,6 +220,7 @@ class Compiled(Generic[P, R]):
         try:
             again = attempt.close(recorder, result, self.executor, followed)
             if again.goes_another_way(call):
+                call.strays += 1
                 return self._other_way(again, leaves, args, kwargs)
             if not again.same_as(call):
                 raise Unclosed(
@@ -244,12 +245,14 @@ class Compiled(Generic[P, R]):
             self._calls = [call, *self._calls][:KEPT]
         else:
             known.trusted = True
+        self._strays()
         vars(self)["_last"] = call
         return self._perform_recorded(call, leaves, args, kwargs)
 
-    def _strays(self, call: Call) -> bool:
+    def _strays(self) -> bool:
         """Whether values decide so often for another way than a program takes that it is no use to guess."""
-        often = call.strays > STRAYS and 4 * call.strays > call.hits
+        strays, hits = sum(call.strays for call in self._calls), sum(call.hits for call in self._calls)
+        often = strays > STRAYS and 4 * strays > hits
         if often:
             self._calls = [c for c in self._calls if c.symbolic is None or not c.symbolic.outcomes]
             self._following.items = False
