@@ -19,6 +19,8 @@ from leafgrad.tensor.tensor import Tensor
 
 State = dict[Tensor, dict[str, Any]]
 
+SETS = 64  # of parameters whose buckets are kept
+
 
 def exact(kind: dtype) -> dtype:
     """The dtype in which parameters of dtype ``kind`` count their steps: float16 ends at 2048, bfloat16 at 256."""
@@ -128,14 +130,14 @@ class Bucket:
 
 
 class Buckets:
-    """The buckets of an optimizer, kept from step to step while the same parameters have gradients."""
+    """The buckets of an optimizer, kept from step to step for each set of parameters that had gradients."""
 
     def __init__(self, state: State, numbers: tuple[str, ...], shelf: Callable[[Tensor], Any]) -> None:
         self.state = state
         self.numbers = numbers
         self.shelf = shelf
         self.home: dict[Tensor, Bucket] = {}
-        self.last: dict[int, tuple[list[int], list[Bucket]]] = {}
+        self.known: dict[tuple[int, ...], list[Bucket]] = {}
 
     def of(self, group: dict[str, Any]) -> list[Bucket]:
         """The buckets of the group's parameters that have a gradient now."""
@@ -146,11 +148,12 @@ class Buckets:
         self._held(group, [p for p in group["params"] if self.state.get(p)])
 
     def _held(self, group: dict[str, Any], active: list[Tensor]) -> list[Bucket]:
-        who = [id(p) for p in active]
-        before, buckets = self.last.get(id(group), (None, []))
-        if who != before or not all(b.intact(self.state) for b in buckets):
-            buckets = self._arrange(active)
-            self.last[id(group)] = who, buckets
+        key = id(group), *map(id, active)
+        buckets = self.known.get(key)
+        if buckets is None or not all(b.intact(self.state) for b in buckets):
+            if len(self.known) >= SETS:
+                self.known.clear()
+            buckets = self.known[key] = self._arrange(active)
         return buckets
 
     def _arrange(self, active: list[Tensor]) -> list[Bucket]:

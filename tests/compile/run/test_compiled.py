@@ -593,3 +593,20 @@ def test_a_closed_call_of_a_small_step_runs_few_frames():
         counts.append([c.co_qualname for c in frames if f"{os.sep}ops{os.sep}" not in c.co_filename])  # no forwards
     own = min(counts, key=len)
     assert len(own) <= 45, "\n".join(own)  # a few are settings of rooms that other tests have imported
+
+
+def test_a_step_that_was_left_open_is_tried_again():
+    seen = []
+
+    @leafgrad.compile
+    def step(x):
+        if len(seen) < 10:
+            seen.append(x)
+        return x * 2
+
+    for _ in range(12):
+        step(leafgrad.ones(2))
+    assert "open, since it changes len(seen)" in step.explain().summary
+    for _ in range(100):
+        assert step(leafgrad.ones(2)).tolist() == [2, 2]
+    assert "closed" in step.explain().summary

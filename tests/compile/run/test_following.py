@@ -211,6 +211,26 @@ def test_what_a_number_is_asked_for_is_guarded():
         assert step(x, n).tolist() == [round(n / 2) + math.floor(n / 3) + len(str(n)) + {1: 5}.get(n, 0)]
 
 
+@pytest.mark.parametrize("start", range(4))
+def test_gradients_are_accumulated_by_three_programs(start):
+    leafgrad.manual_seed(start)
+    net = leafgrad.nn.Linear(3, 1)
+    adam = leafgrad.optim.Adam(net.parameters())
+
+    @leafgrad.compile
+    def step(x, number):
+        loss = net(x).square().mean() / 4
+        loss.backward()
+        if number % 4 == 3:
+            adam.step()
+            adam.zero_grad()
+        return loss
+
+    for number in range(start, 40):
+        step(leafgrad.randn(5, 3), number)
+    assert "closed; 3 programs" in step.explain().summary
+
+
 def test_gradients_outside_follow_numbers():
     w = leafgrad.ones(3, requires_grad=True)
 

@@ -22,7 +22,8 @@ class Condition:
         path: what it looks at, in a reader's words.
         expected: what that was when the function was traced.
         now: what it is for the given leaves.
-        of_tensor: whether it looks at a tensor's shape and state, not at a value or object.
+        kind: ``"shape"`` of a tensor, among its facts; ``"value"`` of a number or object; ``"test"``, the outcome of
+            one that decided which way the Python went; or ``"state"``, whatever else tensors are to each other.
         covered: whether another one, of many places at once, holds only if it does.
     """
 
@@ -30,7 +31,7 @@ class Condition:
     path: str
     expected: str
     now: Callable[[Sequence[Any]], str]
-    of_tensor: bool
+    kind: str
     covered: bool
 
 
@@ -42,7 +43,7 @@ class Miss:
     path: str
     before: str
     now: str
-    of_tensor: bool = True
+    kind: str = "state"
 
 
 def brief(value: Any) -> str:

@@ -29,13 +29,13 @@ class Symbolic:
     """The numbers that a recording followed, which guards let differ.
 
     Attributes:
-        relations: expressions that must be true, each with what it looks at.
+        relations: expressions that must be true, each with what it looks at and of which kind it is.
         outcomes: the same of values that the program computes, with which these are.
         arguments: which leaves, named ``a0``, ``a1``, … in expressions.
         places: numbers outside, or tuples of some, by their names ``p0``, ``p1``, ….
     """
 
-    relations: dict[str, str] = field(default_factory=dict)
+    relations: dict[str, tuple[str, str]] = field(default_factory=dict)
     outcomes: dict[str, tuple[str, frozenset[int]]] = field(default_factory=dict)
     arguments: set[int] = field(default_factory=set)
     places: dict[str, Place] = field(default_factory=dict)
@@ -111,10 +111,10 @@ class Guards:
         path: str,
         expected: str,
         now: Callable[[Sequence[Any]], str],
-        of_tensor: bool = True,
+        kind: str = "state",
         covered: bool = False,
     ) -> None:
-        self.conditions.append(Condition(test, path, expected, now, of_tensor, covered))
+        self.conditions.append(Condition(test, path, expected, now, kind, covered))
 
     def name(self, value: Any) -> str:
         """The name of an object in the scope."""
@@ -134,7 +134,8 @@ class Guards:
         else:
             test = self.same(at, leaf)
         expected = f"{brief(leaf)}, or another one" if i in self.symbolic.arguments else brief(leaf)
-        self.add(test, self.paths[i], expected, lambda leaves: brief(leaves[i]), isinstance(leaf, Tensor))
+        kind = "shape" if isinstance(leaf, Tensor) else "value"
+        self.add(test, self.paths[i], expected, lambda leaves: brief(leaves[i]), kind)
 
     def view(self, view: Any, leaves: Sequence[Any], environment: Environment) -> None:
         """That a view which was recorded as one is the same part of the same memory."""
@@ -158,7 +159,9 @@ class Guards:
             array = self.array(t._data)
         else:  # mostly it is the very array, of which nobody changes more than the elements
             array = f"(d is {known}() and d.shape == {tuple(t._data.shape)!r} or {self.array(t._data)})"
-        self.add(f"(d := {at}._data) is d and {array} and {self.node(at, t)}", path, facts(t), lambda _: facts(t))
+        self.add(
+            f"(d := {at}._data) is d and {array} and {self.node(at, t)}", path, facts(t), lambda _: facts(t), "shape"
+        )
 
     def tensor(self, at: str, t: Tensor) -> str:
         """That a tensor is as ``t`` is now: array class, shape, dtype, device, place in the graph, no hooks."""
@@ -287,9 +290,9 @@ class Guards:
             test = f"({name} := {self.reading(place)}) is {name} and type({name}) is {self.name(type(value))}"
             if type(value) is tuple:
                 test += f" and [*map(type, {name})] == {self.name([*map(type, value)])}"
-            self.add(test, place.path, f"{brief(value)}, or another one", partial(now_of, place), False)
-        for test, path in self.symbolic.relations.items():
-            self.add(test, path, "on one side of a test", lambda _: "on the other side", False)
+            self.add(test, place.path, f"{brief(value)}, or another one", partial(now_of, place), "value")
+        for test, (path, kind) in self.symbolic.relations.items():
+            self.add(test, path, "on one side of a test", lambda _: "on the other side", kind)
 
     def reading(self, place: Place) -> str:
         """The expression that reads a place which holds a number."""
@@ -344,7 +347,7 @@ class Guards:
                 group[0].path,
                 "as it was",
                 lambda _: "another",
-                False,
+                "value",
             )
         if objects:
             held, kinds = tuple(p.container for p in objects), [p.value[0] for p in objects]
@@ -353,11 +356,11 @@ class Guards:
                 "classes of objects",
                 "the same",
                 lambda _: "others",
-                False,
+                "value",
             )
         if empty:
             dicts = tuple(p.container for p in empty)
-            self.add(f"not any({self.name(dicts)})", "attributes of tensors", "none", lambda _: "some", False)
+            self.add(f"not any({self.name(dicts)})", "attributes of tensors", "none", lambda _: "some", "value")
 
     def place(self, place: Place, covered: bool) -> None:
         at = self.name(place.container)
@@ -400,7 +403,7 @@ class Guards:
                 test = f"[{'*' if names else '*map(id, '}{at}{'' if names else ')'}] == {self.name(list(place.value))}"
             case _:
                 test = f"{at} == {self.name(place.value)}"
-        self.add(test, place.path, brief(place.value), lambda _: brief(now(place)), False, covered)
+        self.add(test, place.path, brief(place.value), lambda _: brief(now(place)), "value", covered)
 
     def key(self, key: Any) -> str:
         return repr(key) if type(key) in (str, int) else self.name(key)
@@ -428,5 +431,5 @@ class Guards:
         binding = [c for c in self.conditions if " := " in c.test and c.test.startswith("(p")]
         for i, condition in enumerate(self.conditions):
             if not compiled([*binding, condition], len(leaves), self.scope)(leaves):
-                return Miss(3 + i, condition.path, condition.expected, condition.now(leaves), condition.of_tensor)
+                return Miss(3 + i, condition.path, condition.expected, condition.now(leaves), condition.kind)
         return Miss(3 + len(self.conditions), "memory that is written", "one tensor's", "shared with another tensor")

@@ -38,6 +38,7 @@ from leafgrad.errors import CompileError, TraceError
 from leafgrad.tensor.tensor import Tensor
 
 ATTEMPTS = 3  # calls in a row that could not be closed after which no more are watched
+AGAIN = 64  # calls after which one more is; then after four times as many, and so on
 STRAYS = 4  # runs of a program in vain after which it is looked at whether they are many
 KEPT = 32  # closed programs of one function
 
@@ -51,7 +52,9 @@ class Compiled(Generic[P, R]):
         closed: whether a call that needs the function's Python is an error.
     """
 
-    unguarded = frozenset("_calls _failures _following _guides _last _lock _misses _pace _reason _watch _wary".split())
+    unguarded = frozenset(
+        "_calls _failures _following _guides _interval _last _left _lock _misses _pace _reason _watch _wary".split()
+    )
 
     function: Callable[P, R]
     executor: str | None
@@ -63,7 +66,9 @@ class Compiled(Generic[P, R]):
     _failures: int  # calls in a row that could not be closed
     _following: Following  # the numbers that differ from call to call
     _guides: list[Guide]
+    _interval: int  # calls from one watched call of an open step to the next
     _last: Parts | Call | None  # what ran last
+    _left: int  # calls until then
     _lock: Lock
     _misses: Misses
     _pace: Pace  # how it runs while it is open
@@ -86,7 +91,9 @@ class Compiled(Generic[P, R]):
             _failures=0,
             _following=Following(),
             _guides=[],
+            _interval=AGAIN,
             _last=None,
+            _left=AGAIN,
             _lock=Lock(),
             _misses=Misses(),
             _pace=Pace(),
@@ -116,6 +123,8 @@ class Compiled(Generic[P, R]):
             raise
 
     def _call(self, flags: int, args: Any, kwargs: Any, checks: bool) -> Any:
+        if self._failures >= ATTEMPTS and not self.closed:
+            self._try_again()
         if self._failures >= ATTEMPTS and not self._calls and not self.closed and not self._gains():
             return self._timed(False, self.function, args, kwargs)
         leaves, structure = flatten((args, kwargs))
@@ -155,6 +164,13 @@ class Compiled(Generic[P, R]):
                 return self._attempt(flags, structure, leaves, args, kwargs)
         finally:
             self._lock.release()
+
+    def _try_again(self) -> None:
+        """Let a call of a step that was left open be watched now and then: what opened it may be over."""
+        vars(self)["_left"] -= 1
+        if self._left <= 0:
+            interval = 4 * self._interval
+            vars(self).update(_interval=interval, _left=interval, _failures=ATTEMPTS - 1)
 
     def _gains(self) -> bool:
         """Whether the next call of a step that stays open runs compiled."""

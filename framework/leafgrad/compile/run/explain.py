@@ -17,6 +17,11 @@ from leafgrad.errors import FreedGraphError
 
 __all__ = ["Explanation"]
 
+REMEDIES = {  # by the kind of condition that failed
+    "shape": ": pad it to a few shapes",
+    "value": ": keep it out of the function, or pass it as a tensor",
+}
+
 
 class Explanation(str):
     """What ``explain()`` of a compiled function gives: a text, which notebooks show with its guards to unfold.
@@ -95,9 +100,7 @@ def causes(misses: Sequence[Miss]) -> Iterator[str]:
         found = [m for m in misses if m.path == path]
         yield from (f"  {m.path} was {m.before} and became {m.now}" for m in found)
         if count > 1:
-            shapes = all(m.of_tensor for m in found)
-            remedy = "pad it to a few shapes" if shapes else "keep it out of the function, or pass it as a tensor"
-            yield f"  {path} changed {count} times: {remedy}"
+            yield f"  {path} changed {count} times" + REMEDIES.get(found[-1].kind, "")
 
 
 def program(call: Call) -> list[str]:

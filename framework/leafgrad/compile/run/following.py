@@ -135,7 +135,7 @@ class Following:
             self.items = True
         elif read and self.items:
             self.items = False
-        elif followed is not None and followed.sought and self.count == count:
+        elif followed is not None and followed.lost is not None and self.count == count:
             self.stopped = True
         return self.count > count and not self.stopped
 

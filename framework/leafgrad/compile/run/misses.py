@@ -75,5 +75,5 @@ class Misses(list[Miss]):
 
     def often(self) -> str | None:
         """A Python value that keeps changing; None if there is none."""
-        changed = [miss.path for miss in self if not miss.of_tensor]
+        changed = [miss.path for miss in self if miss.kind == "value"]
         return next((path for path in changed if changed.count(path) >= CHANGES), None)
