@@ -32,6 +32,11 @@ class Place:
     key: Any
     value: Any
 
+    @property
+    def mark(self) -> tuple[int, str, Any]:
+        """What tells it from other places."""
+        return id(self.container), self.kind, self.key if isinstance(self.key, (str, int)) else id(self.key)
+
     def now(self) -> Any:
         """What it holds now. Raises LookupError, AttributeError or ValueError if it is gone."""
         match self.kind:

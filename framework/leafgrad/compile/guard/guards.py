@@ -51,6 +51,7 @@ class Guards:
 
     Attributes:
         figures: places outside that held a number, or a tuple, perhaps of some.
+        tensors: places outside that held a tensor.
 
     Args:
         flags: the mode.
@@ -80,6 +81,7 @@ class Guards:
         self.apart = apart
         self.count = len(leaves)
         self.figures = [p for p in environment.places if type(p.value) in (int, float, tuple)]
+        self.tensors = [p for p in environment.places if type(p.value) is Tensor]
         self.symbolic = symbolic
         self.flags = flags
         self.default = dtypes.get_default_dtype()
@@ -414,6 +416,7 @@ class Guards:
         """Whether the program may be run."""
         return (
             flags == self.flags
+            and len(leaves) == self.count
             and structure == self.structure
             and dtypes.get_default_dtype() is self.default
             and self.accepts(leaves)
@@ -424,7 +427,7 @@ class Guards:
         """The first condition that fails."""
         if flags != self.flags:
             return Miss(0, "the mode", mode_name(self.flags), mode_name(flags))
-        if structure != self.structure:
+        if structure != self.structure or len(leaves) != self.count:
             return Miss(1, "the arguments", "of another number, nesting or set of keys", "as they are now")
         if dtypes.get_default_dtype() is not self.default:
             return Miss(2, "the default dtype", repr(self.default), repr(dtypes.get_default_dtype()))

@@ -6,6 +6,7 @@ import abc
 import sys
 import types
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 from leafgrad.compile.guard.environment import GONE, SCALARS, Body, Class, Environment, Keys, Place, now
@@ -29,8 +30,9 @@ from leafgrad.tensor.tensor import Tensor
 class ObjectWalker:
     """Notes places; of objects and classes it knows what executed code can have read."""
 
-    def __init__(self, codes: Codes, everything: bool) -> None:
+    def __init__(self, codes: Codes, everything: bool, given: Iterable[Place] = ()) -> None:
         self.codes = codes
+        self.given = {place.mark for place in given}
         self.names = Names(codes, everything, file_of)
         self.found = Environment()
         self.seen: dict[int, Any] = self.found.seen
@@ -61,11 +63,13 @@ class ObjectWalker:
 
     def visit(self, kind: str, container: Any, key: Any, path: str) -> None:
         """Note a place, and follow what it holds."""
-        mark = id(container), kind, key if isinstance(key, (str, int)) else id(key)
-        if mark in self.read:
+        place = Place(path, kind, container, key, None)
+        if place.mark in self.read:
             return
-        self.read.add(mark)
-        value = now(Place(path, kind, container, key, None))
+        self.read.add(place.mark)
+        value = now(place)
+        if place.mark in self.given and isinstance(value, Tensor):
+            return
         if value is GONE:
             if kind == "attribute":
                 self.place("unset", container, key, path, True)

@@ -41,12 +41,16 @@ from leafgrad.ops.op import Op
 from leafgrad.tensor.tensor import Tensor
 
 
-def look(roots: Iterable[tuple[Any, str]], codes: Codes, everything: bool = False) -> Environment:
+def look(
+    roots: Iterable[tuple[Any, str]], codes: Codes, given: Iterable[Place] = (), everything: bool = False
+) -> Environment:
     """What the executed ``codes`` can have read, starting from ``roots`` (value, path) and globals.
 
-    ``everything``: all attributes of all objects, whether some name says that they were read or not.
+    Args:
+        given: places whose tensors are arguments.
+        everything: all attributes of all objects, whether some name says that they were read or not.
     """
-    walker = Walker(codes, everything)
+    walker = Walker(codes, everything, given)
     for value, path in roots:
         walker.push(value, path)
     for code, scope in codes:

@@ -32,6 +32,7 @@ from leafgrad.compile.record.guide import Guide, same, same_program
 from leafgrad.compile.record.symbolic import text_of
 from leafgrad.compile.record.trace import Slot, Traced
 from leafgrad.compile.run.backward import Backward, Refused, Saved
+from leafgrad.compile.run.following import Followed
 from leafgrad.compile.run.runner import Runner
 from leafgrad.errors import CompileError
 from leafgrad.ops import dispatch
@@ -62,6 +63,7 @@ class Call:
         hits, strays: how often it was run, and how often in vain, since a value decided for another way.
         trusted: whether a second run of the Python has confirmed it.
         symbolic: the numbers that it computes by expressions; None if there are none.
+        replaced: where it puts tensors, which come with its result.
         first: whether it was recorded at the first call, which may find what no other does, such as no gradients.
     """
 
@@ -72,7 +74,7 @@ class Call:
         tensors: Sequence[int],
         name: str | None,
         guide: Guide,
-        written: Sequence[Any] = (),
+        followed: Followed | None = None,
     ) -> None:
         self.guards = guards
         self.guide = guide
@@ -102,7 +104,9 @@ class Call:
             self.backward = Backward(traced, lambda graph: Runner(graph, name))
         guide.calls.add(self)
         follows = guards.symbolic.used or traced.items
+        written = [] if followed is None else followed.written
         self.symbolic = SymbolicValues(traced, guards, inputs, written) if follows else None
+        self.replaced = [] if followed is None else [w._replace(number=None, before=None) for w in followed.replaced]
         self.gather = self.gathering([traced.graph.inputs[v] for v in inputs], inputs)
         self.act = self.acting()
         self.edges, self.nodes = self.nodes_of(traced.targets), self.nodes_of(traced.leaves)
@@ -164,6 +168,7 @@ class Call:
             and self.structure == other.structure
             and len(self.outputs) == len(other.outputs)
             and all(map(same_output, self.outputs, other.outputs))
+            and [(id(w.container), w.key) for w in self.replaced] == [(id(w.container), w.key) for w in other.replaced]
             and same_numbers(self.symbolic, other.symbolic)
         )
 
@@ -234,7 +239,12 @@ class Call:
         if self.guards.flags & modes.INFERENCE:
             for t in made:
                 t._writes = dispatch.INFERENCE_VERSION
-        return self.result(made, early, numbers, leaves)
+        result = self.result(made, early, numbers, leaves)
+        if not self.replaced:
+            return result
+        result, tensors = result
+        complete([partial(w.put, t) for w, t in zip(self.replaced, tensors, strict=True)])
+        return result
 
     def result(self, made: Sequence[Any], early: dict[Any, Any], numbers: dict[str, Any], leaves: Leaves) -> Any:
         """What the function returns, of what the program made, what there was before, and numbers."""

@@ -10,7 +10,7 @@ from typing import Any
 from leafgrad import modes
 from leafgrad.batching.pytree import containers, flatten
 from leafgrad.compile.guard.conditions import brief, facts
-from leafgrad.compile.guard.environment import Environment
+from leafgrad.compile.guard.environment import Environment, Place
 from leafgrad.compile.guard.guards import Guards, Symbolic
 from leafgrad.compile.guard.walk import look
 from leafgrad.compile.ir.graph import Argument, Captured, Expression, Grad, Graph, Line, Number, Raw, Value, Write
@@ -51,6 +51,7 @@ class Attempt:
 
     Args:
         function, given, leaves, structure, paths: what is called, and its arguments, as they are and flat.
+        places: of tensors that are arguments, too.
         watch: what the call before it executed.
     """
 
@@ -61,14 +62,16 @@ class Attempt:
         leaves: Sequence[Any],
         structure: Any,
         paths: Sequence[str],
+        places: Sequence[Place],
         watch: Watch | None,
     ) -> None:
+        self.places = places
         self.given = {id(c): c for c in containers(given)}
         self.leaves, self.structure, self.paths = leaves, structure, paths
         self.roots = roots(function, leaves, paths)
         self.watch = Watch()
         self.first = watch is None  # nobody knows what it will read, so nothing is known of how that was before
-        self.before = look(self.roots, Codes() if watch is None else watch.codes)
+        self.before = look(self.roots, Codes() if watch is None else watch.codes, places)
         self.held = self.before.snapshot()
         self.flags = modes.get()
         self.wary = bool(self.before.open)
@@ -85,13 +88,13 @@ class Attempt:
             raise
         except Exception as error:  # of a user's __eq__, say; whatever it is, an open step is right
             raise Unclosed(f"closing it failed with {type(error).__name__}: {error}") from error
-        return Call(traced, guards, tensors, name, guide, [] if followed is None else followed.written)
+        return Call(traced, guards, tensors, name, guide, followed)
 
     def guarded(
         self, recorder: LazyRecorder, result: Any, followed: Followed | None
     ) -> tuple[Traced, Guards, list[int], Guide]:
         """The call as a program, its guards, which leaves are tensors, and what was recorded."""
-        environment = look(self.roots, self.watch.codes)
+        environment = look(self.roots, self.watch.codes, self.places)
         self.wary |= recorder.wary or bool(environment.open)
         self.check(recorder, followed)
         if followed is not None:
@@ -108,12 +111,14 @@ class Attempt:
         check_outside(recorder, environment.tensors)
         if self.first:
             check_holders(recorder, result)
+        if followed is not None and followed.replaced:
+            result = result, [w.number for w in followed.replaced]
         guide = recorder.end_part()
         recorder.later = guide.later
         with recording(recorder):
             traced = finish(recorder, result, [] if followed is None else [w.number for w in followed.written])
         check_kept(recorder, result)
-        environment = read_by(traced, self.watch, self.roots, environment)
+        environment = read_by(traced, self.watch, self.roots, environment, self.places)
         environment.check()
         name_inputs(traced, self.leaves, self.paths, environment)
         tensors = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
@@ -128,8 +133,9 @@ class Attempt:
 
     def is_undone(self, recorder: LazyRecorder, followed: Followed) -> bool:
         """Whether the call, so far, did nothing that it would do again if it ran once more."""
-        ran = recorder.parts or recorder.tears or self.watch.open or followed.written or followed.lost
-        return not self.first and not ran and not self.before.changed(self.held)
+        ran = recorder.parts or recorder.tears or self.watch.open
+        left = followed.written or followed.replaced or followed.lost
+        return not self.first and not ran and not left and not self.before.changed(self.held)
 
     def check(self, recorder: LazyRecorder, followed: Followed | None) -> None:
         """Unclosed if the call did what no program can repeat, or changed what it reads."""
@@ -150,11 +156,17 @@ class Attempt:
             raise Unclosed("it leaves another gradient mode behind than it found")
 
 
-def read_by(traced: Traced, watch: Watch, starts: Sequence[tuple[Any, str]], environment: Environment) -> Environment:
+def read_by(
+    traced: Traced,
+    watch: Watch,
+    starts: Sequence[tuple[Any, str]],
+    environment: Environment,
+    given: Sequence[Place] = (),
+) -> Environment:
     """What the call read, in which all tensors that it captured must be found."""
     lost = [t for t in traced.captured if id(t) not in environment.tensors]
     if lost:
-        environment = look(starts, watch.codes, everything=True)
+        environment = look(starts, watch.codes, given, everything=True)
         lost = [t for t in lost if id(t) not in environment.tensors]
     if lost:
         value = next(

@@ -128,6 +128,8 @@ class Compiled(Generic[P, R]):
         if self._failures >= ATTEMPTS and not self._calls and not self.closed and not self._gains():
             return self._timed(False, self.function, args, kwargs)
         leaves, structure = flatten((args, kwargs))
+        if self._following.tensors:
+            leaves += self._following.held()
         calls = self._calls
         for call in calls:
             if call.guards.match(flags, structure, leaves):
@@ -186,9 +188,10 @@ class Compiled(Generic[P, R]):
 
     def _attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Record a call, and close it if guards can stand for its Python."""
-        paths = paths_of(self.function, args, kwargs)
+        following = self._following
+        count, paths = len(following.tensors), self._paths(args, kwargs)
         settled = [call for call in self._calls if not call.first]
-        new = self._following.compare(self._calls, leaves, paths)
+        new = following.compare(self._calls, leaves, paths)
         if not (new or self.closed) and self._misses.waits(kind_of(structure, leaves)):
             return self.function(*args, **kwargs)
         fits = [call for call in settled if call.guards.match(flags, structure, leaves)]
@@ -200,7 +203,8 @@ class Compiled(Generic[P, R]):
         if self._gives_up():
             return self._run(leaves, args, kwargs)
         start = time.perf_counter()
-        attempt = Attempt(self.function, (args, kwargs), leaves, structure, paths, self._watch)
+        leaves, paths = [*leaves, *following.held()[count:]], self._paths(args, kwargs)
+        attempt = Attempt(self.function, (args, kwargs), leaves, structure, paths, [*following.tensors], self._watch)
         recorder = self._recorder(leaves, self._guides, attempt.wary)
         first = self._watch is None
         recorder.strict = self.closed and not first
@@ -223,10 +227,14 @@ class Compiled(Generic[P, R]):
         )
         return self._perform_recorded(call, leaves, args, kwargs)
 
+    def _paths(self, args: Any, kwargs: Any) -> list[str]:
+        """What arguments are called, and the tensors outside that are followed like them."""
+        return [*paths_of(self.function, args, kwargs), *[place.path for place in self._following.tensors]]
+
     def _confirm(self, call: Call, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """The guards hold; before the program is trusted, the Python runs once more and must do the same."""
-        paths = paths_of(self.function, args, kwargs)
-        attempt = Attempt(self.function, (args, kwargs), leaves, structure, paths, self._watch)
+        paths, places = self._paths(args, kwargs), [*self._following.tensors]
+        attempt = Attempt(self.function, (args, kwargs), leaves, structure, paths, places, self._watch)
         guides = [call.guide, *(g for g in self._guides if g is not call.guide)]
         recorder = self._recorder(leaves, guides, attempt.wary)
         try:

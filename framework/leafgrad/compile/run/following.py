@@ -1,9 +1,12 @@
-"""Which of Python's numbers a compiled function follows, since they differ from call to call, and where they are.
+"""Which numbers and tensors outside a compiled function follows, since they differ from call to call.
 
 A number that was another one at the second call is not guarded but an input: an argument, an attribute, an item of a
 dict or list, a variable of an enclosing function or module, and what ``item()`` reads; so are those that an optimizer
 declares, such as its learning rate. The function is recorded with a SymbolicNumber in the place of each. What it leaves
 there is an effect of its program.
+
+A place that holds another tensor at the second call, such as the hidden state that a step leaves for the next one, is
+an argument: its tensor may be any of that shape, and the one that the function puts there is a result.
 """
 
 from __future__ import annotations
@@ -25,15 +28,17 @@ from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, Numbers, SymbolicN
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, is_library, source_of
 from leafgrad.ops.node import Node
+from leafgrad.tensor.tensor import Tensor
 
 CONVERSIONS = frozenset("__float__ __int__ __index__ __complex__ __len__ __length_hint__ __hash__".split())
 
 
+TENSORS = 64  # whose places are followed
 ALL = object()  # a key: everything in a set, or all items of a dict, of which some keys are numbers
 
 
 class Written(NamedTuple):
-    """A number that the call finds or leaves in a container, or a tuple with some, and what was there before it."""
+    """A number, a tuple with some, or a tensor that the call finds or leaves in a container, and what was there before."""
 
     container: Any
     key: Any
@@ -79,7 +84,9 @@ def is_number(value: Any) -> bool:
 
 
 def differs(before: Any, value: Any) -> bool:
-    """Whether two values are numbers of one type, and not the same."""
+    """Whether two values are numbers of one type, or tensors, and not the same."""
+    if type(before) is Tensor:
+        return type(value) is Tensor and value is not before
     return is_number(before) and type(value) is type(before) and not same(before, value)
 
 
@@ -89,6 +96,7 @@ class Following:
     Attributes:
         paths: of arguments.
         places: of numbers outside.
+        tensors: places of tensors.
         declared: of numbers that need not differ to be followed.
         items: whether what ``item()`` reads is followed; None if nobody knows whether that is of use.
         stopped: whether nothing is followed any more, since it was in vain.
@@ -98,9 +106,17 @@ class Following:
         self.paths: set[str] = set()
         self.seen: dict[str, Any] = {}  # numbers among the arguments of the last call that was recorded
         self.places: list[Place] = []
+        self.tensors: list[Place] = []
         self.declared: list[Place] = []
         self.items: bool | None = None
         self.stopped = False
+
+    @classmethod
+    def of(cls, tensors: list[Place]) -> Following:
+        """One that follows these places, and no numbers."""
+        found = cls()
+        found.tensors, found.stopped = tensors, True
+        return found
 
     def compare(self, calls: Sequence[Any], leaves: Sequence[Any], paths: Sequence[str]) -> bool:
         """Note the numbers that are not what they were at the last recorded call, or in closed ``calls``.
@@ -112,18 +128,28 @@ class Following:
         self.paths |= {path for path, value in seen.items() if differs(self.seen.get(path), value)}
         self.seen = {path: value for path, value in seen.items() if type(value) in NUMBERS}
         for call in calls:
-            self.changed([p for p in call.guards.figures if differs(p.value, now(p))])
+            self.changed([p for p in (*call.guards.figures, *call.guards.tensors) if differs(p.value, now(p))])
         return self.count > count and not self.stopped
 
     @property
     def count(self) -> int:
         """How many numbers are known to differ."""
-        return len(self.paths) + len(self.places)
+        return len(self.paths) + len(self.places) + len(self.tensors)
 
     def changed(self, places: Sequence[Place]) -> None:
-        """Numbers in places are changed by the function, or between its calls."""
-        known = [Written(p.container, p.key, None) for p in (*self.places, *self.declared)]
-        self.places += [p for p in places if may_hold(p) and not any(w.is_at(p) for w in known)]
+        """Numbers or tensors in places are changed by the function, or between its calls."""
+        known = {p.mark for p in (*self.places, *self.declared, *self.tensors)}
+        for p in places:
+            if may_hold(p) and p.mark not in known:
+                known.add(p.mark)
+                if type(p.value) is not Tensor:
+                    self.places.append(p)
+                elif len(self.tensors) < TENSORS:
+                    self.tensors.append(p)
+
+    def held(self) -> list[Any]:
+        """What the places of tensors hold now."""
+        return [now(place) for place in self.tensors]
 
     def learn(self, error: Unclosed, recorder: Any, watch: Any, followed: Followed | None) -> bool:
         """A call was not closed: what the next one is to follow, and what not. Whether it will follow more."""
@@ -148,9 +174,9 @@ class Following:
         codes: Codes,
         environment: Environment,
     ) -> Followed | None:
-        """Follow the numbers through the call that ``recorder`` is about to record; None if nothing is to be."""
+        """Follow them through the call that ``recorder`` is about to record; None if nothing is to be."""
         if self.stopped or asks_types(codes):
-            return None
+            return None if not self.tensors else Followed(Following.of(self.tensors), recorder, args, kwargs, paths)
         read = {(id(p.container), p.kind, p.key): p for p in environment.places if may_hold(p)}
         self.places = [read[at] for p in self.places if (at := (id(p.container), p.kind, p.key)) in read]
         self.declared = [read[at] for p in self.declared if (at := (id(p.container), p.kind, p.key)) in read]
@@ -172,6 +198,7 @@ class Followed:
         args, kwargs: the arguments, with symbolic numbers.
         symbolic: what guards are to know of them.
         written: what the call leaves behind in containers, once it is over.
+        replaced: the same of tensors.
         sought: whether numbers are followed that were found to differ.
     """
 
@@ -180,7 +207,8 @@ class Followed:
     ) -> None:
         self.following = following
         self.sought = bool(following.paths or following.places or following.items)
-        self.numbers = recorder.numbers = Numbers(recorder, follows=bool(following.items))
+        self.numbers = Numbers(recorder, follows=bool(following.items))
+        recorder.numbers = None if following.stopped else self.numbers
         self.numbers.declare = self.declare
         self.symbolic = Symbolic(self.numbers.relations, self.numbers.outcomes)
         counts = [len(flatten(a)[0]) for a in (*args, *kwargs.values())]
@@ -191,6 +219,8 @@ class Followed:
             self.symbolic.arguments |= {i} if follows else set()
         self.args, self.kwargs = tuple(given[: len(args)]), dict(zip(kwargs, given[len(args) :], strict=True))
         self.spots: list[Written] = []
+        self.kept: list[Written] = []
+        self.replaced: list[Written] = []
         self.written: list[Written] = []
         self.lost: str | None = None  # why no program can leave what the call has left
 
@@ -198,6 +228,8 @@ class Followed:
         """Put the symbolic numbers where they are read."""
         for place in (*self.following.places, *self.following.declared):
             self.follow(place)
+        for place in self.following.tensors:
+            self.kept.append(Written(place.container, place.key, None, now(place)))
 
     def follow(self, place: Place) -> None:
         """Put a symbolic number in a place, if a number is there."""
@@ -224,6 +256,14 @@ class Followed:
                 spot.put(spot.before)
                 if left is not spot.number:
                     self.written.append(spot._replace(number=left))
+        for kept in self.kept:
+            tensor = kept.held()
+            if tensor is not kept.before:
+                if type(tensor) is Tensor and type(kept.before) is Tensor:
+                    kept.put(kept.before)
+                    self.replaced.append(kept._replace(number=tensor))
+                else:
+                    self.lost = "it puts something else in the place of a tensor"
 
     def take_back(self, results: list[Any]) -> None:
         """See what the call has left elsewhere. Its ``results`` keep their own."""
@@ -279,6 +319,8 @@ class Followed:
         self.numbers.recorder.strict = False  # what is read now, no code of the user has asked for
         for written in sorted(self.written, key=lambda w: w.key is not ALL):  # single items come after the whole
             written.put(ordinary(written.number))
+        for kept in self.replaced:
+            kept.put(kept.number)
         numbers = [n for n in flatten(result)[0] if type(n) is SymbolicNumber]
         plain = {id(n): settled(n) for n in numbers}
         for part in containers(result):
@@ -333,7 +375,7 @@ class Unfollowed(Exception):
 
 
 class Changes(Unclosed):
-    """The call changes numbers in places that are guarded."""
+    """The call changes numbers or tensors in places that are guarded."""
 
     def __init__(self, places: Sequence[Place], what: str | None = None) -> None:
         super().__init__(what or f"it changes {places[0].path}")
