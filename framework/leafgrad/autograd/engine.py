@@ -83,6 +83,9 @@ def run(
         grads[node] = grads[node] + g if node in grads else g
     order: list[Any] = reachable(grads, since)
     needed, passing = (None, set[GraphNode]()) if targets is None else leading_to(order, targets, since)
+    if modes.get() & modes.TRACE and not since:
+        through = order if needed is None else passing
+        modes.TRACER.get().differentiates([node for node in through if type(node) is not Leaf])
     token = PASS.set(Pass(order, needed, targets))
     try:
         flow(grads, order, targets, needed, passing, retain, recorded, arrived, since)

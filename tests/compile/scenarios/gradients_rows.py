@@ -232,3 +232,13 @@ def view_of_a_leaf_is_not_written(w):
     step = w.compile(f)
     for i in range(6):
         w.call(step, (points() + i).requires_grad_(i % 2 > 0)[:])
+
+
+@row
+def backward_through_a_graph_from_outside_that_saved_nothing(w):
+    p = nn.Parameter(points())
+    step = w.compile(lambda x: x.sum().backward())
+    for f in w.turns(lambda: p + 1, lambda: -p - p, lambda: p[:2].flip(0)):
+        p.grad = None
+        w.call(step, f())
+        w.see("gradient", p.grad)

@@ -117,8 +117,12 @@ class LazyRecorder(Recorder):
 
     def foreign(self, op: Any, array: Any) -> Value:
         """An array of a graph from outside, or of an earlier part."""
-        self.tear("backward() through what was computed outside")
+        self.goes_outside()
         return self.input("array", array.copy() if self.wary and is_exposed(array) else array, Raw()).value
+
+    def goes_outside(self) -> None:
+        """Python is needed at each call to see what graph that is."""
+        self.tear("backward() through what was computed outside")
 
     def unfit(self, op: Any) -> str | None:
         """Why an op runs by itself: its forward has state, or the shape of what it makes may depend on values."""

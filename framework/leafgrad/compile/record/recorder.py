@@ -27,7 +27,7 @@ from leafgrad.compile.record.symbolic import SymbolicNumber, fixed, settled
 from leafgrad.compile.record.watch import unwatched
 from leafgrad.errors import TraceError
 from leafgrad.ops import dispatch, messages
-from leafgrad.ops.node import SEQ, Leaf, SymbolBase, TensorBase
+from leafgrad.ops.node import SEQ, GraphNode, Leaf, SymbolBase, TensorBase
 from leafgrad.tensor import view
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.view import follow
@@ -74,8 +74,17 @@ class Recorder(Course):
         """The value of an array that no Symbol stands for."""
         raise NotImplementedError
 
+    def goes_outside(self) -> None:
+        """A backward pass goes through nodes that were made outside of the call, which may be others at the next."""
+        raise NotImplementedError
+
     def meet(self, found: Outside) -> None:
         """A tensor from outside is about to be read."""
+
+    def differentiates(self, nodes: Sequence[GraphNode]) -> None:
+        """A backward pass is about to go through nodes."""
+        if any(node.seq < self.born for node in nodes):
+            self.goes_outside()
 
     # ---- tensors ----------------------------------------------------------------------------------------------
 

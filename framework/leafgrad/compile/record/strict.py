@@ -20,6 +20,10 @@ class StrictRecorder(Recorder):
         """A TraceError: no program finds the array again."""
         raise unknown_history(op.name)
 
+    def goes_outside(self) -> None:
+        """A TraceError: the program would be right for that one graph alone."""
+        raise unknown_history("backward()")
+
     def unfit(self, op: Any) -> str | None:
         """Why a program cannot run an op; None if it can."""
         return keeps_state(op)

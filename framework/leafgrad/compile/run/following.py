@@ -38,7 +38,7 @@ ALL = object()  # a key: everything in a set, or all items of a dict, of which s
 
 
 class Written(NamedTuple):
-    """A number, a tuple with some, or a tensor that the call finds or leaves in a container, and what was there before."""
+    """A number, a tuple with some, or a tensor that the call finds or leaves in a container; and what was before."""
 
     container: Any
     key: Any
