@@ -1,5 +1,6 @@
 """Numbers that differ from call to call: steps with them close, and do what they do uncompiled."""
 
+import collections
 import itertools
 import math
 import random
@@ -260,12 +261,47 @@ def test_draws_are_the_same_where_a_value_decides_otherwise():
     assert draws(leafgrad.compile(step)) == draws(step)
 
 
-def test_a_branch_that_is_taken_both_ways_too_often_opens_the_step():
+def test_a_branch_that_is_taken_both_ways_has_a_program_for_each():
     f = leafgrad.compile(lambda x: x * 2 if x.sum() > 0 else x - 1)
     for n in range(60):
         sign = 1.0 if n % 2 else -1.0
         assert f(leafgrad.full((2,), sign)).tolist() == ([2, 2] if n % 2 else [-2, -2])
-    assert "open, since bool()" in f.explain()
+    assert "closed; 2 programs" in f.explain().summary
+
+
+@pytest.mark.filterwarnings("ignore:.*has been traced again")
+def test_a_loop_that_goes_ever_new_ways_has_few_programs():
+    def step(x):
+        count = 0
+        while x.sum() < 100:
+            x = x * 1.01 + 0.01
+            count += 1
+        return x, count
+
+    f = leafgrad.compile(step)
+    for n in range(60):
+        x = leafgrad.full((2,), 48 - n / 10)
+        (got, steps), (right, expected) = f(x), step(x)
+        assert steps == expected
+        assert got.tolist() == pytest.approx(right.tolist(), rel=1e-6)
+    assert f._misses.total < 15
+
+
+def test_numbers_of_a_default_dict_are_followed_and_no_default_is_added():
+    sums = collections.defaultdict(float)
+
+    @leafgrad.compile
+    def step(x):
+        sums["all"] += x.sum().item()
+        return x * 2
+
+    for n in range(1, 9):
+        step(leafgrad.ones(2))
+        assert dict(sums) == {"all": 2.0 * n}
+    assert "closed" in step.explain().summary
+    sums.clear()
+    step(leafgrad.ones(2))
+    assert dict(sums) == {"all": 2.0}
 
 
 def test_a_number_that_is_set_to_a_constant_is_set_at_each_call():

@@ -29,13 +29,13 @@ class Symbolic:
     """The numbers that a recording followed, which guards let differ.
 
     Attributes:
-        relations: expressions that must be true, each with what it looks at and of which kind it is.
+        relations: expressions that must be true, each with what it looks at, and the expression that it binds, if any.
         outcomes: the same of values that the program computes, with which these are.
         arguments: which leaves, named ``a0``, ``a1``, … in expressions.
         places: numbers outside, or tuples of some, by their names ``p0``, ``p1``, ….
     """
 
-    relations: dict[str, tuple[str, str]] = field(default_factory=dict)
+    relations: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     outcomes: dict[str, tuple[str, frozenset[int]]] = field(default_factory=dict)
     arguments: set[int] = field(default_factory=set)
     places: dict[str, Place] = field(default_factory=dict)
@@ -293,13 +293,23 @@ class Guards:
             if type(value) is tuple:
                 test += f" and [*map(type, {name})] == {self.name([*map(type, value)])}"
             self.add(test, place.path, f"{brief(value)}, or another one", partial(now_of, place), "value")
-        for test, (path, kind) in self.symbolic.relations.items():
-            self.add(test, path, "on one side of a test", lambda _: "on the other side", kind)
+        for test, (path, bound) in self.symbolic.relations.items():
+            if bound is None:
+                self.add(test, path, "on one side of a test", lambda _: "on the other side", "test")
+            else:
+                self.add(test, path, "one number", partial(self.bound_to, bound), "value")
+
+    def bound_to(self, expression: str, leaves: Sequence[Any]) -> str:
+        """What an expression that is bound to a value is now."""
+        return repr(*self.expressions([expression])(leaves))
 
     def reading(self, place: Place) -> str:
         """The expression that reads a place which holds a number."""
         at = self.name(place.container)
-        return f"{at}.cell_contents" if place.kind == "cell" else f"{at}[{self.key(place.key)}]"
+        if place.kind == "cell":
+            return f"{at}.cell_contents"
+        key = self.key(place.key)
+        return f"{at}.get({key})" if isinstance(place.container, dict) else f"{at}[{key}]"  # a default would be added
 
     @staticmethod
     def node_of(at: str) -> str:

@@ -39,7 +39,7 @@ class Numbers:
 
     Attributes:
         relations: expressions that are true as long as the Python goes the same way, each with a reader's words for
-            what it looks at, and the kind of its condition: a "value", or a "test".
+            what it looks at, and the expression that it binds to its value, if it does.
         outcomes: the same of values that the program computes, which are known after it has run.
         items: tensors of one element that were read as numbers ``r0``, ``r1``, …, whose program has not run.
         follows: whether items are.
@@ -49,7 +49,7 @@ class Numbers:
 
     def __init__(self, recorder: Any, follows: bool) -> None:
         self.recorder, self.follows = recorder, follows
-        self.relations: dict[str, tuple[str, str]] = {}
+        self.relations: dict[str, tuple[str, str | None]] = {}
         self.outcomes: dict[str, tuple[str, frozenset[int]]] = {}
         self.items: list[Any] = []
         self.made: list[weakref.ref[SymbolicNumber]] = []
@@ -199,7 +199,7 @@ def fixed(value: Any) -> Any:
                 test = f"repr({text}) == {repr(found)!r}"
             else:
                 test = f"{text} == {spelled(found)}"
-            numbers.relations.setdefault(test, (value._path, "value"))
+            numbers.relations.setdefault(test, (value._path, text))
         return found
     if type(value) in (tuple, list):
         return type(value)(map(fixed, value))
@@ -257,7 +257,7 @@ def compared(function: Callable[..., Any], form: str, a: Any, b: Any) -> bool:
     if items:
         numbers.outcomes.setdefault(test, (path, items))
     else:
-        numbers.relations.setdefault(test, (path, "test"))
+        numbers.relations.setdefault(test, (path, None))
     return found
 
 

@@ -60,7 +60,7 @@ class Call:
         gradients: the program of the gradients of its results; None if none requires grad.
         history: what the nodes of its results are made of.
         backward: how its results are differentiated by it.
-        hits, strays: how often it was run, and how often in vain, since a value decided for another way.
+        hits, strays: how often it was run, and how often a value decided for a way that no program goes.
         trusted: whether a second run of the Python has confirmed it.
         symbolic: the numbers that it computes by expressions; None if there are none.
         replaced: where it puts tensors, which come with its result.
@@ -202,7 +202,6 @@ class Call:
         try:
             numbers = {} if symbolic is None else symbolic.after(leaves, given, arrays)
         except Strayed:
-            self.strays += 1
             restore(drawn)
             raise
         early = {source: self.tensor(source, leaves) for source in self.early} if self.early else {}

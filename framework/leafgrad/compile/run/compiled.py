@@ -24,7 +24,6 @@ from leafgrad.compile.record.lazy import LazyRecorder, Parts
 from leafgrad.compile.record.trace import recording
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import COLLECTOR, Codes, Watch, watching
-from leafgrad.compile.run import pace
 from leafgrad.compile.run.call import Call, Failed, Strayed
 from leafgrad.compile.run.checked import asked
 from leafgrad.compile.run.closing import Attempt
@@ -37,9 +36,7 @@ from leafgrad.compile.run.runner import Runner
 from leafgrad.errors import CompileError, TraceError
 from leafgrad.tensor.tensor import Tensor
 
-ATTEMPTS = 3  # calls in a row that could not be closed after which no more are watched
-AGAIN = 64  # calls after which one more is; then after four times as many, and so on
-STRAYS = 4  # runs of a program in vain after which it is looked at whether they are many
+STRAYS = 4  # ways that no program went after which it is looked at whether they are many
 KEPT = 32  # closed programs of one function
 
 
@@ -52,9 +49,7 @@ class Compiled(Generic[P, R]):
         closed: whether a call that needs the function's Python is an error.
     """
 
-    unguarded = frozenset(
-        "_calls _failures _following _guides _interval _last _left _lock _misses _pace _reason _watch _wary".split()
-    )
+    unguarded = frozenset("_calls _following _guides _last _lock _misses _pace _reason _watch _wary".split())
 
     function: Callable[P, R]
     executor: str | None
@@ -63,12 +58,9 @@ class Compiled(Generic[P, R]):
     __qualname__: str
     _attribute: str  # its name in a class
     _calls: list[Call]
-    _failures: int  # calls in a row that could not be closed
     _following: Following  # the numbers that differ from call to call
     _guides: list[Guide]
-    _interval: int  # calls from one watched call of an open step to the next
     _last: Parts | Call | None  # what ran last
-    _left: int  # calls until then
     _lock: Lock
     _misses: Misses
     _pace: Pace  # how it runs while it is open
@@ -88,12 +80,9 @@ class Compiled(Generic[P, R]):
             __module__=function.__module__,
             _attribute=f"_compiled_{getattr(function, '__qualname__', '')}",
             _calls=[],
-            _failures=0,
             _following=Following(),
             _guides=[],
-            _interval=AGAIN,
             _last=None,
-            _left=AGAIN,
             _lock=Lock(),
             _misses=Misses(),
             _pace=Pace(),
@@ -123,14 +112,15 @@ class Compiled(Generic[P, R]):
             raise
 
     def _call(self, flags: int, args: Any, kwargs: Any, checks: bool) -> Any:
-        if self._failures >= ATTEMPTS and not self.closed:
-            self._try_again()
-        if self._failures >= ATTEMPTS and not self._calls and not self.closed and not self._gains():
-            return self._timed(False, self.function, args, kwargs)
+        pace = self._pace
+        if pace.failures:
+            pace.count()
+        if pace.gave_up and not self._calls and not self.closed and not pace.next():
+            return pace.run(False, partial(self.function, *args, **kwargs), self.__qualname__)
         leaves, structure = flatten((args, kwargs))
         if self._following.tensors:
             leaves += self._following.held()
-        calls = self._calls
+        calls, strayed = self._calls, None
         for call in calls:
             if call.guards.match(flags, structure, leaves):
                 if checks or not call.trusted:
@@ -141,7 +131,7 @@ class Compiled(Generic[P, R]):
                             return self._confirm(call, structure, leaves, args, kwargs)
                     finally:
                         self._lock.release()
-                if call is not calls[0]:
+                if call is not calls[0] and strayed is None:
                     self._calls = [call, *(c for c in calls if c is not call)]
                 vars(self)["_last"] = call
                 try:
@@ -149,16 +139,17 @@ class Compiled(Generic[P, R]):
                 except Failed:  # of what an op was given: the Python does what comes before, and raises
                     return self._run(leaves, args, kwargs)
                 except Strayed:
-                    if self._strays():
-                        break
+                    strayed = strayed or call
+        if strayed is not None:
+            self._strays(strayed)
         return self._missed(flags, structure, leaves, args, kwargs)
 
     def _missed(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """No closed program serves this call: it is recorded."""
-        if self._failures >= ATTEMPTS and not self.closed:
-            compiled = self._gains()
-            run = partial(self._run, leaves) if compiled else self.function
-            return self._timed(compiled, run, args, kwargs)
+        if self._pace.gave_up and not self.closed:
+            compiled = self._pace.next()
+            call = partial(self._run, leaves, args, kwargs) if compiled else partial(self.function, *args, **kwargs)
+            return self._pace.run(compiled, call, self.__qualname__)
         if not self._lock.acquire(blocking=False):  # another thread watches a call
             return self._run(leaves, args, kwargs)
         try:
@@ -166,25 +157,6 @@ class Compiled(Generic[P, R]):
                 return self._attempt(flags, structure, leaves, args, kwargs)
         finally:
             self._lock.release()
-
-    def _try_again(self) -> None:
-        """Let a call of a step that was left open be watched now and then: what opened it may be over."""
-        vars(self)["_left"] -= 1
-        if self._left <= 0:
-            interval = 4 * self._interval
-            vars(self).update(_interval=interval, _left=interval, _failures=ATTEMPTS - 1)
-
-    def _gains(self) -> bool:
-        """Whether the next call of a step that stays open runs compiled."""
-        return os.environ.get("LEAFGRAD_COMPILE") == "always" or self._pace.next()
-
-    def _timed(self, compiled: bool, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """A call of a step that stays open, compiled or not."""
-        start = pace.clock()
-        result = run(args, kwargs) if compiled else run(*args, **kwargs)
-        if self._pace.note(compiled, pace.clock() - start):
-            log(f"{self.__qualname__}: {self._pace.explain()}")
-        return result
 
     def _attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Record a call, and close it if guards can stand for its Python."""
@@ -195,11 +167,10 @@ class Compiled(Generic[P, R]):
         if not (new or self.closed) and self._misses.waits(kind_of(structure, leaves)):
             return self.function(*args, **kwargs)
         fits = [call for call in settled if call.guards.match(flags, structure, leaves)]
-        if fits:
-            self._misses.note(fits[0].strayed(), self.__qualname__)
-        elif settled:  # the program that came closest tells why
-            misses = [call.guards.miss(flags, structure, leaves) for call in settled]
-            self._misses.note(max(misses, key=lambda miss: miss.held), self.__qualname__)
+        misses = [fits[0].strayed()] if fits else [call.guards.miss(flags, structure, leaves) for call in settled]
+        if misses:  # the program that came closest tells why
+            served = sum(call.hits for call in self._calls)
+            self._misses.note(max(misses, key=lambda miss: miss.held), self.__qualname__, served)
         if self._gives_up():
             return self._run(leaves, args, kwargs)
         start = time.perf_counter()
@@ -216,7 +187,8 @@ class Compiled(Generic[P, R]):
             call = attempt.close(recorder, result, self.executor, followed)
         except Unclosed as error:
             return self._left_open(error, attempt, recorder, result, followed)
-        vars(self).update(_failures=0, _reason=None, _watch=attempt.watch, _last=call)
+        self._pace.failures = self._pace.lessons = 0
+        vars(self).update(_reason=None, _watch=attempt.watch, _last=call)
         call.first = first
         if not any(map(call.same_as, fits)):  # else rounding decides
             self._calls = [call, *([] if new else settled)][:KEPT]
@@ -244,8 +216,7 @@ class Compiled(Generic[P, R]):
         try:
             again = attempt.close(recorder, result, self.executor, followed)
             if again.goes_another_way(call):
-                call.strays += 1
-                return self._other_way(again, leaves, args, kwargs)
+                return self._other_way(call, again, leaves, args, kwargs)
             if not again.same_as(call):
                 raise Unclosed(
                     "its Python does something else at the next call, although nothing that it reads changed"
@@ -262,25 +233,24 @@ class Compiled(Generic[P, R]):
         vars(self)["_last"] = call
         return self._perform_recorded(call, leaves, args, kwargs)
 
-    def _other_way(self, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+    def _other_way(self, confirmed: Call, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """A value that was computed decided for another way than the program that was to be confirmed."""
         known = next((c for c in self._calls if call.same_as(c)), None)
         if known is None:
             self._calls = [call, *self._calls][:KEPT]
+            self._strays(confirmed)
         else:
             known.trusted = True
-        self._strays()
         vars(self)["_last"] = call
         return self._perform_recorded(call, leaves, args, kwargs)
 
-    def _strays(self) -> bool:
-        """Whether values decide so often for another way than a program takes that it is no use to guess."""
+    def _strays(self, strayed: Call) -> None:
+        """A value decided for a way that no program goes. If that is so too often, no more is guessed."""
+        strayed.strays += 1
         strays, hits = sum(call.strays for call in self._calls), sum(call.hits for call in self._calls)
-        often = strays > STRAYS and 4 * strays > hits
-        if often:
+        if strays > STRAYS and 4 * strays > hits:
             self._calls = [c for c in self._calls if c.symbolic is None or not c.symbolic.outcomes]
             self._following.items = False
-        return often
 
     def _perform_recorded(self, call: Call, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Run a program just recorded. What rounding decides may be decided otherwise: then the Python runs.
@@ -357,11 +327,12 @@ class Compiled(Generic[P, R]):
     ) -> Any:
         """Finish a recorded call that no closed program can repeat. The first one may have made what others find."""
         reason, first = str(error), self._watch is None
-        fails = not self._following.learn(error, recorder, attempt.watch, followed) and self.closed and not first
+        learned = self._following.learn(error, recorder, attempt.watch, followed)
+        fails = not learned and self.closed and not first
         vars(self).update(_reason=reason, _wary=self._wary or attempt.wary, _watch=attempt.watch)
         log(f"{self.__qualname__}: {'the first call is ' if first else ''}open, since {reason}")
         if not first:
-            vars(self)["_failures"] += 1
+            self._pace.fail(learned)
         if not fails:
             recorder.finish()
             vars(self)["_last"] = recorder.course
@@ -378,8 +349,8 @@ class Compiled(Generic[P, R]):
         """Whether calls are not worth watching any more, since one value keeps changing."""
         often = None if self.closed else self._misses.often()
         if often is not None:
-            vars(self).update(_failures=ATTEMPTS, _reason=f"{often} changes from call to call")
-            self._calls = []
+            self._pace.give_up()
+            vars(self).update(_calls=[], _reason=f"{often} changes from call to call")
             log(f"{self.__qualname__}: open, since {self._reason}")
         return often is not None
 
@@ -387,9 +358,9 @@ class Compiled(Generic[P, R]):
 
     def explain(self) -> Explanation:
         """What was traced and why, and how the programs run: a text with ``summary`` and ``guards``."""
-        chosen = self._failures >= ATTEMPTS and os.environ.get("LEAFGRAD_COMPILE") != "always"
+        chosen = self._pace.gave_up and os.environ.get("LEAFGRAD_COMPILE") != "always"
         how = self._pace.explain() if chosen else None
-        found = self._calls, self._misses, self._failures, self._reason, self._last
+        found = self._calls, self._misses, self._pace.failures, self._reason, self._last
         return explanation(self.__qualname__, *found, how)
 
     @property

@@ -15,7 +15,7 @@ import gc
 import operator
 import sys
 import types
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -60,8 +60,9 @@ class Written(NamedTuple):
     def held(self) -> Any:
         """What is there now; None if nothing."""
         try:
-            cell = type(self.container) is types.CellType
-            return self.container.cell_contents if cell else self.container[self.key]
+            if isinstance(self.container, dict):  # a default would be added
+                return self.container.get(self.key)
+            return self.container.cell_contents if type(self.container) is types.CellType else self.container[self.key]
         except (LookupError, ValueError):
             return None
 
@@ -73,7 +74,7 @@ class Written(NamedTuple):
 
 def may_hold(place: Place) -> bool:
     """Whether a symbolic number may be put into a place: a plain container, of which nobody hears."""
-    return place.kind == "cell" or (place.kind == "item" and type(place.container) in (dict, OrderedDict, list))
+    return place.kind == "cell" or (place.kind == "item" and type(place.container) in (*DICTS, list))
 
 
 def is_number(value: Any) -> bool:

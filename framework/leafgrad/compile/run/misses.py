@@ -16,7 +16,8 @@ from leafgrad.ops import messages
 from leafgrad.tensor.tensor import Tensor
 
 PATIENCE = 8  # recordings before a warning, and before others wait
-CHANGES = 3  # changes of one Python value after which a step is left open
+CHANGES = 4  # new values of one thing, each soon after the last recording, after which a step is left open
+SOON = 8  # calls
 KEPT = 32
 KINDS = 10_000  # of calls that are counted
 
@@ -33,6 +34,7 @@ class Misses(list[Miss]):
         total: how many there were in all.
         waiting: how many calls of each kind ran uncompiled, since the kind had not come often enough to be recorded.
         waited: how many calls did so in all.
+        hasty: by its path, what a value had become when programs had served few calls since the last recording.
     """
 
     total = 0
@@ -40,6 +42,8 @@ class Misses(list[Miss]):
 
     def __init__(self) -> None:
         self.waiting: Counter[Hashable] = Counter()
+        self.hasty: dict[str, set[str]] = {}
+        self.served = 0
 
     @property
     def needed(self) -> int:
@@ -57,9 +61,12 @@ class Misses(list[Miss]):
         self.waited += 1
         return True
 
-    def note(self, miss: Miss, name: str) -> None:
-        """The function ``name`` is recorded again, since a guard failed."""
+    def note(self, miss: Miss, name: str, served: int) -> None:
+        """The function ``name``, of which programs have ``served`` so many calls, is recorded again."""
         self.append(miss)
+        if miss.kind == "value" and served - self.served < SOON:
+            self.hasty.setdefault(miss.path, set()).add(miss.now)
+        self.served = served
         del self[:-KEPT]
         self.total += 1
         log(f"{name}: recorded again, since {miss.path} was {miss.before} and is {miss.now}")
@@ -75,5 +82,4 @@ class Misses(list[Miss]):
 
     def often(self) -> str | None:
         """A Python value that keeps changing; None if there is none."""
-        changed = [miss.path for miss in self if miss.kind == "value"]
-        return next((path for path in changed if changed.count(path) >= CHANGES), None)
+        return next((path for path, values in self.hasty.items() if len(values) >= CHANGES), None)

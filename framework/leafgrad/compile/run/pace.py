@@ -1,10 +1,22 @@
-"""Whether an open step gains by being compiled: its calls are timed, compiled and uncompiled in turn."""
+"""How an open step goes on: when a call is watched once more, and whether the others run compiled.
+
+What opened a step may be over, so it is looked at again, ever more rarely. Whether it gains by being compiled is told
+by its calls, which are timed, compiled and uncompiled in turn.
+"""
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Callable
 from statistics import median
+from typing import Any
 
+from leafgrad.compile.ir.log import log
+
+ATTEMPTS = 3  # calls in a row that could not be closed after which no more are watched
+LESSONS = 8  # others from which something is learned
+WATCHED = 64  # calls after which one more is; then after four times as many, and so on
 ROUNDS = 6  # calls of each kind that are timed
 COLD = 2  # compiled ones before them, which may still build programs
 AGAIN = 1000  # calls after which both are timed once more; then ten times as many, and so on
@@ -14,9 +26,11 @@ clock = time.perf_counter
 
 
 class Pace:
-    """Chooses how the next call of an open step runs.
+    """Chooses how the next call of a step runs.
 
     Attributes:
+        failures: how many calls in a row could not be closed.
+        lessons: how many of them told what to follow at the next, which do not count as failures.
         compiled: whether the faster way is the compiled one; so it is taken until both were timed.
         seconds: the medians, compiled and uncompiled, by which that was chosen; None before.
     """
@@ -25,6 +39,8 @@ class Pace:
         self.compiled = True
         self.seconds: tuple[float, float] | None = None
         self.interval = AGAIN
+        self.failures = self.lessons = 0
+        self.rest = self.until_watched = WATCHED
         self.begin()
 
     def begin(self) -> None:
@@ -33,12 +49,46 @@ class Pace:
         self.left = 0  # calls until both are timed once more; 0 while they are
         self.strange = 0  # calls in a row that took far longer or shorter than when it was chosen
 
+    @property
+    def gave_up(self) -> bool:
+        """Whether calls are not watched."""
+        return self.failures >= ATTEMPTS
+
+    def fail(self, learned: bool) -> None:
+        """A call could not be closed, from which was ``learned`` what to follow at the next one."""
+        if learned and self.lessons < LESSONS:
+            self.lessons += 1
+        else:
+            self.failures += 1
+
+    def give_up(self) -> None:
+        """Watch no more calls."""
+        self.failures = ATTEMPTS
+
+    def count(self) -> None:
+        """A call begins; now and then one is watched after all."""
+        if self.gave_up:
+            self.rest -= 1
+            if self.rest <= 0:
+                self.rest = self.until_watched = 4 * self.until_watched
+                self.failures -= 1
+
     def next(self) -> bool:
-        """Whether the next call runs compiled."""
+        """Whether the next call runs compiled, if it is not watched."""
+        if os.environ.get("LEAFGRAD_COMPILE") == "always":
+            return True
         if self.left:
             return self.compiled
         compiled, plain = self.timed
         return len(compiled) <= len(plain) + COLD
+
+    def run(self, compiled: bool, call: Callable[[], Any], name: str) -> Any:
+        """What a call of the function ``name`` returns, compiled or not."""
+        start = clock()
+        result = call()
+        if self.note(compiled, clock() - start):
+            log(f"{name}: {self.explain()}")
+        return result
 
     def note(self, compiled: bool, seconds: float) -> bool:
         """A call took so long. Whether that led to a choice."""
