@@ -10,6 +10,7 @@ from typing import Any
 from weakref import WeakSet
 
 from leafgrad import modes
+from leafgrad.ops import dispatch
 from leafgrad.ops.packing import pack_node
 from leafgrad.tensor.tensor import Tensor
 
@@ -38,8 +39,7 @@ class saved_tensors_hooks:
         message = _refused.get()
         if message is not None:
             raise RuntimeError(message)
-        if modes.get() & modes.TRACE:
-            modes.TRACER.get().interrupt("saved_tensors_hooks")
+        dispatch.interrupt("saved_tensors_hooks")
         token = modes.PACKER.set(partial(pack_node, pack=self.pack_hook, unpack=self.unpack_hook))
         self._before.append((token, modes.get()))
         modes.FLAGS.set(modes.get() | modes.PACK)

@@ -17,6 +17,7 @@ from leafgrad.nn.batchnorm import (
 from leafgrad.nn.linear import Linear
 from leafgrad.nn.module import Module
 from leafgrad.nn.parameter import UninitializedBuffer, UninitializedParameter, UninitializedTensor, become
+from leafgrad.ops import dispatch
 from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.tensor import Tensor
 
@@ -53,8 +54,7 @@ class LazyModuleMixin(Module):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         flags = modes.get()
-        if flags & modes.TRACE:
-            modes.TRACER.get().interrupt(f"{type(self).__name__} makes its parameters")
+        dispatch.interrupt(f"{type(self).__name__} makes its parameters")
         token = modes.FLAGS.set(flags & ~(modes.TRACE | modes.GRAD))
         try:
             self.initialize_parameters(*args, **kwargs)

@@ -176,6 +176,12 @@ def inside(tensor: Any) -> Any:
     return modes.TRACER.get().inside(tensor) if modes.get() & modes.TRACE else tensor
 
 
+def interrupt(what: str) -> None:
+    """In a trace: the caller reads or changes what no program can, so all that was recorded is done first."""
+    if modes.get() & modes.TRACE:
+        modes.TRACER.get().interrupt(what)
+
+
 def grad_of(leaf: Any) -> Any:
     """The ``.grad`` of a leaf."""
     return modes.TRACER.get().grad_of(leaf) if modes.get() & modes.TRACE else leaf.grad

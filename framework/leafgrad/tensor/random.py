@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from leafgrad import backends, devices, dtypes, modes
+from leafgrad import backends, devices, dtypes
 from leafgrad.ops import dispatch, random as ops
 from leafgrad.ops.refuse import refuse
 from leafgrad.tensor import arguments
@@ -62,23 +62,23 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Restart the stream from ``seed``, an int in [-2**63, 2**64); returns the generator."""
-        catch_up("manual_seed")
+        dispatch.interrupt("manual_seed")
         self._stream.manual_seed(arguments.integer(seed, "seed", "manual_seed"))
         return self
 
     def seed(self) -> int:
         """Restart the stream from the operating system's entropy; returns the seed taken."""
-        catch_up("seed")
+        dispatch.interrupt("seed")
         return self._stream.seed()
 
     def initial_seed(self) -> int:
         """The seed that the stream was last started from."""
-        catch_up("initial_seed")
+        dispatch.interrupt("initial_seed")
         return self._stream.initial_seed()
 
     def get_state(self) -> Tensor:
         """The whole state, as a uint8 tensor on the CPU."""
-        catch_up("get_state")
+        dispatch.interrupt("get_state")
         state: Tensor = dispatch.alias(self._stream.get_state())
         return state
 
@@ -88,7 +88,7 @@ class Generator:
         Raises:
             RuntimeError: it is not the state of such a generator.
         """
-        catch_up("set_state")
+        dispatch.interrupt("set_state")
         self._stream.set_state(arguments.expect_tensor(new_state, "new_state", "set_state").cpu().numpy())
         return self
 
@@ -99,12 +99,6 @@ class Generator:
 def device_of(which: Any, device_type: str) -> tuple[str, int]:
     """The place of a device, or of the one with a number among those of a type."""
     return devices.device(device_type, which).resolve() if isinstance(which, int) else devices.device(which).resolve()
-
-
-def catch_up(what: str) -> None:
-    """In a trace, draw all that was recorded before the state of a generator is read or set."""
-    if modes.get() & modes.TRACE:
-        modes.TRACER.get().interrupt(what)
 
 
 # ---- the generators that are used when none is passed ---------------------------------------------------------------
@@ -181,7 +175,7 @@ def fork_rng(
     if not enabled:
         yield
         return
-    catch_up("fork_rng")
+    dispatch.interrupt("fork_rng")
     places = None
     if devices is not None:
         places = {("cpu", 0), *(device_of(which, device_type or "cuda") for which in devices)}

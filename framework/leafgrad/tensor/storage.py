@@ -149,7 +149,13 @@ def data_ptr(self: Tensor) -> int:
 @method
 def storage_offset(self: Tensor) -> int:
     """How many elements lie in memory before the first one of this tensor."""
-    data = layout(self)
+    dispatch.interrupt("t.storage_offset()")
+    return offset(self)
+
+
+def offset(x: Tensor) -> int:
+    """The same, for what does not depend on it but on differences: a program takes tensors of any."""
+    data = layout(x)
     if isinstance(data, SymbolBase):  # what vmap hides
         return 0
     address = backends.backend_of(data).address
@@ -192,7 +198,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         raise RuntimeError(f"as_strided: Dimension size must be non-negative, got {list(shape)}")
     if any(s < 0 for s in steps):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(steps)}")
-    lead = input.storage_offset()
+    lead = offset(input) if storage_offset is None else input.storage_offset()
     if storage_offset is None and not input.numel() and 0 not in shape:
         raise RuntimeError("as_strided: storage_offset: expected one, since a tensor without elements has no place")
     start = lead if storage_offset is None else arguments.integer(storage_offset, "storage_offset", "as_strided")
@@ -206,7 +212,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             f"offset {lead}; clone() it first"
         )
     with modes.no_grad() if source.requires_grad and not input.requires_grad else nullcontext():  # as input was made
-        out: Tensor = strided(source, shape=shape, steps=steps, start=start - source.storage_offset())
+        out: Tensor = strided(source, shape=shape, steps=steps, start=start - offset(source))
     return out
 
 
@@ -214,11 +220,12 @@ def _reaching(x: Tensor, first: int, last: int, nothing: bool) -> Tensor | None:
     """``x`` or its base, with the dimensions as they follow in memory, if elements ``first`` to ``last`` are in it."""
     order = dim_order(x)
     dense = x if order == tuple(range(x.ndim)) else permuted(x, order)
-    lead = x.storage_offset()
+    lead = offset(x)
     if dense.is_contiguous() and (nothing or lead <= first <= last < lead + x.numel()):
         return dense
-    view = dispatch.inside(x)._view
-    if view is None or is_own_leaf(dispatch.inside(x)):
+    inner = dispatch.inside(x)
+    view = inner._view or x._view  # what a trace is given need not be a view in it
+    if view is None or is_own_leaf(inner):
         return None
     return _reaching(view.base, first, last, nothing)
 

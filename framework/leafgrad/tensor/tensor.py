@@ -86,6 +86,7 @@ class Tensor(Operators, Methods, TensorBase):
     @property
     def _base(self) -> Tensor | None:
         """The tensor of which this one is a view, None if it is none."""
+        dispatch.interrupt("t._base")
         view = self._view
         while view is not None and not view.hides:
             if view.base._view is None or view.base._view.hides:
@@ -230,6 +231,7 @@ class Tensor(Operators, Methods, TensorBase):
         """Whether this non-leaf tensor keeps its gradient."""
         if self.is_leaf:
             return False
+        dispatch.interrupt("t.retains_grad")
         hooks = dispatch.inside(self)._node.hooks
         return hooks is not None and any(ref() is self for ref in hooks.retained)
 
@@ -303,8 +305,7 @@ class Tensor(Operators, Methods, TensorBase):
     @property
     def _version(self) -> int:
         """How often the memory of this tensor was written in place."""
-        if modes.get() & modes.TRACE:
-            modes.TRACER.get().interrupt("t._writes")
+        dispatch.interrupt("t._version")
         writes = self._writes
         if writes is dispatch.INFERENCE_VERSION:
             raise RuntimeError("Inference tensors do not track version counter.")
@@ -312,6 +313,7 @@ class Tensor(Operators, Methods, TensorBase):
 
     def is_inference(self) -> bool:
         """Whether this tensor was made under ``inference_mode``."""
+        dispatch.interrupt("t.is_inference()")
         return self._writes is dispatch.INFERENCE_VERSION
 
     # ---- to Python --------------------------------------------------------------------------------------------

@@ -314,3 +314,41 @@ def batch_of_the_last_step_is_shorter(w):
     step = w.compile(step)
     for lo in (0, 4, 8, 0, 4, 8, 0, 4):
         w.call(step, data[lo : lo + 4])
+
+
+@row
+def strides_of_an_argument(w):
+    base = leafgrad.arange(12.0)
+    step = w.compile(lambda x: (x * 2, x.is_contiguous(), x.stride()))
+    for f in w.turns(lambda: leafgrad.ones(4), lambda: base[::3], lambda: leafgrad.ones(1).expand(4)):
+        w.call(step, f())
+
+
+@row
+def place_in_memory_of_an_argument(w):
+    base = leafgrad.arange(12.0)
+    step = w.compile(lambda x: (x * 2, x.storage_offset(), x.as_strided((2,), (1,), 5)))
+    for f in w.turns(lambda: base[2:8], lambda: base[4:10], lambda: leafgrad.arange(7.0)[1:]):
+        w.call(step, f())
+
+
+@row(leaves=False)
+def whether_an_argument_is_a_view(w):
+    base = leafgrad.arange(12.0)
+    step = w.compile(lambda x: (x * 2, x._is_view(), x._base is None, x.is_inference()))
+    for f in w.turns(lambda: leafgrad.ones(4), lambda: base[:4], lambda: leafgrad.inference_mode()(leafgrad.ones)(4)):
+        w.call(step, f())
+
+
+@row
+def whether_an_argument_retains_its_gradient(w):
+    p = nn.Parameter(points())
+
+    def retained():
+        t = p * 1
+        t.retain_grad()
+        return t
+
+    step = w.compile(lambda x: (x.detach() * 2, x.retains_grad))
+    for f in w.turns(lambda: p * 1, retained, points):
+        w.call(step, f())
