@@ -268,7 +268,8 @@ class Guards:
                 test = f"({at}._leaf is None or {at}._leaf.grad is None)"
             else:
                 test = (
-                    f"({at}._leaf is not None and (g := {at}._leaf.grad) is not None and {self.node_of('g')} is None)"
+                    f"({at}._leaf is not None and (g := {at}._leaf.grad) is not None and {self.node_of('g')} is None"
+                    f" and (d := g._data) is d and {self.array(t.grad._data)})"
                 )
             self.add(test, path, "None" if was_none else "a gradient", gradient_of(i, t))
             if not was_none and id(t.grad) in others:
