@@ -15,9 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 from PIL import Image
 
+from leafgrad_pinn.answers import evaluate
+from leafgrad_pinn.errors import truth_of
 from leafgrad_pinn.problem import COLUMNS
 from leafgrad_pinn.sampling import Array
-from leafgrad_pinn.solution import Solution, evaluate, truth_of
+from leafgrad_pinn.solution import Solution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,20 +11,22 @@ import numpy as np
 
 import leafgrad
 from leafgrad_pinn import schema
+from leafgrad_pinn.answers import evaluate, evaluate_at, integrate
+from leafgrad_pinn.callables import Function
 from leafgrad_pinn.codec import encode
-from leafgrad_pinn.domains import Domain, Time
+from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.errors import Errors
 from leafgrad_pinn.estimate import estimated
-from leafgrad_pinn.field import Field, Surrogate, columns_of
+from leafgrad_pinn.field import Field, Surrogate
+from leafgrad_pinn.grids import dataset, paraview, write
 from leafgrad_pinn.linearised import Unfit
 from leafgrad_pinn.reading import read
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.sampling import Array
 from leafgrad_pinn.trainee import Trainee
 from leafgrad_pinn.unknowns import Unknowns
-from leafgrad_pinn.vtu import cells_of, write_grid, write_list
 from leafgrad_pinn.windows import Piecewise
 
-CHUNK = 2**15  # points that are evaluated at once
 FORMAT = 3
 UNSOLVED = 0.1  # of its terms: what a condition's residuals have to be below
 
@@ -153,21 +154,103 @@ class Solution:
             named: the same by name.
 
         Returns:
-            float64 array of their common shape, complex128 for a complex field; for several fields a dict of such by
-            name. nan in windows of time that were not reached, after one that met a nan.
+            Array of their common shape, of the network's dtype, complex for a complex field; for several fields a dict
+            of such by name. nan in windows of time that were not reached, after one that met a nan.
 
         Raises:
             TypeError: coordinates are missing, or too many. ValueError: points outside the domain.
         """
+        values = self.values(self.run, self.columns("Solution", points, named))
+        return next(iter(values.values())) if len(values) == 1 else values
+
+    def columns(self, what: str, points: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Array]:
+        """An array for each coordinate, of one shape; TypeError unless each is given once."""
         names = self.domain.names
-        given = dict(zip(names, points, strict=False)) | named
+        given = dict(zip(names, points, strict=False)) | dict(named)
         if len(points) > len(names) or set(given) != set(names) or len(points) + len(named) != len(names):
-            raise TypeError(f"Solution: expected the coordinates {', '.join(names)}, each once")
-        columns = np.broadcast_arrays(*[np.asarray(given[name], dtype=np.float64) for name in names])
-        values = evaluate(self.run.modules, self.domain, columns)
+            raise TypeError(f"{what}: expected the coordinates {', '.join(names)}, each once")
+        return np.broadcast_arrays(*[np.asarray(given[name], dtype=np.float64) for name in names])
+
+    def values(self, run: Run, columns: Sequence[Array], check: bool = True) -> dict[str, Array]:
+        """The fields of a run at points, complex ones as such."""
+        values = evaluate(run.modules, self.domain, columns, check)
         for name, (real, imag) in self.pairs.items():
             values[name] = values.pop(real) + 1j * values.pop(imag)
+        return values
+
+    def evaluate(self, function: Function, *points: Array | float, **named: Array | float) -> Any:
+        """An expression of the fields at points: ``sol.evaluate(lambda u, x: u.xx + x * u, x)``.
+
+        Args:
+            function: of fields, coordinates and unknowns by name, as in an equation: derivatives are attributes.
+            points, named: as for the solution itself.
+
+        Returns:
+            Array of their common shape, of the network's dtype; a tuple of such for a tuple.
+
+        Raises:
+            TypeError: no function, coordinates that are missing or too many. ValueError: points outside the domain,
+                parameters that name nothing.
+        """
+        return evaluate_at(self, function, self.columns("evaluate", points, named))
+
+    def integral(
+        self, function: Function | float, *, on: str | None = None, order: int = 64, **fixed: Array | float
+    ) -> Any:
+        """An integral over the domain or edges: ``sol.integral(lambda u: u**2, t=0.5)``, ``on="x_max"`` for a flux.
+
+        By the rules of `Integral`: Gauss-Legendre in intervals and boxes, polar in disks.
+
+        Args:
+            function: of fields, coordinates and unknowns by name; ``u.n`` is the normal derivative on edges.
+            on: names of edges, as one string; the inside by default.
+            order: points along each coordinate.
+            fixed: values of coordinates that are not integrated over; arrays give an integral for each element.
+
+        Returns:
+            A number, or an array of the shape of ``fixed``; a tuple of such for a tuple.
+
+        Raises:
+            ValueError: a shape for which there is no rule, edges that do not exist, or nothing to integrate over.
+        """
+        return integrate(self, function, on, order, fixed)
+
+    def deviation(self, *points: Array | float, **named: Array | float) -> Any:
+        """How far the runs of several seeds are apart at points: their standard deviation, as an array or a dict.
+
+        Raises:
+            ValueError: there is one run.
+        """
+        if len(self.runs) < 2:
+            raise ValueError("deviation: expected the runs of several seeds, got one; solve with seeds=5, say")
+        columns = self.columns("deviation", points, named)
+        found = [self.values(run, columns) for run in self.runs]
+        values = {name: np.std([each[name] for each in found], axis=0, ddof=1) for name in found[0]}
         return next(iter(values.values())) if len(values) == 1 else values
+
+    def to_xarray(self, points: int = 101, also: Mapping[str, Function] = {}) -> Any:
+        """The fields on a grid, as an ``xarray.Dataset``; nan outside the domain.
+
+        Args:
+            points: along each coordinate.
+            also: more variables, by name: expressions as for `evaluate`.
+
+        Raises:
+            ImportError: there is no xarray.
+        """
+        return dataset(self, points, also)
+
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Write the network for other programs: its weights (.safetensors), or what it computes (.onnx).
+
+        An ONNX model takes an array (n,) for each coordinate by its name, n being any number, and gives one for each
+        field; `save` keeps all that `load` needs.
+
+        Raises:
+            ValueError: another suffix, or windows of time, which one model does not hold.
+            ImportError: for .onnx, leafgrad-onnx is not installed.
+        """
+        write(self, Path(path))
 
     def plot(self, path: str | os.PathLike[str], slices: Mapping[str, Sequence[float]] | None = None) -> None:
         """Draw fields, errors, slices, residuals and the history into a PNG, SVG or PDF file.
@@ -195,7 +278,11 @@ class Solution:
         film(self, Path(path), frames, seconds)
 
     def to_vtu(
-        self, path: str | os.PathLike[str], points: int | None = None, times: Sequence[float] | None = None
+        self,
+        path: str | os.PathLike[str],
+        points: int | None = None,
+        times: Sequence[float] | None = None,
+        also: Mapping[str, Function] = {},
     ) -> list[Path]:
         """Write the fields for ParaView, on the cells of a grid that lie in the domain.
 
@@ -203,6 +290,7 @@ class Solution:
             path: ``u.vtu``. With times, files ``u_0000.vtu`` and so on, and ``u.pvd``, which lists them.
             points: of the grid, along each coordinate of space; 201, or 51 in three dimensions.
             times: moments; the first and the last, and nine between, by default.
+            also: more fields, by name: expressions as for `evaluate`, ``{"vorticity": lambda u, v: v.x - u.y}``.
 
         Returns:
             The paths of the files.
@@ -210,32 +298,7 @@ class Solution:
         Raises:
             ValueError: there are no or more than three coordinates of space, or times outside the domain.
         """
-        path, domain = Path(path), self.domain
-        dim = len(domain.space)
-        if dim not in (1, 2, 3) or path.suffix != ".vtu":
-            raise ValueError(
-                f"to_vtu: expected one to three coordinates of space and a path ending in .vtu, got {dim} and {path}"
-            )
-        count = points or (51 if dim == 3 else 201)
-        axes = [np.linspace(low, high, count) for low, high in domain.bounds[:dim]]
-        grid = np.stack(np.meshgrid(*axes, indexing="ij"), -1)
-        flat = grid.reshape(-1, dim)
-        cells = cells_of(Domain(domain.shape).inside(flat).reshape(grid.shape[:-1]))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if domain.time is None:
-            write_grid(path, flat, cells, evaluate(self.run.modules, domain, list(flat.T), check=False))
-            return [path]
-        moments = np.linspace(domain.time.start, domain.time.stop, 11) if times is None else np.asarray(times, float)
-        if not len(moments) or moments.min() < domain.time.start or moments.max() > domain.time.stop:
-            raise ValueError(f"to_vtu: times: expected moments in {domain.time}, got {list(moments)}")
-        files = {}
-        for number, moment in enumerate(moments.tolist()):
-            files[moment] = path.with_name(f"{path.stem}_{number:04d}.vtu")
-            columns = [*flat.T, np.full(len(flat), moment)]
-            write_grid(files[moment], flat, cells, evaluate(self.run.modules, domain, columns, check=False))
-        listing = path.with_suffix(".pvd")
-        write_list(listing, files)
-        return [*files.values(), listing]
+        return paraview(self, Path(path), points, times, also)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save it as one safetensors file, which `load` reads without the script that made it.
@@ -288,137 +351,3 @@ class Solution:
             return solution
         except (schema.Misfit, RecursionError) as error:
             raise ValueError(f"load: {path}: {error}") from error
-
-
-class Errors:
-    """Errors against a reference, if there is one, over seeds, and estimates. As a string, a line for each field.
-
-    Attributes:
-        l2, max: for each field of the reference the errors of all seeds: relative L2, and largest.
-        seconds: of training, of all seeds.
-    """
-
-    def __init__(self, reference: Reference | None, runs: Sequence[Run], run: Run) -> None:
-        self.reference, self.run, self.seconds = reference, run, [run.seconds for run in runs]
-        self.histories = [run.history for run in runs]
-        self.l2 = {name: [run.errors[name]["l2"] for run in runs] for name in runs[0].errors}
-        self.max = {name: [run.errors[name]["max"] for run in runs] for name in runs[0].errors}
-
-    @property
-    def estimated(self) -> dict[str, float]:
-        """An estimate of each field's relative L2 error that needs no reference, of the run that is shown.
-
-        Each residual that the equations leave is followed to the error that it makes, in polynomials that the network
-        knows nothing of. {} where these do not explain the residuals, as at corners and shocks.
-        """
-        return self.run.estimated
-
-    def time_to(self, level: float) -> list[float | None]:
-        """Seconds of training after which the relative L2 errors of all fields were at most ``level``, for each seed.
-
-        None for a seed that never got there. Errors are looked at now and then, so this is an upper bound.
-        """
-        keys = [f"error {name}" for name in self.l2]
-        found: list[float | None] = []
-        for rows in self.histories:
-            times = [row["seconds"] for row in rows if all((row.get(key) or np.inf) <= level for key in keys)]
-            found.append(min(times, default=None))
-        return found
-
-    def at_floor(self, name: str) -> bool:
-        """Whether the median relative L2 error of a field is within three times the reference's own."""
-        return self.reference is not None and statistics.median(self.l2[name]) <= 3 * self.reference.floor[name]
-
-    def __str__(self) -> str:
-        times = f"training {statistics.median(self.seconds):.1f} s"
-        if self.reference is None:
-            found = [f"{name}: relative L2 error about {e:.1e}, by its estimate" for name, e in self.estimated.items()]
-            return "\n".join([*(found or [f"no reference, and no estimate: {self.run.unestimated}"]), times])
-        lines = []
-        for name, l2 in self.l2.items():
-            floor = self.reference.floor[name]
-            line = f"{name}: relative L2 error {statistics.median(l2):.2e}"
-            line += f", largest {statistics.median(self.max[name]):.2e}"
-            if len(l2) > 1:
-                line += f" (medians of {len(l2)} seeds; L2 from {min(l2):.1e} to {max(l2):.1e})"
-            line += ", at the reference's floor" if self.at_floor(name) else ""
-            lines.append(f"{line}; reference: {self.reference.name}, error {floor:.0e}")
-        return "\n".join([*lines, f"{times}, reference {self.reference.seconds:.3g} s"])
-
-    __repr__ = __str__
-
-
-def evaluate(
-    modules: Sequence[Surrogate | Piecewise], domain: Domain, columns: Sequence[Array], check: bool = True
-) -> dict[str, Array]:
-    """Each field at points, given as an array for each coordinate of one shape: float64 of that shape."""
-    parameter = next(iter(modules[0].parameters()))
-    shape, size = columns[0].shape, columns[0].size
-    values: dict[str, Array] = {}
-    for begin in range(0, max(1, size), CHUNK):
-        rows = np.stack([column.flat[begin : begin + CHUNK] for column in columns], 1)
-        if check:
-            domain.check_inside("Solution", rows)
-        tensors = columns_of(domain, rows, parameter.dtype, parameter.device)
-        with leafgrad.no_grad():
-            found = {name: value for module in modules for name, value in module(tensors).items()}
-        for name, value in found.items():
-            if name not in values:
-                values[name] = np.empty(size)
-            values[name][begin : begin + CHUNK] = value.cpu().numpy()
-    return {name: value.reshape(shape) for name, value in values.items()}
-
-
-def score(
-    modules: Sequence[Surrogate | Piecewise], domain: Domain, reference: Reference | None, until: Time | None = None
-) -> dict[str, dict[str, float]]:
-    """The errors of each field of a reference, where the reference has numbers; those of nan are inf.
-
-    ``until`` is a window of time: what comes after its end does not count.
-    """
-    if reference is None:
-        return {}
-    columns = reference.columns(domain.names)
-    found = evaluate(modules, domain, columns, check=False)
-    errors = {}
-    for name, known in truth_of(reference, domain.names).items():
-        good = np.isfinite(known)
-        if until is not None:
-            good &= columns[-1] <= until.stop
-            if not known[good].any():  # the reference says nothing that an error could be relative to
-                continue
-        gap = (found[name] - known)[good]
-        size = float(np.linalg.norm(known[good]))
-        both = {"l2": float(np.linalg.norm(gap)) / size, "max": float(np.abs(gap).max())}
-        errors[name] = {key: np.inf if np.isnan(error) else error for key, error in both.items()}
-    return errors
-
-
-def truth_of(reference: Reference, names: Sequence[str]) -> dict[str, Array]:
-    """The reference's fields, their axes in the order of the names."""
-    return {field: reference.values(field, names) for field in reference.fields}
-
-
-def check_reference(reference: Reference, domain: Domain, names: Sequence[str]) -> None:
-    """ValueError if a reference is of other coordinates or fields, or reaches outside the domain."""
-    if not isinstance(reference, Reference):
-        raise TypeError(
-            f"reference: expected Reference(...), as references.exact gives, got {type(reference).__name__}"
-        )
-    if set(reference.axes) != set(domain.names) or not set(reference.fields) <= set(names):
-        raise ValueError(
-            f"reference: expected coordinates {', '.join(domain.names)} and fields among {', '.join(names)}, "
-            f"got {', '.join(reference.axes)} and {', '.join(reference.fields)}"
-        )
-    if zero := [name for name, values in reference.fields.items() if not np.nan_to_num(values).any()]:
-        raise ValueError(
-            f"reference: {', '.join(zero)}: expected numbers other than zero, which errors are relative to, got none; "
-            "leave the field out"
-        )
-    for name, (low, high) in zip(domain.names, domain.bounds, strict=True):
-        axis, slack = reference.axes[name], 1e-6 * (high - low)
-        if axis.min() < low - slack or axis.max() > high + slack:
-            raise ValueError(
-                f"reference: expected {name} from {low:g} to {high:g}, as the domain has it, "
-                f"got {axis.min():g} to {axis.max():g}"
-            )

@@ -19,13 +19,14 @@ from leafgrad_pinn.codec import encode
 from leafgrad_pinn.determinacy import undetermined
 from leafgrad_pinn.diagnosis import deviations, relative, residuals
 from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.errors import check_reference, score
 from leafgrad_pinn.freedom import directions
 from leafgrad_pinn.problem import Problem
 from leafgrad_pinn.ranks import Ranks, meet
 from leafgrad_pinn.references import Reference
 from leafgrad_pinn.scales import apart
 from leafgrad_pinn.seeds import at_once, each
-from leafgrad_pinn.solution import Run, Solution, check_reference, score
+from leafgrad_pinn.solution import Run, Solution
 from leafgrad_pinn.stages import Stage
 from leafgrad_pinn.training import ENDINGS, INTERRUPTED, Modules, Training
 from leafgrad_pinn.windows import moments_of

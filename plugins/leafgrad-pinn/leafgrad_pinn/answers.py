@@ -1,0 +1,148 @@
+"""What a solution is asked: its fields at points, expressions of them and their derivatives, and integrals of such."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import leafgrad
+from leafgrad import Tensor
+from leafgrad_pinn.callables import Function, Named, check_number, names_of
+from leafgrad_pinn.complex import ComplexValue
+from leafgrad_pinn.domains import Domain
+from leafgrad_pinn.field import Surrogate, columns_of
+from leafgrad_pinn.quadrature import inside, on_edges
+from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.values import Points
+from leafgrad_pinn.windows import Piecewise
+
+if TYPE_CHECKING:
+    from leafgrad_pinn.solution import Solution
+
+CHUNK = 2**15  # points that are evaluated at once
+ROWS = 2**13  # those whose derivatives are computed at once
+
+
+def evaluate(
+    modules: Sequence[Surrogate | Piecewise], domain: Domain, columns: Sequence[Array], check: bool = True
+) -> dict[str, Array]:
+    """Each field at points, given as an array for each coordinate of one shape: of that shape, and its own dtype."""
+    parameter = next(iter(modules[0].parameters()))
+    shape, size = columns[0].shape, columns[0].size
+    values: dict[str, Array] = {}
+    for begin in range(0, max(1, size), CHUNK):
+        rows = np.stack([column.flat[begin : begin + CHUNK] for column in columns], 1)
+        if check:
+            domain.check_inside("Solution", rows)
+        tensors = columns_of(domain, rows, parameter.dtype, parameter.device)
+        with leafgrad.no_grad():
+            found = {name: value for module in modules for name, value in module(tensors).items()}
+        for name, value in found.items():
+            if name not in values:
+                values[name] = np.empty(size, dtype=value.dtype.name)
+            values[name][begin : begin + CHUNK] = value.cpu().numpy()
+    return {name: value.reshape(shape) for name, value in values.items()}
+
+
+class Expression:
+    """A function of a solution's fields, coordinates and unknowns by name, evaluated at points.
+
+    Args:
+        solution: whose fields.
+        function: such as ``lambda u, x: u.xx + x * u``; or a number.
+        what: how errors call it.
+    """
+
+    def __init__(self, solution: Solution, function: Function | float, what: str) -> None:
+        self.solution, self.domain, self.run = solution, solution.domain, solution.run
+        self.coordinates = {field.name: field.domain.names for field in solution.fields}
+        numbers = [name for name in self.run.unknowns if name.isidentifier()]
+        known = [*self.coordinates, *solution.pairs, *self.domain.names, *numbers]
+        self.call = Named(function, what, dict.fromkeys(known))
+
+    def __call__(self, rows: Array, normals: Array | None = None) -> list[Array]:
+        """What it gives at points (n, d), with outward normals (n, k) on edges: an array (n,) for each result."""
+        parts = [self.some(rows[begin : begin + ROWS], None if normals is None else normals[begin : begin + ROWS])
+                 for begin in range(0, max(1, len(rows)), ROWS)]  # fmt: skip
+        return [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+    def some(self, rows: Array, normals: Array | None) -> list[Array]:
+        parameter = next(iter(self.run.modules[0].parameters()))
+        columns = columns_of(self.domain, rows, parameter.dtype, parameter.device)
+        for column in columns.values():
+            column.requires_grad = True
+        sides = None if normals is None else {
+            name: leafgrad.tensor(np.ascontiguousarray(normals[:, i]), dtype=parameter.dtype, device=parameter.device)
+            for i, name in enumerate(self.domain.space)
+        }  # fmt: skip
+        points = Points(columns, self.domain.space, sides)
+        with leafgrad.enable_grad():
+            found = {name: value for module in self.run.modules for name, value in module(columns).items()}
+            values: dict[str, Any] = {**self.run.unknowns, **columns}
+            values |= {name: points.value(value, self.coordinates[name], name) for name, value in found.items()}
+            for name, (real, imag) in self.solution.pairs.items():
+                values[name] = ComplexValue(values[real], values[imag])
+            result = self.call(values)
+            results = result if isinstance(result, tuple) else (result,)
+            arrays = [self.array(part, len(rows)) for part in results]
+        points.forget()
+        return arrays
+
+    def array(self, result: Any, count: int) -> Array:
+        """A result at points, as an array (n,)."""
+        if isinstance(result, ComplexValue):
+            return self.array(result.real, count) + 1j * self.array(result.imag, count)
+        if isinstance(result, Tensor):
+            found: Array = result.detach().as_subclass(Tensor).cpu().numpy()
+        else:
+            found = np.asarray(result)
+        if found.shape not in ((), (count,)):
+            raise ValueError(f"{self.call.what}: expected one number for each of {count} points, got {found.shape}")
+        return np.broadcast_to(found, (count,)).copy()
+
+
+def evaluate_at(solution: Solution, function: Function, columns: Sequence[Array]) -> Any:
+    """What `Solution.evaluate` gives at points, given as an array for each coordinate of one shape."""
+    if not callable(function):
+        raise TypeError(f"evaluate: expected a function, as lambda u: u.xx, got {function!r}")
+    expression = Expression(solution, function, "evaluate")
+    rows = np.stack([column.ravel() for column in columns], 1)
+    solution.domain.check_inside("evaluate", rows)
+    return as_given(expression, [part.reshape(columns[0].shape) for part in expression(rows)])
+
+
+def as_given(expression: Expression, parts: list[Any]) -> Any:
+    """The only one of an expression's results, or a tuple of them."""
+    return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def integrate(
+    solution: Solution, function: Function | float, on: str | None, order: int, fixed: Mapping[str, Any]
+) -> Any:
+    """What `Solution.integral` gives."""
+    domain, expression = solution.domain, Expression(solution, function, "integral")
+    check_number("integral: order", order, 1, whole=True)
+    if unknown := [name for name in fixed if name not in domain.names]:
+        raise TypeError(f"integral: expected coordinates among {', '.join(domain.names)}, got {unknown[0]}")
+    over = [name for name in domain.names if name not in fixed]
+    if on is None and not over:
+        raise ValueError("integral: expected a coordinate to integrate over, got values of all of them")
+    if on is None:
+        nodes, weights, normals = inside(domain, over, order)
+    else:
+        if wrong := [name for name in fixed if name in domain.space]:
+            raise ValueError(f"integral: on: expected no coordinate of space, which edges say, got {wrong[0]}")
+        nodes, weights, normals = on_edges(domain, domain.check_edges(names_of("integral: on", on)), over, order)
+    places = np.broadcast_arrays(*[np.asarray(value, dtype=np.float64) for value in fixed.values()])
+    shape = places[0].shape if places else ()
+    totals: list[list[Any]] = []
+    for index in np.ndindex(*shape):
+        rows = nodes.copy()
+        for name, place in zip(fixed, places, strict=True):
+            rows[:, domain.names.index(name)] = place[index]
+        domain.check_inside("integral", rows)
+        totals.append([(part @ weights).item() for part in expression(rows, normals)])
+    parts = [np.array(values).reshape(shape) if shape else values[0] for values in zip(*totals, strict=True)]
+    return as_given(expression, parts)

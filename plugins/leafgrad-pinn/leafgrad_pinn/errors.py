@@ -1,0 +1,132 @@
+"""The errors of a solution: against a reference, over seeds, and as they are estimated without one."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leafgrad_pinn.answers import evaluate
+from leafgrad_pinn.domains import Domain, Time
+from leafgrad_pinn.field import Surrogate
+from leafgrad_pinn.references import Reference
+from leafgrad_pinn.sampling import Array
+from leafgrad_pinn.windows import Piecewise
+
+if TYPE_CHECKING:
+    from leafgrad_pinn.solution import Run
+
+
+class Errors:
+    """Errors against a reference, if there is one, over seeds, and estimates. As a string, a line for each field.
+
+    Attributes:
+        l2, max: for each field of the reference the errors of all seeds: relative L2, and largest.
+        seconds: of training, of all seeds.
+    """
+
+    def __init__(self, reference: Reference | None, runs: Sequence[Run], run: Run) -> None:
+        self.reference, self.run, self.seconds = reference, run, [run.seconds for run in runs]
+        self.histories = [run.history for run in runs]
+        self.l2 = {name: [run.errors[name]["l2"] for run in runs] for name in runs[0].errors}
+        self.max = {name: [run.errors[name]["max"] for run in runs] for name in runs[0].errors}
+
+    @property
+    def estimated(self) -> dict[str, float]:
+        """An estimate of each field's relative L2 error that needs no reference, of the run that is shown.
+
+        Each residual that the equations leave is followed to the error that it makes, in polynomials that the network
+        knows nothing of. {} where these do not explain the residuals, as at corners and shocks.
+        """
+        return self.run.estimated
+
+    def time_to(self, level: float) -> list[float | None]:
+        """Seconds of training after which the relative L2 errors of all fields were at most ``level``, for each seed.
+
+        None for a seed that never got there. Errors are looked at now and then, so this is an upper bound.
+        """
+        keys = [f"error {name}" for name in self.l2]
+        found: list[float | None] = []
+        for rows in self.histories:
+            times = [row["seconds"] for row in rows if all((row.get(key) or np.inf) <= level for key in keys)]
+            found.append(min(times, default=None))
+        return found
+
+    def at_floor(self, name: str) -> bool:
+        """Whether the median relative L2 error of a field is within three times the reference's own."""
+        return self.reference is not None and statistics.median(self.l2[name]) <= 3 * self.reference.floor[name]
+
+    def __str__(self) -> str:
+        times = f"training {statistics.median(self.seconds):.1f} s"
+        if self.reference is None:
+            found = [f"{name}: relative L2 error about {e:.1e}, by its estimate" for name, e in self.estimated.items()]
+            return "\n".join([*(found or [f"no reference, and no estimate: {self.run.unestimated}"]), times])
+        lines = []
+        for name, l2 in self.l2.items():
+            floor = self.reference.floor[name]
+            line = f"{name}: relative L2 error {statistics.median(l2):.2e}"
+            line += f", largest {statistics.median(self.max[name]):.2e}"
+            if len(l2) > 1:
+                line += f" (medians of {len(l2)} seeds; L2 from {min(l2):.1e} to {max(l2):.1e})"
+            line += ", at the reference's floor" if self.at_floor(name) else ""
+            lines.append(f"{line}; reference: {self.reference.name}, error {floor:.0e}")
+        return "\n".join([*lines, f"{times}, reference {self.reference.seconds:.3g} s"])
+
+    __repr__ = __str__
+
+
+def score(
+    modules: Sequence[Surrogate | Piecewise], domain: Domain, reference: Reference | None, until: Time | None = None
+) -> dict[str, dict[str, float]]:
+    """The errors of each field of a reference, where the reference has numbers; those of nan are inf.
+
+    ``until`` is a window of time: what comes after its end does not count.
+    """
+    if reference is None:
+        return {}
+    columns = reference.columns(domain.names)
+    found = evaluate(modules, domain, columns, check=False)
+    errors = {}
+    for name, known in truth_of(reference, domain.names).items():
+        good = np.isfinite(known)
+        if until is not None:
+            good &= columns[-1] <= until.stop
+            if not known[good].any():  # the reference says nothing that an error could be relative to
+                continue
+        gap = (found[name] - known)[good]
+        size = float(np.linalg.norm(known[good]))
+        both = {"l2": float(np.linalg.norm(gap)) / size, "max": float(np.abs(gap).max())}
+        errors[name] = {key: np.inf if np.isnan(error) else error for key, error in both.items()}
+    return errors
+
+
+def truth_of(reference: Reference, names: Sequence[str]) -> dict[str, Array]:
+    """The reference's fields, their axes in the order of the names."""
+    return {field: reference.values(field, names) for field in reference.fields}
+
+
+def check_reference(reference: Reference, domain: Domain, names: Sequence[str]) -> None:
+    """ValueError if a reference is of other coordinates or fields, or reaches outside the domain."""
+    if not isinstance(reference, Reference):
+        raise TypeError(
+            f"reference: expected Reference(...), as references.exact gives, got {type(reference).__name__}"
+        )
+    if set(reference.axes) != set(domain.names) or not set(reference.fields) <= set(names):
+        raise ValueError(
+            f"reference: expected coordinates {', '.join(domain.names)} and fields among {', '.join(names)}, "
+            f"got {', '.join(reference.axes)} and {', '.join(reference.fields)}"
+        )
+    if zero := [name for name, values in reference.fields.items() if not np.nan_to_num(values).any()]:
+        raise ValueError(
+            f"reference: {', '.join(zero)}: expected numbers other than zero, which errors are relative to, got none; "
+            "leave the field out"
+        )
+    for name, (low, high) in zip(domain.names, domain.bounds, strict=True):
+        axis, slack = reference.axes[name], 1e-6 * (high - low)
+        if axis.min() < low - slack or axis.max() > high + slack:
+            raise ValueError(
+                f"reference: expected {name} from {low:g} to {high:g}, as the domain has it, "
+                f"got {axis.min():g} to {axis.max():g}"
+            )

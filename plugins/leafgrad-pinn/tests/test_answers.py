@@ -1,0 +1,169 @@
+"""What a solution answers: expressions of its fields, integrals, grids, deviations over seeds, models for others."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import numpy as np
+import pytest
+
+import leafgrad as lg
+import leafgrad_pinn as pinn
+
+LINE = pinn.Interval("x", 0, 1)
+SQUARE = pinn.Box(x=(0, 1), y=(0, 1))
+
+
+def known(domain, names="u", dtype=None, seeds=1, **hard):
+    """A solution whose fields are exact values plus a network's output times something that is zero on edges."""
+    made = pinn.fields(names, domain, pinn.MLP(6, 1), boundary=hard)
+    equations = [pinn.Interior(eval(f"lambda {n}: {n}", {}), n=8, name=n) for n in names.split()]
+    return pinn.Problem(made, equations).solve(pinn.Adam(1), seeds=seeds, **({} if dtype is None else {"dtype": dtype}))
+
+
+def differences(sol, x, h=1e-4):
+    """Second differences of a field along x."""
+    return (sol(x + h) - 2 * sol(x) + sol(x - h)) / h**2
+
+
+def test_expressions_of_fields_and_their_derivatives():
+    sol = known(LINE, u=pinn.Hard(lambda x: lg.sin(3 * x)))
+    x = np.linspace(0.1, 0.9, 7)
+    found = sol.evaluate(lambda u, x: (u, u.xx + x * u, pinn.d(u * u, x)), x)
+    assert [part.shape for part in found] == [(7,)] * 3
+    np.testing.assert_allclose(found[0], sol(x), rtol=1e-12)
+    np.testing.assert_allclose(found[1], differences(sol, x) + x * sol(x), rtol=1e-5, atol=1e-5)
+    slope = (sol(x + 1e-5) ** 2 - sol(x - 1e-5) ** 2) / 2e-5
+    np.testing.assert_allclose(found[2], slope, rtol=1e-6, atol=1e-8)
+    assert sol.evaluate(lambda u: u.x, x=np.ones((2, 3)) / 2).shape == (2, 3)
+    assert sol.evaluate(lambda u: 2.0, 0.5) == 2.0
+
+
+def test_many_points_are_evaluated_in_chunks(monkeypatch):
+    sol = known(LINE, u=pinn.Hard(lambda x: x))
+    x = np.linspace(0, 1, 37)
+    whole = sol.evaluate(lambda u: u.xx, x)
+    monkeypatch.setattr(pinn.answers, "ROWS", 5)
+    np.testing.assert_allclose(sol.evaluate(lambda u: u.xx, x), whole, rtol=1e-12)
+
+
+def test_complex_fields_and_unknowns():
+    psi = pinn.ComplexField("psi", LINE, pinn.MLP(6, 1))
+    rate = pinn.Unknown("rate", 2.0)
+    sol = pinn.Problem(psi, [pinn.Interior(lambda psi: psi.x - rate * psi, n=8)], unknowns=[rate]).solve(pinn.Adam(1))
+    x = np.linspace(0.1, 0.9, 5)
+    found = sol.evaluate(lambda psi, rate: 1j * psi.x * rate, x)
+    slope = (sol(x + 1e-5) - sol(x - 1e-5)) / 2e-5
+    assert found.dtype == complex
+    np.testing.assert_allclose(found, 1j * slope * sol.unknowns["rate"], rtol=1e-6, atol=1e-8)
+    assert sol.integral(lambda psi: psi).imag == pytest.approx(sol.integral(lambda psi: psi.imag))
+
+
+def test_windows_of_time():
+    domain = LINE * pinn.Time("t", 0, 2)
+    u = pinn.Field("u", domain, pinn.MLP(6, 1), initial=pinn.Hard(lambda x: x))
+    sol = pinn.Problem(u, [pinn.Interior(lambda u: u.t, n=8)]).solve(pinn.Adam(2), windows=2)
+    x, t = np.array([0.3, 0.6, 0.2]), np.array([0.5, 1.5, 1.9])
+    slope = (sol(x, t + 1e-5) - sol(x, t - 1e-5)) / 2e-5
+    np.testing.assert_allclose(sol.evaluate(lambda u: u.t, x, t), slope, rtol=1e-6, atol=1e-8)
+
+
+def test_integrals_over_the_domain_edges_and_moments():
+    # x (1 - x) y (1 - y) times a network is added to x + 2 y, whose integral is 3/2
+    sol = known(SQUARE, u=pinn.Hard(lambda x, y: x + 2 * y))
+    grid = (np.arange(400) + 0.5) / 400
+    x, y = np.meshgrid(grid, grid, indexing="ij")
+    assert sol.integral(lambda u: u) == pytest.approx(sol(x, y).mean(), abs=1e-5)
+    assert sol.integral(1.0) == pytest.approx(1)
+    assert sol.integral(lambda u: u, on="x_max") == pytest.approx(2)
+    flux = sol.integral(lambda u: u.n, on="x_min x_max y_min y_max")
+    assert flux == pytest.approx(sol.integral(lambda u: u.lap), abs=1e-9)  # Gauss
+    along = sol.integral(lambda u: u, y=np.array([0.0, 1.0]))
+    np.testing.assert_allclose(along, [0.5, 2.5], rtol=1e-12)
+    assert sol.integral(lambda u, x: (u, u * x), y=0.0) == pytest.approx((0.5, 1 / 3))
+    disk = known(pinn.Disk(2, x=0, y=0), u=pinn.Hard(lambda x, y: 1 + 0 * x))
+    assert disk.integral(1.0) == pytest.approx(4 * math.pi)
+
+
+def test_mistakes_in_questions():
+    sol = known(SQUARE, u=pinn.Hard(0))
+    with pytest.raises(TypeError, match=r"evaluate: expected a function, as lambda u: u\.xx, got 3"):
+        sol.evaluate(3, 0.5, 0.5)
+    with pytest.raises(TypeError, match="evaluate: expected the coordinates x, y, each once"):
+        sol.evaluate(lambda u: u, 0.5)
+    with pytest.raises(ValueError, match="there is no field or coordinate 'v'; there are u, x, y"):
+        sol.evaluate(lambda v: v, 0.5, 0.5)
+    with pytest.raises(ValueError, match="evaluate"):
+        sol.evaluate(lambda u: u, 0.5, 7.0)
+    with pytest.raises(TypeError, match="integral: expected coordinates among x, y, got z"):
+        sol.integral(lambda u: u, z=1)
+    with pytest.raises(ValueError, match="integral: expected a coordinate to integrate over"):
+        sol.integral(lambda u: u, x=0.5, y=0.5)
+    with pytest.raises(ValueError, match="expected no coordinate of space"):
+        sol.integral(lambda u: u, on="x_min", y=0.5)
+    with pytest.raises(AttributeError, match="normals only on edges"):
+        sol.integral(lambda u: u.n)
+    with pytest.raises(ValueError, match="expected one number for each point, got a tuple of 2"):
+        sol.to_vtu("u.vtu", also={"two": lambda u: (u, u)})
+    with pytest.raises(ValueError, match="deviation: expected the runs of several seeds, got one"):
+        sol.deviation(0.5, 0.5)
+    with pytest.raises(ValueError, match=r"export: expected a path ending in \.safetensors or \.onnx"):
+        sol.export("net.pt")
+
+
+def test_deviations_over_seeds():
+    sol = known(LINE, seeds=3)
+    x = np.linspace(0, 1, 5)
+    values = [sol.values(run, [x])["u"] for run in sol.runs]
+    np.testing.assert_allclose(sol.deviation(x), np.std(values, axis=0, ddof=1))
+    assert (sol.deviation(x) > 0).all()
+
+
+def test_a_solution_in_float32_gives_float32():
+    sol = known(LINE, dtype=lg.float32)
+    x = np.linspace(0, 1, 5)
+    assert sol(x).dtype == sol.evaluate(lambda u: u.x, x).dtype == np.float32
+    assert known(LINE)(x).dtype == np.float64
+
+
+def test_derived_fields_in_files_of_paraview(tmp_path):
+    sol = known(SQUARE, "u v", u=pinn.Hard(lambda x, y: x * y), v=pinn.Hard(lambda x, y: y))
+    (path,) = sol.to_vtu(tmp_path / "u.vtu", points=5, also={"vorticity": lambda u, v: v.x - u.y})
+    text = path.read_text()
+    assert 'Name="vorticity"' in text
+    assert 'Name="v"' in text
+
+
+def test_a_grid_of_xarray(monkeypatch):
+    sol = known(pinn.Disk(1, x=0, y=0), u=pinn.Hard(lambda x, y: x))
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "xarray", None)
+        with pytest.raises(ImportError, match="pip install xarray"):
+            sol.to_xarray()
+    xarray = pytest.importorskip("xarray")
+    found = sol.to_xarray(points=11, also={"slope": lambda u: u.x})
+    assert isinstance(found, xarray.Dataset)
+    assert found["u"].dims == ("x", "y")
+    assert np.isnan(found["u"].values[0, 0])
+    assert found["u"].sel(x=0.2, y=0.4, method="nearest").item() == pytest.approx(sol(0.2, 0.4).item())
+    assert set(found) == {"u", "slope"}
+
+
+def test_weights_for_others(tmp_path):
+    sol = known(LINE)
+    sol.export(tmp_path / "net.safetensors")
+    saved = lg.load(tmp_path / "net.safetensors")
+    assert sorted(t.numel() for t in saved.values()) == sorted(p.numel() for p in sol.run.modules[0].parameters())
+
+
+def test_a_model_of_onnx_computes_the_fields(tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    sol = known(SQUARE, "u v", u=pinn.Hard(lambda x, y: x * y), v=pinn.Hard(0))
+    sol.export(tmp_path / "net.onnx")
+    session = runtime.InferenceSession(str(tmp_path / "net.onnx"))
+    x, y = np.random.default_rng(0).uniform(0, 1, (2, 13))
+    u, v = session.run(["u", "v"], {"x": x, "y": y})
+    found = sol(x, y)
+    np.testing.assert_allclose(u, found["u"], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(v, found["v"], rtol=1e-10, atol=1e-12)
