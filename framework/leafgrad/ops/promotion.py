@@ -35,8 +35,7 @@ def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Check types and devices of ``args`` and bring their dtypes together, as the op's traits say."""
     args = tuple([a if isinstance(a, TensorBase) else _number(op, i, a) for i, a in enumerate(args)])
     args = _same_device(op, args)
-    if op.no_bool is not None and any(isinstance(a, TensorBase) and dtypes.of(a._data).category == 0 for a in args):
-        raise RuntimeError(op.no_bool)
+    refuse_bools(op, args)
     if modes.get() & modes.AUTOCAST:
         args = autocast(op, args)
     traits = op.traits
@@ -62,6 +61,14 @@ def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(floating) > 1:
         raise messages.dtypes_differ(op, args)
     return args
+
+
+def refuse_bools(op: Any, args: tuple[Any, ...]) -> None:
+    """A RuntimeError if one of ``args`` is a bool, or a tensor of them, and the op takes none."""
+    if op.no_bool is not None and any(
+        dtypes.of(a._data).category == 0 if isinstance(a, TensorBase) else a.__class__ is bool for a in args
+    ):
+        raise RuntimeError(op.no_bool)
 
 
 def autocast(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
