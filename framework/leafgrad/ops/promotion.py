@@ -35,7 +35,7 @@ def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Check types and devices of ``args`` and bring their dtypes together, as the op's traits say."""
     args = tuple([a if isinstance(a, TensorBase) else _number(op, i, a) for i, a in enumerate(args)])
     args = _same_device(op, args)
-    refuse_bools(op, args)
+    without_bools(op, args)
     if modes.get() & modes.AUTOCAST:
         args = autocast(op, args)
     traits = op.traits
@@ -63,12 +63,13 @@ def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return args
 
 
-def refuse_bools(op: Any, args: tuple[Any, ...]) -> None:
-    """A RuntimeError if one of ``args`` is a bool, or a tensor of them, and the op takes none."""
+def without_bools(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """``args``; a RuntimeError if one of them is a bool, or a tensor of them, and the op takes none."""
     if op.no_bool is not None and any(
         dtypes.of(a._data).category == 0 if isinstance(a, TensorBase) else a.__class__ is bool for a in args
     ):
         raise RuntimeError(op.no_bool)
+    return args
 
 
 def autocast(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:

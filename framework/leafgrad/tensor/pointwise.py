@@ -23,7 +23,7 @@ from leafgrad.ops import (
 )
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.marks import mark, shown_as
-from leafgrad.ops.promotion import refuse_bools, result_type
+from leafgrad.ops.promotion import result_type, without_bools
 from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach, method
@@ -114,8 +114,7 @@ def rsub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
 
 
 def _with_scaled(op: Any, input: Any, other: Any, alpha: float) -> Any:
-    kind = result_type((input, other))
-    refuse_bools(op, (input, other))
+    kind = result_type(without_bools(op, (input, other)))
     if isinstance(alpha, float) and not kind.is_floating_point:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if kind is dtypes.bfloat16:  # rounded once
@@ -290,7 +289,6 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
     Args:
         min, max: numbers, tensors that broadcast, or None for no bound; not both None. If min > max, max wins.
-            Of uint8, a negative integer from -255 on is that plus 256, as in PyTorch.
 
     Raises:
         RuntimeError: both bounds are None.
@@ -298,8 +296,6 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     expect_tensor(input, "input", "clamp")
     if min is None and max is None:
         raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
-    if dtypes.of(input._data) is dtypes.uint8 and result_type((input, min, max)) is dtypes.uint8:
-        min, max = (b % 256 if isinstance(b, int) and -256 < b < 0 else b for b in (min, max))
     result: Tensor = select.clamp.function(input, min, max)
     return result
 
