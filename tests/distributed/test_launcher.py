@@ -122,20 +122,29 @@ def test_a_launcher_of_mpi_takes_no_early_end_for_a_success(mpi, tmp_path):
 
 @pytest.mark.times(1, 20)
 @pytest.mark.parametrize("joined", [False, True])
-def test_no_rank_outlives_a_launcher_that_is_killed(joined, count, mpi, tmp_path, tried):
-    """Whatever the system is: nothing but a pipe tells of its end."""
+def test_no_rank_outlives_a_launcher_that_is_killed(joined, count, mpi, tmp_path, tried, monkeypatch):
+    """Whatever the system is: nothing but a pipe tells of its end. Its folder goes, too."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     script = tmp_path / "script.py"
     script.write_text("import leafgrad.distributed as dist\ndist.init_process_group()\n" * joined + SCRIPT)
     command = [sys.executable, "-m", "leafgrad", "run", "--ranks", "2", str(script)]
+
+    def left():
+        return list(temporary.glob("leafgrad*"))
+
     for _ in range(count):
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             ranks = [int(process.stdout.readline()) for _ in range(2)]
+            assert left()
             process.kill()
         deadline = time.monotonic() + 20
-        while any(map(watch.is_there, ranks)) and time.monotonic() < deadline:
+        while (any(map(watch.is_there, ranks)) or left()) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not any(map(watch.is_there, ranks))
-    tried("`kill -9` of a launcher of two ranks", count, "no rank stays")
+        assert not left()
+    tried("`kill -9` of a launcher of two ranks", count, "no rank stays, and no file")
 
 
 @pytest.mark.slow

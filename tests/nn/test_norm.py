@@ -164,6 +164,7 @@ def test_state_of_old_batch_norms_loads():
         (lambda: nn.InstanceNorm2d(3), (2, 3, 1, 1), ValueError, "Expected more than 1 spatial element"),
         (lambda: nn.GroupNorm(2, 4), (2, 3), RuntimeError, "to be divisible by num_groups"),
         (lambda: nn.GroupNorm(2, 4), (2, 6), RuntimeError, "weight should contain 6 elements not 4"),
+        (lambda: nn.GroupNorm(2, 2), (1, 2, 1), ValueError, "Expected more than 1 value per channel"),
         (lambda: nn.GroupNorm(2, 4), (4,), RuntimeError, "Expected at least 2 dimensions"),
         (lambda: nn.RMSNorm(4), (2, 3), RuntimeError, r"Given normalized_shape=\[4\]"),
         (lambda: nn.LocalResponseNorm(3), (2, 3), ValueError, "Expected 3D or higher dimensionality input"),

@@ -11,6 +11,7 @@ import warnings
 import pytest
 from installed_plugins import Entry, NamedOp, by_name, names, plugin, returning
 
+from leafgrad import plugins
 from leafgrad.errors import PluginError
 from leafgrad.plugins import (
     API_VERSION,
@@ -22,6 +23,7 @@ from leafgrad.plugins import (
     hookimpl,
     hookspecs,
     resolve,
+    specs,
 )
 from leafgrad.plugins.manager import HOOKS
 
@@ -128,6 +130,17 @@ def test_resolve_says_what_a_target_lacks():
         PluginError, match="target 'collections:Missing': module 'collections' has no attribute 'Missing'"
     ):
         resolve("collections:Missing")
+
+
+@pytest.mark.parametrize("target", ["leaves_at_once:main", "leaves_when_asked:main"])
+def test_a_target_that_ends_the_process_is_one_that_cannot_be_imported(target, tmp_path, monkeypatch):
+    (tmp_path / "leaves_at_once.py").write_text("raise SystemExit(3)\n")
+    (tmp_path / "leaves_when_asked.py").write_text("def __getattr__(name):\n    raise SystemExit(3)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    owner = plugins.Plugin("bad", "leafgrad-bad", "0.3")
+    monkeypatch.setattr(specs, "owner_of", lambda target: owner)
+    with pytest.raises(PluginError, match=rf"plugin 'bad' .*: its target '{target}' cannot be imported: SystemExit: 3"):
+        resolve(target)
 
 
 def test_resolve_imports_what_a_target_names():

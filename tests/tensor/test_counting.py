@@ -23,6 +23,7 @@ def test_bincount(device):
     assert (weighed.dtype, weighed.tolist()) == (leafgrad.float32, [0, 1.5, 0, 2])
     assert leafgrad.bincount(x, x).dtype is leafgrad.float64
     assert leafgrad.bincount(x[:0]).tolist() == []
+    assert leafgrad.bincount(x[:0], leafgrad.ones(0, device=device), 2).dtype is leafgrad.int64
 
 
 @pytest.mark.parametrize("wrong", [[-1, 2], [[1]], [0.5]])
@@ -41,6 +42,10 @@ def test_histc(device):
         leafgrad.histc(x)
     with pytest.raises(RuntimeError, match="max must be larger"):
         leafgrad.histc(x, 2, 3, 1)
+    with pytest.raises(RuntimeError, match="is beyond leafgrad"):
+        leafgrad.histc(x, 2, -1e308, 1e308)
+    with pytest.raises(RuntimeError, match="max must be larger"):
+        leafgrad.histc(leafgrad.full((2,), 3e38, device=device), 2)
 
 
 def test_unique_consecutive(device):

@@ -477,6 +477,9 @@ def test_searchsorted_and_bucketize(right, device):
     assert flat.tolist() == np.searchsorted(edges[0], values, side).tolist()
     assert flat.dtype is leafgrad.int32
     assert leafgrad.searchsorted(e[0], 2, right=right).item() == (3 if right else 1)
+    assert leafgrad.searchsorted(e[0], 2.5, right=right).item() == 3
+    assert leafgrad.bucketize(-math.inf, e[0], right=right).item() == 0
+    assert leafgrad.bucketize(-1, e[0] > 0, right=right).item() == 0
 
 
 def test_searchsorted_refuses():

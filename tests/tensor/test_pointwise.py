@@ -219,6 +219,9 @@ def test_result_types(expression, dtype):
         ),
         (lambda x, i: leafgrad.exp(3), TypeError, "expected at least one Tensor"),
         (lambda x, i: i.add(1, alpha=1.5), RuntimeError, "alpha must not be a floating point number"),
+        (lambda x, i: i.sub_(True), RuntimeError, "with a bool tensor is not supported"),
+        (lambda x, i: True - x, RuntimeError, "with a bool tensor is not supported"),
+        (lambda x, i: x.sub(True, alpha=2), RuntimeError, "with a bool tensor is not supported"),
         (lambda x, i: x.div(2, rounding_mode="up"), RuntimeError, "None, 'trunc', or 'floor' but found 'up'"),
         (lambda x, i: i // 0, RuntimeError, "ZeroDivisionError"),
         (lambda x, i: x.clamp(), RuntimeError, "At least one of 'min' or 'max' must not be None"),
@@ -256,6 +259,9 @@ def test_functions_with_parameters(device):
     assert leafgrad.lerp(x, y, leafgrad.tensor([0.0, 1.0], device=device)).tolist() == [1, 5]
     assert leafgrad.clamp(x, max=0).tolist() == [0, -2]
     assert x.clamp(leafgrad.tensor(-1.0, device=device), y).tolist() == [1, -1]
+    small = leafgrad.tensor([0, 5, 255], dtype=leafgrad.uint8, device=device)
+    assert [small.clamp(-1, 1).tolist(), small.clip(-255, 2).tolist()] == [[1, 1, 1], [1, 2, 2]]
+    assert small.clamp(-1, 2.5).tolist() == [0, 2.5, 2.5]
     assert leafgrad.where(x > 0, x, 0).tolist() == x.where(x > 0, 0).tolist() == [1, 0]
     assert [i.tolist() for i in leafgrad.where(x > 0)] == [[0]]
     assert leafgrad.round(x * 1.26, decimals=1).tolist() == pytest.approx([1.3, -2.5])

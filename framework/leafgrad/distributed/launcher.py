@@ -49,7 +49,7 @@ def run(command: Sequence[str], ranks: int) -> int:
         with subprocess.Popen(
             [mpiexec(), "-n", str(ranks), *command], env={**shares(ranks), **os.environ, FOLDER: folder},
             stdout=subprocess.PIPE,
-        ) as process, ended_with_this(process), relayed(process) as came:  # fmt: skip
+        ) as process, ended_with_this(process, folder), relayed(process) as came:  # fmt: skip
             watch = RankWatch(Path(folder), ranks, process)
             watch.start()
             said = pass_on(process)
@@ -171,8 +171,8 @@ def end_all(status: int) -> None:
     """Ask the launcher, if there is one, to end all: a rank that has not met the others cannot do so itself."""
     if folder := os.environ.get(FOLDER):
         print(f"leafgrad: rank {number()} ended without the others; all ranks are stopped", file=sys.stderr, flush=True)
-        Path(folder, f"{STATUS}{status}").touch()
-        with suppress(OSError):  # it has ended already
+        with suppress(OSError):  # it has ended already, and the folder with it
+            Path(folder, f"{STATUS}{status}").touch()
             os.kill(int(Path(folder, LAUNCHER).read_text()), signal.SIGTERM)
 
 

@@ -26,7 +26,14 @@ LOOK = 0.1  # seconds between looks when all have begun; where the system does n
 STILL = 10.0  # seconds after which a rank that a signal has stopped is named
 PATIENCE = 2.0  # seconds in which the launcher of MPI may end all by itself, and in which it is asked to
 ORPHANED = 10  # seconds in which ranks without a launcher may end by themselves when they are asked to
-UNLESS_TOLD = 'read told || { kill "$0"; for second; do sleep 1; kill -0 "$0" || exit; done; kill -9 "$0"; }'
+LEFT = "LEAFGRAD_LEFT"  # tells the shell that waits which folder to remove
+UNLESS_TOLD = f"""
+read told && exit
+kill "$0"
+for second; do sleep 1; kill -0 "$0" || break; done
+kill -0 "$0" && kill -9 "$0"
+rm -rf "${LEFT}"
+"""
 
 
 class Death(NamedTuple):
@@ -184,8 +191,8 @@ def stat(pid: int) -> tuple[str, int]:
 
 
 @contextmanager
-def ended_with_this(process: Popen[Any]) -> Iterator[None]:
-    """Ask a process to end when this one does before its time, though by ``kill -9``, and then end it.
+def ended_with_this(process: Popen[Any], folder: str) -> Iterator[None]:
+    """Ask a process to end when this one does before its time, though by ``kill -9``, end it, and remove its folder.
 
     A shell waits for that: it reads of a pipe of which this process alone has the other side, and which ends with it.
     """
@@ -193,7 +200,9 @@ def ended_with_this(process: Popen[Any]) -> Iterator[None]:
         yield
         return
     command = ["/bin/sh", "-c", UNLESS_TOLD, str(process.pid), *map(str, range(ORPHANED))]
-    nowhere = subprocess.DEVNULL
-    with Popen(command, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True) as shell:
+    nowhere, environment = subprocess.DEVNULL, {**os.environ, LEFT: folder}
+    with Popen(
+        command, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, env=environment, start_new_session=True
+    ) as shell:
         yield
         shell.communicate(b"\n")

@@ -35,8 +35,7 @@ def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Check types and devices of ``args`` and bring their dtypes together, as the op's traits say."""
     args = tuple([a if isinstance(a, TensorBase) else _number(op, i, a) for i, a in enumerate(args)])
     args = _same_device(op, args)
-    if op.no_bool is not None and any(isinstance(a, TensorBase) and dtypes.of(a._data).category == 0 for a in args):
-        raise RuntimeError(op.no_bool)
+    without_bools(op, args)
     if modes.get() & modes.AUTOCAST:
         args = autocast(op, args)
     traits = op.traits
@@ -61,6 +60,15 @@ def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     floating = {d for a in args if isinstance(a, TensorBase) and (d := dtypes.of(a._data)).is_floating_point}
     if len(floating) > 1:
         raise messages.dtypes_differ(op, args)
+    return args
+
+
+def without_bools(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """``args``; a RuntimeError if one of them is a bool, or a tensor of them, and the op takes none."""
+    if op.no_bool is not None and any(
+        dtypes.of(a._data).category == 0 if isinstance(a, TensorBase) else a.__class__ is bool for a in args
+    ):
+        raise RuntimeError(op.no_bool)
     return args
 
 

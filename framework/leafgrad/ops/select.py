@@ -92,7 +92,12 @@ fmin.vjp(
 
 @op("elementwise")
 def clamp(xp: Any, x: Any, low: Any = None, high: Any = None) -> Any:
-    """x, but at least ``low`` and at most ``high`` (numbers, arrays or None). If low > high, the result is high."""
+    """x, but at least ``low`` and at most ``high`` (numbers, arrays or None). If low > high, the result is high.
+
+    Of uint8, integers from -255 to -1 are those plus 256, as in PyTorch.
+    """
+    if x.dtype == "uint8":
+        low, high = (b % 256 if type(b) is int and -256 < b < 0 else b for b in (low, high))
     if low is not None:
         x = xp.maximum(x, low)
     return x if high is None else xp.minimum(x, high)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -108,18 +109,16 @@ def resolve(target: str) -> Any:
     name, _, attribute = target.partition(":")
     try:
         module = import_module(name)
-    except Exception as error:
+        return getattr(module, attribute) if attribute else module
+    except (Exception, SystemExit) as error:  # a module that ends the process is as broken as one that fails
         owner = owner_of(target)
+        if isinstance(error, AttributeError) and error.name == attribute and error.obj is sys.modules.get(name):
+            whose = "" if owner is None else f"{owner}: its "
+            raise PluginError(f"{whose}target {target!r}: module {name!r} has no attribute {attribute!r}") from error
         if owner is None or owner.distribution == "leafgrad":
             raise
         reason = f"{type(error).__name__}: {error}"
         raise PluginError(f"{owner}: its target {target!r} cannot be imported: {reason}") from error
-    try:
-        return getattr(module, attribute) if attribute else module
-    except AttributeError as error:
-        owner = owner_of(target)
-        whose = "" if owner is None else f"{owner}: its "
-        raise PluginError(f"{whose}target {target!r}: module {name!r} has no attribute {attribute!r}") from error
 
 
 def owner_of(target: str) -> Any:

@@ -45,11 +45,12 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
             f"{list(input.shape)}"
         )
     at, n = cast(input.detach(), dtypes.int64), minlength
-    if input.numel():
-        low, high = at.aminmax()
-        if low.item() < 0:
-            raise RuntimeError(f"bincount only supports 1-d non-negative integral inputs, got {low.item()}")
-        n = max(n, int(high.item()) + 1)
+    if not input.numel():  # whatever the weights' dtype, as in PyTorch
+        return at.new_zeros(n)
+    low, high = at.aminmax()
+    if low.item() < 0:
+        raise RuntimeError(f"bincount only supports 1-d non-negative integral inputs, got {low.item()}")
+    n = max(n, int(high.item()) + 1)
     if weights is None:
         each = at.new_ones(at.shape)
     else:
@@ -66,7 +67,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         min, max: the ends; if they are equal, the smallest and the largest element. What lies beyond is not counted.
 
     Raises:
-        RuntimeError: ``bins`` is not positive, ``min`` above ``max``, or an end is not finite.
+        RuntimeError: ``bins`` is not positive, ``min`` above ``max``, or an end is not finite or beyond the dtype.
         NotImplementedError: bools.
     """
     if expect_tensor(input, "input", "histc").dtype is dtypes.bool_:
@@ -81,11 +82,14 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         low, high = low - 1, high + 1
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"histc: range of [{low}, {high}] is not finite")
-    if low > high:
+    if not low < high:
         raise RuntimeError(f"histc: max must be larger than min, got {high} and {low}")
     wide = cast(x, None if x.dtype in (dtypes.float32, dtypes.float64) else dtypes.float64)
+    most = dtypes.finfo(wide.dtype).max
+    if -low > most or high > most:
+        raise RuntimeError(f"histc: range of [{low}, {high}] is beyond {wide.dtype}; convert input with .double()")
     inside = (wide >= low) & (wide <= high)
-    if (high - low) * bins > dtypes.finfo(wide.dtype).max:
+    if (high - low) * bins > most:
         small = 0.25 / 2 ** bins.bit_length()  # a power of two, so nothing is rounded
         wide, low, high = wide * small, low * small, high * small
     bin_of = rounding.floor((where(inside, wide, low) - low) * bins / (high - low))

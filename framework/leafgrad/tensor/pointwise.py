@@ -23,7 +23,7 @@ from leafgrad.ops import (
 )
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.marks import mark, shown_as
-from leafgrad.ops.promotion import result_type
+from leafgrad.ops.promotion import result_type, without_bools
 from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach, method
@@ -99,7 +99,7 @@ def add(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
 
 @method
 def sub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
-    """``input - alpha * other``. (...), (...) -> (...). RuntimeError as for ``add``, and for two bool tensors."""
+    """``input - alpha * other``. (...), (...) -> (...). RuntimeError as for ``add``, and for bools."""
     if alpha != 1:
         return mark(_with_scaled(ew.sub, input, other, alpha), "SubBackward0", input, other)
     result: Tensor = ew.sub(input, other)
@@ -114,7 +114,7 @@ def rsub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
 
 
 def _with_scaled(op: Any, input: Any, other: Any, alpha: float) -> Any:
-    kind = result_type((input, other))
+    kind = result_type(without_bools(op, (input, other)))
     if isinstance(alpha, float) and not kind.is_floating_point:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if kind is dtypes.bfloat16:  # rounded once

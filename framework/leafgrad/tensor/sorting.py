@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad import dtypes, return_types
-from leafgrad.ops import dispatch, sort as ops
+from leafgrad.ops import dispatch, promotion, sort as ops
 from leafgrad.ops.index import argwhere as argwhere_op, gather
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.shape import part
@@ -148,7 +148,10 @@ def searchsorted(
             f"{list(sorted_sequence.shape)} and sorter {list(sorter.shape)} of {sorter.dtype}"
         )
     edges = sorted_sequence if sorter is None else gather(sorted_sequence, sorter, dim=sorted_sequence.ndim - 1)
-    x = input if isinstance(input, Tensor) else tensor(input, dtype=edges.dtype, device=edges.device)
+    x = input
+    if not isinstance(x, Tensor):
+        value = arguments.number(input, "input", "searchsorted")
+        x = tensor(value, dtype=promotion.result_type((edges, value)), device=edges.device)
     if edges.ndim != 1 and (edges.ndim != x.ndim or edges.shape[:-1] != x.shape[:-1]):
         raise RuntimeError(
             "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "

@@ -40,7 +40,7 @@ class SpectralConv(nn.Module):
         self.modes = tuple(modes) if isinstance(modes, Iterable) else (modes,)
         sizes = {"in_channels": (in_channels,), "out_channels": (out_channels,), "modes": self.modes}
         for name, given in sizes.items():
-            if not all(isinstance(size, Integral) for size in given):
+            if not all(isinstance(size, Integral) and not isinstance(size, bool) for size in given):
                 raise TypeError(f"SpectralConv: {name}: expected integers, got {given!r}")
             if not given or min(given) < 1:
                 each = " for each dimension" if name == "modes" else ""

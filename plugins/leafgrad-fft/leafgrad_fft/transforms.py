@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from numbers import Integral, Real
+from contextlib import suppress
+from numbers import Real
 from typing import Any
 
 import leafgrad
@@ -29,18 +31,39 @@ def _expect(function: str, input: Any, pairs: bool) -> int:
     return input.ndim - pairs
 
 
+def _int(function: str, name: str, value: Any) -> int:
+    """``value`` if it is an integer, else a TypeError."""
+    if not isinstance(value, bool):
+        with suppress(TypeError):
+            return operator.index(value)
+    raise TypeError(f"{function}: {name}: expected an int, got {value!r} ({type(value).__name__})")
+
+
+def _one(function: str, n: Any) -> list[int] | None:
+    """The sizes of a transform along one dimension, of which -1 is none."""
+    if n is None:
+        return None
+    if (points := _int(function, "n", n)) < 1:
+        raise RuntimeError(f"{function}: n: expected at least one point, got {points}")
+    return [points]
+
+
 def _norm(function: str, norm: str | None) -> str:
     if norm not in (None, *TRANSPOSED):
         raise RuntimeError(f"{function}: norm: expected 'backward', 'ortho' or 'forward', got {norm!r}")
     return norm or "backward"
 
 
-def _dims(function: str, ndim: int, dim: Dims, s: Sequence[int] | None) -> tuple[int, ...]:
-    """The dimensions, each counted from behind."""
+def _dims(function: str, ndim: int, dim: Dims, s: Any) -> tuple[tuple[int, ...], list[int | None]]:
+    """The dimensions, each counted from behind, and how many points each shall have; None as many as there are."""
+    if s is not None:
+        given = s if isinstance(s, Sequence) and not isinstance(s, str) else [s]
+        s = [None if n is None else _int(function, "s", n) for n in given]
     if dim is None:
         dim = range(-(ndim if s is None else len(s)), 0)
-    found = []
-    for d in [dim] if isinstance(dim, int) else dim:
+    found: list[int] = []
+    for d in dim if isinstance(dim, Sequence) and not isinstance(dim, str) else [dim]:
+        d = _int(function, "dim", d)
         if not -ndim <= d < ndim:
             raise IndexError(f"{function}: dim: expected a dimension from {-ndim} to {ndim - 1}, got {d}")
         found.append(d - ndim if d >= 0 else d)
@@ -50,7 +73,7 @@ def _dims(function: str, ndim: int, dim: Dims, s: Sequence[int] | None) -> tuple
         raise RuntimeError(f"{function}: s: expected {len(found)} sizes, one for each of dim, got {len(s)}")
     if not found:
         raise RuntimeError(f"{function}: dim: expected at least one dimension")
-    return tuple(found)
+    return tuple(found), [None] * len(found) if s is None else [None if n == -1 else n for n in s]
 
 
 def _sized(function: str, input: Tensor, dims: tuple[int, ...], sizes: Sequence[int | None], pairs: bool) -> Tensor:
@@ -58,7 +81,7 @@ def _sized(function: str, input: Tensor, dims: tuple[int, ...], sizes: Sequence[
     for d, n in zip(dims, sizes, strict=True):
         at = d - pairs
         have = input.shape[at]
-        n = have if n is None or n == -1 else n
+        n = have if n is None else n
         if n < 1:
             raise RuntimeError(f"{function}: expected at least one point along dimension {d}, got {n}")
         if n < have:
@@ -73,25 +96,24 @@ def _sized(function: str, input: Tensor, dims: tuple[int, ...], sizes: Sequence[
 
 def _complex(function: str, input: Tensor, s: Any, dim: Dims, norm: str | None, inverse: bool) -> Tensor:
     ndim = _expect(function, input, True)
-    dims, norm = _dims(function, ndim, dim, s), _norm(function, norm)
-    input = _sized(function, input, dims, s or [None] * len(dims), True)
+    (dims, sizes), norm = _dims(function, ndim, dim, s), _norm(function, norm)
+    input = _sized(function, input, dims, sizes, True)
     result: Tensor = fft_complex(input, dims=dims, inverse=inverse, norm=norm)
     return result
 
 
 def _real(function: str, input: Tensor, s: Any, dim: Dims, norm: str | None) -> Tensor:
     ndim = _expect(function, input, False)
-    dims, norm = _dims(function, ndim, dim, s), _norm(function, norm)
-    input = _sized(function, input, dims, s or [None] * len(dims), False)
+    (dims, sizes), norm = _dims(function, ndim, dim, s), _norm(function, norm)
+    input = _sized(function, input, dims, sizes, False)
     result: Tensor = fft_real(input, dim=dims[-1], norm=norm)
     return fft_complex(result, dims=dims[:-1], inverse=False, norm=norm) if len(dims) > 1 else result
 
 
 def _real_inverse(function: str, input: Tensor, s: Any, dim: Dims, norm: str | None) -> Tensor:
     ndim = _expect(function, input, True)
-    dims, norm = _dims(function, ndim, dim, s), _norm(function, norm)
-    sizes = [*(s or [None] * len(dims))]
-    n = sizes[-1] if sizes[-1] not in (None, -1) else 2 * (input.shape[dims[-1] - 1] - 1)
+    (dims, sizes), norm = _dims(function, ndim, dim, s), _norm(function, norm)
+    n = 2 * (input.shape[dims[-1] - 1] - 1) if sizes[-1] is None else sizes[-1]
     if n < 1:
         raise RuntimeError(
             f"{function}: expected at least one point along dimension {dims[-1]}, got {n}; give its size"
@@ -146,22 +168,22 @@ def irfftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm
 
 def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """`fftn` along one dimension. (..., n, 2) -> (..., n, 2)"""
-    return _complex("fft", input, None if n is None else [n], dim, norm, False)
+    return _complex("fft", input, _one("fft", n), dim, norm, False)
 
 
 def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """`ifftn` along one dimension. (..., n, 2) -> (..., n, 2)"""
-    return _complex("ifft", input, None if n is None else [n], dim, norm, True)
+    return _complex("ifft", input, _one("ifft", n), dim, norm, True)
 
 
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """`rfftn` along one dimension. (..., n) -> (..., n // 2 + 1, 2)"""
-    return _real("rfft", input, None if n is None else [n], dim, norm)
+    return _real("rfft", input, _one("rfft", n), dim, norm)
 
 
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """`irfftn` along one dimension. (..., m, 2) -> (..., n), n = 2 (m - 1) by default"""
-    return _real_inverse("irfft", input, None if n is None else [n], dim, norm)
+    return _real_inverse("irfft", input, _one("irfft", n), dim, norm)
 
 
 def fft2(input: Tensor, s: Any = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
@@ -193,7 +215,7 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) ->
     Raises:
         TypeError: n is no integer, or d no number. RuntimeError: n is negative.
     """
-    _check_points("fftfreq", n, d)
+    n = _points("fftfreq", n, d)
     k = leafgrad.arange(n, dtype=dtype or leafgrad.get_default_dtype(), device=device)
     return (k - n * (k >= (n + 1) // 2)) / (n * d)
 
@@ -204,14 +226,15 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -
     Raises:
         TypeError: n is no integer, or d no number. RuntimeError: n is negative.
     """
-    _check_points("rfftfreq", n, d)
+    n = _points("rfftfreq", n, d)
     return leafgrad.arange(n // 2 + 1, dtype=dtype or leafgrad.get_default_dtype(), device=device) / (n * d)
 
 
-def _check_points(function: str, n: Any, d: Any) -> None:
-    if not isinstance(n, Integral):
-        raise TypeError(f"{function}: n: expected the number of points, an int, got {n!r}")
+def _points(function: str, n: Any, d: Any) -> int:
+    """How many points there are, as an int."""
+    n = _int(function, "n", n)
     if n < 0:
         raise RuntimeError(f"{function}: n: expected no negative number of points, got {n}")
     if not isinstance(d, (Real, Tensor)):
         raise TypeError(f"{function}: d: expected the distance of points, a number, got {d!r}")
+    return n

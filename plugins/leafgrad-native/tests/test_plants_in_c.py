@@ -77,6 +77,21 @@ def test_right_c_passes(c, forward):
     assert check_op(planted, [((X,), {})], executors=["native"], checks="edges").ok
 
 
+@pytest.mark.parametrize(
+    ("c", "forward"),
+    {
+        "affine": ("scale * x + shift", lambda xp, x, scale, shift: scale * x + shift),
+        "a determinant": ("x * scale - shift * shift", lambda xp, x, scale, shift: x * scale - shift * shift),
+        "half of a step": ("x - 0.5 * (scale + shift)", lambda xp, x, scale, shift: x - 0.5 * (scale + shift)),
+    }.values(),
+    ids=["affine", "a determinant", "half of a step"],
+)
+def test_c_that_rounds_once_passes(c, forward, monkeypatch):
+    monkeypatch.setenv("LEAFGRAD_NATIVE_CHECK", "1")  # the executor, too, compares what it is given
+    planted = op("elementwise", "float", name="planted", c=c)(lambda xp, x, scale, shift: forward(xp, x, scale, shift))
+    assert check_op(planted, [((X, X + 1, X - 1), {})], executors=["native"], checks="edges").ok
+
+
 @pytest.mark.parametrize("plant", ["overflow", "nan"])
 def test_the_first_run_tries_edges(plant, monkeypatch):
     monkeypatch.setenv("LEAFGRAD_NATIVE_CHECK", "1")

@@ -185,6 +185,8 @@ def from_coo(rows: Any, columns: Any, values: Tensor, shape: tuple[int, int]) ->
     m, n = shape
     if min(m, n) < 0:
         raise RuntimeError(f"from_coo: shape: expected no negative sizes, got {shape!r}")
+    if m * n > np.iinfo("int64").max:  # by whose numbers places are compared
+        raise RuntimeError(f"from_coo: shape: expected less than 2**63 places, got {shape!r}")
     at = []
     for name, given, size in (("rows", rows, m), ("columns", columns, n)):
         try:

@@ -230,6 +230,7 @@ ONE = leafgrad.ones(1)
         (lambda a: from_coo([0], [0], ONE, 3), TypeError, r"shape: expected two integers \(m, n\), got 3"),
         (lambda a: from_coo([0], [0], ONE, (4, 5.0)), TypeError, r"shape: expected two integers \(m, n\), got"),
         (lambda a: from_coo([0], [0], ONE, (4, -5)), RuntimeError, r"shape: expected no negative sizes, got"),
+        (lambda a: from_coo([0], [0], ONE, (2**40, 2**40)), RuntimeError, r"shape: expected less than 2\*\*63 places"),
         (lambda a: from_coo([[0], [1, 2]], [0], ONE, (4, 5)), TypeError, r"rows: expected integers in one dimension"),
         (lambda a: from_dense(ONE), RuntimeError, r"from_dense: expected a Tensor of 2 dimensions, got 1"),
     ],

@@ -63,6 +63,10 @@ def lists(program, inputs, arrays):
     return [a.tolist() for a in arrays]
 
 
+def scalars(program, inputs, arrays):
+    return [a[()] for a in arrays]  # NumPy's own, where there are no dimensions
+
+
 def the_input(program, inputs, arrays):
     return [next((i for i in inputs if i.shape == a.shape), a) for a in arrays]
 
@@ -101,7 +105,7 @@ def stale(program, inputs, arrays):
 
 
 CHANGES = [
-    one_number, nudged, too_few, nothing, doubles, flat, lists, the_input, one_memory, into_inputs, one_buffer,
+    one_number, nudged, too_few, nothing, doubles, flat, lists, scalars, the_input, one_memory, into_inputs, one_buffer,
     later_shape, permuted,
 ]  # fmt: skip
 
@@ -193,6 +197,15 @@ def test_a_wrong_result_names_the_equation(install):
     install(one_number, False)
     with pytest.raises(CompileError, match=r"mul, from .*test_checked.py:\d+: .*from replay's"):
         leafgrad.compile(lambda x: (x * 3).exp(), executor="planted")(leafgrad.ones(3))
+
+
+def test_a_scalar_of_numpy_is_no_array(install):
+    install(scalars, False)
+    words = (
+        r"sum, from .*test_checked.py:\d+: .*result 0 is a float32, which is no array, .*return xp.asarray\(...\) of it"
+    )
+    with pytest.raises(CompileError, match=words):
+        leafgrad.compile(lambda x: (x * 3).sum(), executor="planted")(leafgrad.ones(3))
 
 
 def test_check_compares_every_run(install, monkeypatch):

@@ -97,6 +97,13 @@ def check_kinds(graph: Graph, inputs: Sequence[Any], arrays: Any) -> None:
         except (AttributeError, TypeError):
             got = f"a {type(a).__name__}"
         wanted = f"{value.dtype} of shape {value.shape} on {value.place}"
+        if not isinstance(
+            a, backends.by_device_type(value.place[0]).array_type
+        ):  # of NumPy's scalars dtype and shape fit
+            got, wanted = (
+                f"a {type(a).__name__}, which is no array",
+                f"an array, {wanted}; return xp.asarray(...) of it",
+            )
         if got != wanted:
             raise Mismatch(f"result {i} is {got}, expected {wanted}")
         if id(memory_of(a)) in taken or overlaps(a):

@@ -193,7 +193,7 @@ def group_norm(
         weight, bias: factor and summand of each channel. (channels,)
 
     Raises:
-        RuntimeError: the channels cannot be divided like this.
+        RuntimeError: the channels cannot be divided like this. ValueError: one element, with one value per group.
     """
     if expect_floating(input, "group_norm", NotImplementedError).ndim < 2:
         raise RuntimeError(
@@ -207,6 +207,8 @@ def group_norm(
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(input.shape)} and num_groups={num_groups}"
         )
+    if batch * (channels // num_groups) * math.prod(others) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
     _check_channels(input, "group_norm", weight=weight, bias=bias)
     groups = input.reshape(batch, num_groups, channels // num_groups * math.prod(others))
     return _affine_channels(standardize(groups, dim=(2,), eps=eps).reshape(input.shape), weight, bias)

@@ -107,7 +107,10 @@ def compare(subject: Subject, sample: Sample, ours: Any, name: str) -> None:
 
 
 def first_sign(compute: Callable[..., Any], args: list[Any], ours: Any) -> tuple[int, ...] | None:
-    """The place of the first zero that has not the sign of the forward's, and of the numbers beside that."""
+    """The place of the first zero that has not the sign of the forward's, and of the numbers beside that.
+
+    The sign of the same in higher precision is right, too: C that rounds a product and a sum once gives that.
+    """
     want = compute(*args)
     if not is_float(want):
         return None
@@ -115,6 +118,7 @@ def first_sign(compute: Callable[..., Any], args: list[Any], ours: Any) -> tuple
     small = np.finfo(want.dtype).smallest_normal
     beside = compute(*[np.where(z, np.copysign(small, a), a).astype(a.dtype) for z, a in zip(zeros, args, strict=True)])
     told = np.logical_or.reduce(zeros) & (want == 0) & (beside != 0) & (np.signbit(beside) == np.signbit(want))
+    told &= np.signbit(ends.in_higher_precision(compute, args, want)) == np.signbit(want)
     other = np.argwhere(told & (ours == 0) & (np.signbit(ours) != np.signbit(want)))
     return tuple(map(int, other[0])) if len(other) else None
 

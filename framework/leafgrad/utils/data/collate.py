@@ -25,7 +25,7 @@ def default_collate(batch: Any) -> Any:
         TypeError: a sample is something else, or of another kind than the first. RuntimeError: sizes differ.
         KeyError: a mapping lacks a key. IndexError: there is no sample.
     """
-    if not (hasattr(batch, "__len__") and hasattr(batch, "__getitem__")):
+    if not (hasattr(batch, "__len__") and hasattr(batch, "__getitem__")) or isinstance(batch, Mapping):
         raise TypeError(f"default_collate: batch: expected a list of samples, got {type(batch).__name__}")
     if not len(batch):
         raise IndexError("default_collate: batch: expected at least one sample, got none")
@@ -49,6 +49,10 @@ def default_collate(batch: Any) -> Any:
     if other is not None:
         raise TypeError(f"default_collate: expected samples of one kind, got {first!r:.40} and {other!r:.40}")
     if kind is Mapping:
+        lacking = next((item for item in batch if not first.keys() <= item.keys()), None)
+        if lacking is not None:
+            missing = next(key for key in first if key not in lacking)
+            raise KeyError(f"default_collate: expected the key {missing!r} of the first in each, got {list(lacking)}")
         return _with_values(first, {key: default_collate([item[key] for item in batch]) for key in first})
     if any(len(item) != len(first) for item in batch):
         raise RuntimeError("each element in list of batch should be of equal size")
