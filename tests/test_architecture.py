@@ -47,6 +47,7 @@ ROOMS = {
     "profiler": "modes ops",
     "pictures": "ops tensor autograd compile",
     "compile": "forks errors dtypes modes threads plugins backends devices ops tensor batching autograd",
+    "lowering": "forks errors ops compile",
 }
 # The same within compile, in the order of its phases. What stands in no room of it is its front.
 COMPILE = {
@@ -79,7 +80,12 @@ FOREIGN = {
 }
 
 # Where no op is known by its name: what is to be known of one is declared beside it.
-WITHOUT_TABLES = ("framework/leafgrad/compile", "plugins/leafgrad-native/leafgrad_native")
+WITHOUT_TABLES = (
+    "framework/leafgrad/compile",
+    "framework/leafgrad/lowering",
+    "plugins/leafgrad-native/leafgrad_native",
+    "plugins/leafgrad-cuda/leafgrad_cuda",
+)
 
 # Plugins that bring ops, and beside `import leafgrad` all that they may import of it. Executors and backends need more.
 OPS_PLUGINS = "leafgrad-fft leafgrad-sparse leafgrad-special"
@@ -354,6 +360,8 @@ def public_violations(root: Path) -> Iterator[str]:
                     yield f"{path.relative_to(root)}:{line}: {target} is not for plugins of ops: only {PUBLIC}"
 
 
+# Where words are others': PyTorch's, hooks', and those of kernels, which rules call as ``c.view`` and writers know alone.
+OWN_WORDS = "leafgrad.compat leafgrad.plugins.builtin leafgrad.lowering"
 # One word, one meaning: how many modules may define a public class or function of one name; compat repeats PyTorch's.
 HOMONYMS = {ast.ClassDef: 1, ast.FunctionDef: 4}
 # Those that more of them define, and how many: a list to shorten. ``main`` is what each subcommand is called.
@@ -366,7 +374,7 @@ def homonyms(root: Path, kind: type[ast.ClassDef | ast.FunctionDef]) -> dict[str
     """Where public classes or functions are defined, by name: file and line, one in each module."""
     found: dict[str, dict[Path, str]] = {}
     for module, path in modules(root).items():
-        if not within(module, "leafgrad.compat leafgrad.plugins.builtin"):
+        if not within(module, OWN_WORDS):
             for node in parsed(path.read_text(encoding="utf-8")).body:
                 if isinstance(node, kind) and not node.name.startswith("_"):
                     found.setdefault(node.name, {}).setdefault(path, f"{path.relative_to(root)}:{node.lineno}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from leafgrad_native import expressions
+from leafgrad.lowering import expressions
+from leafgrad.lowering.expressions import C_TYPES, literal
+from leafgrad.lowering.forms import Form
+from leafgrad.lowering.kernels import Lines, Normalize, Reduce, Select
+from leafgrad.lowering.strides import linear
 from leafgrad_native.blocks import short
-from leafgrad_native.expressions import C_TYPES, literal
-from leafgrad_native.forms import Form
-from leafgrad_native.kernels import Lines, Normalize, Reduce, Select
-from leafgrad_native.strides import linear
 from leafgrad_native.writer import SIMD, Writer
 
 COLUMNS = ROWS = 64  # a sum over rows takes so many columns at once, and adds up so many rows at first

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leafgrad_native.expressions import C_TYPES
-from leafgrad_native.kernels import LOOK
+from leafgrad.lowering.expressions import C_TYPES
+from leafgrad.lowering.kernels import LOOK
 from leafgrad_native.target import vector_bytes
 
 LONG = 16 * LOOK  # multiplications of a function from which on it looks for signals itself

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from leafgrad.lowering.expressions import C_TYPES
+from leafgrad.lowering.forms import Form
+from leafgrad.lowering.strides import collapsed
 from leafgrad_native.blocks import accumulated, added, blocks, each, lanes, padding, short, tree, vector
-from leafgrad_native.expressions import C_TYPES
-from leafgrad_native.forms import Form
-from leafgrad_native.strides import collapsed
 from leafgrad_native.target import registers
 
 # Of the vectors' length, up to which a sum over points is better computed with a side along the vector; measured.

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from leafgrad.lowering.kernels import LOOK, Draw
 from leafgrad_native.blocks import short
-from leafgrad_native.kernels import LOOK, Draw
 from leafgrad_native.writer import Writer
 
 LARGEST = 1 << 24  # one more than what 24 bits hold

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from leafgrad_native import along, draws, lookups, multiply, scans, sliding, windows
-from leafgrad_native.expressions import C_TYPES
-from leafgrad_native.kernels import (
+from leafgrad.lowering.expressions import C_TYPES
+from leafgrad.lowering.kernels import (
     LOOK,
     Convolve,
     Copy,
@@ -23,6 +22,7 @@ from leafgrad_native.kernels import (
     Store,
     work,
 )
+from leafgrad_native import along, draws, lookups, multiply, scans, sliding, windows
 from leafgrad_native.writer import Writer
 
 SHARED = 1 << 17  # operations of a kernel on whole arrays from which on threads share it; half of it for each at least

@@ -17,10 +17,10 @@ from leafgrad.backends.numpy import philox_bernoulli
 from leafgrad.compile.ir.graph import Equation, Graph, Value
 from leafgrad.compile.ir.replay import run
 from leafgrad.compile.run.executor import Program
+from leafgrad.lowering.forms import Form, Root
 from leafgrad_native import arrays, blas, build, pool
 from leafgrad_native.check import Checked, with_numpy
 from leafgrad_native.compiler import CompilationFailed
-from leafgrad_native.forms import Form, Root
 from leafgrad_native.patterns import pattern
 from leafgrad_native.program import CPhase, OpPhase, Plan
 from leafgrad_native.target import core_cache

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from leafgrad.compile.ir.graph import Equation
-from leafgrad_native import forms
+from leafgrad.lowering import forms
+from leafgrad.lowering.forms import Form, Root
+from leafgrad.lowering.kernels import Convolve, Line
 from leafgrad_native.blocks import lanes
-from leafgrad_native.forms import Form, Root
-from leafgrad_native.kernels import Convolve, Line
 
 # Elements of kernels up to which C is faster than the products of NumPy's BLAS, which works on larger blocks; measured.
 MOST = {"gather": 1 << 18, "spread": 1 << 18, "taps": 1 << 14}

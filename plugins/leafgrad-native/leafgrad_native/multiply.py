@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from leafgrad_native.forms import Form
-from leafgrad_native.kernels import Product
-from leafgrad_native.strides import Strides, spread
+from leafgrad.lowering.forms import Form
+from leafgrad.lowering.kernels import Product
+from leafgrad.lowering.strides import Strides, spread
 from leafgrad_native.writer import ENOUGH, Writer
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from leafgrad.lowering.expressions import C_TYPES
 from leafgrad_native.blocks import accumulated, added, blocks, each, lanes, short, vector
-from leafgrad_native.expressions import C_TYPES
 from leafgrad_native.target import core_cache, registers, vector_bytes
 
 PACKED = 1 << 16  # bytes of a block of the right matrix that is brought into order, where the left one's rows are not

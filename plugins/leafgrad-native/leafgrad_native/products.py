@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from leafgrad.lowering.expressions import C_TYPES
+from leafgrad.lowering.forms import Form
 from leafgrad_native.blocks import accumulated, blocks, each, lanes, short, tree, turned, vector
 from leafgrad_native.contractions import contraction, emptied, whole_vectors
-from leafgrad_native.expressions import C_TYPES
-from leafgrad_native.forms import Form
 from leafgrad_native.packed import packed, units
 from leafgrad_native.target import registers, vector_bytes
 

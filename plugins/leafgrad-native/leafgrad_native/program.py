@@ -9,16 +9,18 @@ from dataclasses import dataclass, field
 
 from leafgrad.compile.ir.graph import Equation, Graph, Value, expression
 from leafgrad.compile.schedule.schedule import Loop, Schedule, schedule
-from leafgrad_native import emit, forms, memory
-from leafgrad_native.expressions import C_TYPES
-from leafgrad_native.forms import Form, Root
-from leafgrad_native.kernels import LOOK, Copy, Kernel, roots, work
-from leafgrad_native.lowering import Lowering
+from leafgrad.lowering import forms, memory
+from leafgrad.lowering.expressions import C_TYPES
+from leafgrad.lowering.forms import Form, Root
+from leafgrad.lowering.kernels import LOOK, Copy, Kernel, roots, work
+from leafgrad.lowering.lowering import Lowering
+from leafgrad.lowering.patterns import Constant, Random
+from leafgrad.lowering.product_patterns import MatrixProduct
+from leafgrad.lowering.sums import joined
+from leafgrad_native import emit
 from leafgrad_native.parts import divided
-from leafgrad_native.patterns import Constant, Random, pattern
-from leafgrad_native.product_patterns import MatrixProduct
+from leafgrad_native.patterns import pattern
 from leafgrad_native.products import Products
-from leafgrad_native.sums import joined
 from leafgrad_native.writer import Functions, Note, Writer
 
 QUANTUM = 64  # a chunk's length is a multiple of it: four vectors of float32

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.errors import CompileError
-from leafgrad_native import expressions
+from leafgrad.lowering import expressions
+from leafgrad.lowering.forms import Form, Root, full
+from leafgrad.lowering.kernels import Copy, Scan, Step
+from leafgrad.lowering.pattern import Pattern, one_float
 from leafgrad_native.blocks import lanes
-from leafgrad_native.forms import Form, Root, full
-from leafgrad_native.kernels import Copy, Scan, Step
 from leafgrad_native.packed import block
-from leafgrad_native.pattern import Pattern, one_float
 
 if TYPE_CHECKING:
-    from leafgrad_native.lowering import Lowering
+    from leafgrad.lowering.lowering import Lowering
 
 
 @dataclass(eq=False, repr=False)

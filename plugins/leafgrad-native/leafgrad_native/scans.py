@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from leafgrad_native import expressions
+from leafgrad.lowering import expressions
+from leafgrad.lowering.expressions import C_TYPES
+from leafgrad.lowering.forms import Form
+from leafgrad.lowering.kernels import LOOK, Scan
+from leafgrad.lowering.strides import linear
 from leafgrad_native.blocks import accumulated, blocks, lanes, vector
-from leafgrad_native.expressions import C_TYPES
-from leafgrad_native.forms import Form
-from leafgrad_native.kernels import LOOK, Scan
 from leafgrad_native.packed import block
-from leafgrad_native.strides import linear
 from leafgrad_native.writer import SIMD, Writer
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leafgrad.compile.ir.graph import Equation
+from leafgrad.lowering.expressions import C_TYPES, FLOATS
+from leafgrad.lowering.forms import Form
+from leafgrad.lowering.kernels import Slide
+from leafgrad.lowering.strides import linear
 from leafgrad_native.blocks import short
-from leafgrad_native.expressions import C_TYPES, FLOATS
-from leafgrad_native.forms import Form
-from leafgrad_native.kernels import Slide
-from leafgrad_native.strides import linear
 from leafgrad_native.writer import Writer
 
 

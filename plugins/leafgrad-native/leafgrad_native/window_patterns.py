@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leafgrad.compile.ir.graph import Equation
-from leafgrad_native import frames, lookups, sliding
-from leafgrad_native.forms import Form, Root, full
-from leafgrad_native.kernels import Copy, Slide
-from leafgrad_native.pattern import Pattern, one_float
+from leafgrad.lowering import lookups
+from leafgrad.lowering.forms import Form, Root, full
+from leafgrad.lowering.kernels import Copy, Slide
+from leafgrad.lowering.pattern import Pattern, one_float
+from leafgrad_native import frames, sliding
 
 if TYPE_CHECKING:
-    from leafgrad_native.lowering import Lowering
+    from leafgrad.lowering.lowering import Lowering
 
 
 @dataclass(eq=False, repr=False)

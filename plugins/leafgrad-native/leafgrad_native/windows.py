@@ -11,13 +11,13 @@ import itertools
 import math
 from collections.abc import Sequence
 
+from leafgrad.lowering.expressions import C_TYPES
+from leafgrad.lowering.forms import Form
+from leafgrad.lowering.kernels import Convolve, Line
+from leafgrad.lowering.strides import linear
 from leafgrad_native.blocks import ROWS, accumulated, blocks, lanes, loose, tree, vector
 from leafgrad_native.contractions import SIDE
-from leafgrad_native.expressions import C_TYPES
-from leafgrad_native.forms import Form
 from leafgrad_native.frames import Frame, Layout, layout
-from leafgrad_native.kernels import Convolve, Line
-from leafgrad_native.strides import linear
 from leafgrad_native.target import registers
 from leafgrad_native.writer import Writer
 

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leafgrad.compile.ir.graph import Equation, Value
-from leafgrad_native import expressions, forms
+from leafgrad.lowering import expressions, forms
+from leafgrad.lowering.expressions import C_TYPES, FLOATS, literal
+from leafgrad.lowering.forms import Form, Root
+from leafgrad.lowering.kernels import LOOK, Copy, Load, Nest, Store
+from leafgrad.lowering.strides import collapsed, linear, spread, still
 from leafgrad_native.blocks import lanes
-from leafgrad_native.expressions import C_TYPES, FLOATS, literal
-from leafgrad_native.forms import Form, Root
-from leafgrad_native.kernels import LOOK, Copy, Load, Nest, Store
 from leafgrad_native.products import Products
-from leafgrad_native.strides import collapsed, linear, spread, still
 
 SIMD = "#pragma omp simd"
 GRAIN = 64  # elements, whole vectors of them: threads share innermost loops in stretches of so many

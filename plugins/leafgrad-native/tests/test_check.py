@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import leafgrad
-from leafgrad_native import expressions
+from leafgrad.lowering import expressions
 from leafgrad_native.compiler import NoCompiler, compiler
 
 try:

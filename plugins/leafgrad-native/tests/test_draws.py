@@ -11,9 +11,9 @@ import pytest
 import leafgrad
 from leafgrad import nn
 from leafgrad.backends.numpy import philox_bernoulli
+from leafgrad.lowering.kernels import Draw
 from leafgrad_native import draws
 from leafgrad_native.compiler import NoCompiler, compiler
-from leafgrad_native.kernels import Draw
 
 try:
     compiler()

@@ -15,7 +15,8 @@ import pytest
 
 import leafgrad
 from leafgrad import nn
-from leafgrad_native import build, executor, expressions, products, target
+from leafgrad.lowering import expressions
+from leafgrad_native import build, executor, products, target
 from leafgrad_native.compiler import NoCompiler, compiler
 
 try:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given as drawn, settings, strategies as st
 
 import leafgrad
+from leafgrad.lowering.kernels import Copy
 from leafgrad_native.compiler import NoCompiler, compiler
-from leafgrad_native.kernels import Copy
 
 try:
     compiler()

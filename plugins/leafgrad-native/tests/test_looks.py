@@ -7,11 +7,11 @@ import ctypes
 import pytest
 
 import leafgrad
+from leafgrad.lowering.kernels import LOOK
 from leafgrad.nn import functional as F
 from leafgrad.ops.recurrent import rnn
 from leafgrad_native import pool
 from leafgrad_native.compiler import NoCompiler, compiler
-from leafgrad_native.kernels import LOOK
 
 try:
     compiler()

@@ -7,9 +7,9 @@ import pytest
 
 import leafgrad
 from leafgrad import nn
+from leafgrad.lowering.kernels import Lookup
 from leafgrad.ops import index as ops
 from leafgrad_native.compiler import NoCompiler, compiler
-from leafgrad_native.kernels import Lookup
 
 try:
     compiler()

@@ -7,9 +7,9 @@ import pytest
 
 import leafgrad
 from leafgrad import nn, optim
+from leafgrad.lowering.kernels import Nest
+from leafgrad.lowering.lowering import LARGEST_NEST, LONGEST
 from leafgrad_native.compiler import NoCompiler, compiler
-from leafgrad_native.kernels import Nest
-from leafgrad_native.lowering import LARGEST_NEST, LONGEST
 
 try:
     compiler()

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from leafgrad.compile.ir.graph import Equation, Value
 from leafgrad.compile.schedule.schedule import Loop
-from leafgrad_native import expressions, forms, joins
-from leafgrad_native.forms import Form, Root, full
-from leafgrad_native.kernels import Copy, Kernel, Load, Nest, Store, roots
-from leafgrad_native.pattern import Pattern
-from leafgrad_native.patterns import Elementwise, Join
+from leafgrad.lowering import expressions, forms, joins
+from leafgrad.lowering.forms import Form, Root, full
+from leafgrad.lowering.kernels import Copy, Kernel, Load, Nest, Store, roots
+from leafgrad.lowering.pattern import Pattern
+from leafgrad.lowering.patterns import Elementwise, Join
 
 LARGEST_NEST = 48  # equations in one loop; beyond it, compilers spend their time on registers
 LONGEST = 12  # equations that wait for one which reads them

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from leafgrad.compile.ir.graph import Equation, Operand, Value
-from leafgrad_native import expressions
-from leafgrad_native.forms import Form, Root, Shape
+from leafgrad.lowering import expressions
+from leafgrad.lowering.forms import Form, Root, Shape
 
 LOOK = 1 << 18  # operations, a few milliseconds at most, between two looks for signals
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from leafgrad_native.forms import Root
-from leafgrad_native.kernels import Kernel, Nest, roots
+from leafgrad.lowering.forms import Root
+from leafgrad.lowering.kernels import Kernel, Nest, roots
 
 ALIGN = 64
 

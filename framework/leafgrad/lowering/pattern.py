@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leafgrad.compile.ir.graph import Equation
-from leafgrad_native.expressions import FLOATS
+from leafgrad.lowering.expressions import FLOATS
 
 if TYPE_CHECKING:
-    from leafgrad_native.lowering import Lowering
+    from leafgrad.lowering.lowering import Lowering
 
 
 class Pattern:

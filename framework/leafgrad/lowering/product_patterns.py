@@ -6,12 +6,12 @@ import math
 from typing import TYPE_CHECKING
 
 from leafgrad.compile.ir.graph import Equation
-from leafgrad_native.forms import Form
-from leafgrad_native.kernels import Product
-from leafgrad_native.pattern import Pattern, one_float
+from leafgrad.lowering.forms import Form
+from leafgrad.lowering.kernels import Product
+from leafgrad.lowering.pattern import Pattern, one_float
 
 if TYPE_CHECKING:
-    from leafgrad_native.lowering import Lowering
+    from leafgrad.lowering.lowering import Lowering
 
 
 class MatrixProduct(Pattern):

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterator
 
 from leafgrad.compile.ir.graph import Equation, Value
-from leafgrad_native import forms
-from leafgrad_native.forms import Form
+from leafgrad.lowering import forms
+from leafgrad.lowering.forms import Form
 
 
 def parts(equation: Equation, dim: int | None, out: Form) -> Iterator[Form]:

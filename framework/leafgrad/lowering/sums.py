@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from leafgrad.compile.ir.graph import Equation, Value
-from leafgrad_native.expressions import FLOATS
-from leafgrad_native.pattern import Pattern
-from leafgrad_native.patterns import Elementwise
+from leafgrad.lowering.expressions import FLOATS
+from leafgrad.lowering.pattern import Pattern
+from leafgrad.lowering.patterns import Elementwise
 
 
 def joined(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from leafgrad_native import forms
-from leafgrad_native.forms import Form, Stride
+from leafgrad.lowering import forms
+from leafgrad.lowering.forms import Form, Stride
 
 Strides = tuple[Stride, ...]
 
