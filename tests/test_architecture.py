@@ -360,7 +360,7 @@ def public_violations(root: Path) -> Iterator[str]:
                     yield f"{path.relative_to(root)}:{line}: {target} is not for plugins of ops: only {PUBLIC}"
 
 
-# Where words are others': PyTorch's, hooks', and those of kernels, which rules call as ``c.view`` and writers know alone.
+# Where words are not ours to choose, PyTorch's and hooks', and those of rules (``c.view``) and of writers' kernels.
 OWN_WORDS = "leafgrad.compat leafgrad.plugins.builtin leafgrad.lowering"
 # One word, one meaning: how many modules may define a public class or function of one name; compat repeats PyTorch's.
 HOMONYMS = {ast.ClassDef: 1, ast.FunctionDef: 4}

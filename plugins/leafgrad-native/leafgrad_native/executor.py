@@ -18,11 +18,12 @@ from leafgrad.compile.ir.graph import Equation, Graph, Value
 from leafgrad.compile.ir.replay import run
 from leafgrad.compile.run.executor import Program
 from leafgrad.lowering.forms import Form, Root
+from leafgrad.lowering.stages import CPhase, OpPhase
 from leafgrad_native import arrays, blas, build, pool
 from leafgrad_native.check import Checked, with_numpy
 from leafgrad_native.compiler import CompilationFailed
 from leafgrad_native.patterns import pattern
-from leafgrad_native.program import CPhase, OpPhase, Plan
+from leafgrad_native.program import Plan
 from leafgrad_native.target import core_cache
 
 SHORTEST = 12  # equations of a program from which the compiler's second is well spent

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 
-from leafgrad.compile.ir.graph import Equation, Graph, Value, expression
-from leafgrad.compile.schedule.schedule import Loop, Schedule, schedule
-from leafgrad.lowering import forms, memory
+from leafgrad.compile.ir.graph import Equation, Graph, expression
+from leafgrad.compile.schedule.schedule import Loop
+from leafgrad.forks import cached_property
+from leafgrad.lowering import memory
 from leafgrad.lowering.expressions import C_TYPES
-from leafgrad.lowering.forms import Form, Root
-from leafgrad.lowering.kernels import LOOK, Copy, Kernel, roots, work
-from leafgrad.lowering.lowering import Lowering
-from leafgrad.lowering.patterns import Constant, Random
+from leafgrad.lowering.forms import Root
+from leafgrad.lowering.kernels import LOOK, roots, work
 from leafgrad.lowering.product_patterns import MatrixProduct
-from leafgrad.lowering.sums import joined
+from leafgrad.lowering.stages import CPhase, OpPhase, Segment, Stages
 from leafgrad_native import emit
 from leafgrad_native.parts import divided
 from leafgrad_native.patterns import pattern
@@ -29,49 +27,7 @@ MOST_PARTS = 64  # stretches of the batch with sums of their own; threads take t
 SUMS_BYTES = 4 << 20  # what the accumulators of all parts may take
 
 
-@dataclass(eq=False, repr=False)
-class Segment:
-    """The kernels of one stage: a loop over chunks, or whole arrays."""
-
-    lowering: Lowering
-    loop: Loop | None
-    number: int
-    equations: list[Equation]
-    chunk: int = 0
-    parts: int = 1
-    offsets: dict[Root, int] = field(default_factory=dict)
-    scratch: int = 0  # bytes per point
-    sums: int = 0  # bytes of one part's accumulators
-
-    @property
-    def kernels(self) -> list[Kernel]:
-        return self.lowering.kernels
-
-
-@dataclass(eq=False, repr=False)
-class CPhase:
-    """Segments that run as one C function."""
-
-    number: int
-    segments: list[Segment]
-    outputs: list[Value] = field(default_factory=list)  # what it makes and others read
-
-    @property
-    def equations(self) -> list[Equation]:
-        return [e for s in self.segments for e in s.equations]
-
-
-@dataclass(eq=False, repr=False)
-class OpPhase:
-    """One equation that runs as its op's own forward."""
-
-    equation: Equation
-
-
-Phase = CPhase | OpPhase
-
-
-class Plan:
+class Plan(Stages):
     """Everything about a program but its compiled code.
 
     Args:
@@ -92,33 +48,23 @@ class Plan:
     """
 
     def __init__(self, graph: Graph, *, blas: bool, cache: int) -> None:
-        self.graph = graph
         self.cache = cache
         self.names = graph.named()
-        self.patterns = {e: pattern(e) for e in graph.equations}
-        self.constants = [e for e, p in self.patterns.items() if isinstance(p, Constant)]
-        self.draws = [e for e, p in self.patterns.items() if isinstance(p, Random)]
-        self.crowded = {e.out.shape[:1] for e in graph.equations if self.crowds(e)}
-        self.schedule: Schedule = schedule(graph, self.chunked, self.draws.__contains__)
-        self.whole: dict[Value, Form] = {v: forms.of(v) for v in graph.inputs}
-        self.phases: list[Phase] = []
-        self.segments: list[Segment] = []
-        self.uses: dict[Value, int] = {}
-        for e in graph.equations:
-            for v in set(e.values):
-                self.uses[v] = self.uses.get(v, 0) + 1
         self.products = Products(blas)
         self.functions = Functions()
-        self.lower()
-        self.foreign: list[Root] = []  # results of dtypes that C does not know: NumPy copies them
-        self.results = self.finish()
+        super().__init__(graph, {e: pattern(e) for e in graph.equations})
         self.slots: dict[Root, int] = {}
         self.place()
         self.lines = self.text()
 
     def chunked(self, e: Equation) -> bool:
         """Whether C may run an equation in a loop over a batch."""
-        return self.patterns[e] is not None and e.out.shape[:1] not in self.crowded
+        return super().chunked(e) and e.out.shape[:1] not in self.crowded
+
+    @cached_property
+    def crowded(self) -> set[tuple[int, ...]]:
+        """Lengths of batches that loops would not serve."""
+        return {e.out.shape[:1] for e in self.graph.equations if self.crowds(e)}
 
     def crowds(self, e: Equation) -> bool:
         """Whether each point has matrices of its own in a product, so large that a few of a chunk fill the cache."""
@@ -126,93 +72,6 @@ class Plan:
             return False
         point = sum(math.prod(v.shape[1:]) * itemsize(v.dtype) for v in (*e.values, e.out))
         return QUANTUM * point > self.cache // 4
-
-    # ---- phases -----------------------------------------------------------------------------------------------
-
-    def lower(self) -> None:
-        free = {v for v, count in self.uses.items() if count == 1} - set(self.graph.kept)
-        done: set[Equation] = set()  # additions of a loop's sums
-        for stage in self.schedule.stages:
-            if isinstance(stage, Loop):
-                ends, additions = joined(stage.summed, self.graph.equations, self.patterns, free)
-                done.update(additions)
-                for v in (*ends.values(), *stage.stored):
-                    self.whole.setdefault(v, forms.of(v))
-                self.segment([*stage.equations, *additions], stage, ends)
-                continue
-            for native, equations in self.runs([e for e in stage.equations if e not in done]):
-                if native:
-                    self.segment(equations)
-                    continue
-                for e in equations:
-                    self.whole.update({v: forms.of(v) for v in e.outputs})
-                    self.phases.append(OpPhase(e))
-
-    def runs(self, equations: Sequence[Equation]) -> Iterable[tuple[bool, list[Equation]]]:
-        """The equations of a stage in turns of those that C runs and those that their ops run, in few turns."""
-        made = {v: e for e in equations for v in e.outputs}
-        left = list(equations)
-        done: set[Equation] = set()
-        native = True
-        while left:
-            turn: list[Equation] = []
-            rest: list[Equation] = []
-            for e in left:
-                ready = all(made[v] in done for v in e.values if v in made)
-                order = not e.op.ordered or not any(r.op.ordered for r in rest)
-                if ready and order and (self.patterns[e] is not None) == native:
-                    turn.append(e)
-                    done.add(e)
-                else:
-                    rest.append(e)
-            if turn:
-                yield native, turn
-            left, native = rest, not native
-
-    def segment(
-        self, equations: Sequence[Equation], loop: Loop | None = None, ends: Mapping[Value, Value] | None = None
-    ) -> Segment:
-        """Lower a stage, as a part of the last C phase if there is one; ``ends`` is of a loop's sums."""
-        found = Lowering(self.patterns, self.whole, loop, ends or {})
-        inside: dict[Value, int] = {}
-        for e in equations:
-            for v in set(e.values):
-                inside[v] = inside.get(v, 0) + 1
-        made = [v for e in equations for v in e.outputs]
-        kept = {v for v in made if v in self.graph.kept or self.uses.get(v, 0) > inside.get(v, 0)}
-        found.run(equations if loop is None else loop.equations, kept if loop is None else set())
-        segment = Segment(found, loop, len(self.segments), list(equations))
-        self.segments.append(segment)
-        if not self.phases or isinstance(self.phases[-1], OpPhase):
-            self.phases.append(CPhase(sum(isinstance(p, CPhase) for p in self.phases), []))
-        last = self.phases[-1]
-        assert isinstance(last, CPhase)
-        last.segments.append(segment)
-        return segment
-
-    def finish(self) -> list[Root]:
-        """The root of each result, which nothing else uses; copies of those that are views or inputs."""
-        graph = self.graph
-        made = {f.root for s in self.segments for k in s.kernels for f in k.outputs} | {
-            r for s in self.segments for r in (self.whole[v].root for v in s.lowering.sums)
-        }
-        copies: list[Kernel] = []
-        found: list[Root] = []
-        for v in graph.ends:
-            form = self.whole[v]
-            root = form.root
-            if not (form.whole and root in made and root not in found and root.shape == v.shape):
-                target = forms.of(v)
-                root = target.root
-                if v.dtype in C_TYPES:
-                    copies.append(Copy(None, (form,), target))
-                else:
-                    self.foreign.append(root)
-            found.append(root)
-        if copies:
-            segment = self.segment([])
-            segment.lowering.kernels = copies
-        return found
 
     # ---- memory -----------------------------------------------------------------------------------------------
 
