@@ -1,0 +1,118 @@
+"""Kernels on the processor: the same text as C, with blocks and threads in several orders.
+
+All orders must give the same bits: if not, threads of a phase, or blocks, depend on each other, a race on a GPU.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from leafgrad.errors import CompileError
+from leafgrad_cuda.plan import Launch
+
+ORDERS: Final = 3  # of threads in neighbouring phases
+SHARED: Final = 99 << 10  # bytes of a block: what most GPUs of today have
+FLAGS: Final = "-std=gnu11 -O1 -ffp-contract=off -fno-strict-aliasing -shared -fPIC -w".split()
+
+
+class Order(ctypes.Structure):
+    """``lg_launch`` of runtime/kernels.cuh."""
+
+    _fields_ = [
+        ("blocks", ctypes.c_void_p),
+        ("threads", ctypes.c_void_p),
+        ("count", ctypes.c_int32),
+        ("width", ctypes.c_int32),
+        ("orders", ctypes.c_int32),
+        ("bytes", ctypes.c_int32),
+        ("memory", ctypes.c_void_p),
+    ]
+
+
+class Race(AssertionError):
+    """Threads or blocks of a kernel depend on their order."""
+
+
+@cache
+def compiler() -> str:
+    """The C compiler of this machine."""
+    wanted = os.environ.get("CC")
+    for name in [wanted] if wanted else ["cc", "gcc", "clang"]:
+        if name and (found := shutil.which(name)):
+            return found
+    raise CompileError(
+        "executor 'cuda-emulated': expected a C compiler on PATH, cc, gcc or clang, found none; install one, or name "
+        "it in the environment variable CC"
+    )
+
+
+@cache
+def folder() -> Path:
+    """Where libraries of this process are."""
+    return Path(tempfile.mkdtemp(prefix="leafgrad-cuda-"))
+
+
+@cache
+def library(code: str) -> ctypes.CDLL:
+    """The kernels of a text as a library."""
+    name = hashlib.sha256(code.encode()).hexdigest()[:24]
+    source, target = folder() / f"{name}.c", folder() / f"{name}.so"
+    source.write_text(code, encoding="utf-8")
+    made = subprocess.run(
+        [compiler(), *FLAGS, "-o", target, source, "-lm"], capture_output=True, text=True, check=False
+    )
+    if made.returncode:
+        raise CompileError(f"the emulated kernels do not compile: {made.stderr[:2000]}")
+    return ctypes.CDLL(str(target))
+
+
+class Emulation:
+    """Runs the kernels of a program on arrays of the host.
+
+    Attributes:
+        orders: names of the orders in which each launch runs; all must give the same bits.
+    """
+
+    def __init__(self, code: str, orders: tuple[str, ...] = ("forward", "backward", "shuffled")) -> None:
+        self.library = library(code)
+        self.orders = orders
+        self.random = np.random.default_rng(0)
+
+    def run(self, launch: Launch, addresses: Any, arena: Any, written: list[Any]) -> None:
+        """One launch. ``written`` are the arrays, and parts of the arena, that it writes."""
+        first: list[bytes] = []
+        for order in self.orders:
+            self.once(launch, order, addresses, arena)
+            if len(self.orders) > 1:
+                now = [w.tobytes() for w in written]
+                if first and now != first:
+                    lines = ", ".join(dict.fromkeys(f"{e.name} from {e.line}" for e in launch.equations[:4]))
+                    raise Race(f"kernel {launch.name}: other bits with threads and blocks {order}: {lines}")
+                first = now
+
+    def once(self, launch: Launch, order: str, addresses: Any, arena: Any) -> None:
+        blocks = self.ordered(order, launch.blocks)
+        threads = np.concatenate([self.ordered(order, launch.threads) for _ in range(ORDERS)])
+        memory = np.empty(launch.shared + 64, np.uint8)
+        start = memory.ctypes.data + -memory.ctypes.data % 64
+        given = Order(
+            blocks.ctypes.data, threads.ctypes.data, launch.blocks, launch.threads, ORDERS, launch.shared, start
+        )
+        kernel = self.library[launch.name]
+        kernel(ctypes.byref(given), ctypes.c_void_p(addresses.ctypes.data), ctypes.c_void_p(arena.ctypes.data))
+
+    def ordered(self, order: str, count: int) -> Any:
+        numbers = np.arange(count, dtype=np.int32)
+        if order == "forward":
+            return numbers
+        return numbers[::-1].copy() if order == "backward" else self.random.permutation(numbers)

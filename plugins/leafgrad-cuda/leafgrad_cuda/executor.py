@@ -1,0 +1,169 @@
+"""The executors: graphs as CUDA kernels on a GPU, and the same kernels on the processor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from leafgrad import backends
+from leafgrad.compile.ir.graph import Graph, Value
+from leafgrad.compile.ir.replay import run
+from leafgrad.compile.run.executor import Program
+from leafgrad.errors import CompileError
+from leafgrad_cuda.device import Device, Emulated, Gpu
+from leafgrad_cuda.patterns import pattern
+from leafgrad_cuda.plan import Launch, OpRun, Plan
+from leafgrad_cuda.report import report
+
+SHORTEST = 4  # equations from which on a compiler's time is well spent
+MOST_FOREIGN = 4  # at most one in so many elements may be made by ops without kernels
+
+
+class Stopped(RuntimeError):
+    """A kernel found an index out of range, or an element that an op refuses; the op itself says which."""
+
+
+class CudaProgram:
+    """A graph, ready to run as kernels.
+
+    Args:
+        graph: what to run.
+        device: where.
+
+    Attributes:
+        plan: launches, and where arrays lie.
+        launched: launches so far.
+    """
+
+    def __init__(self, graph: Graph, device: Device) -> None:
+        self.graph = graph
+        self.device = device
+        self.plan = plan = Plan(graph, device.shared)
+        self.place = place(graph)
+        self.backend = backends.by_device_type(self.place[0])
+        self.launched = 0
+        self.device.load(plan)
+        self.inputs = [(plan.names[v], v.shape, v.dtype) for v in graph.inputs]
+        self.read = [plan.slots[plan.whole[v].root] for v in graph.inputs]
+        self.constants = [(plan.slots[plan.whole[e.out].root], run(e, {})) for e in plan.constants]
+        copied = [r for p in plan.parts if isinstance(p, OpRun) for r in p.inputs.values()]
+        given = {*self.read, *(k for k, _ in self.constants)}
+        made = {plan.slots[plan.whole[v].root] for p in plan.parts if isinstance(p, OpRun) for v in p.equation.outputs}
+        fresh = [r for r in dict.fromkeys([*plan.results, *copied]) if plan.slots[r] not in given | made]
+        self.fresh = [(plan.slots[r], r.shape, r.dtype) for r in fresh if r not in plan.foreign]
+        self.stops = any(launch.stops for launch in plan.launches)
+        with self.backend.device_scope(self.place[1]):
+            self.arena = device.zeros(self.backend, max(1, plan.arena))
+            self.flag = device.zeros(self.backend, 4)
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        """The arrays of ``graph.results`` and then of its effects' values, each in memory of its own."""
+        with self.backend.device_scope(self.place[1]):
+            return self.run(inputs)
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        plan, xp = self.plan, self.backend.xp
+        slots: list[Any] = [None] * len(plan.slots)
+        for k, array, (name, shape, dtype) in zip(self.read, inputs, self.inputs, strict=True):
+            expect(array, name, shape, dtype, "the caller of the program")
+            slots[k] = xp.ascontiguousarray(array) if not array.flags.c_contiguous else array
+        for k, array in self.constants:
+            slots[k] = array
+        for k, shape, dtype in self.fresh:
+            slots[k] = xp.empty(shape, dtype)
+        addresses = self.device.table([self.flag, *slots])
+        for part in plan.parts:
+            if isinstance(part, Launch):
+                self.device.launch(part, addresses, self.arena, [self.flag, *slots])
+                self.launched += 1
+            else:
+                self.op(part, slots)
+                addresses = self.device.table([self.flag, *slots])
+        if self.stops and self.device.raised(self.flag):
+            raise Stopped("an index is out of range, or an op refuses an element")
+        for v, root in zip(self.graph.ends, plan.results, strict=True):
+            if root in plan.foreign:
+                slots[plan.slots[root]] = slots[plan.slots[plan.whole[v].root]].reshape(v.shape).copy()
+        return [slots[plan.slots[r]] for r in plan.results]
+
+    def op(self, part: OpRun, slots: list[Any]) -> None:
+        """One equation through its op."""
+        at = {v: slots[self.plan.slots[r]].reshape(v.shape) for v, r in part.inputs.items()}
+        made = run(part.equation, at)
+        for v, array in zip(part.equation.outputs, made if part.equation.several else (made,), strict=True):
+            expect(array, self.plan.names[v], v.shape, v.dtype, f"the op {part.equation.name!r}")
+            k = self.plan.slots[self.plan.whole[v].root]
+            slots[k] = array if array.flags.c_contiguous else self.backend.xp.ascontiguousarray(array)
+
+    def source(self) -> str:
+        """The kernels."""
+        return self.plan.code()
+
+    def explain(self) -> list[str]:
+        """Launches, what each does and takes, and what ops run by themselves, with why."""
+        return report(self.plan)
+
+
+def expect(array: Any, name: str, shape: tuple[int, ...], dtype: str, giver: str) -> None:
+    """Raises TypeError if a kernel would read beside an array."""
+    found = tuple(array.shape), str(array.dtype)
+    if found != (shape, dtype):
+        raise TypeError(f"{giver} gave {found[1]} of shape {found[0]} for {name}, expected {dtype} of shape {shape}")
+
+
+def place(graph: Graph) -> tuple[str, int]:
+    """The one device of a graph."""
+    values: Iterable[Value] = [*graph.inputs, *(v for e in graph.equations for v in e.outputs)]
+    places = dict.fromkeys(v.place for v in values)
+    if len(places) > 1:
+        raise CompileError(
+            f"executor 'cuda': expected arrays on one device, got {', '.join(f'{t}:{i}' for t, i in places)}; "
+            "compile(..., executor='replay') runs such programs"
+        )
+    return next(iter(places), ("cpu", 0))
+
+
+def gains(graph: Graph) -> bool:
+    """Whether kernels can run nearly all of a graph."""
+    work = {e: sum(max(1, math.prod(v.shape)) for v in e.outputs) for e in graph.equations}
+    foreign = sum(size for e, size in work.items() if pattern(e) is None)
+    return len(graph) >= SHORTEST and foreign * MOST_FOREIGN <= sum(work.values())
+
+
+class CudaExecutor:
+    """Compiles graphs for GPUs to kernels."""
+
+    name = "cuda"
+    device_type = "cuda"
+
+    def compile(self, graph: Graph) -> Program:
+        """The program that runs ``graph`` on its GPU."""
+        return CudaProgram(graph, Gpu(place(graph)[1]))
+
+    def gains(self, graph: Graph) -> bool:
+        """Whether kernels can run nearly all of a graph that is long enough to be worth compiling."""
+        return len({v.place for v in graph.inputs}) <= 1 and gains(graph)
+
+
+class EmulatedExecutor:
+    """The same kernels on the processor, each in several orders of its threads and blocks: slow, and for tests."""
+
+    name = "cuda-emulated"
+    device_type = None
+
+    def compile(self, graph: Graph) -> Program:
+        """The program that runs ``graph`` without a GPU.
+
+        Raises:
+            CompileError: it has arrays on one.
+        """
+        if place(graph)[0] == "cuda":
+            raise CompileError(
+                "executor 'cuda-emulated' runs programs of the processor and of stand-in devices, but this one has "
+                "arrays on a GPU; use executor='cuda'"
+            )
+        return CudaProgram(graph, Emulated())
+
+
+__all__ = ["CudaExecutor", "CudaProgram", "EmulatedExecutor", "Stopped"]

@@ -1,0 +1,138 @@
+"""The kernels of ``leafgrad.lowering`` as tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leafgrad.compile.ir.graph import Value
+from leafgrad.lowering import expressions
+from leafgrad.lowering.expressions import C_TYPES, literal
+from leafgrad.lowering.forms import Form, full
+from leafgrad.lowering.kernels import Copy, Kernel, Lines, Load, Lookup, Nest, Normalize, Product, Reduce, Select, Store
+from leafgrad.lowering.strides import collapsed, spread
+from leafgrad_cuda.along import lines, normalize, reduce
+from leafgrad_cuda.products import product
+from leafgrad_cuda.tables import look_up, select
+from leafgrad_cuda.writer import Functions, Item, Refused, Task
+
+
+def tasks(kernel: Kernel, functions: Functions, chunk: int) -> list[Task]:
+    """The tasks of a kernel, each of which may need those before it; ``chunk`` is 0 for whole arrays."""
+    equations = kernel.equations if isinstance(kernel, Nest) else [kernel.equation] if kernel.equation else []
+
+    def item(stem: str = type(kernel).__name__.lower()) -> Item:
+        return Item(functions, chunk, stem, equations)
+
+    match kernel:
+        case Nest():
+            return [nest(item(), kernel)]
+        case Load():
+            return [load(item(), kernel)]
+        case Store():
+            return [store(item(), kernel)]
+        case Copy():
+            out = kernel.target
+            first = [] if kernel.fill is None else [fill(item("fill"), full(out.root), kernel.fill)]
+            return [*first, *(copy(item(), x, out, again=bool(first)) for x in kernel.sources)]
+        case Reduce():
+            return reduce(item, kernel)
+        case Product():
+            return [product(item(), kernel)]
+        case Normalize():
+            return [normalize(item(), kernel)]
+        case Lines():
+            return [lines(item(), kernel)]
+        case Select():
+            first = [] if kernel.reads else [fill(item("fill"), kernel.target, 0.0)]
+            return [*first, select(item(), kernel)]
+        case Lookup():
+            first = []
+            if kernel.start is not None:
+                first = [copy(item("copy"), kernel.start, kernel.target)]
+            elif kernel.kind == "add":
+                first = [fill(item("fill"), kernel.target, 0.0)]
+            return [*first, look_up(item(), kernel)]
+    raise Refused(kernel.equation, f"no kernel for {type(kernel).__name__.lower()}")
+
+
+def nest(w: Item, nest: Nest) -> Task:
+    """One element: array inputs into registers, expressions, needed results into memory."""
+    reads = {key: spread(form, nest.shape) for key, form in nest.reads.items()}
+    writes = {v: nest.writes[v].strides for v in nest.writes if v in nest.needed}
+    dims, strides = collapsed(nest.shape, nest.axis, [*reads.values(), *writes.values()])
+    step = dict(zip([*reads, *writes], strides, strict=True))
+    variables = [f"i{k}" for k in range(len(dims))]
+    count = w.decode(variables, dims, nest.axis is not None)
+    local: dict[str, str] = {}
+    registers: dict[object, str] = {}
+    for key, form in nest.reads.items():
+        place = w.at(form, step[key], variables)
+        if place not in local:
+            local[place] = f"r{len(local)}"
+            w.add(f"const {C_TYPES[form.root.dtype]} {local[place]} = {place};")
+        registers[key] = local[place]
+    for k, equation in enumerate(nest.equations):
+        given = [
+            (registers.get((equation, i)) or registers.get(v)) if isinstance(v, Value) else None
+            for i, v in enumerate(equation.inputs)
+        ]
+        registers[equation.out] = f"v{k}"
+        text = expressions.render(equation, nest.bodies[equation], given)
+        w.add(f"const {C_TYPES[equation.out.dtype]} v{k} = {text};")
+        if equation.out in writes:
+            w.add(f"{w.at(nest.writes[equation.out], step[equation.out], variables)} = v{k};")
+    stops = any("refused(" in body.text for body in nest.bodies.values())
+    work = sum(operations(body.text) for body in nest.bodies.values())
+    return w.task(count, nest.inputs, nest.outputs, stops=stops, operations=work)
+
+
+def operations(text: str) -> int:
+    """About how many floating-point operations a C expression takes; a function as many as ten."""
+    return sum(text.count(c) for c in "+-*/<>") + 10 * text.count("(") or 1
+
+
+def elements(w: Item, shape: Sequence[int], axis: int | None, arrays: Sequence[Form]) -> tuple[int, list[str]]:
+    """How many items there are of one element each, and the element of each array."""
+    dims, strides = collapsed(tuple(shape), axis, [spread(f, tuple(shape)) for f in arrays])
+    variables = [f"i{k}" for k in range(len(dims))]
+    count = w.decode(variables, dims, axis is not None)
+    return count, [w.at(f, s, variables) for f, s in zip(arrays, strides, strict=True)]
+
+
+def copy(w: Item, x: Form, out: Form, again: bool = False) -> Task:
+    count, (source, target) = elements(w, out.shape, out.axis, [x, out])
+    w.add(f"{target} = {source};")
+    return w.task(count, [x], [out], again)
+
+
+def fill(w: Item, out: Form, number: bool | int | float) -> Task:
+    count, (target,) = elements(w, out.shape, out.axis, [out])
+    w.add(f"{target} = {literal(number, out.root.dtype)};")
+    return w.task(count, [], [out])
+
+
+def load(w: Item, load: Load) -> Task:
+    """Rows ``lo`` to ``lo + n`` as a chunk; the points beyond repeat the last one."""
+    (x,), out = load.sources, load.target
+    count, (rows, points) = rowwise(w, x, out)
+    w.add(f"const INDEX row = lo + (p < n ? p : n - 1);\n    {points} = {rows};")
+    return w.task(count, [x], [out])
+
+
+def store(w: Item, store: Store) -> Task:
+    """The valid points of a chunk as rows of a whole array."""
+    (x,), out = store.sources, store.target
+    count, (rows, points) = rowwise(w, out, x)
+    w.add(f"const INDEX row = lo + p;\n    if (p < n) {rows} = {points};")
+    return w.task(count, [x], [out])
+
+
+def rowwise(w: Item, whole: Form, chunk: Form) -> tuple[int, tuple[str, str]]:
+    """An element of a whole array at ``row`` of the batch, and of the chunk."""
+    axis = chunk.axis
+    assert axis is not None
+    kept = [k for k, n in enumerate(chunk.shape) if k != axis and n != 1]
+    variables = [f"i{k}" for k in kept]
+    count = w.decode(variables, [chunk.shape[k] for k in kept], points=True)
+    rows = w.at(whole, [*(whole.strides[k] for k in kept), whole.strides[axis]], [*variables, "row"])
+    return count, (rows, w.at(chunk, [chunk.strides[k] for k in kept], variables))

@@ -1,0 +1,60 @@
+"""What rules of ``op.lower`` may call here, and the pattern by which a kernel runs an equation.
+
+An op's rule for ``"native"`` serves, unless it has one for ``"cuda"``. What has no kernel here yet is left to the op.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+from leafgrad.compile.ir.graph import Equation
+from leafgrad.lowering.pattern import Pattern
+from leafgrad.lowering.patterns import (
+    Target,
+    along,
+    constant,
+    elementwise,
+    filled,
+    join,
+    lookup,
+    normalized,
+    pick,
+    place,
+    placed,
+    reduction,
+    view,
+)
+from leafgrad.lowering.product_patterns import MatrixProduct, RowProduct, contraction, product
+
+__all__ = [
+    "along", "constant", "contraction", "convolution", "draw", "elementwise", "filled", "join", "lookup", "normalized",
+    "numbered", "pick", "place", "placed", "product", "reduction", "scan", "view", "windowed",
+]  # fmt: skip
+
+LARGEST = 1 << 31  # kernels count elements in 32 bits
+WIDE = 1 << 16  # elements of a matrix that products share; cuBLAS multiplies by larger ones
+
+
+def pattern(e: Equation) -> Pattern | None:
+    """The pattern by which an equation is lowered; None if its op runs it."""
+    if any(math.prod(v.shape) >= LARGEST for v in (*e.values, *e.outputs)):
+        return None
+    found = TARGET.pattern(e)
+    return None if isinstance(found, (MatrixProduct, RowProduct)) and wide(e) else found
+
+
+def wide(e: Equation) -> bool:
+    """Whether it is a product of matrices so large that a library multiplies faster."""
+    sizes = sorted(math.prod(v.shape[-2:]) for v in (*e.values, e.out))
+    return sizes[0] > WIDE
+
+
+def left(*_: Any, **__: Any) -> None:
+    """What has no kernel here yet: its op runs it."""
+
+
+convolution = draw = numbered = scan = windowed = left
+
+TARGET = Target(("cuda", "native"), ("cuda", "fake", "cpu"), sys.modules[__name__])

@@ -1,0 +1,448 @@
+"""A graph as a list of launches: which kernels there are, where each array lies, and the text."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from leafgrad.compile.ir.graph import Equation, Graph, Value
+from leafgrad.lowering import memory
+from leafgrad.lowering.expressions import C_TYPES
+from leafgrad.lowering.forms import Root, full
+from leafgrad.lowering.stages import CPhase, OpPhase, Segment, Stages
+from leafgrad_cuda.kernels import copy, tasks
+from leafgrad_cuda.patterns import pattern
+from leafgrad_cuda.writer import Functions, Item, Refused, Task
+
+THREADS = 256
+PARTS = 256  # blocks of a loop at most: each has sums of its own, which are added in order
+CHUNKS = (128, 64, 32)
+SMALL = 2048  # items of neighbouring phases that one block does, with barriers between, rather than several launches
+MOST = 64  # tasks of one phase
+BLOCKS = 1024  # of a launch over whole arrays at most
+
+
+@dataclass(eq=False, repr=False)
+class Launch:
+    """One kernel.
+
+    Attributes:
+        phases: tasks that are independent of each other; of a loop, those of a chunk.
+        segment: the loop, if it is one.
+        chunk: points of a chunk.
+        blocks, threads, shared: how it is launched; ``shared`` in bytes.
+        offsets: where a loop's roots lie in shared memory.
+        spilled: those that do not fit, with their place in a block's part of global memory.
+        spill: that memory.
+        partial: for each accumulator, the memory that has one for each block.
+    """
+
+    number: int
+    phases: list[list[Task]]
+    segment: Segment | None = None
+    chunk: int = 0
+    blocks: int = 1
+    threads: int = THREADS
+    shared: int = 0
+    offsets: dict[Root, int] = field(default_factory=dict)
+    spilled: dict[Root, int] = field(default_factory=dict)
+    spill: Root | None = None
+    partial: dict[Root, Root] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"lg_{'loop' if self.segment else 'whole'}{self.number}"
+
+    @property
+    def tasks(self) -> list[Task]:
+        return [t for phase in self.phases for t in phase]
+
+    @property
+    def equations(self) -> list[Equation]:
+        return list(dict.fromkeys(e for t in self.tasks for e in t.equations))
+
+    @property
+    def length(self) -> int:
+        """Rows of the batch."""
+        return self.segment.loop.length if self.segment and self.segment.loop else 0
+
+    @property
+    def chunks(self) -> int:
+        return -(-self.length // self.chunk)
+
+    @property
+    def stops(self) -> bool:
+        return any(t.stops for t in self.tasks)
+
+    @property
+    def private(self) -> set[Root]:
+        """What only its blocks see."""
+        return {*self.offsets, *self.spilled}
+
+    def touched(self, reads: bool) -> list[Root]:
+        """The roots outside of it that it reads, or writes, in order."""
+        found: list[Root] = []
+        for t in self.tasks:
+            found += sorted(t.reads if reads else t.writes, key=t.pointers.index)
+        roots = [self.partial.get(r, r) for r in found if r not in self.private]
+        return list(dict.fromkeys([*roots, *([self.spill] if self.spill else [])]))
+
+
+@dataclass(eq=False, repr=False)
+class OpRun:
+    """An equation that its op runs, and why."""
+
+    equation: Equation
+    inputs: dict[Value, Root]
+    why: str
+
+
+Part = Launch | OpRun
+
+
+class Plan(Stages):
+    """Everything about a program but its compiled code.
+
+    Args:
+        graph: what to run.
+        limit: bytes of shared memory that a block may have.
+
+    Attributes:
+        parts: launches, and equations that ops run, in order.
+        slots: roots that are arrays of their own at each call: inputs, results, what ops read and make, constants.
+        offsets, arena: where the others lie, and how many bytes that takes.
+        refused: why equations have no kernel.
+    """
+
+    def __init__(self, graph: Graph, limit: int) -> None:
+        self.limit = limit
+        self.names = graph.named()
+        self.refused: dict[Equation, str] = {}
+        while True:
+            try:
+                self.build(graph)
+                return
+            except Refused as refused:
+                if refused.equation is None or refused.equation in self.refused:
+                    raise
+                self.refused[refused.equation] = str(refused)
+
+    def build(self, graph: Graph) -> None:
+        patterns = {e: None if e in self.refused else pattern(e) for e in graph.equations}
+        super().__init__(graph, patterns)
+        self.functions = Functions()
+        self.parts: list[Part] = []
+        self.waiting: list[Task] = []  # of whole arrays, since the last loop or op
+        for phase in self.phases:
+            if isinstance(phase, OpPhase):
+                self.op(phase)
+            else:
+                self.lowered(phase)
+        self.flush()
+        self.place()
+
+    # ---- launches ---------------------------------------------------------------------------------------------
+
+    def lowered(self, phase: CPhase) -> None:
+        for segment in phase.segments:
+            if segment.loop is not None:
+                self.flush()
+                self.loop(segment)
+            else:
+                self.waiting += [t for k in segment.kernels for t in tasks(k, self.functions, 0) if t.count]
+
+    def op(self, phase: OpPhase) -> None:
+        """What an op reads are arrays of their own: of parts of others, copies."""
+        inputs = {}
+        for v in phase.equation.values:
+            form = self.whole[v]
+            if form.whole and form.root in self.standing:
+                inputs[v] = form.root
+            else:
+                target = full(Root(v.shape, v.dtype))
+                self.waiting.append(copy(Item(self.functions, 0, "copy", []), form, target))
+                inputs[v] = target.root
+        self.flush()
+        self.parts.append(OpRun(phase.equation, inputs, self.why(phase.equation)))
+
+    @property
+    def standing(self) -> set[Root]:
+        """Roots that are arrays of their own anyway."""
+        values = [*self.graph.inputs, *(e.out for e in self.constants)]
+        values += [v for p in self.phases if isinstance(p, OpPhase) for v in p.equation.outputs]
+        return {self.whole[v].root for v in values} | set(self.results)
+
+    def why(self, equation: Equation) -> str:
+        """Why an equation has no kernel."""
+        if equation in self.refused:
+            return self.refused[equation]
+        unknown = sorted({v.dtype for v in (*equation.values, *equation.outputs)} - C_TYPES.keys())
+        if unknown:
+            return f"kernels know no {unknown[0]}"
+        rules = [name for name in ("cuda", "native") if name in equation.op.lowering]
+        if not rules and equation.op.c is None:
+            return "the op has neither a C expression nor a lower rule"
+        return "no kernel does what its rule asks for, or a library does it faster"
+
+    def flush(self) -> None:
+        """Launches of what waits: tasks as early as they can run, small phases together."""
+        levels = self.levels(self.waiting)
+        self.waiting = []
+        together: list[list[Task]] = []
+        for level in levels:
+            for k in range(0, len(level), MOST):
+                phase = level[k : k + MOST]
+                if small(phase):
+                    together.append(phase)
+                    continue
+                self.launch(together)
+                together = []
+                self.launch([phase])
+        self.launch(together)
+
+    def launch(self, phases: list[list[Task]]) -> None:
+        if phases:
+            items = sum(t.count for t in phases[0])
+            blocks = 1 if len(phases) > 1 else min(BLOCKS, -(-items // THREADS))
+            self.parts.append(Launch(len(self.parts), phases, blocks=blocks))
+
+    def levels(self, waiting: Sequence[Task]) -> list[list[Task]]:
+        """Tasks by when they can run: after all before them that write what they read."""
+        ready: dict[Root, int] = {}
+        found: list[list[Task]] = []
+        for task in waiting:
+            before = [ready.get(r, 0) for r in (*task.reads, *(task.writes if task.again else ()))]
+            at = max(before, default=0)
+            for r in task.writes:
+                ready[r] = max(ready.get(r, 0), at + 1)
+            while len(found) <= at:
+                found.append([])
+            found[at].append(task)
+        return found
+
+    def loop(self, segment: Segment) -> None:
+        """A loop as one kernel, with the longest chunk whose arrays fit in shared memory twice; else with the shortest.
+
+        What does not fit even so lies in global memory: the arrays that wait longest.
+        """
+        assert segment.loop is not None
+        number = len(self.parts)
+        for chunk in CHUNKS:
+            launch = Launch(number, self.chunk_phases(segment, chunk), segment, chunk)
+            if self.place_chunk(launch, chunk == CHUNKS[-1]):
+                break
+        launch.blocks = min(PARTS, launch.chunks)
+        if launch.spilled:
+            size = sum(memory.rounded(self.bytes(r, launch.chunk)) for r in launch.spilled)
+            launch.spill = Root((launch.blocks, size), "uint8")
+        sums = {self.whole[v].root: root for v, root in segment.lowering.sums.items()}
+        for whole, root in sums.items():
+            partial = launch.partial[root] = Root((launch.blocks, *root.shape), root.dtype)
+            self.waiting.append(self.added(launch, partial, whole))
+        self.parts.append(launch)
+
+    def added(self, launch: Launch, partial: Root, whole: Root) -> Task:
+        """The sum of what blocks found, always in the same order."""
+        w = Item(self.functions, 0, "added", [])
+        out, x = full(whole), full(partial)
+        size = whole.lanes
+        w.add(f"{C_TYPES[whole.dtype]} s = 0;")
+        w.add(f"for (INDEX k = 0; k < {launch.blocks}; k++) s += {w.name(partial)}[k * {size} + i];")
+        w.add(f"{w.name(whole)}[i] = s;")
+        return w.task(size, [x], [out], operations=launch.blocks)
+
+    def chunk_phases(self, segment: Segment, chunk: int) -> list[list[Task]]:
+        """A chunk's tasks in their order, those together that do not need each other."""
+        found: list[list[Task]] = []
+        written: set[Root] = set()
+        busy: set[Root] = set()
+        for kernel in segment.kernels:
+            for task in tasks(kernel, self.functions, chunk):
+                clash = task.reads & written or (task.again and task.writes & written) or task.writes & busy
+                if not found or clash or len(found[-1]) >= MOST:
+                    found.append([])
+                    written, busy = set(), set()
+                found[-1].append(task)
+                written |= task.writes
+                busy |= task.reads
+        return found
+
+    @staticmethod
+    def bytes(root: Root, chunk: int) -> int:
+        return root.lanes * (chunk + 1) * memory_size(root.dtype)
+
+    def place_chunk(self, launch: Launch, last: bool) -> bool:
+        """Where a chunk's arrays lie. False: they do not fit, and this is not the last chunk to be tried."""
+        steps = [step(phase, lambda r: r.axis is not None) for phase in launch.phases]
+        uses: dict[Root, list[int]] = {}
+        for k, s in enumerate(steps):
+            for r in (*s.reads, *s.writes):
+                uses.setdefault(r, []).append(k)
+        size = {r: self.bytes(r, launch.chunk) for r in uses}
+        offsets, total = memory.place(steps, size)
+        if total > self.limit // 2 and not last:
+            return False
+        waits = sorted(uses, key=lambda r: (uses[r][-1] - uses[r][0]) / len(uses[r]) * size[r])
+        at = 0
+        while total > self.limit and waits:
+            root = waits.pop()
+            launch.spilled[root] = at
+            at += memory.rounded(size.pop(root))
+            offsets, total = memory.place(steps, size)
+        launch.offsets, launch.shared = offsets, total
+        return True
+
+    # ---- memory -----------------------------------------------------------------------------------------------
+
+    def place(self) -> None:
+        self.slots: dict[Root, int] = {}
+        arrays = [*(self.whole[v].root for v in self.graph.inputs), *self.results]
+        arrays += [self.whole[e.out].root for e in self.constants]
+        for part in self.parts:
+            if isinstance(part, OpRun):
+                arrays += [*part.inputs.values(), *(self.whole[v].root for v in part.equation.outputs)]
+        for root in arrays:
+            self.slots.setdefault(root, len(self.slots))
+        steps = [
+            memory.Step(part.touched(reads=True), part.touched(reads=False))
+            if isinstance(part, Launch)
+            else memory.Step(list(part.inputs.values()), ())
+            for part in self.parts
+        ]
+        used = dict.fromkeys(r for s in steps for r in (*s.reads, *s.writes) if r not in self.slots)
+        size = {r: self.size(r) for r in used}
+        inner = [p for p in self.parts if isinstance(p, Launch) and len(p.phases) > 1 and p.segment is None]
+        for part in inner:  # phases of one launch: all that it touches lives through it
+            at = self.parts.index(part)
+            every = list(dict.fromkeys([*steps[at].reads, *steps[at].writes]))
+            steps[at] = memory.Step(every, every)
+        self.offsets, self.arena = memory.place(steps, size)
+
+    def size(self, root: Root) -> int:
+        """Bytes of an array."""
+        return math.prod(root.shape) * memory_size(root.dtype)
+
+    def traffic(self, launch: Launch) -> int:
+        """Bytes that a launch reads from global memory, and writes there, at least."""
+        sizes = [self.size(r) for reads in (True, False) for r in launch.touched(reads)]
+        return sum(sizes) + (2 * (launch.chunks - launch.blocks) * launch.spill.shape[1] if launch.spill else 0)
+
+    def flops(self, launch: Launch) -> int:
+        """About how many floating-point operations it does."""
+        return sum(t.count * t.operations for t in launch.tasks) * (launch.chunks if launch.segment else 1)
+
+    # ---- text -------------------------------------------------------------------------------------------------
+
+    @property
+    def launches(self) -> list[Launch]:
+        return [p for p in self.parts if isinstance(p, Launch)]
+
+    def code(self) -> str:
+        """The text of all kernels: CUDA, and C where it is emulated. Nothing in it depends on names or addresses."""
+        bodies = [self.text(launch) for launch in self.launches]
+        used = "\n".join(bodies)
+        functions = [f for f in self.functions.texts if f"{f.split('(')[0].split()[-1]}(" in used]
+        return "\n\n".join([header().replace("LG_INDEX", self.index()), *functions, *bodies, ""])
+
+    def index(self) -> str:
+        """The type that kernels count in: one of 32 bits where it does."""
+        counts = [sum(t.count for t in phase) for launch in self.launches for phase in launch.phases]
+        sizes = [math.prod(r.shape) for launch in self.launches for r in launch.touched(reads=True)]
+        return "int" if max([*counts, *sizes], default=0) < 1 << 30 else "int64_t"
+
+    def text(self, launch: Launch) -> str:
+        lines = [f"KERNEL({launch.name}, {launch.threads}) {{", "    SHARED"]
+        for root, name in self.pointers(launch).items():
+            lines.append(
+                f"    {C_TYPES[root.dtype]} *{name} = ({C_TYPES[root.dtype]} *)({self.address(launch, root)});"
+            )
+        if launch.stops:
+            lines.append("    int *flag = (int *)arrays[0];")
+        if launch.segment is None:
+            for phase in launch.phases:
+                lines += self.phase(launch, phase, "    ", "BLOCK * THREADS + t", "BLOCKS * THREADS")
+        else:
+            lines += self.loop_text(launch)
+        return "\n".join([*lines, "}"])
+
+    def loop_text(self, launch: Launch) -> list[str]:
+        names = self.pointers(launch)
+        lines = []
+        if launch.partial:
+            zeros = [
+                f"        for (INDEX k = t; k < {root.lanes}; k += THREADS) {names[root]}[k] = 0;"
+                for root in launch.partial
+            ]
+            lines += ["    EACH {", *zeros, "    }", "    BARRIER"]
+        lines += [
+            f"    for (INDEX chunk = BLOCK; chunk < {launch.chunks}; chunk += BLOCKS) {{",
+            f"        const INDEX lo = chunk * {launch.chunk};",
+            f"        const INDEX n = {launch.length} - lo < {launch.chunk} ? {launch.length} - lo : {launch.chunk};",
+        ]
+        for phase in launch.phases:
+            lines += self.phase(launch, phase, "        ", "t", "THREADS")
+        return [*lines, "    }"]
+
+    def phase(self, launch: Launch, phase: Sequence[Task], indent: str, first: str, step: str) -> list[str]:
+        """Each thread takes its items of all tasks, which count on."""
+        names = self.pointers(launch)
+        total = sum(t.count for t in phase)
+        lines = [f"{indent}EACH for (INDEX g = {first}; g < {total}; g += {step}) {{"]
+        at = 0
+        for k, t in enumerate(phase):
+            arguments = [f"g - {at}" if at else "g", *(names[r] for r in t.pointers)]
+            arguments += ["lo", "n"] if launch.segment else []
+            arguments += ["flag"] if t.stops else []
+            at += t.count
+            branch = "" if len(phase) == 1 else f"if (g < {at}) " if k == 0 else f"else if (g < {at}) "
+            lines.append(f"{indent}    {branch}{t.function}({', '.join(arguments)});")
+        return [*lines, f"{indent}}}", f"{indent}BARRIER"]
+
+    def pointers(self, launch: Launch) -> dict[Root, str]:
+        roots = dict.fromkeys(r for t in launch.tasks for r in t.pointers)
+        return {r: f"a{k}" for k, r in enumerate(roots)}
+
+    def address(self, launch: Launch, root: Root) -> str:
+        if root in launch.offsets:
+            return f"shared + {launch.offsets[root]}"
+        if root in launch.spilled:
+            assert launch.spill is not None
+            return (
+                f"arena + {self.offsets[launch.spill]}LL + BLOCK * {launch.spill.shape[1]}LL + {launch.spilled[root]}"
+            )
+        if root in launch.partial:
+            size = root.lanes * memory_size(root.dtype)
+            return f"arena + {self.offsets[launch.partial[root]]}LL + BLOCK * {size}LL"
+        if root in self.slots:
+            return f"arrays[{self.slots[root] + 1}]"
+        return f"arena + {self.offsets[root]}LL"
+
+
+def small(phase: Sequence[Task]) -> bool:
+    """Whether one block does a phase as fast as a launch of its own would begin."""
+    return sum(t.count for t in phase) <= SMALL and max(t.operations for t in phase) <= SMALL
+
+
+def step(phase: Iterable[Task], ours: object) -> memory.Step:
+    """A phase as a step of memory."""
+    assert callable(ours)
+    reads, writes = {}, {}
+    for t in phase:
+        reads.update(dict.fromkeys(r for r in t.pointers if r in t.reads and ours(r)))
+        writes.update(dict.fromkeys(r for r in t.pointers if r in t.writes and ours(r)))
+    return memory.Step(list(reads), list(writes))
+
+
+def memory_size(dtype: str) -> int:
+    """Bytes of an element."""
+    digits = re.sub(r"\D", "", dtype)
+    return int(digits) // 8 if digits else 1
+
+
+@cache
+def header() -> str:
+    return (Path(__file__).parent / "runtime" / "kernels.cuh").read_text(encoding="utf-8")

@@ -1,0 +1,28 @@
+"""What a plan launches, and what that takes, in words."""
+
+from __future__ import annotations
+
+from leafgrad_cuda.plan import Launch, Plan
+
+
+def report(plan: Plan) -> list[str]:
+    """A line for each launch and each op that runs by itself, and one on memory."""
+    lines = [
+        described(plan, p) if isinstance(p, Launch) else f"op by op: {p.equation.name}, from {p.equation.line}: {p.why}"
+        for p in plan.parts
+    ]
+    return [*lines, f"{len(plan.launches)} launches a call; memory between them: {plan.arena / 1024:.0f} kB"]
+
+
+def described(plan: Plan, launch: Launch) -> str:
+    moved, work = plan.traffic(launch), plan.flops(launch)
+    how = f"{launch.blocks} blocks of {launch.threads} threads, {moved / 1024:.0f} kB moved, {work / 1e6:.3g} Mflop"
+    if launch.segment is None:
+        phases = f"{len(launch.phases)} phases" if len(launch.phases) > 1 else f"{len(launch.tasks)} tasks"
+        return f"kernel {launch.name}: whole arrays, {len(launch.equations)} equations in {phases}; {how}"
+    spilled = f", {len(launch.spilled)} arrays of a chunk in global memory" if launch.spilled else ""
+    return (
+        f"kernel {launch.name}: loop over {launch.length} rows, {launch.chunk} at a time: "
+        f"{len(launch.equations)} equations in {len(launch.phases)} phases, {len(launch.partial)} sums; {how}, "
+        f"{launch.shared / 1024:.0f} kB of shared memory{spilled}"
+    )

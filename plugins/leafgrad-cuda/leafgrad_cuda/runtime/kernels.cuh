@@ -1,0 +1,134 @@
+/* What kernels are written in. The text is CUDA for NVRTC, and C for the processor, where blocks and threads run one
+   after the other in any order that the caller chooses.
+
+   A kernel is phases between barriers. EACH is what every thread t does in a phase; nothing lives across a BARRIER but
+   memory. On the processor a phase is a loop over threads, and shared memory begins as nan. LG_INDEX stands for the type
+   that items are counted in. */
+
+#ifdef __CUDACC_RTC__
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned int uint32_t;
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+#ifndef NAN
+#define NAN __int_as_float(0x7fffffff)
+#endif
+#ifndef INT64_MIN
+#define INT64_MIN (-9223372036854775807LL - 1)
+#endif
+#define LG_FUNCTION static __device__
+typedef LG_INDEX INDEX;
+#define KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads) name(char *const *arrays, char *arena)
+#define BLOCK ((INDEX)blockIdx.x)
+#define BLOCKS ((INDEX)gridDim.x)
+#define THREADS ((int)blockDim.x)
+#define SHARED extern __shared__ __align__(16) char shared[];
+#define EACH if (const int t = threadIdx.x; true)
+#define BARRIER __syncthreads();
+#else
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+#define LG_FUNCTION static
+typedef LG_INDEX INDEX;
+typedef struct {
+    const int32_t *blocks; /* the order of blocks */
+    const int32_t *threads; /* orders of threads, one after the other */
+    int32_t count, width, orders, bytes;
+    char *memory; /* of a block */
+} lg_launch;
+#define KERNEL(name, threads)                                                                                      \
+    static void name##_block(INDEX BLOCK, const lg_launch *launch, char *shared, char *const *arrays, char *arena); \
+    void name(const lg_launch *launch, char *const *arrays, char *arena) {                                         \
+        for (int k = 0; k < launch->count; k++) {                                                                  \
+            memset(launch->memory, 0xff, (size_t)launch->bytes);                                                   \
+            name##_block(launch->blocks[k], launch, launch->memory, arrays, arena);                                \
+        }                                                                                                          \
+    }                                                                                                              \
+    static void name##_block(INDEX BLOCK, const lg_launch *launch, char *shared, char *const *arrays, char *arena)
+#define BLOCKS ((INDEX)launch->count)
+#define THREADS (launch->width)
+#define SHARED int phase_ = 0; (void)shared; (void)phase_; (void)BLOCK;
+#define EACH for (int i_ = 0, t; i_ < THREADS && ((t = launch->threads[phase_ % launch->orders * THREADS + i_]), 1); i_++)
+#define BARRIER phase_++;
+#endif
+
+/* ---- functions of C expressions: nan goes through all of them, as it does in NumPy -------------------------------- */
+
+#define LG_ONE(kind, type, name, call) LG_FUNCTION type lg_##name##_##kind(type x) { return (type)(call); }
+#define LG_TWO(kind, type, name, call) LG_FUNCTION type lg_##name##_##kind(type x, type y) { return (type)(call); }
+#define LG_MATHS(kind, type, F)                                                                         \
+    LG_ONE(kind, type, abs, F(fabs)(x))                                                                 \
+    LG_ONE(kind, type, acos, F(acos)(x))                                                                \
+    LG_ONE(kind, type, acosh, F(acosh)(x))                                                              \
+    LG_ONE(kind, type, asin, F(asin)(x))                                                                \
+    LG_ONE(kind, type, asinh, F(asinh)(x))                                                              \
+    LG_ONE(kind, type, atan, F(atan)(x))                                                                \
+    LG_TWO(kind, type, atan2, F(atan2)(x, y))                                                           \
+    LG_ONE(kind, type, atanh, F(atanh)(x))                                                              \
+    LG_ONE(kind, type, ceil, F(ceil)(x))                                                                \
+    LG_TWO(kind, type, copysign, F(copysign)(x, y))                                                     \
+    LG_ONE(kind, type, near_cos, F(cos)(x))                                                             \
+    LG_ONE(kind, type, cosh, F(cosh)(x))                                                                \
+    LG_ONE(kind, type, erf, F(erf)(x))                                                                  \
+    LG_ONE(kind, type, erfc, F(erfc)(x))                                                                \
+    LG_ONE(kind, type, exp, F(exp)(x))                                                                  \
+    LG_ONE(kind, type, exp2, F(exp2)(x))                                                                \
+    LG_ONE(kind, type, expm1, F(expm1)(x))                                                              \
+    LG_ONE(kind, type, floor, F(floor)(x))                                                              \
+    LG_TWO(kind, type, fmod, F(fmod)(x, y))                                                             \
+    LG_TWO(kind, type, hypot, F(hypot)(x, y))                                                           \
+    LG_ONE(kind, type, log, F(log)(x))                                                                  \
+    LG_ONE(kind, type, log10, F(log10)(x))                                                              \
+    LG_ONE(kind, type, log1p, F(log1p)(x))                                                              \
+    LG_ONE(kind, type, log2, F(log2)(x))                                                                \
+    LG_TWO(kind, type, pow, F(pow)(x, y))                                                               \
+    LG_ONE(kind, type, round, F(rint)(x)) /* halves to the even neighbour */                            \
+    LG_ONE(kind, type, near_sin, F(sin)(x))                                                             \
+    LG_ONE(kind, type, sinh, F(sinh)(x))                                                                \
+    LG_ONE(kind, type, sqrt, F(sqrt)(x))                                                                \
+    LG_ONE(kind, type, near_tan, F(tan)(x))                                                             \
+    LG_ONE(kind, type, tanh, F(tanh)(x))                                                                \
+    LG_ONE(kind, type, trunc, F(trunc)(x))                                                              \
+    LG_ONE(kind, type, sign, x != x ? x : (type)((x > 0) - (x < 0)))                                    \
+    LG_ONE(kind, type, sigmoid, x >= 0 ? 1 / (1 + F(exp)(-x)) : F(exp)(x) / (1 + F(exp)(x)))            \
+    LG_TWO(kind, type, maximum, x != x ? x : x > y ? x : y)                                             \
+    LG_TWO(kind, type, minimum, x != x ? x : x < y ? x : y)                                             \
+    LG_ONE(kind, type, softplus, lg_maximum_##kind(x, 0) + F(log1p)(F(exp)(-F(fabs)(x))))               \
+    LG_FUNCTION type lg_logaddexp_##kind(type x, type y) {                                              \
+        const type gap = x == y ? 0 : F(fabs)(x - y); /* equal infinities */                            \
+        return lg_maximum_##kind(x, y) + F(log1p)(F(exp)(-gap));                                        \
+    }                                                                                                   \
+    LG_FUNCTION type lg_remainder_##kind(type x, type y) {                                              \
+        const type rest = F(fmod)(x, y);                                                                \
+        return rest == 0 ? F(copysign)(rest, y) : (rest < 0) != (y < 0) ? rest + y : rest;              \
+    }                                                                                                   \
+    LG_FUNCTION type lg_floor_divide_##kind(type x, type y) {                                           \
+        const type rest = F(fmod)(x, y);                                                                \
+        type whole = (x - rest) / y;                                                                    \
+        whole = rest != 0 && (rest < 0) != (y < 0) ? whole - 1 : whole;                                 \
+        type down = F(floor)(whole);                                                                    \
+        down = whole - down > (type)0.5 ? down + 1 : down;                                              \
+        down = whole == 0 ? F(copysign)(0, x / y) : down;                                               \
+        return y == 0 ? x / y : down;                                                                   \
+    }
+#define LG_F32(name) name##f
+#define LG_F64(name) name
+LG_MATHS(f32, float, LG_F32)
+LG_MATHS(f64, double, LG_F64)
+
+/* An element that an op refuses: the program ends, and the op itself says why. */
+#define lg_refused_f32(x) ((x) != 0 ? (*flag = 2, 0.0f) : 0.0f)
+#define lg_refused_f64(x) ((x) != 0 ? (*flag = 2, 0.0) : 0.0)
+
+LG_FUNCTION float lg_nearest_bfloat16_f32(float x) {
+    union { float number; uint32_t bits; } u;
+    u.number = x;
+    if (x == x) u.bits = (u.bits + 0x7fffu + (u.bits >> 16 & 1)) & 0xffff0000u;
+    return u.number;
+}

@@ -1,0 +1,75 @@
+"""Kernels that read and write where index arrays say. An index out of range sets the program's flag."""
+
+from __future__ import annotations
+
+import math
+
+from leafgrad.lowering.expressions import literal
+from leafgrad.lowering.forms import Form
+from leafgrad.lowering.kernels import Lookup, Select
+from leafgrad.lowering.strides import collapsed
+from leafgrad_cuda.along import SUFFIX
+from leafgrad_cuda.writer import Item, Refused, Task
+
+
+def select(w: Item, select: Select) -> Task:
+    """Reads or writes the class that the target names."""
+    x, target = select.sources
+    out, dim = select.target, select.dim
+    scores, single = (x, out) if select.reads else (out, x)
+    rest = [k for k in range(len(target.shape)) if k != target.axis and target.shape[k] != 1]
+    names = [f"o{k}" for k in rest]
+    batched = target.axis is not None
+    count = w.decode(names, [target.shape[k] for k in rest], points=batched)
+    others = [s for k, s in enumerate(scores.strides) if k != dim]
+    w.add(f"const int64_t at = {w.at(target, [target.strides[k] for k in rest], names)};")
+    w.add(f"const int skip = at == {select.ignore}LL;")
+    w.add(f"if (!skip && (at < 0 || at >= {scores.shape[dim]})) {{ *flag = 1; return; }}")
+    w.add("const INDEX chosen = skip ? 0 : (INDEX)at;")
+    place = w.at(scores, [*(others[k] for k in rest), scores.strides[dim]], [*names, "chosen"])
+    other = w.at(single, [single.strides[k] for k in rest], names)
+    w.add(f"{other} = skip ? 0 : {place};" if select.reads else f"if (!skip) {place} = {other};")
+    return w.task(count, select.sources, [out], again=not select.reads, stops=True)
+
+
+def look_up(w: Item, lookup: Lookup) -> Task:
+    """One element of the line, or, where several may meet in one place of the table, all that may, in order."""
+    table, line, indices = lookup.table, lookup.line, lookup.indices
+    arrays = [table, *([line] if isinstance(line, Form) else []), *(i.form for i in indices)]
+    axis = next((f.axis for f in arrays if f.axis is not None), None)
+    if axis is not None and lookup.kind != "read" and table.root.axis is None:
+        raise Refused(lookup.equation, "points of a chunk write into one array")
+    dims, strides = collapsed(table.shape, axis, [f.strides for f in arrays])
+    step = dict(zip(arrays, strides, strict=True))
+    apart = [lookup.kind == "read" or bool(step[table][k]) for k in range(len(dims))]  # in places of their own
+    variables = [f"i{k}" for k in range(len(dims))]
+    items = [k for k in range(len(dims)) if apart[k]]
+    count = w.decode([variables[k] for k in items], [dims[k] for k in items], points=axis is not None)
+    inside = [k for k in range(len(dims)) if not apart[k]]
+    w.loops([variables[k] for k in inside], [dims[k] for k in inside])
+    places = [f"t{a}" for a in range(len(indices))]
+    for t, index in zip(places, indices, strict=True):
+        w.add(f"const int64_t {t}_ = (int64_t){w.at(index.form, step[index.form], variables)};")
+        w.add(f"if ({t}_ < -{index.size} || {t}_ >= {index.size}) {{ *flag = 1; return; }}")
+        w.add(f"const INDEX {t} = (INDEX)({t}_ < 0 ? {t}_ + {index.size} : {t}_);")
+    place = w.at(table, [*step[table], *(i.step for i in indices)], [*variables, *places])
+    kind = table.root.dtype
+    other = w.at(line, step[line], variables) if isinstance(line, Form) else literal(line, kind)
+    w.add(statement(lookup.kind, place, other, kind))
+    w.close(len(inside))
+    reads = [*lookup.inputs, *(i.form for i in indices)]
+    return w.task(count, reads, [lookup.target], again=lookup.kind != "read", stops=True,
+                  operations=math.prod(dims[k] for k in inside))  # fmt: skip
+
+
+def statement(how: str, place: str, other: str, kind: str) -> str:
+    """What happens to one element of the table and one of the line."""
+    match how:
+        case "read":
+            return f"{other} = {place};"
+        case "add":
+            return f"{place} += {other};"
+        case "write":
+            return f"{place} = {other};"
+        case _:
+            return f"{place} = lg_{how}imum{SUFFIX[kind]}({place}, {other});"

@@ -1,0 +1,160 @@
+"""Kernels as tasks: so many items that threads take in any order, and a function that computes one.
+
+In a loop over chunks, point p of a lane lies at ``lane * pitch + p``; an odd pitch lets neighbouring threads reach
+neighbouring lanes at once. ``n`` points of a chunk are valid, and those beyond repeat the last one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from leafgrad.compile.ir.graph import Equation
+from leafgrad.lowering.expressions import C_TYPES
+from leafgrad.lowering.forms import Form, Root
+from leafgrad.lowering.strides import linear
+
+
+class Refused(Exception):
+    """No kernel does what ``equation`` asks for; its op has to run it."""
+
+    def __init__(self, equation: Equation | None, reason: str) -> None:
+        super().__init__(reason)
+        self.equation = equation
+
+
+@dataclass(eq=False, repr=False)
+class Task:
+    """Independent items of work.
+
+    Attributes:
+        equations: what it computes.
+        count: of items.
+        function: the name of the function that computes one.
+        pointers: the roots that it is given.
+        reads, writes: those that it reads, and writes. A sum that it adds to is among both.
+        again: whether it writes where another task of the same kernel wrote before.
+        stops: whether it may find that the program cannot go on.
+        operations: of one item, about.
+    """
+
+    equations: Sequence[Equation]
+    count: int
+    function: str
+    pointers: tuple[Root, ...]
+    reads: frozenset[Root]
+    writes: frozenset[Root]
+    again: bool = False
+    stops: bool = False
+    operations: int = 1
+
+
+class Functions:
+    """The functions of a program, each once however many kernels are alike."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[str, ...], str] = {}
+        self.texts: list[str] = []
+
+    def name(self, stem: str, parameters: str, body: Sequence[str]) -> str:
+        """The name of the function with this body."""
+        key = stem, parameters, *body
+        if key not in self.known:
+            name = self.known[key] = f"{stem}{len(self.known)}"
+            self.texts.append("\n".join([f"LG_FUNCTION void {name}({parameters}) {{", *body, "}"]))
+        return self.known[key]
+
+
+@dataclass(eq=False, repr=False)
+class Item:
+    """The function of a task while it is written.
+
+    Attributes:
+        functions: those of the program.
+        chunk: points of a chunk; 0 for whole arrays.
+        stem: of its name.
+        equations: what it computes.
+    """
+
+    functions: Functions
+    chunk: int
+    stem: str
+    equations: Sequence[Equation]
+    lines: list[str] = field(default_factory=list)
+    names: dict[Root, str] = field(default_factory=dict)
+    depth: int = 1
+
+    @property
+    def pitch(self) -> int:
+        return self.chunk + 1
+
+    def add(self, line: str) -> None:
+        self.lines.append("    " * self.depth + line)
+
+    def open(self, line: str) -> None:
+        self.add(line)
+        self.depth += 1
+
+    def loop(self, variable: str, end: int | str, first: int | str = 0) -> None:
+        self.open(f"for (INDEX {variable} = {first}; {variable} < {end}; {variable}++) {{")
+
+    def loops(self, variables: Sequence[str], lengths: Sequence[int]) -> None:
+        for v, n in zip(variables, lengths, strict=True):
+            self.loop(v, n)
+
+    def close(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.depth -= 1
+            self.add("}")
+
+    def name(self, root: Root) -> str:
+        return self.names.setdefault(root, f"x{len(self.names)}")
+
+    # ---- items ------------------------------------------------------------------------------------------------
+
+    def decode(self, variables: Sequence[str], lengths: Sequence[int], points: bool = False) -> int:
+        """Loop variables, and the point, of item ``i``; how many items there are. Neighbours share all but the last."""
+        self.split("i", [*variables, *(["p"] if points else [])], [*lengths, *([self.chunk] if points else [])])
+        return math.prod(lengths) * (self.chunk if points else 1)
+
+    def split(self, number: str, variables: Sequence[str], lengths: Sequence[int]) -> None:
+        """The variables that ``number`` counts, the last fastest."""
+        step = 1
+        for k in reversed(range(len(variables))):
+            at = f"{number} / {step}" if step > 1 else number
+            step *= lengths[k]
+            self.add(f"const INDEX {variables[k]} = {at}{f' % {lengths[k]}' if k else ''};")
+
+    # ---- addresses --------------------------------------------------------------------------------------------
+
+    def at(self, form: Form, strides: Iterable[int | None], variables: Iterable[str], extra: str = "") -> str:
+        """The element of ``form`` at loop variables that step by ``strides``, which count lanes in a chunk."""
+        lane = linear(form.offset, [int(s or 0) for s in strides], variables)
+        lane = f"{lane} + {extra}" if extra else lane
+        if form.root.axis is None:
+            return f"{self.name(form.root)}[{lane}]"
+        return f"{self.name(form.root)}[({lane}) * {self.pitch} + p]"
+
+    # ---- the task ---------------------------------------------------------------------------------------------
+
+    def task(
+        self,
+        count: int,
+        reads: Iterable[Form],
+        writes: Iterable[Form],
+        again: bool = False,
+        stops: bool = False,
+        operations: int = 1,
+    ) -> Task:
+        """The function, closed, and what calls it."""
+        read, written = (frozenset(f.root for f in forms) & self.names.keys() for forms in (reads, writes))
+        parameters = ["const INDEX i"]
+        parameters += [
+            f"{'' if r in written else 'const '}{C_TYPES[r.dtype]} *{name}" for r, name in self.names.items()
+        ]
+        parameters += ["const INDEX lo", "const INDEX n"] if self.chunk else []
+        parameters += ["int *flag"] if stops else []
+        name = self.functions.name(self.stem, ", ".join(parameters), self.lines)
+        equations = self.equations
+        return Task(equations, count, name, tuple(self.names), read, written, again, stops, operations)
