@@ -90,8 +90,11 @@ class Emulation:
 
     def run(self, launch: Launch, addresses: Any, arena: Any, written: list[Any]) -> None:
         """One launch. ``written`` are the arrays, and parts of the arena, that it writes."""
+        before = [w.copy() for w in written] if len(self.orders) > 1 else []
         first: list[bytes] = []
         for order in self.orders:
+            for w, b in zip(written if first else (), before, strict=False):
+                w[...] = b  # a kernel may add to what one before it made
             self.once(launch, order, addresses, arena)
             if len(self.orders) > 1:
                 now = [w.tobytes() for w in written]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from leafgrad.compile.ir.graph import Value
 from leafgrad.lowering import expressions
 from leafgrad.lowering.expressions import C_TYPES, literal
-from leafgrad.lowering.forms import Form, full
+from leafgrad.lowering.forms import Form, Root, full
 from leafgrad.lowering.kernels import Copy, Kernel, Lines, Load, Lookup, Nest, Normalize, Product, Reduce, Select, Store
 from leafgrad.lowering.strides import collapsed, spread
 from leafgrad_cuda.along import lines, normalize, reduce
@@ -83,7 +83,14 @@ def nest(w: Item, nest: Nest) -> Task:
             w.add(f"{w.at(nest.writes[equation.out], step[equation.out], variables)} = v{k};")
     stops = any("refused(" in body.text for body in nest.bodies.values())
     work = sum(operations(body.text) for body in nest.bodies.values())
-    return w.task(count, nest.inputs, nest.outputs, stops=stops, operations=work)
+    seen = [(f, step[k]) for k, f in nest.reads.items()] + [(nest.writes[v], step[v]) for v in writes]
+    return w.task(count, nest.inputs, nest.outputs, stops=stops, operations=work, flat=even(seen, len(dims)))
+
+
+def even(seen: Sequence[tuple[Form, Sequence[int]]], ndim: int) -> set[Root]:
+    """The roots of which each item touches its own element alone."""
+    uneven = {f.root for f, step in seen if ndim > 1 or f.offset or tuple(step) not in ((), (1,))}
+    return {f.root for f, _ in seen} - uneven
 
 
 def operations(text: str) -> int:
@@ -102,7 +109,8 @@ def elements(w: Item, shape: Sequence[int], axis: int | None, arrays: Sequence[F
 def copy(w: Item, x: Form, out: Form, again: bool = False) -> Task:
     count, (source, target) = elements(w, out.shape, out.axis, [x, out])
     w.add(f"{target} = {source};")
-    return w.task(count, [x], [out], again)
+    flat = {f.root for f in (x, out) if f.whole and f.shape == out.shape}
+    return w.task(count, [x], [out], again, flat=flat)
 
 
 def fill(w: Item, out: Form, number: bool | int | float) -> Task:

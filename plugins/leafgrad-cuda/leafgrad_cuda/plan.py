@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -21,9 +21,15 @@ from leafgrad_cuda.writer import Functions, Item, Refused, Task
 THREADS = 256
 PARTS = 256  # blocks of a loop at most: each has sums of its own, which are added in order
 CHUNKS = (128, 64, 32)
+WANTED = 128  # chunks, if a batch has as many points that they are not shorter than the shortest
 SMALL = 2048  # items of neighbouring phases that one block does, with barriers between, rather than several launches
 MOST = 64  # tasks of one phase
+OFTEN = 3  # calls of a function from which on it is compiled once, not into each caller
 BLOCKS = 1024  # of a launch over whole arrays at most
+
+
+Group = Sequence[Task]  # as many items each, of which a thread does the same one of all tasks in turn
+Phase = Sequence[Group]
 
 
 @dataclass(eq=False, repr=False)
@@ -31,7 +37,7 @@ class Launch:
     """One kernel.
 
     Attributes:
-        phases: tasks that are independent of each other; of a loop, those of a chunk.
+        phases: groups of tasks that are independent of each other; of a loop, those of a chunk.
         segment: the loop, if it is one.
         chunk: points of a chunk.
         blocks, threads, shared: how it is launched; ``shared`` in bytes.
@@ -42,7 +48,7 @@ class Launch:
     """
 
     number: int
-    phases: list[list[Task]]
+    phases: list[Phase]
     segment: Segment | None = None
     chunk: int = 0
     blocks: int = 1
@@ -59,7 +65,7 @@ class Launch:
 
     @property
     def tasks(self) -> list[Task]:
-        return [t for phase in self.phases for t in phase]
+        return [t for phase in self.phases for group in phase for t in group]
 
     @property
     def equations(self) -> list[Equation]:
@@ -190,10 +196,10 @@ class Plan(Stages):
 
     def flush(self) -> None:
         """Launches of what waits: tasks as early as they can run, small phases together."""
-        levels = self.levels(self.waiting)
+        found = levels(self.waiting)
         self.waiting = []
-        together: list[list[Task]] = []
-        for level in levels:
+        together: list[Phase] = []
+        for level in found:
             for k in range(0, len(level), MOST):
                 phase = level[k : k + MOST]
                 if small(phase):
@@ -204,34 +210,21 @@ class Plan(Stages):
                 self.launch([phase])
         self.launch(together)
 
-    def launch(self, phases: list[list[Task]]) -> None:
+    def launch(self, phases: list[Phase]) -> None:
         if phases:
-            items = sum(t.count for t in phases[0])
+            items = sum(group[0].count for group in phases[0])
             blocks = 1 if len(phases) > 1 else min(BLOCKS, -(-items // THREADS))
             self.parts.append(Launch(len(self.parts), phases, blocks=blocks))
-
-    def levels(self, waiting: Sequence[Task]) -> list[list[Task]]:
-        """Tasks by when they can run: after all before them that write what they read."""
-        ready: dict[Root, int] = {}
-        found: list[list[Task]] = []
-        for task in waiting:
-            before = [ready.get(r, 0) for r in (*task.reads, *(task.writes if task.again else ()))]
-            at = max(before, default=0)
-            for r in task.writes:
-                ready[r] = max(ready.get(r, 0), at + 1)
-            while len(found) <= at:
-                found.append([])
-            found[at].append(task)
-        return found
 
     def loop(self, segment: Segment) -> None:
         """A loop as one kernel, with the longest chunk whose arrays fit in shared memory twice; else with the shortest.
 
-        What does not fit even so lies in global memory: the arrays that wait longest.
+        A short batch has short chunks, so that many blocks share it. What does not fit even so lies in global memory: the arrays that wait longest.
         """
         assert segment.loop is not None
         number = len(self.parts)
-        for chunk in CHUNKS:
+        longest = max(CHUNKS[-1], segment.loop.length // WANTED)
+        for chunk in [c for c in CHUNKS if c <= longest]:
             launch = Launch(number, self.chunk_phases(segment, chunk), segment, chunk)
             if self.place_chunk(launch, chunk == CHUNKS[-1]):
                 break
@@ -253,11 +246,11 @@ class Plan(Stages):
         w.add(f"{C_TYPES[whole.dtype]} s = 0;")
         w.add(f"for (INDEX k = 0; k < {launch.blocks}; k++) s += {w.name(partial)}[k * {size} + i];")
         w.add(f"{w.name(whole)}[i] = s;")
-        return w.task(size, [x], [out], operations=launch.blocks)
+        return w.task(size, [x], [out], operations=launch.blocks, flat=[whole])
 
-    def chunk_phases(self, segment: Segment, chunk: int) -> list[list[Task]]:
+    def chunk_phases(self, segment: Segment, chunk: int) -> list[Phase]:
         """A chunk's tasks in their order, those together that do not need each other."""
-        found: list[list[Task]] = []
+        found: list[list[Group]] = []
         written: set[Root] = set()
         busy: set[Root] = set()
         for kernel in segment.kernels:
@@ -266,10 +259,10 @@ class Plan(Stages):
                 if not found or clash or len(found[-1]) >= MOST:
                     found.append([])
                     written, busy = set(), set()
-                found[-1].append(task)
+                found[-1].append([task])
                 written |= task.writes
                 busy |= task.reads
-        return found
+        return list(found)
 
     @staticmethod
     def bytes(root: Root, chunk: int) -> int:
@@ -346,11 +339,18 @@ class Plan(Stages):
         bodies = [self.text(launch) for launch in self.launches]
         used = "\n".join(bodies)
         functions = [f for f in self.functions.texts if f"{f.split('(')[0].split()[-1]}(" in used]
-        return "\n\n".join([header().replace("LG_INDEX", self.index()), *functions, *bodies, ""])
+        parts = [header().replace("LG_INDEX", self.index()), *map(self.called, functions), *bodies, ""]
+        return "\n\n".join(parts)
+
+    def called(self, function: str) -> str:
+        """A function as it is compiled: once, where many tasks call it."""
+        name = function.split("(")[0].split()[-1]
+        calls = sum(t.function == name for launch in self.launches for t in launch.tasks)
+        return function.replace("LG_FUNCTION", "LG_SHARED", 1) if calls >= OFTEN else function
 
     def index(self) -> str:
         """The type that kernels count in: one of 32 bits where it does."""
-        counts = [sum(t.count for t in phase) for launch in self.launches for phase in launch.phases]
+        counts = [sum(group[0].count for group in phase) for launch in self.launches for phase in launch.phases]
         sizes = [math.prod(r.shape) for launch in self.launches for r in launch.touched(reads=True)]
         return "int" if max([*counts, *sizes], default=0) < 1 << 30 else "int64_t"
 
@@ -387,19 +387,22 @@ class Plan(Stages):
             lines += self.phase(launch, phase, "        ", "t", "THREADS")
         return [*lines, "    }"]
 
-    def phase(self, launch: Launch, phase: Sequence[Task], indent: str, first: str, step: str) -> list[str]:
-        """Each thread takes its items of all tasks, which count on."""
+    def phase(self, launch: Launch, phase: Phase, indent: str, first: str, step: str) -> list[str]:
+        """Each thread takes its items of all groups, which count on."""
         names = self.pointers(launch)
-        total = sum(t.count for t in phase)
+        total = sum(group[0].count for group in phase)
         lines = [f"{indent}EACH for (INDEX g = {first}; g < {total}; g += {step}) {{"]
         at = 0
-        for k, t in enumerate(phase):
-            arguments = [f"g - {at}" if at else "g", *(names[r] for r in t.pointers)]
-            arguments += ["lo", "n"] if launch.segment else []
-            arguments += ["flag"] if t.stops else []
-            at += t.count
+        for k, group in enumerate(phase):
+            calls = []
+            for t in group:
+                arguments = [f"g - {at}" if at else "g", *(names[r] for r in t.pointers)]
+                arguments += ["lo", "n"] if launch.segment else []
+                arguments += ["flag"] if t.stops else []
+                calls.append(f"{t.function}({', '.join(arguments)});")
+            at += group[0].count
             branch = "" if len(phase) == 1 else f"if (g < {at}) " if k == 0 else f"else if (g < {at}) "
-            lines.append(f"{indent}    {branch}{t.function}({', '.join(arguments)});")
+            lines.append(f"{indent}    {branch}{calls[0] if len(calls) == 1 else ' '.join(['{', *calls, '}'])}")
         return [*lines, f"{indent}}}", f"{indent}BARRIER"]
 
     def pointers(self, launch: Launch) -> dict[Root, str]:
@@ -422,16 +425,58 @@ class Plan(Stages):
         return f"arena + {self.offsets[root]}LL"
 
 
-def small(phase: Sequence[Task]) -> bool:
+def small(phase: Phase) -> bool:
     """Whether one block does a phase as fast as a launch of its own would begin."""
-    return sum(t.count for t in phase) <= SMALL and max(t.operations for t in phase) <= SMALL
+    most = max(sum(t.operations for t in group) for group in phase)
+    return sum(group[0].count for group in phase) <= SMALL and most <= SMALL
 
 
-def step(phase: Iterable[Task], ours: object) -> memory.Step:
+@dataclass(eq=False, repr=False)
+class Level:
+    """A group, when it runs, and when the first runs that needs it."""
+
+    tasks: list[Task]
+    at: int
+    needed: float = math.inf
+
+    def follows(self, task: Task) -> bool:
+        """Whether item i of ``task`` needs of this group what item i made, and nothing else."""
+        met = {r for t in self.tasks for r in t.writes} & (task.reads | task.writes)
+        even = all(r in t.flat for t in self.tasks for r in met & (t.reads | t.writes)) and met <= task.flat
+        return self.tasks[0].count == task.count and even and not task.again
+
+
+def levels(waiting: Sequence[Task]) -> list[list[Group]]:
+    """Tasks by when they can run: after all that make what they read; with those that make it item by item."""
+    groups: list[Level] = []
+    makers: dict[Root, list[Level]] = {}
+    for task in waiting:
+        read = (*task.reads, *(task.writes if task.again else ()))
+        before = list(dict.fromkeys(g for r in read for g in makers.get(r, ())))
+        joined = [g for g in before if g.follows(task)]
+        at = max([*(g.at + 1 for g in before if g not in joined), *(g.at for g in joined)], default=0)
+        joined = [g for g in joined if g.at == at or g.needed > at]
+        mine = Level(sorted([*(t for g in joined for t in g.tasks), task], key=waiting.index), at)
+        mine.needed = min([g.needed for g in joined], default=math.inf)
+        for g in before:
+            if g not in joined:
+                g.needed = min(g.needed, at)
+        groups = [g for g in groups if g not in joined] + [mine]
+        for made in makers.values():
+            made[:] = dict.fromkeys(mine if g in joined else g for g in made)
+        for r in task.writes:
+            makers.setdefault(r, []).append(mine)
+    found: list[list[Group]] = [[] for _ in range(max((g.at for g in groups), default=-1) + 1)]
+    for g in groups:
+        found[g.at].append(g.tasks)
+    return found
+
+
+def step(phase: Phase, ours: Callable[[Root], bool]) -> memory.Step:
     """A phase as a step of memory."""
-    assert callable(ours)
-    reads, writes = {}, {}
-    for t in phase:
+    reads: dict[Root, None] = {}
+    writes: dict[Root, None] = {}
+    for t in (t for group in phase for t in group):
         reads.update(dict.fromkeys(r for r in t.pointers if r in t.reads and ours(r)))
         writes.update(dict.fromkeys(r for r in t.pointers if r in t.writes and ours(r)))
     return memory.Step(list(reads), list(writes))

@@ -37,6 +37,7 @@ class Task:
         again: whether it writes where another task of the same kernel wrote before.
         stops: whether it may find that the program cannot go on.
         operations: of one item, about.
+        flat: roots of which item i touches element i, and no other.
     """
 
     equations: Sequence[Equation]
@@ -48,6 +49,7 @@ class Task:
     again: bool = False
     stops: bool = False
     operations: int = 1
+    flat: frozenset[Root] = frozenset()
 
 
 class Functions:
@@ -146,6 +148,7 @@ class Item:
         again: bool = False,
         stops: bool = False,
         operations: int = 1,
+        flat: Iterable[Root] = (),
     ) -> Task:
         """The function, closed, and what calls it."""
         read, written = (frozenset(f.root for f in forms) & self.names.keys() for forms in (reads, writes))
@@ -157,4 +160,5 @@ class Item:
         parameters += ["int *flag"] if stops else []
         name = self.functions.name(self.stem, ", ".join(parameters), self.lines)
         equations = self.equations
-        return Task(equations, count, name, tuple(self.names), read, written, again, stops, operations)
+        even = frozenset(r for r in flat if r.axis is None and r.lanes == count)
+        return Task(equations, count, name, tuple(self.names), read, written, again, stops, operations, even)

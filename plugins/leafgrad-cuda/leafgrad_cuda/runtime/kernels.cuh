@@ -21,7 +21,8 @@ typedef unsigned int uint32_t;
 #ifndef INT64_MIN
 #define INT64_MIN (-9223372036854775807LL - 1)
 #endif
-#define LG_FUNCTION static __device__
+#define LG_FUNCTION static inline __device__
+#define LG_SHARED static __device__ __noinline__
 typedef LG_INDEX INDEX;
 #define KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads) name(char *const *arrays, char *arena)
 #define BLOCK ((INDEX)blockIdx.x)
@@ -34,7 +35,8 @@ typedef LG_INDEX INDEX;
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-#define LG_FUNCTION static
+#define LG_FUNCTION static inline
+#define LG_SHARED static
 typedef LG_INDEX INDEX;
 typedef struct {
     const int32_t *blocks; /* the order of blocks */
@@ -114,7 +116,7 @@ typedef struct {
         whole = rest != 0 && (rest < 0) != (y < 0) ? whole - 1 : whole;                                 \
         type down = F(floor)(whole);                                                                    \
         down = whole - down > (type)0.5 ? down + 1 : down;                                              \
-        down = whole == 0 ? F(copysign)(0, x / y) : down;                                               \
+        down = whole == 0 ? F(copysign)((type)0, x / y) : down;                                               \
         return y == 0 ? x / y : down;                                                                   \
     }
 #define LG_F32(name) name##f

@@ -1,0 +1,174 @@
+"""Whole steps as kernels, each launch in three orders of threads and blocks, against eager."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compiled_steps import burgers, classifier, trained
+
+import leafgrad
+from leafgrad import nn, optim
+from leafgrad.compile.run.executor import find
+from leafgrad.errors import CompileError
+from leafgrad.testing import check_executor, fake
+from leafgrad_cuda.device import Emulated
+from leafgrad_cuda.executor import CudaProgram
+from leafgrad_cuda.plan import Launch
+
+NAME = "cuda-emulated"
+OPTIMIZERS = [optim.SGD, optim.Adam, optim.AdamW, optim.RMSprop, optim.Adagrad, optim.Adadelta, optim.NAdam]
+
+
+def agree(make, rtol=2e-4, **options):
+    """Losses and parameters of a step as kernels equal eager's; returns what compiled it."""
+    want, _ = trained(make(**options), None)
+    got, run = trained(make(**options), NAME)
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_allclose(g, w, rtol=rtol, atol=rtol * np.abs(w).max())
+    return run
+
+
+def program(run):
+    return CudaProgram(run.graph, Emulated(("forward",)))
+
+
+def test_the_contract_of_executors():
+    check_executor(NAME)
+
+
+@pytest.mark.parametrize("rows", [64, 65, 200, 333])
+def test_a_residual_of_second_order(rows):
+    run = agree(burgers, rows=rows)
+    (loop,) = [p for p in program(run).plan.launches if p.segment]
+    assert loop.length == rows
+    assert loop.chunks * loop.chunk >= rows
+
+
+def test_in_float64():
+    agree(burgers, dtype=leafgrad.float64, rtol=1e-10)
+
+
+def test_arrays_that_do_not_fit_in_shared_memory_lie_in_global_memory():
+    run = agree(burgers, width=50, depth=3, rows=100)
+    (loop,) = [p for p in program(run).plan.launches if p.segment]
+    assert loop.spilled
+    assert loop.shared <= Emulated.shared
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_optimizers(optimizer):
+    agree(classifier, optimizer=optimizer)
+
+
+@pytest.mark.parametrize(
+    "activation", [nn.ReLU, nn.GELU, nn.SiLU, nn.Softplus, nn.ELU, nn.Sigmoid, nn.LeakyReLU, nn.Hardtanh]
+)
+def test_activations(activation):
+    agree(classifier, activation=activation)
+
+
+def test_sums_and_updates_of_all_parameters_are_one_launch():
+    plan = program(agree(classifier)).plan
+    last = max(k for k, p in enumerate(plan.parts) if p.segment)
+    assert len(plan.parts[last + 1 :]) == 1
+
+
+def test_the_device_of_tests_and_no_synchronisation():
+    fake.register()
+    model, step, args = burgers(device="fake:0")
+    run = leafgrad.compile(step, executor=NAME)
+    for _ in range(3):
+        run(*args)
+    with fake.no_sync():
+        for _ in range(3):
+            run(*args)
+    want, _ = trained(burgers(), None, calls=6)
+    for p, w in zip(model.parameters(), want[6:], strict=True):
+        np.testing.assert_allclose(p.detach().cpu().numpy(), w, rtol=1e-4, atol=1e-5)
+
+
+def test_launches_are_counted():
+    _, run = trained(burgers(), NAME)
+    found = program(run)
+    arrays = [leafgrad.zeros(v.shape, dtype=getattr(leafgrad, v.dtype)).numpy() for v in run.graph.inputs]
+    found(arrays)
+    found(arrays)
+    assert found.launched == 2 * len(found.plan.launches)
+    assert len(found.plan.launches) <= 6
+
+
+def test_the_same_bits_in_any_order():
+    _, run = trained(burgers(rows=300), NAME)
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=v.shape).astype(v.dtype) for v in run.graph.inputs]
+    found = {
+        tuple(a.tobytes() for a in CudaProgram(run.graph, Emulated((order,)))(arrays))
+        for order in ("forward", "backward", "shuffled")
+    }
+    assert len(found) == 1
+
+
+def test_what_has_no_kernel_is_told_and_right():
+    x = leafgrad.rand(70, 6)
+
+    def function(x):
+        return (x * 2).cumsum(0).sort(0)[0].exp() * 2
+
+    run = leafgrad.compile(function, executor=NAME)
+    for _ in range(3):
+        np.testing.assert_allclose(run(x).numpy(), function(x).numpy(), rtol=1e-5)
+    assert any(line.strip().startswith("op by op: argsort") for line in str(run.explain()).splitlines())
+
+
+def test_an_index_out_of_range_is_the_ops_own_error():
+    table = leafgrad.rand(5, 3)
+    run = leafgrad.compile(lambda i: (table * 2)[i].sum(0).tanh(), executor=NAME)
+    good, bad = leafgrad.tensor([0, -5, 4]), leafgrad.tensor([0, 5, 1])
+    for _ in range(3):
+        run(good)
+    with pytest.raises(IndexError, match="5"):
+        run(bad)
+    np.testing.assert_allclose(run(good).numpy(), (table * 2)[good].sum(0).tanh().numpy(), rtol=1e-6)
+
+
+def test_cuda_on_the_processor_is_refused():
+    graph = leafgrad.trace(lambda x: x * 2, leafgrad.ones(3))
+    with pytest.raises(CompileError, match="'cuda' runs programs on 'cuda', but this one has arrays on cpu"):
+        find("cuda", graph)
+
+
+def test_explain_says_what_each_kernel_takes():
+    run = agree(burgers)
+    text = str(run.explain())
+    assert "loop over 200 rows" in text
+    assert "kB of shared memory" in text
+    assert "Mflop" in text
+
+
+def test_wide_products_are_left_to_a_library():
+    x, w = leafgrad.rand(300, 300), leafgrad.rand(300, 300)
+    run = leafgrad.compile(lambda x: (x @ w).tanh() + 1, executor=NAME)
+    for _ in range(2):
+        run(x)
+    assert [p.equation.name for p in program(run).plan.parts if not isinstance(p, Launch)] == ["matmul"]
+
+
+def test_an_op_written_for_c_runs_as_it_is():
+    from leafgrad import op
+
+    @op("elementwise", c="exp(-x * x) * k")
+    def bump(xp, x, *, k=2.0):
+        return xp.exp(-x * x) * k
+
+    bump.vjp(x=lambda g, x, *, k: -2 * g * x * bump(x, k=k))
+    x = leafgrad.rand(9, 4, requires_grad=True)
+
+    def function(x):
+        y = bump(x, k=3.0).sum(1)
+        return y, leafgrad.autograd.grad(y.sum(), x)[0]
+
+    run = leafgrad.compile(function, executor=NAME)
+    for _ in range(2):
+        for g, w in zip(run(x), function(x), strict=True):
+            np.testing.assert_allclose(g.detach().numpy(), w.detach().numpy(), rtol=1e-5)
+    assert not [p for p in program(run).plan.parts if not isinstance(p, Launch)]

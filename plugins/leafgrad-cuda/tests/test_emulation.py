@@ -1,0 +1,70 @@
+"""What the emulation finds: races of threads and of blocks, memory that nothing wrote."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leafgrad.lowering.forms import Root
+from leafgrad_cuda.emulation import Emulation, Race
+from leafgrad_cuda.plan import Launch, header
+from leafgrad_cuda.writer import Task
+
+HEAD = header().replace("LG_INDEX", "int")
+SUM = """
+KERNEL(lg_whole0, 64) {
+    SHARED
+    float *out = (float *)arrays[0];
+    float *s = (float *)shared;
+    EACH s[t] = (float)t;
+    %s
+    EACH if (t == 0) { float sum = 0; for (int k = 0; k < 64; k++) sum += s[k]; out[BLOCK] = sum; }
+    BARRIER
+}
+"""
+ONE_PHASE = """
+KERNEL(lg_whole0, 64) {
+    SHARED
+    float *out = (float *)arrays[0];
+    float *s = (float *)shared;
+    EACH { s[t] = (float)t; if (t == 9) out[BLOCK] = s[(t + 1) % 64] + s[8]; }
+    BARRIER
+}
+"""
+ACROSS = """
+KERNEL(lg_whole0, 64) {
+    SHARED
+    float *out = (float *)arrays[0];
+    EACH if (t == 0) out[BLOCK] = (float)BLOCK + (BLOCK ? out[BLOCK - 1] : 0);
+    BARRIER
+}
+"""
+
+
+def launched(text, orders=("forward", "backward", "shuffled")):
+    out = np.full(4, np.nan, "f4")
+    root = Root((4,), "float32")
+    task = Task([], 4, "f", (root,), frozenset(), frozenset([root]))
+    launch = Launch(0, [[[task]]], blocks=4, threads=64, shared=256)
+    addresses = np.array([out.ctypes.data], "u8")
+    Emulation(HEAD + text, orders).run(launch, addresses, np.zeros(1, "u1"), [out])
+    return out
+
+
+def test_a_kernel_with_barriers_is_the_same_in_all_orders():
+    assert launched(SUM % "BARRIER").tolist() == [2016.0] * 4
+
+
+def test_a_missing_barrier_is_a_race():
+    with pytest.raises(Race, match="lg_whole0: other bits with threads and blocks"):
+        launched(ONE_PHASE)
+
+
+def test_blocks_that_wait_for_each_other_are_a_race():
+    with pytest.raises(Race):
+        launched(ACROSS)
+
+
+def test_shared_memory_begins_as_nan():
+    text = SUM.replace("EACH s[t] = (float)t;", "EACH if (t) s[t] = (float)t;") % "BARRIER"
+    assert np.isnan(launched(text, ("forward",))).all()

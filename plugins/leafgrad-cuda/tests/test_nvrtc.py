@@ -1,0 +1,91 @@
+"""Kernels through NVIDIA's own compiler, which needs no GPU, for several architectures."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from compiled_steps import burgers, classifier, trained
+
+import leafgrad
+from leafgrad import backends
+from leafgrad.errors import CompileError
+from leafgrad_cuda import nvrtc
+from leafgrad_cuda.plan import Plan
+
+try:
+    nvrtc.library()
+except CompileError:
+    pytest.skip("no NVRTC: pip install nvidia-cuda-nvrtc-cu12", allow_module_level=True)
+
+ARCHITECTURES = [75, 80, 90, 100]
+CUPY = Path(backends.__file__).parent / "cupy.py"
+
+
+def code(function, *args):
+    return Plan(leafgrad.trace(function, *args), 99 << 10).code()
+
+
+def kinds():
+    """A function for each kind of kernel."""
+    x, t = leafgrad.rand(70, 6), leafgrad.arange(70) % 6
+    yield "elements", lambda x: (x.tanh() * x.sin() + x.erf()).floor_divide(0.5), (x,)
+    yield "along", lambda x: (x.sum(0), x.mean(1), x.amax(1), x.prod(0), x.softmax(1), x.logsumexp(1)), (x,)
+    yield "layout", lambda x: (leafgrad.cat([x, x * 2]), x.T * 1, leafgrad.nn.functional.pad(x, (1, 1))), (x,)
+    yield "tables", lambda x, t: (x[t], x.gather(1, t[:, None]), leafgrad.nn.functional.nll_loss(x, t)), (x, t)
+    yield "products", lambda x: (x @ x.T, x.reshape(10, 7, 6) @ x[:6], x[0] @ x[:6, :6]), (x,)
+    yield "long sums", lambda x: x.sum() * 2, (leafgrad.rand(300, 300),)
+    yield "integers", lambda t: (t * 3 - t // 2, t > 3, (t.to(leafgrad.int8) + 1).to(leafgrad.float64)), (t,)
+    yield "lines", lambda x: x.cumsum(1), (x,)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize(("function", "args"), [pytest.param(f, a, id=k) for k, f, a in kinds()])
+def test_each_kind_of_kernel(function, args, architecture):
+    text = code(function, *args)
+    assert "KERNEL(lg_" in text
+    assert b".visible .entry lg_" in nvrtc.compiled(text, architecture)
+
+
+@pytest.mark.parametrize("make", [burgers, classifier])
+def test_a_training_step(make):
+    _, run = trained(make(), "cuda-emulated", calls=2)
+    text = Plan(run.graph, 99 << 10).code()
+    for architecture in ARCHITECTURES:
+        assert b"lg_loop" in nvrtc.compiled(text, architecture)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [{"width": 20, "depth": 8}, {"width": 50, "depth": 4}, {"width": 128, "depth": 4}])
+def test_networks_of_benchmarks_as_machine_code(size):
+    _, run = trained(burgers(rows=256, **size), "cuda-emulated", calls=2)
+    assert nvrtc.compiled(Plan(run.graph, 99 << 10).code(), 90, cubin=True).startswith(b"\x7fELF")
+
+
+def constants(names):
+    """Texts that the CuPy backend has, read without CuPy."""
+    tree = ast.parse(CUPY.read_text(encoding="utf-8"))
+    return [ast.literal_eval(n.value) for name in names for n in tree.body
+            if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == name]  # fmt: skip
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_random_numbers_of_the_cupy_backend(architecture):
+    """But for float16, whose type CuPy's headers define."""
+    philox, bodies = constants(["PHILOX", "BODIES"])
+    types = {"float32": "float", "float64": "double", "uint64": "unsigned long long"}
+    made = {name: types[kind] for name in bodies if (kind := name.split("_")[1]) in types}
+    assert len(made) >= 4
+    kernels = [
+        f'extern "C" __global__ void leafgrad_{name}(unsigned long long seed, unsigned long long at, {t} *out) {{'
+        f"unsigned long long i = threadIdx.x; unsigned int r[4]; philox(seed, at + i, r); {t} y; {bodies[name]}"
+        " out[i] = y; }"
+        for name, t in made.items()
+    ]
+    assert b".entry leafgrad_uniform_float32" in nvrtc.compiled("\n".join([philox, *kernels]), architecture)
+
+
+def test_a_kernel_that_does_not_compile_is_an_error_with_its_log():
+    with pytest.raises(CompileError, match=r"sm_90: leafgrad.cu\(1\): error: identifier \"tanhq\" is undefined"):
+        nvrtc.compiled('extern "C" __global__ void f(float *x) { *x = tanhq(*x); }', 90)
