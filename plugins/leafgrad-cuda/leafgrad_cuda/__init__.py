@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leafgrad.plugins import ExecutorSpec, hookimpl
+from leafgrad.plugins import CommandSpec, ExecutorSpec, hookimpl
 
 __version__ = "0.1.0"
 
@@ -14,3 +14,9 @@ def leafgrad_executors() -> list[ExecutorSpec]:
         ExecutorSpec("cuda", target="leafgrad_cuda.executor:CudaExecutor", preferred=True),
         ExecutorSpec("cuda-emulated", target="leafgrad_cuda.executor:EmulatedExecutor"),
     ]
+
+
+@hookimpl
+def leafgrad_cli() -> list[CommandSpec]:
+    """``leafgrad cuda``."""
+    return [CommandSpec("cuda", help="compiled steps as CUDA kernels: predict", target="leafgrad_cuda.predict:main")]

@@ -18,11 +18,13 @@ from typing import Any, Final
 import numpy as np
 
 from leafgrad.errors import CompileError
-from leafgrad_cuda.plan import Launch
+from leafgrad_cuda.launches import Launch
 
 ORDERS: Final = 3  # of threads in neighbouring phases
+ZONE: Final = 64  # bytes behind shared memory that must stay
+UNTOUCHED: Final = 0xA5
 SHARED: Final = 99 << 10  # bytes of a block: what most GPUs of today have
-FLAGS: Final = "-std=gnu11 -O1 -ffp-contract=off -fno-strict-aliasing -shared -fPIC -w".split()
+FLAGS: Final = "-std=gnu11 -O1 -ffp-contract=off -fno-strict-aliasing -fwrapv -shared -fPIC -w".split()
 
 
 class Order(ctypes.Structure):
@@ -41,6 +43,10 @@ class Order(ctypes.Structure):
 
 class Race(AssertionError):
     """Threads or blocks of a kernel depend on their order."""
+
+
+class Stray(AssertionError):
+    """A kernel writes beside its arrays."""
 
 
 @cache
@@ -88,8 +94,17 @@ class Emulation:
         self.orders = orders
         self.random = np.random.default_rng(0)
 
-    def run(self, launch: Launch, addresses: Any, arena: Any, written: list[Any]) -> None:
-        """One launch. ``written`` are the arrays, and parts of the arena, that it writes."""
+    def run(self, launch: Launch, addresses: Any, arena: Any, written: list[Any], spared: Any = None) -> None:
+        """One launch.
+
+        Args:
+            launch: of which kernel.
+            addresses: of the arrays that it knows by number.
+            arena: the memory between launches.
+            written: the arrays, and parts of the arena, that it may write and others read.
+            spared: of each byte of the arena, whether it may not write there.
+        """
+        kept = arena.copy() if spared is not None else arena
         before = [w.copy() for w in written] if len(self.orders) > 1 else []
         first: list[bytes] = []
         for order in self.orders:
@@ -102,17 +117,22 @@ class Emulation:
                     lines = ", ".join(dict.fromkeys(f"{e.name} from {e.line}" for e in launch.equations[:4]))
                     raise Race(f"kernel {launch.name}: other bits with threads and blocks {order}: {lines}")
                 first = now
+        if spared is not None and (kept != arena)[spared].any():
+            raise Stray(f"kernel {launch.name} writes where others' arrays lie")
 
     def once(self, launch: Launch, order: str, addresses: Any, arena: Any) -> None:
         blocks = self.ordered(order, launch.blocks)
         threads = np.concatenate([self.ordered(order, launch.threads) for _ in range(ORDERS)])
-        memory = np.empty(launch.shared + 64, np.uint8)
-        start = memory.ctypes.data + -memory.ctypes.data % 64
+        memory = np.full(launch.shared + 2 * ZONE, UNTOUCHED, np.uint8)
+        skipped = -memory.ctypes.data % ZONE
+        start = memory.ctypes.data + skipped
         given = Order(
             blocks.ctypes.data, threads.ctypes.data, launch.blocks, launch.threads, ORDERS, launch.shared, start
         )
         kernel = self.library[launch.name]
         kernel(ctypes.byref(given), ctypes.c_void_p(addresses.ctypes.data), ctypes.c_void_p(arena.ctypes.data))
+        if (memory[skipped + launch.shared :] != UNTOUCHED).any():
+            raise Stray(f"kernel {launch.name} writes behind its {launch.shared} bytes of shared memory")
 
     def ordered(self, order: str, count: int) -> Any:
         numbers = np.arange(count, dtype=np.int32)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from leafgrad import backends
 from leafgrad.compile.ir.graph import Graph, Value
-from leafgrad.compile.ir.replay import run
+from leafgrad.compile.ir.replay import ReplayProgram, run
 from leafgrad.compile.run.executor import Program
 from leafgrad.errors import CompileError
 from leafgrad_cuda.device import Device, Emulated, Gpu
+from leafgrad_cuda.launches import Launch, OpRun
 from leafgrad_cuda.patterns import pattern
-from leafgrad_cuda.plan import Launch, OpRun, Plan
+from leafgrad_cuda.plan import Plan
 from leafgrad_cuda.report import report
 
 SHORTEST = 4  # equations from which on a compiler's time is well spent
@@ -72,6 +73,7 @@ class CudaProgram:
             slots[k] = array
         for k, shape, dtype in self.fresh:
             slots[k] = xp.empty(shape, dtype)
+        self.device.begin(self.arena)
         addresses = self.device.table([self.flag, *slots])
         for part in plan.parts:
             if isinstance(part, Launch):
@@ -147,10 +149,15 @@ class CudaExecutor:
 
 
 class EmulatedExecutor:
-    """The same kernels on the processor, each in several orders of its threads and blocks: slow, and for tests."""
+    """The same kernels on the processor, each in several orders of its threads and blocks: slow, and for tests.
+
+    Attributes:
+        recorded: where it is a list, the graphs that it was given, which NumPy then runs, are appended to it.
+    """
 
     name = "cuda-emulated"
     device_type = None
+    recorded: ClassVar[list[Graph] | None] = None
 
     def compile(self, graph: Graph) -> Program:
         """The program that runs ``graph`` without a GPU.
@@ -163,6 +170,9 @@ class EmulatedExecutor:
                 "executor 'cuda-emulated' runs programs of the processor and of stand-in devices, but this one has "
                 "arrays on a GPU; use executor='cuda'"
             )
+        if self.recorded is not None:
+            self.recorded.append(graph)
+            return ReplayProgram(graph)
         return CudaProgram(graph, Emulated())
 
 

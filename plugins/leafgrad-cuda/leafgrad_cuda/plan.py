@@ -3,111 +3,25 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from leafgrad.compile.ir.graph import Equation, Graph, Value
+from leafgrad.compile.ir.graph import Equation, Graph
 from leafgrad.lowering import memory
 from leafgrad.lowering.expressions import C_TYPES
 from leafgrad.lowering.forms import Root, full
 from leafgrad.lowering.stages import CPhase, OpPhase, Segment, Stages
 from leafgrad_cuda.kernels import copy, tasks
+from leafgrad_cuda.launches import THREADS, Group, Launch, OpRun, Part, Phase, levels, memory_size, small, step
 from leafgrad_cuda.patterns import pattern
 from leafgrad_cuda.writer import Functions, Item, Refused, Task
 
-THREADS = 256
 PARTS = 256  # blocks of a loop at most: each has sums of its own, which are added in order
 CHUNKS = (128, 64, 32)
 WANTED = 128  # chunks, if a batch has as many points that they are not shorter than the shortest
-SMALL = 2048  # items of neighbouring phases that one block does, with barriers between, rather than several launches
 MOST = 64  # tasks of one phase
 OFTEN = 3  # calls of a function from which on it is compiled once, not into each caller
 BLOCKS = 1024  # of a launch over whole arrays at most
-
-
-Group = Sequence[Task]  # as many items each, of which a thread does the same one of all tasks in turn
-Phase = Sequence[Group]
-
-
-@dataclass(eq=False, repr=False)
-class Launch:
-    """One kernel.
-
-    Attributes:
-        phases: groups of tasks that are independent of each other; of a loop, those of a chunk.
-        segment: the loop, if it is one.
-        chunk: points of a chunk.
-        blocks, threads, shared: how it is launched; ``shared`` in bytes.
-        offsets: where a loop's roots lie in shared memory.
-        spilled: those that do not fit, with their place in a block's part of global memory.
-        spill: that memory.
-        partial: for each accumulator, the memory that has one for each block.
-    """
-
-    number: int
-    phases: list[Phase]
-    segment: Segment | None = None
-    chunk: int = 0
-    blocks: int = 1
-    threads: int = THREADS
-    shared: int = 0
-    offsets: dict[Root, int] = field(default_factory=dict)
-    spilled: dict[Root, int] = field(default_factory=dict)
-    spill: Root | None = None
-    partial: dict[Root, Root] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        return f"lg_{'loop' if self.segment else 'whole'}{self.number}"
-
-    @property
-    def tasks(self) -> list[Task]:
-        return [t for phase in self.phases for group in phase for t in group]
-
-    @property
-    def equations(self) -> list[Equation]:
-        return list(dict.fromkeys(e for t in self.tasks for e in t.equations))
-
-    @property
-    def length(self) -> int:
-        """Rows of the batch."""
-        return self.segment.loop.length if self.segment and self.segment.loop else 0
-
-    @property
-    def chunks(self) -> int:
-        return -(-self.length // self.chunk)
-
-    @property
-    def stops(self) -> bool:
-        return any(t.stops for t in self.tasks)
-
-    @property
-    def private(self) -> set[Root]:
-        """What only its blocks see."""
-        return {*self.offsets, *self.spilled}
-
-    def touched(self, reads: bool) -> list[Root]:
-        """The roots outside of it that it reads, or writes, in order."""
-        found: list[Root] = []
-        for t in self.tasks:
-            found += sorted(t.reads if reads else t.writes, key=t.pointers.index)
-        roots = [self.partial.get(r, r) for r in found if r not in self.private]
-        return list(dict.fromkeys([*roots, *([self.spill] if self.spill else [])]))
-
-
-@dataclass(eq=False, repr=False)
-class OpRun:
-    """An equation that its op runs, and why."""
-
-    equation: Equation
-    inputs: dict[Value, Root]
-    why: str
-
-
-Part = Launch | OpRun
 
 
 class Plan(Stages):
@@ -219,7 +133,8 @@ class Plan(Stages):
     def loop(self, segment: Segment) -> None:
         """A loop as one kernel, with the longest chunk whose arrays fit in shared memory twice; else with the shortest.
 
-        A short batch has short chunks, so that many blocks share it. What does not fit even so lies in global memory: the arrays that wait longest.
+        A short batch has short chunks, so that many blocks share it. Arrays that do not fit lie in global memory: those
+        that wait longest.
         """
         assert segment.loop is not None
         number = len(self.parts)
@@ -423,69 +338,6 @@ class Plan(Stages):
         if root in self.slots:
             return f"arrays[{self.slots[root] + 1}]"
         return f"arena + {self.offsets[root]}LL"
-
-
-def small(phase: Phase) -> bool:
-    """Whether one block does a phase as fast as a launch of its own would begin."""
-    most = max(sum(t.operations for t in group) for group in phase)
-    return sum(group[0].count for group in phase) <= SMALL and most <= SMALL
-
-
-@dataclass(eq=False, repr=False)
-class Level:
-    """A group, when it runs, and when the first runs that needs it."""
-
-    tasks: list[Task]
-    at: int
-    needed: float = math.inf
-
-    def follows(self, task: Task) -> bool:
-        """Whether item i of ``task`` needs of this group what item i made, and nothing else."""
-        met = {r for t in self.tasks for r in t.writes} & (task.reads | task.writes)
-        even = all(r in t.flat for t in self.tasks for r in met & (t.reads | t.writes)) and met <= task.flat
-        return self.tasks[0].count == task.count and even and not task.again
-
-
-def levels(waiting: Sequence[Task]) -> list[list[Group]]:
-    """Tasks by when they can run: after all that make what they read; with those that make it item by item."""
-    groups: list[Level] = []
-    makers: dict[Root, list[Level]] = {}
-    for task in waiting:
-        read = (*task.reads, *(task.writes if task.again else ()))
-        before = list(dict.fromkeys(g for r in read for g in makers.get(r, ())))
-        joined = [g for g in before if g.follows(task)]
-        at = max([*(g.at + 1 for g in before if g not in joined), *(g.at for g in joined)], default=0)
-        joined = [g for g in joined if g.at == at or g.needed > at]
-        mine = Level(sorted([*(t for g in joined for t in g.tasks), task], key=waiting.index), at)
-        mine.needed = min([g.needed for g in joined], default=math.inf)
-        for g in before:
-            if g not in joined:
-                g.needed = min(g.needed, at)
-        groups = [g for g in groups if g not in joined] + [mine]
-        for made in makers.values():
-            made[:] = dict.fromkeys(mine if g in joined else g for g in made)
-        for r in task.writes:
-            makers.setdefault(r, []).append(mine)
-    found: list[list[Group]] = [[] for _ in range(max((g.at for g in groups), default=-1) + 1)]
-    for g in groups:
-        found[g.at].append(g.tasks)
-    return found
-
-
-def step(phase: Phase, ours: Callable[[Root], bool]) -> memory.Step:
-    """A phase as a step of memory."""
-    reads: dict[Root, None] = {}
-    writes: dict[Root, None] = {}
-    for t in (t for group in phase for t in group):
-        reads.update(dict.fromkeys(r for r in t.pointers if r in t.reads and ours(r)))
-        writes.update(dict.fromkeys(r for r in t.pointers if r in t.writes and ours(r)))
-    return memory.Step(list(reads), list(writes))
-
-
-def memory_size(dtype: str) -> int:
-    """Bytes of an element."""
-    digits = re.sub(r"\D", "", dtype)
-    return int(digits) // 8 if digits else 1
 
 
 @cache

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from leafgrad_cuda.plan import Launch, Plan
+from leafgrad_cuda.launches import Launch, OpRun
+from leafgrad_cuda.plan import Plan
 
 
 def report(plan: Plan) -> list[str]:
     """A line for each launch and each op that runs by itself, and one on memory."""
-    lines = [
-        described(plan, p) if isinstance(p, Launch) else f"op by op: {p.equation.name}, from {p.equation.line}: {p.why}"
-        for p in plan.parts
-    ]
+    lines = [left_to_op(p) if isinstance(p, OpRun) else described(plan, p) for p in plan.parts]
     return [*lines, f"{len(plan.launches)} launches a call; memory between them: {plan.arena / 1024:.0f} kB"]
 
 
+def left_to_op(part: OpRun) -> str:
+    """An op that runs by itself, and why."""
+    return f"op by op: {part.equation.name}, from {part.equation.line}: {part.why}"
+
+
 def described(plan: Plan, launch: Launch) -> str:
+    """A kernel: what it computes, how it is launched, and what it moves and computes at least."""
     moved, work = plan.traffic(launch), plan.flops(launch)
     how = f"{launch.blocks} blocks of {launch.threads} threads, {moved / 1024:.0f} kB moved, {work / 1e6:.3g} Mflop"
     if launch.segment is None:

@@ -13,7 +13,7 @@ from leafgrad.errors import CompileError
 from leafgrad.testing import check_executor, fake
 from leafgrad_cuda.device import Emulated
 from leafgrad_cuda.executor import CudaProgram
-from leafgrad_cuda.plan import Launch
+from leafgrad_cuda.launches import Launch
 
 NAME = "cuda-emulated"
 OPTIMIZERS = [optim.SGD, optim.Adam, optim.AdamW, optim.RMSprop, optim.Adagrad, optim.Adadelta, optim.NAdam]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from leafgrad.lowering.forms import Root
-from leafgrad_cuda.emulation import Emulation, Race
-from leafgrad_cuda.plan import Launch, header
+from leafgrad_cuda.emulation import Emulation, Race, Stray
+from leafgrad_cuda.launches import Launch
+from leafgrad_cuda.plan import header
 from leafgrad_cuda.writer import Task
 
 HEAD = header().replace("LG_INDEX", "int")
@@ -68,3 +69,18 @@ def test_blocks_that_wait_for_each_other_are_a_race():
 def test_shared_memory_begins_as_nan():
     text = SUM.replace("EACH s[t] = (float)t;", "EACH if (t) s[t] = (float)t;") % "BARRIER"
     assert np.isnan(launched(text, ("forward",))).all()
+
+
+def test_a_write_behind_shared_memory_is_found():
+    with pytest.raises(Stray, match="behind its 256 bytes of shared memory"):
+        launched(SUM.replace("EACH s[t] =", "EACH s[t + 1] =") % "BARRIER", ("forward",))
+
+
+def test_a_write_into_memory_of_others_is_found():
+    text = ONE_PHASE.replace("EACH {", "EACH { if (t == 0) arena[0] = 7;").replace("s[(t + 1) % 64]", "0")
+    root = Root((4,), "float32")
+    task = Task([], 4, "f", (root,), frozenset(), frozenset([root]))
+    launch = Launch(0, [[[task]]], blocks=4, threads=64, shared=256)
+    out, arena = np.zeros(4, "f4"), np.zeros(8, "u1")
+    with pytest.raises(Stray, match="where others' arrays lie"):
+        Emulation(HEAD + text, ("forward",)).run(launch, np.array([out.ctypes.data], "u8"), arena, [out], arena == 0)
