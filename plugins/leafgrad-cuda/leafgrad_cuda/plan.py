@@ -271,10 +271,6 @@ class Plan(Stages):
 
     def text(self, launch: Launch) -> str:
         lines = [f"KERNEL({launch.name}, {launch.threads}) {{", "    SHARED"]
-        for root, name in self.pointers(launch).items():
-            lines.append(
-                f"    {C_TYPES[root.dtype]} *{name} = ({C_TYPES[root.dtype]} *)({self.address(launch, root)});"
-            )
         if launch.stops:
             lines.append("    int *flag = (int *)arrays[0];")
         if launch.segment is None:
@@ -285,11 +281,10 @@ class Plan(Stages):
         return "\n".join([*lines, "}"])
 
     def loop_text(self, launch: Launch) -> list[str]:
-        names = self.pointers(launch)
         lines = []
         if launch.partial:
             zeros = [
-                f"        for (INDEX k = t; k < {root.lanes}; k += THREADS) {names[root]}[k] = 0;"
+                f"        for (INDEX k = t; k < {root.lanes}; k += THREADS) ({self.pointer(launch, root)})[k] = 0;"
                 for root in launch.partial
             ]
             lines += ["    EACH {", *zeros, "    }", "    BARRIER"]
@@ -304,14 +299,13 @@ class Plan(Stages):
 
     def phase(self, launch: Launch, phase: Phase, indent: str, first: str, step: str) -> list[str]:
         """Each thread takes its items of all groups, which count on."""
-        names = self.pointers(launch)
         total = sum(group[0].count for group in phase)
         lines = [f"{indent}EACH for (INDEX g = {first}; g < {total}; g += {step}) {{"]
         at = 0
         for k, group in enumerate(phase):
             calls = []
             for t in group:
-                arguments = [f"g - {at}" if at else "g", *(names[r] for r in t.pointers)]
+                arguments = [f"g - {at}" if at else "g", *(self.pointer(launch, r) for r in t.pointers)]
                 arguments += ["lo", "n"] if launch.segment else []
                 arguments += ["flag"] if t.stops else []
                 calls.append(f"{t.function}({', '.join(arguments)});")
@@ -320,9 +314,9 @@ class Plan(Stages):
             lines.append(f"{indent}    {branch}{calls[0] if len(calls) == 1 else ' '.join(['{', *calls, '}'])}")
         return [*lines, f"{indent}}}", f"{indent}BARRIER"]
 
-    def pointers(self, launch: Launch) -> dict[Root, str]:
-        roots = dict.fromkeys(r for t in launch.tasks for r in t.pointers)
-        return {r: f"a{k}" for k, r in enumerate(roots)}
+    def pointer(self, launch: Launch, root: Root) -> str:
+        """A root's address, read where it is used: a long kernel has not the registers to keep all."""
+        return f"({C_TYPES[root.dtype]} *)({self.address(launch, root)})"
 
     def address(self, launch: Launch, root: Root) -> str:
         if root in launch.offsets:

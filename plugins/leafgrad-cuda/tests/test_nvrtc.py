@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -61,6 +64,31 @@ def test_a_training_step(make):
 def test_networks_of_benchmarks_as_machine_code(size):
     _, run = trained(burgers(rows=256, **size), "cuda-emulated", calls=2)
     assert nvrtc.compiled(Plan(run.graph, 99 << 10).code(), 90, cubin=True).startswith(b"\x7fELF")
+
+
+def ptxas():
+    """NVIDIA's assembler, which says how many registers a kernel takes."""
+    try:
+        spec = importlib.util.find_spec("nvidia.cuda_nvcc")
+    except ModuleNotFoundError:
+        spec = None
+    folders = list(spec.submodule_search_locations or []) if spec else []
+    return next((path for f in folders if (path := Path(f, "bin", "ptxas")).exists()), None)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(ptxas() is None, reason="no ptxas: pip install nvidia-cuda-nvcc-cu12")
+@pytest.mark.parametrize("size", [{"width": 20, "depth": 8}, {"width": 50, "depth": 4}, {"width": 128, "depth": 4}])
+@pytest.mark.parametrize("architecture", [80, 90])
+def test_registers_do_not_spill(size, architecture, tmp_path):
+    _, run = trained(burgers(rows=10_000, **size), "replay", calls=2)
+    made = nvrtc.compiled(Plan(run.graph, 99 << 10).code(), architecture)
+    (tmp_path / "kernels.ptx").write_bytes(made.rstrip(b"\0"))
+    command = [ptxas(), "-v", f"-arch=sm_{architecture}", "-o", tmp_path / "kernels.cubin", tmp_path / "kernels.ptx"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    assert told.count("Compiling entry function 'lg_loop") == 1
+    assert set(re.findall(r"(\d+) bytes spill", told)) == {"0"}
+    assert max(map(int, re.findall(r"Used (\d+) registers", told))) <= 255
 
 
 def constants(names):
