@@ -73,9 +73,10 @@ def test_sums_and_updates_of_all_parameters_are_one_launch():
     assert len(plan.parts[last + 1 :]) == 1
 
 
-def test_the_device_of_tests_and_no_synchronisation():
+@pytest.mark.parametrize("index", [0, 1])
+def test_the_device_of_tests_and_no_synchronisation(index):
     fake.register()
-    model, step, args = burgers(device="fake:0")
+    model, step, args = burgers(device=f"fake:{index}")
     run = leafgrad.compile(step, executor=NAME)
     for _ in range(3):
         run(*args)

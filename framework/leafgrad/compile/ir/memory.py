@@ -24,7 +24,9 @@ def separate(arrays: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
     found = []
     for a in arrays:
         if id(memory_of(a)) in taken or overlaps(a):
-            a = a.copy()
+            backend = backends.backend_of(a)
+            with backend.device_scope(backend.device_index(a)):
+                a = a.copy()
         taken.add(id(memory_of(a)))
         found.append(a)
     return found
