@@ -18,15 +18,20 @@ def overlap(a: Any, b: Any) -> bool:
     return bool(backends.backend_of(a).xp.may_share_memory(a, b))
 
 
+def copied(a: Any) -> Any:
+    """The same in memory of its own, on the array's own device, whichever is the current one."""
+    backend = backends.backend_of(a)
+    with backend.device_scope(backend.device_index(a)):
+        return a.copy()
+
+
 def separate(arrays: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
     """``arrays``, with copies of those that share memory with an input, an earlier one, or among their elements."""
     taken = {id(memory_of(a)) for a in inputs}
     found = []
     for a in arrays:
         if id(memory_of(a)) in taken or overlaps(a):
-            backend = backends.backend_of(a)
-            with backend.device_scope(backend.device_index(a)):
-                a = a.copy()
+            a = copied(a)
         taken.add(id(memory_of(a)))
         found.append(a)
     return found

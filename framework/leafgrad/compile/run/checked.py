@@ -12,6 +12,7 @@ from leafgrad import backends
 from leafgrad.backends.place import place
 from leafgrad.compile.ir.draws import States, generators, restore, rewound, states
 from leafgrad.compile.ir.graph import Graph, Value
+from leafgrad.compile.ir.memory import copied
 from leafgrad.compile.ir.replay import ReplayProgram
 from leafgrad.compile.ir.rounding import RUNS, close, distance, explains, on_host, unsure
 from leafgrad.errors import CompileError
@@ -36,7 +37,7 @@ def expected(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
 
 def check_run(graph: Graph, program: Any, inputs: Sequence[Any], right: Sequence[Any]) -> list[Any]:
     """Run a program whose results must be ``right``; if they are not a Mismatch, and inputs are as they were."""
-    before, start = [a.copy() for a in inputs], states(generators(graph))
+    before, start = [copied(a) for a in inputs], states(generators(graph))
     try:
         arrays: list[Any] = program(inputs)
     finally:
