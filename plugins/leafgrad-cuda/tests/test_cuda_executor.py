@@ -12,7 +12,7 @@ from leafgrad.compile.run.executor import find
 from leafgrad.errors import CompileError
 from leafgrad.testing import check_executor, fake
 from leafgrad_cuda.device import Emulated
-from leafgrad_cuda.executor import CudaProgram
+from leafgrad_cuda.executor import CudaProgram, gains
 from leafgrad_cuda.launches import Launch
 
 NAME = "cuda-emulated"
@@ -182,3 +182,36 @@ def test_a_device_that_is_not_the_current_one():
         for got, want in zip(run(x), (x.cpu().tanh().sum(0), x.cpu().sort(0)[0] * 2), strict=True):
             assert str(got.device) == "fake:1"
             np.testing.assert_allclose(got.cpu().numpy(), want.numpy(), rtol=1e-6)
+
+
+def test_a_rule_for_cuda_goes_before_that_for_c():
+    @leafgrad.op("elementwise", c="x * 0 + 1")
+    def third(xp, x):
+        return xp.full_like(x, 3)
+
+    third.lower("cuda", lambda c, e: c.elementwise("x * 0 + 3"))
+    x = leafgrad.rand(4, 5)
+    run = leafgrad.compile(lambda x: third(x) + x * 2, executor=NAME)
+    for _ in range(2):
+        np.testing.assert_allclose(run(x).numpy(), 3 + 2 * x.numpy(), rtol=1e-6)
+    assert not [p for p in program(run).plan.parts if not isinstance(p, Launch)]
+
+
+def test_graphs_that_gain():
+    x = leafgrad.rand(100, 3)
+    assert gains(leafgrad.trace(lambda x: (x * 2).tanh().exp().sum() + 1, x))
+    assert not gains(leafgrad.trace(lambda x: x * 2, x))
+    assert not gains(leafgrad.trace(lambda x: x.sort(0)[0].sort(0)[0].sort(0)[0].sort(0)[0] * 2, x))
+
+
+@pytest.mark.parametrize("shape", [(1, 5000), (5000, 1), (3, 70, 70), (70, 101)])
+def test_long_reductions(shape):
+    def function(x):
+        total = x.sum() + (x * x).sum()
+        return total, x.sum(1), x.amax(), (x * total).mean(0), x.reshape(-1).prod()
+
+    x = 1 + leafgrad.rand(shape, dtype=leafgrad.float64) / 1e5
+    run = leafgrad.compile(function, executor=NAME)
+    for _ in range(2):
+        for g, w in zip(run(x), function(x), strict=True):
+            np.testing.assert_allclose(g.numpy(), w.numpy(), rtol=1e-11)
