@@ -96,12 +96,12 @@ class Checked:
         """Whether NumPy gives the same; otherwise what it gives is what counts."""
         program = self.program
         reference = with_numpy(graph)
-        others: list[dict[Value, Any]] = []
+        moved = rounding.Moved(graph, inputs)
         for value, right in self.expected(reference, inputs).items():
             ours = program.value(value)
             if rounding.close(ours, right):
                 continue
-            if value in self.drawn or not agrees(graph, inputs, value, ours, right, others):
+            if value in self.drawn or not agrees(moved, value, ours, right):
                 self.refuse(graph, inputs, value, ours, right)
                 break
         else:
@@ -164,7 +164,7 @@ class Checked:
             alone = Graph(sources, (equation,), equation.outputs)
             given = [at[v] for v in alone.inputs]
             (ours,) = type(self.program)(alone, checked=False)(given)
-            if not (rounding.close(ours, made) or agrees(alone, given, equation.out, ours, made, [])):
+            if not (rounding.close(ours, made) or agrees(rounding.Moved(alone, given), equation.out, ours, made)):
                 return wrong_declaration(equation, [at[v] for v in equation.values], ours)
         return None
 
@@ -186,17 +186,13 @@ class Checked:
         return str(library.folder.path / file)
 
 
-def agrees(
-    graph: Graph, inputs: list[Any], value: Value, ours: Any, right: Any, others: list[dict[Value, Any]]
-) -> bool:
+def agrees(moved: rounding.Moved, value: Value, ours: Any, right: Any) -> bool:
     """Whether C's ``ours`` is NumPy's ``right`` but for rounding.
 
     Where all is elementwise, each element may also be what higher precision gives: C that rounds a product and a sum
     once does not overflow between the two, as NumPy does.
-
-    Args:
-        others: runs of the graph that are moved by rounding; made here for the first value that asks.
     """
+    graph = moved.graph
 
     def compute(*arrays: Any) -> Any:
         at = dict(zip(graph.inputs, arrays, strict=True))
@@ -205,10 +201,9 @@ def agrees(
             at.update(zip(equation.outputs, made if equation.several else (made,), strict=True))
         return at[value]
 
-    others.extend(rounding.unsure(graph, inputs, seed) for seed in range(len(others), rounding.RUNS))
-    return rounding.explains(ours, right, [other[value] for other in others]) or (
+    return moved.explain(value, ours, right) or (
         all("elementwise" in e.op.traits for e in graph.equations)
-        and edges.first_difference(compute, inputs, ours) is None
+        and edges.first_difference(compute, list(moved.inputs), ours) is None
     )
 
 

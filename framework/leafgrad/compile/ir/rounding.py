@@ -6,7 +6,8 @@ result. No tolerance fits that; but a graph that is run with its own last digits
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from leafgrad import backends
@@ -56,6 +57,29 @@ def explains(ours: Any, right: Any, others: Sequence[Any]) -> bool:
     if not xp.array_equal(ours[same], right[same], equal_nan=True):
         return False
     return distance(ours, right) <= MORE * max(distance(other, right) for other in others)
+
+
+class Moved:
+    """Runs of a graph with its last digits at random, each made when it is first needed.
+
+    Args:
+        graph, inputs: what is run, and on what.
+        within: a context in which each run is made, where it draws random numbers.
+    """
+
+    def __init__(self, graph: Graph, inputs: Sequence[Any], within: Callable[[], Any] = nullcontext) -> None:
+        self.graph, self.inputs, self.within = graph, inputs, within
+        self.made: list[dict[Value, Any]] = []
+
+    def explain(self, value: Value, ours: Any, right: Any) -> bool:
+        """Whether ``ours`` is ``right`` but for rounding, by the fewest runs: what few explain, more explain too."""
+        for seed in range(RUNS):
+            if seed == len(self.made):
+                with self.within():
+                    self.made.append(unsure(self.graph, self.inputs, seed))
+            if explains(ours, right, [run[value] for run in self.made[: seed + 1]]):
+                return True
+        return False
 
 
 def unsure(graph: Graph, inputs: Sequence[Any], seed: int) -> dict[Value, Any]:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import operator
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from leafgrad import backends
 from leafgrad.backends.place import place
 from leafgrad.compile.ir.draws import States, generators, restore, rewound, states
-from leafgrad.compile.ir.graph import Graph, Value
+from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.memory import copied
 from leafgrad.compile.ir.replay import ReplayProgram
-from leafgrad.compile.ir.rounding import RUNS, close, distance, explains, on_host, unsure
+from leafgrad.compile.ir.rounding import Moved, close, distance, on_host
 from leafgrad.errors import CompileError
 from leafgrad.ops.dispatch import memory_of
 from leafgrad.tensor.inplace import overlaps
@@ -98,9 +99,7 @@ def check_kinds(graph: Graph, inputs: Sequence[Any], arrays: Any) -> None:
         except (AttributeError, TypeError):
             got = f"a {type(a).__name__}"
         wanted = f"{value.dtype} of shape {value.shape} on {value.place}"
-        if not isinstance(
-            a, backends.by_device_type(value.place[0]).array_type
-        ):  # of NumPy's scalars dtype and shape fit
+        if not isinstance(a, backends.by_device_type(value.place[0]).array_type):  # a scalar
             got, wanted = (
                 f"a {type(a).__name__}, which is no array",
                 f"an array, {wanted}; return xp.asarray(...) of it",
@@ -127,20 +126,15 @@ def check_values(
     graph: Graph, inputs: Sequence[Any], start: States, arrays: Sequence[Any], right: Sequence[Any]
 ) -> None:
     """Mismatch if a result differs from ``right`` by more than rounding can explain, drawing from ``start`` on."""
-    others: list[dict[Value, Any]] = []
 
-    def explained(value: Value, ours: Any, wanted: Any) -> bool:
-        """By the fewest such runs, since what few of them explain more of them do, too."""
-        for seed in range(RUNS):
-            if seed == len(others):
-                with rewound(generators(graph)):
-                    restore(start)
-                    others.append(unsure(graph, inputs, seed))
-            if explains(ours, wanted, [other[value] for other in others[: seed + 1]]):
-                return True
-        return False
+    @contextmanager
+    def drawing() -> Iterator[None]:
+        with rewound(generators(graph)):
+            restore(start)
+            yield
 
+    moved = Moved(graph, inputs, drawing)
     for i, (value, ours, wanted) in enumerate(zip(graph.ends, arrays, right, strict=True)):
-        if not close(ours, wanted) and not explained(value, ours, wanted):
+        if not close(ours, wanted) and not moved.explain(value, ours, wanted):
             apart = distance(on_host(ours), on_host(wanted))
             raise Mismatch(f"result {i}, {value.dtype} of shape {value.shape}, is up to {apart:.3g} from replay's")
