@@ -157,3 +157,31 @@ def test_something_else_in_the_place_of_a_tensor():
         h = None if n % 5 == 0 else x * 2 if h is None else h + x
         assert (names.h is None) == (h is None)
         assert h is None or names.h.tolist() == h.tolist()
+
+
+@pytest.mark.usefixtures("double")
+def test_states_in_a_tuple_are_arguments_of_the_program():
+    def training(made=lambda step: step):
+        leafgrad.manual_seed(0)
+        cell, names, seen = nn.LSTMCell(3, 4), Names(), []
+        names.state = leafgrad.zeros(2, 4), leafgrad.zeros(2, 4)
+
+        @made
+        def step(x):
+            h, c = cell(x, names.state)
+            names.state = h.detach(), c.detach()
+            return h.sum()
+
+        for i in range(16):
+            if i == 10:
+                names.state = names.state[::-1]
+            if i == 12:
+                names.state = (names.state[0],) * 2
+            seen.append([step(leafgrad.randn(2, 3)).item(), *(t.sum().item() for t in names.state)])
+            assert type(names.state) is tuple
+        return step, seen
+
+    (_, plain), (step, compiled) = training(), training(leafgrad.compile)
+    for got, right in zip(compiled, plain, strict=True):
+        assert got == pytest.approx(right, abs=1e-12)
+    assert "closed" in step.explain().summary

@@ -10,6 +10,7 @@ from typing import Any
 
 from leafgrad.compile.record.guide import same
 from leafgrad.compile.record.unclosed import Unclosed
+from leafgrad.tensor.tensor import Tensor
 
 SCALARS = (bool, int, float, complex, str, bytes, types.NoneType)
 
@@ -70,6 +71,11 @@ class Place:
 
 
 GONE = "nothing"
+
+
+def is_tensors(value: Any) -> bool:
+    """Whether a value is a tensor, or a tuple of some, perhaps nested."""
+    return type(value) is Tensor or (type(value) is tuple and bool(value) and all(map(is_tensors, value)))
 
 
 class Class(tuple[Any, ...]):

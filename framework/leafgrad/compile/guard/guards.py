@@ -16,7 +16,7 @@ from typing import Any
 
 from leafgrad import devices, dtypes
 from leafgrad.compile.guard.conditions import Condition, Miss, brief, compiled, facts, gradient_of, mode_name, now_of
-from leafgrad.compile.guard.environment import GONE, SCALARS, Environment, Place, now
+from leafgrad.compile.guard.environment import GONE, SCALARS, Environment, Place, is_tensors, now
 from leafgrad.compile.ir.graph import Argument, Captured, Grad
 from leafgrad.compile.ir.memory import Apart
 from leafgrad.compile.record.symbolic import FUNCTIONS
@@ -51,7 +51,7 @@ class Guards:
 
     Attributes:
         figures: places outside that held a number, or a tuple, perhaps of some.
-        tensors: places outside that held a tensor.
+        tensors: places outside that held a tensor, or a tuple of some.
 
     Args:
         flags: the mode.
@@ -81,7 +81,7 @@ class Guards:
         self.apart = apart
         self.count = len(leaves)
         self.figures = [p for p in environment.places if type(p.value) in (int, float, tuple)]
-        self.tensors = [p for p in environment.places if type(p.value) is Tensor]
+        self.tensors = [p for p in environment.places if is_tensors(p.value)]
         self.symbolic = symbolic
         self.flags = flags
         self.default = dtypes.get_default_dtype()

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from leafgrad.compile.guard.environment import GONE, SCALARS, Body, Class, Environment, Keys, Place, now
+from leafgrad.compile.guard.environment import GONE, SCALARS, Body, Class, Environment, Keys, Place, is_tensors, now
 from leafgrad.compile.guard.known import (
     CODE,
     DESCRIPTORS,
@@ -68,7 +68,7 @@ class ObjectWalker:
             return
         self.read.add(place.mark)
         value = now(place)
-        if place.mark in self.given and isinstance(value, Tensor):
+        if place.mark in self.given and is_tensors(value):
             return
         if value is GONE:
             if kind == "attribute":

@@ -25,6 +25,13 @@ def copied(a: Any) -> Any:
         return a.copy()
 
 
+def overwrite(a: Any, values: Any) -> None:
+    """Write into an array, on its own device, whichever is the current one."""
+    backend = backends.backend_of(a)
+    with backend.device_scope(backend.device_index(a)):
+        a[...] = values
+
+
 def separate(arrays: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
     """``arrays``, with copies of those that share memory with an input, an earlier one, or among their elements."""
     taken = {id(memory_of(a)) for a in inputs}

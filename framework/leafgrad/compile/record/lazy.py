@@ -266,7 +266,7 @@ class LazyRecorder(Recorder):
 
     def overwrite(self, o: Outside, value: Value, found: dict[Value, Any]) -> None:
         """Put what was computed into the memory of a tensor from outside."""
-        o.tensor._data[...] = found[value] if value in found else self.waiting[value]
+        memory.overwrite(o.tensor._data, found[value] if value in found else self.waiting[value])
         o.count()
 
     def run_up_to_error(self) -> None:

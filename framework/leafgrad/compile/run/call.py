@@ -12,6 +12,7 @@ from leafgrad import backends, modes
 from leafgrad.batching.pytree import unflatten
 from leafgrad.compile.guard.conditions import Miss
 from leafgrad.compile.guard.guards import Guards
+from leafgrad.compile.ir import memory
 from leafgrad.compile.ir.draws import restore, states
 from leafgrad.compile.ir.graph import (
     Argument,
@@ -146,7 +147,11 @@ class Call:
         for effect, k in self.effects[len(self.new_leaves) :]:
             t = self.guards.name_of(effect.source, self.tensors)
             if isinstance(effect, Write):
-                lines += [f"t{k} = {t}", f"t{k}._data[...] = arrays[{k}]"]  # a gradient may be another one later
+                host = effect.value is not None and effect.value.place == ("cpu", 0)
+                write = f"t{k}._data[...] = arrays[{k}]"
+                if not host:
+                    write = f"{self.guards.name(memory.overwrite)}(t{k}._data, arrays[{k}])"
+                lines += [f"t{k} = {t}", write]  # a gradient may be another one later
                 targets += [f"t{k}"]
             elif k is None:
                 lines += [f"if {t}._leaf is not None: {t}._leaf.grad, {t}._leaf.passes = None, 0"]

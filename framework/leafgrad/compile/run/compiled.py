@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, Generic, cast
 
 from leafgrad import modes
-from leafgrad.batching.pytree import flatten
 from leafgrad.batching.vmap import P, R
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.locks import Lock
@@ -31,7 +30,6 @@ from leafgrad.compile.run.explain import Explanation, explanation
 from leafgrad.compile.run.following import Followed, Following, Unfollowed, asks_types
 from leafgrad.compile.run.misses import Misses, kind_of
 from leafgrad.compile.run.pace import Pace
-from leafgrad.compile.run.paths import paths_of
 from leafgrad.compile.run.runner import Runner
 from leafgrad.errors import CompileError, TraceError
 from leafgrad.tensor.tensor import Tensor
@@ -117,9 +115,7 @@ class Compiled(Generic[P, R]):
             pace.count()
         if pace.gave_up and not self._calls and not self.closed and not pace.next():
             return pace.run(False, partial(self.function, *args, **kwargs), self.__qualname__)
-        leaves, structure = flatten((args, kwargs))
-        if self._following.tensors:
-            leaves += self._following.held()
+        leaves, structure = self._following.leaves(args, kwargs)
         calls, strayed = self._calls, None
         for call in calls:
             if call.guards.match(flags, structure, leaves):
@@ -161,7 +157,7 @@ class Compiled(Generic[P, R]):
     def _attempt(self, flags: int, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Record a call, and close it if guards can stand for its Python."""
         following = self._following
-        count, paths = len(following.tensors), self._paths(args, kwargs)
+        paths = self._following.names(self.function, args, kwargs)
         settled = [call for call in self._calls if not call.first]
         new = following.compare(self._calls, leaves, paths)
         if not (new or self.closed) and self._misses.waits(kind_of(structure, leaves)):
@@ -174,7 +170,9 @@ class Compiled(Generic[P, R]):
         if self._gives_up():
             return self._run(leaves, args, kwargs)
         start = time.perf_counter()
-        leaves, paths = [*leaves, *following.held()[count:]], self._paths(args, kwargs)
+        if new:
+            leaves, structure = following.leaves(args, kwargs)
+            paths = following.names(self.function, args, kwargs)
         attempt = Attempt(self.function, (args, kwargs), leaves, structure, paths, [*following.tensors], self._watch)
         recorder = self._recorder(leaves, self._guides, attempt.wary)
         first = self._watch is None
@@ -199,13 +197,9 @@ class Compiled(Generic[P, R]):
         )
         return self._perform_recorded(call, leaves, args, kwargs)
 
-    def _paths(self, args: Any, kwargs: Any) -> list[str]:
-        """What arguments are called, and the tensors outside that are followed like them."""
-        return [*paths_of(self.function, args, kwargs), *[place.path for place in self._following.tensors]]
-
     def _confirm(self, call: Call, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """The guards hold; before the program is trusted, the Python runs once more and must do the same."""
-        paths, places = self._paths(args, kwargs), [*self._following.tensors]
+        paths, places = self._following.names(self.function, args, kwargs), [*self._following.tensors]
         attempt = Attempt(self.function, (args, kwargs), leaves, structure, paths, places, self._watch)
         guides = [call.guide, *(g for g in self._guides if g is not call.guide)]
         recorder = self._recorder(leaves, guides, attempt.wary)

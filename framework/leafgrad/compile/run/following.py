@@ -21,14 +21,14 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from leafgrad.batching.pytree import DICTS, containers, flatten, is_tuple
-from leafgrad.compile.guard.environment import Environment, Place, now
+from leafgrad.compile.guard.environment import Environment, Place, is_tensors, now
 from leafgrad.compile.guard.guards import Symbolic
 from leafgrad.compile.record.guide import same
 from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, Numbers, SymbolicNumber, settled
 from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, is_library, source_of
+from leafgrad.compile.run.paths import paths_of, walk
 from leafgrad.ops.node import Node
-from leafgrad.tensor.tensor import Tensor
 
 CONVERSIONS = frozenset("__float__ __int__ __index__ __complex__ __len__ __length_hint__ __hash__".split())
 
@@ -85,9 +85,9 @@ def is_number(value: Any) -> bool:
 
 
 def differs(before: Any, value: Any) -> bool:
-    """Whether two values are numbers of one type, or tensors, and not the same."""
-    if type(before) is Tensor:
-        return type(value) is Tensor and value is not before
+    """Whether two values are numbers of one type, or tensors, or tuples of some, and not the same."""
+    if is_tensors(before):
+        return is_tensors(value) and value is not before
     return is_number(before) and type(value) is type(before) and not same(before, value)
 
 
@@ -97,7 +97,7 @@ class Following:
     Attributes:
         paths: of arguments.
         places: of numbers outside.
-        tensors: places of tensors.
+        tensors: places of tensors, or of tuples of some.
         declared: of numbers that need not differ to be followed.
         items: whether what ``item()`` reads is followed; None if nobody knows whether that is of use.
         stopped: whether nothing is followed any more, since it was in vain.
@@ -143,14 +143,25 @@ class Following:
         for p in places:
             if may_hold(p) and p.mark not in known:
                 known.add(p.mark)
-                if type(p.value) is not Tensor:
+                if not is_tensors(p.value):
                     self.places.append(p)
                 elif len(self.tensors) < TENSORS:
                     self.tensors.append(p)
 
-    def held(self) -> list[Any]:
-        """What the places of tensors hold now."""
-        return [now(place) for place in self.tensors]
+    def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
+        """What a call is given, arguments and what the places of tensors hold now: flat, and the structure of that."""
+        leaves, structure = flatten((args, kwargs))
+        if not self.tensors:
+            return leaves, structure
+        held, shape = flatten([now(place) for place in self.tensors])
+        return [*leaves, *held], (structure, shape)
+
+    def names(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+        """What a reader calls each of those leaves."""
+        names = paths_of(function, args, kwargs)
+        for place in self.tensors:
+            walk(now(place), place.path, names)
+        return names
 
     def learn(self, error: Unclosed, recorder: Any, watch: Any, followed: Followed | None) -> bool:
         """A call was not closed: what the next one is to follow, and what not. Whether it will follow more."""
@@ -260,7 +271,7 @@ class Followed:
         for kept in self.kept:
             tensor = kept.held()
             if tensor is not kept.before:
-                if type(tensor) is Tensor and type(kept.before) is Tensor:
+                if is_tensors(tensor) and is_tensors(kept.before):
                     kept.put(kept.before)
                     self.replaced.append(kept._replace(number=tensor))
                 else:
