@@ -113,8 +113,8 @@ class Compiled(Generic[P, R]):
         pace = self._pace
         if pace.failures:
             pace.count()
-        if pace.gave_up and not self._calls and not self.closed and not pace.next():
-            return pace.run(False, partial(self.function, *args, **kwargs), self.__qualname__)
+            if pace.gave_up and not self._calls and not self.closed and not pace.next():
+                return pace.run(False, partial(self.function, *args, **kwargs), self.__qualname__)
         leaves, structure = self._following.leaves(args, kwargs)
         calls, strayed = self._calls, None
         for call in calls:

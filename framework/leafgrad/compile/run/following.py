@@ -11,6 +11,7 @@ an argument: its tensor may be any of that shape, and the one that the function 
 
 from __future__ import annotations
 
+import functools
 import gc
 import operator
 import sys
@@ -29,12 +30,20 @@ from leafgrad.compile.record.unclosed import Unclosed
 from leafgrad.compile.record.watch import Codes, is_library, source_of
 from leafgrad.compile.run.paths import paths_of, walk
 from leafgrad.ops.node import Node
+from leafgrad.tensor.tensor import Tensor
 
 CONVERSIONS = frozenset("__float__ __int__ __index__ __complex__ __len__ __length_hint__ __hash__".split())
 
 
+TENSOR = {Tensor}
 TENSORS = 64  # whose places are followed
 ALL = object()  # a key: everything in a set, or all items of a dict, of which some keys are numbers
+
+
+@functools.cache
+def plain(count: int) -> Any:
+    """The structure of a call with so many arguments, none of which has parts."""
+    return flatten(((None,) * count, {}))[1]
 
 
 class Written(NamedTuple):
@@ -150,7 +159,10 @@ class Following:
 
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
         """What a call is given, arguments and what the places of tensors hold now: flat, and the structure of that."""
-        leaves, structure = flatten((args, kwargs))
+        if not kwargs and set(map(type, args)) <= TENSOR:  # as mostly
+            leaves, structure = list(args), plain(len(args))
+        else:
+            leaves, structure = flatten((args, kwargs))
         if not self.tensors:
             return leaves, structure
         held, shape = flatten([now(place) for place in self.tensors])
