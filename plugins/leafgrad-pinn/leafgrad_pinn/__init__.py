@@ -26,8 +26,8 @@ else:
 __all__ = """
     LBFGS MLP NTK R3 RAD RBA SIREN SOAP Adam At Ball Boundary Box Causal ComplexField Data Derivative Dirichlet
     Disk Domain Energy Even Factorised Field Fourier Fresh GaussNewton GradNorm Hard Initial Integral Interior
-    Interval LShape LeastSquares LevenbergMarquardt ModifiedMLP Muon Neumann Periodic PirateNet Polygon Problem
-    Reference Robin SSBroyden SelfAdaptive Shape SignedDistance Solution Stochastic Time Unknown Wrap d fields
+    Interval LShape LeastSquares LevenbergMarquardt ModifiedMLP Muon Neumann Parameter Periodic PirateNet Polygon
+    Problem Reference Robin SSBroyden SelfAdaptive Shape SignedDistance Solution Stochastic Time Unknown Wrap d fields
     references
 """.split()
 

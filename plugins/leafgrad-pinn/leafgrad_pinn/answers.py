@@ -127,6 +127,8 @@ def integrate(
     if unknown := [name for name in fixed if name not in domain.names]:
         raise TypeError(f"integral: expected coordinates among {', '.join(domain.names)}, got {unknown[0]}")
     over = [name for name in domain.names if name not in fixed]
+    if free := [p.name for p in domain.parameters if p.name in over]:
+        raise ValueError(f"integral: expected a value of the parameter {free[0]}, as {free[0]}=..., got none")
     if on is None and not over:
         raise ValueError("integral: expected a coordinate to integrate over, got values of all of them")
     if on is None:

@@ -12,7 +12,7 @@ import numpy as np
 import leafgrad
 from leafgrad import Tensor, plugins
 from leafgrad_pinn import layers, networks, shapes
-from leafgrad_pinn.domains import Domain, Time
+from leafgrad_pinn.domains import Domain, Parameter, Time
 from leafgrad_pinn.field import Derivative, Field, Hard
 from leafgrad_pinn.implicit import SignedDistance
 from leafgrad_pinn.polygons import Polygon
@@ -51,7 +51,10 @@ def encode(value: Any) -> Any:
         parts = {name: encode(getattr(value, name)) for name in ("domain", "net", "initial", "boundary")}
         return {"field": value.name, "scale": value.scale, **parts}
     if isinstance(value, Domain):
-        return {"domain": encode(value.shape), "time": encode(value.time)}
+        ranges = {"ranges": encode(list(value.parameters))} if value.parameters else {}
+        return {"domain": encode(value.shape), "time": encode(value.time), **ranges}
+    if isinstance(value, Parameter):
+        return {"low": value.low, "high": value.high, "name": value.name}
     if isinstance(value, Time):
         return {"start": value.start, "stop": value.stop, "name": value.name}
     if isinstance(value, shapes.Shape):

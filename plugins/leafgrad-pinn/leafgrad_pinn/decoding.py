@@ -18,7 +18,7 @@ import leafgrad
 from leafgrad import Tensor, plugins
 from leafgrad_pinn import layers, networks, schema, shapes
 from leafgrad_pinn.codec import CONSTANTS, RECIPES, Program, unpaired
-from leafgrad_pinn.domains import Domain, Time
+from leafgrad_pinn.domains import Domain, Parameter, Time
 from leafgrad_pinn.field import Derivative, Field, Hard
 from leafgrad_pinn.implicit import SignedDistance
 from leafgrad_pinn.polygons import Polygon
@@ -70,10 +70,12 @@ class Decoder:
                 lambda field, domain, net, **given: Field(field, domain, net, **given),
             ),
             "domain": (
-                {"domain": schema.optional(shape), "time": schema.optional(self.made(Time, "a time"))},
-                lambda domain, time: Domain(domain, time),
+                {"domain": schema.optional(shape), "time": schema.optional(self.made(Time, "a time")),
+                 "ranges": self.items(self.made(Parameter, "a parameter"))},
+                lambda domain, time, ranges=(): Domain(domain, time, ranges),
             ),
             "start": ({"start": schema.finite, "stop": schema.finite, "name": schema.text}, Time),
+            "low": ({"low": schema.finite, "high": schema.finite, "name": schema.text}, Parameter),
             "box": (
                 {"shape": schema.text, "periodic": schema.text, "sides": coordinates},
                 lambda shape, periodic, sides: shapes.Box(periodic, **sides),
@@ -117,7 +119,7 @@ class Decoder:
         if not isinstance(found, str) or found not in self.kinds:
             raise schema.misfit(where, f"one of {', '.join(self.kinds)}, or a recipe", ", ".join(map(str, saved)))
         checks, make = self.kinds[found]
-        parts = schema.record(checks, optional=("scale",))(saved, where)  # which older files do not have
+        parts = schema.record(checks, optional=("scale", "ranges"))(saved, where)  # which older files do not have
         with schema.making(where):
             made = make(**parts)
             return tried(made, where).function() if isinstance(made, Program) else made

@@ -1,4 +1,4 @@
-"""Where an equation holds: a shape in space, an interval of time, or both."""
+"""Where an equation holds: a shape in space, an interval of time, ranges of parameters, or their product."""
 
 from __future__ import annotations
 
@@ -21,40 +21,79 @@ class Time:
     """The interval [start, stop] of time, of a coordinate of a given name."""
 
     def __init__(self, name: str, start: float, stop: float) -> None:
-        check_number(f"Time: {name}: start", start)
-        check_number(f"Time: {name}: stop", stop)
-        if not (math.isfinite(start) and math.isfinite(stop) and start < stop):
-            raise ValueError(f"{name}: expected a finite start before a finite stop, got {start}, {stop}")
+        check_ends("Time", name, {"start": start, "stop": stop})
         self.name, self.start, self.stop = name, float(start), float(stop)
 
     def __mul__(self, other: Any) -> Domain:
+        if isinstance(other, Parameter):
+            return Domain(None, self, (other,))
         raise TypeError(f"Time * {type(other).__name__}: time comes last: `shape * Time('t', 0, 1)`")
 
     def __repr__(self) -> str:
         return f"Time({self.name!r}, {self.start}, {self.stop})"
 
 
+class Parameter:
+    """The range [low, high] of a number in a problem that is solved for all of its values at once.
+
+    ``shape * Time("t", 0, 1) * Parameter("mu", 1, 20)`` has the coordinate mu, which is none of space: Laplacians,
+    edges, normals and the factors of `Hard` leave it out. Equations, values on edges and initial values may ask for it.
+    """
+
+    def __init__(self, name: str, low: float, high: float) -> None:
+        check_ends("Parameter", name, {"low": low, "high": high})
+        self.name, self.low, self.high = name, float(low), float(high)
+
+    def __mul__(self, other: Any) -> Domain:
+        raise TypeError(f"Parameter * {type(other).__name__}: parameters come last: `shape * Parameter('mu', 1, 20)`")
+
+    def __repr__(self) -> str:
+        return f"Parameter({self.name!r}, {self.low}, {self.high})"
+
+
+def check_ends(what: str, name: str, ends: dict[str, float]) -> None:
+    """TypeError or ValueError unless there is a name, and two finite numbers of which the first is smaller."""
+    if not isinstance(name, str):
+        raise TypeError(f"{what}: name: expected a string, got {name!r}")
+    for end, value in ends.items():
+        check_number(f"{what}: {name}: {end}", value)
+    (first, low), (last, high) = ends.items()
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ValueError(f"{name}: expected a finite {first} before a finite {last}, got {low}, {high}")
+
+
 class Domain:
-    """A shape in space, an interval of time, or their product, which ``shape * Time("t", 0, 1)`` makes.
+    """A shape in space, an interval of time, ranges of parameters, or their product, made by ``*`` in this order.
 
     Attributes:
-        names: the coordinates, those of space first.
+        names: the coordinates: those of space, the parameters, and time last.
         bounds: the smallest and largest value of each: float64 (d, 2).
         space: the coordinates of space.
     """
 
-    def __init__(self, shape: Shape | None, time: Time | None = None) -> None:
-        self.shape, self.time = shape, time
+    def __init__(self, shape: Shape | None, time: Time | None = None, parameters: Sequence[Parameter] = ()) -> None:
+        self.shape, self.time, self.parameters = shape, time, tuple(parameters)
         self.space = shape.names if shape else ()
         if time and time.name in self.space:
             raise ValueError(f"Time: expected a name other than {', '.join(self.space)}, got {time.name!r}")
-        self.names = self.space + ((time.name,) if time else ())
-        rows = [*(shape.bounds if shape else ()), *([(time.start, time.stop)] if time else ())]
+        self.names = (*self.space, *[p.name for p in self.parameters], *([time.name] if time else []))
+        if len(set(self.names)) < len(self.names):
+            raise ValueError(
+                f"Parameter: expected another name than other coordinates have, got {', '.join(self.names)}"
+            )
+        ranges = [(p.low, p.high) for p in self.parameters]
+        rows = [*(shape.bounds if shape else ()), *ranges, *([(time.start, time.stop)] if time else ())]
         self.bounds = np.array(rows, dtype=np.float64)
         self.periodic = shape.periodic if isinstance(shape, Box) else ()
 
     def __mul__(self, other: Any) -> Domain:
-        raise TypeError(f"domain * {type(other).__name__}: expected shapes first, and one Time(...) last")
+        if isinstance(other, Parameter):
+            return Domain(self.shape, self.time, (*self.parameters, other))
+        if isinstance(other, Time) and self.time is None:
+            return Domain(self.shape, other, self.parameters)
+        raise TypeError(
+            f"domain * {type(other).__name__}: expected shapes first, then one Time(...), and Parameter(...)"
+        )
 
     @property
     def edges(self) -> tuple[str, ...]:
@@ -112,9 +151,9 @@ class Domain:
         """Points at the first moment: float64 (n, d)."""
         if self.time is None:
             raise ValueError("Initial: the domain has no time; make one with `shape * Time('t', 0, 1)`")
-        if self.shape is None:
+        if len(self.names) == 1:
             return np.full((1, 1), self.time.start)
-        points = Domain(self.shape).interior(n, sampler, rng)
+        points = Domain(self.shape, None, self.parameters).interior(n, sampler, rng)
         return np.concatenate([points, np.full((len(points), 1), self.time.start)], 1)
 
     def check_edges(self, edges: Iterable[str]) -> tuple[str, ...]:
@@ -147,16 +186,13 @@ class Domain:
         return scaled
 
     def _on_piece(self, piece: Piece, n: int, sampler: str, rng: np.random.Generator) -> tuple[Array, Array]:
-        timed = int(self.time is not None)
-        n = n if piece.dim + timed else 1
+        rest = self.bounds[len(self.space) :]
+        n = n if piece.dim + len(rest) else 1
 
         def draw(m: int) -> tuple[Array, Array]:
-            u = unit(sampler, m, piece.dim + timed, rng)
+            u = unit(sampler, m, piece.dim + len(rest), rng)
             points, normals = piece.place(u[:, : piece.dim])
-            if self.time:
-                moments = self.time.start + u[:, -1:] * (self.time.stop - self.time.start)
-                points = np.concatenate([points, moments], 1)
-            return points, normals
+            return np.concatenate([points, rest[:, 0] + u[:, piece.dim :] * np.ptp(rest, axis=1)], 1), normals
 
         if piece.keep is None:
             return draw(n)
@@ -179,7 +215,7 @@ class Domain:
             raise ValueError("sampler: 'stratified' is in time, which the domain does not have; use 'latin'")
 
     def __repr__(self) -> str:
-        return " * ".join(repr(part) for part in (self.shape, self.time) if part is not None)
+        return " * ".join(repr(part) for part in (self.shape, self.time, *self.parameters) if part is not None)
 
 
 @cache

@@ -173,9 +173,10 @@ class Ansatz:
         if initial := field.initial:
             if domain.time is None:
                 raise ValueError(f"Field {field.name!r}: initial: the domain has no time")
-            self.start = Named(initial.value, f"Field {field.name!r}: initial", domain.space)
+            timeless = domain.names[:-1]
+            self.start = Named(initial.value, f"Field {field.name!r}: initial", timeless)
             if initial.rate is not None:
-                self.rate = Named(initial.rate, f"Field {field.name!r}: rate", domain.space)
+                self.rate = Named(initial.rate, f"Field {field.name!r}: rate", timeless)
         if boundary := field.boundary:
             self.edges = domain.check_edges(domain.edges if boundary.on is None else names_of("Hard: on", boundary.on))
             if domain.shape:
@@ -241,7 +242,7 @@ class Ansatz:
         apart, side = self._apart(columns), self.side.numbers(columns, columns[self.domain.names[0]])
         if self.clamped and self.start is not None:
             names = self.domain.space
-            sides = columns_of(self.domain, np.pad(normals, ((0, 0), (0, 1))))
+            sides = columns_of(self.domain, np.pad(normals, ((0, 0), (0, len(self.domain.names) - len(names)))))
             slope: Tensor = jvp(
                 lambda *space: self._apart({**columns, **dict(zip(names, space, strict=True))}),
                 tuple(columns[name] for name in names),

@@ -49,6 +49,8 @@ def paraview(
     """What `Solution.to_vtu` does."""
     domain = solution.domain
     dim = len(domain.space)
+    if domain.parameters:
+        raise ValueError(f"to_vtu: expected coordinates of space and time, got {domain}; it has parameters")
     if dim not in (1, 2, 3) or path.suffix != ".vtu":
         raise ValueError(
             f"to_vtu: expected one to three coordinates of space and a path ending in .vtu, got {dim} and {path}"

@@ -75,8 +75,12 @@ class Integral(Condition):
         self.given, self.on, self.upto = over, on, upto
 
     def bind(self, scene: Scene) -> None:
-        names = scene.domain.names
-        self.over = list(names) if self.given is None else names_of(f"{self.name}: over", self.given)
+        names, parameters = scene.domain.names, [p.name for p in scene.domain.parameters]
+        self.over = (
+            [c for c in names if c not in parameters]
+            if self.given is None
+            else names_of(f"{self.name}: over", self.given)
+        )
         if unknown := [c for c in [*self.over, *([self.upto] if self.upto else [])] if c not in names]:
             raise ValueError(f"{self.name}: over: expected coordinates among {', '.join(names)}, got {unknown[0]}")
         if self.upto is not None and (self.upto not in self.over or self.on is not None):

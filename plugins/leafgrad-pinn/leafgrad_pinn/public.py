@@ -11,7 +11,7 @@ from leafgrad_pinn.conditions import (
     Robin as Robin,
     Wrap as Wrap,
 )
-from leafgrad_pinn.domains import Domain as Domain, Time as Time
+from leafgrad_pinn.domains import Domain as Domain, Parameter as Parameter, Time as Time
 from leafgrad_pinn.field import Derivative as Derivative, Field as Field, Hard as Hard, fields as fields
 from leafgrad_pinn.implicit import SignedDistance as SignedDistance
 from leafgrad_pinn.integrals import Energy as Energy, Integral as Integral

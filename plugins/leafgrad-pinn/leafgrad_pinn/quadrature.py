@@ -75,13 +75,14 @@ def on_edges(domain: Domain, edges: Sequence[str], over: Sequence[str], count: i
             u, weights = product([interval(count)] * piece.dim)
             points, normals = piece.place(u)
             weights = weights * piece.measure
-            if domain.time is not None:
-                moments, w = interval(count) if domain.time.name in over else (np.zeros(1), np.ones(1))
-                length = domain.time.stop - domain.time.start if domain.time.name in over else 1.0
-                start = domain.time.start if domain.time.name in over else 0.0
-                grid = np.tile(start + length * moments, len(points))[:, None]
-                points = np.concatenate([np.repeat(points, len(moments), 0), grid], 1)
-                normals = np.repeat(normals, len(moments), 0)
+            for name, (low, high) in zip(domain.names, domain.bounds, strict=True):
+                if name in domain.space:
+                    continue
+                x, w = interval(count) if name in over else (np.zeros(1), np.ones(1))
+                low, length = (low, high - low) if name in over else (0.0, 1.0)
+                grid = np.tile(low + length * x, len(points))[:, None]
+                points = np.concatenate([np.repeat(points, len(x), 0), grid], 1)
+                normals = np.repeat(normals, len(x), 0)
                 weights = (weights[:, None] * w * length).ravel()
             found.append((points, weights, normals))
     return (

@@ -17,7 +17,7 @@ from leafgrad_pinn.rfunctions import both, trimmed
 from leafgrad_pinn.sampling import Array
 
 if TYPE_CHECKING:
-    from leafgrad_pinn.domains import Domain, Time
+    from leafgrad_pinn.domains import Domain, Parameter, Time
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,15 @@ class Shape(ABC):
     def __and__(self, other: Shape) -> Shape:
         return combined("intersection", self, other)
 
-    def __mul__(self, other: Time) -> Domain:
-        from leafgrad_pinn.domains import Domain, Time
+    def __mul__(self, other: Time | Parameter) -> Domain:
+        from leafgrad_pinn.domains import Domain, Parameter, Time
 
+        if isinstance(other, Parameter):
+            return Domain(self, None, (other,))
         if not isinstance(other, Time):
             raise TypeError(
-                f"{type(self).__name__} * other: expected Time(...), got {type(other).__name__}; of shapes, only "
-                "intervals and boxes have products"
+                f"{type(self).__name__} * other: expected Time(...) or Parameter(...), got {type(other).__name__}; "
+                "of shapes, only intervals and boxes have products"
             )
         return Domain(self, other)
 

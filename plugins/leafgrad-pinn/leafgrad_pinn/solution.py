@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -155,18 +156,25 @@ class Solution:
 
         Returns:
             Array of their common shape, of the network's dtype, complex for a complex field; for several fields a dict
-            of such by name. nan in windows of time that were not reached, after one that met a nan.
+            of such by name. nan in windows of time that were not reached, after one that met a nan. With values of
+            parameters alone, as in ``sol(mu=3)``, the solution there as a function of the other coordinates.
 
         Raises:
             TypeError: coordinates are missing, or too many. ValueError: points outside the domain.
         """
+        ranges = {p.name: p for p in self.domain.parameters}
+        if named and not points and set(named) <= set(ranges) and set(named) != set(self.domain.names):
+            for name, value in named.items():
+                if not np.all((ranges[name].low <= np.asarray(value)) & (np.asarray(value) <= ranges[name].high)):
+                    raise ValueError(f"Solution: {name}: expected a value of {ranges[name]}, got {value}")
+            return partial(self, **named)
         values = self.values(self.run, self.columns("Solution", points, named))
         return next(iter(values.values())) if len(values) == 1 else values
 
     def columns(self, what: str, points: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Array]:
         """An array for each coordinate, of one shape; TypeError unless each is given once."""
         names = self.domain.names
-        given = dict(zip(names, points, strict=False)) | dict(named)
+        given = dict(zip([name for name in names if name not in named], points, strict=False)) | dict(named)
         if len(points) > len(names) or set(given) != set(names) or len(points) + len(named) != len(names):
             raise TypeError(f"{what}: expected the coordinates {', '.join(names)}, each once")
         return np.broadcast_arrays(*[np.asarray(given[name], dtype=np.float64) for name in names])

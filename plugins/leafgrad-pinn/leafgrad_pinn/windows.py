@@ -227,7 +227,7 @@ def cut(group: Sequence[Field], start: float, stop: float) -> list[Field]:
     for field in parts.values():
         time = field.domain.time
         assert time is not None
-        field.domain = Domain(field.domain.shape, Time(time.name, start, stop))
+        field.domain = Domain(field.domain.shape, Time(time.name, start, stop), field.domain.parameters)
         field.shared = tuple(parts[other.name] for other in field.shared)
     return list(parts.values())
 
