@@ -55,6 +55,15 @@ def a_sign_in_a_rule():
 
 
 @plant("gradients")
+def a_rule_that_holds_for_positive_numbers():
+    @op("elementwise")
+    def signed(xp, x):
+        return x * xp.abs(x)
+
+    return signed.vjp(x=lambda g, x: 2 * g * x)
+
+
+@plant("gradients")
 def a_rule_of_zero():
     return squared("elementwise").vjp(x=lambda g: None)
 

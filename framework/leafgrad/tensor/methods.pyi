@@ -1247,11 +1247,11 @@ class Methods:
     def stride(self, dim: builtins.int | None = None) -> Any:
         """How many elements to step in memory from one to the next along each dimension, or along one."""
     def sub(self, other: Any, *, alpha: builtins.float = 1) -> Tensor:
-        """``input - alpha * other``. (...), (...) -> (...). RuntimeError as for ``add``, and for two bool tensors."""
+        """``input - alpha * other``. (...), (...) -> (...). RuntimeError as for ``add``, and for bools."""
     def sub_(self, other: Any, *, alpha: builtins.float = 1) -> Tensor:
         """``sub`` in place; returns the tensor."""
     def subtract(self, other: Any, *, alpha: builtins.float = 1) -> Tensor:
-        """``input - alpha * other``. (...), (...) -> (...). RuntimeError as for ``add``, and for two bool tensors."""
+        """``input - alpha * other``. (...), (...) -> (...). RuntimeError as for ``add``, and for bools."""
     def subtract_(self, other: Any, *, alpha: builtins.float = 1) -> Tensor:
         """``sub`` in place; returns the tensor."""
     def sum(

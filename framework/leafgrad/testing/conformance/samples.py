@@ -20,6 +20,7 @@ BINARY = [((2, 3), (2, 3)), ((2, 1), (3,)), ((2,), ()), ((0, 2), (2,))]
 DIMS: tuple[Any, ...] = (0, 2, (1,), (0, 2), (0, 1, 2))
 KEPT: tuple[Any, ...] = (2, (0, 2))
 LOW, HIGH = 0.1, 0.9  # where nearly all functions are defined
+FAR = 2.5  # where rules that hold for positive numbers alone, or small ones, are found out
 
 
 def given(samples: Iterable[Any]) -> Samples:
@@ -105,6 +106,8 @@ def _runs(reference: Any, sample: Sample) -> bool:
 def drawn(op: Any) -> Samples:
     """Samples of an elementwise op, a reduction, or an op along a dimension: float64 in [0.1, 0.9), of several shapes.
 
+    Of an elementwise op there is one more of numbers from -2.5 to 2.5, of those for which it gives some.
+
     Raises:
         ValueError: what the op takes cannot be told.
     """
@@ -121,7 +124,8 @@ def drawn(op: Any) -> Samples:
         raise _needed(op, "it takes any number of arrays" if op.signature.variadic else "it takes no arrays")
     if "elementwise" in op.traits and not needed:
         shapes: list[Any] = UNARY if count == 1 else [s + (s[0],) * (count - 2) for s in BINARY]
-        return given((tuple(rng.uniform(LOW, HIGH, s) for s in case), {}) for case in shapes)
+        usual = [tuple(rng.uniform(LOW, HIGH, s) for s in case) for case in shapes]
+        return given((args, {}) for args in (*usual, *_elsewhere(op, count)))
     if (
         op.traits & {"reduction", "along"}
         and count == 1
@@ -138,6 +142,18 @@ def drawn(op: Any) -> Samples:
     if needed:
         raise _needed(op, f"it has parameters without a default: {', '.join(needed)}")
     raise _needed(op, "its traits do not tell the shapes of what it takes")
+
+
+def _elsewhere(op: Op, count: int) -> list[tuple[Any, ...]]:
+    """Arguments of either sign, some above 1, where an elementwise op gives numbers; none if it does so nowhere."""
+    args = np.random.default_rng(1).uniform(-FAR, FAR, (count, 12))
+    with np.errstate(all="ignore"):
+        try:
+            results = outputs(op(*args))
+        except Exception:  # the op's own, of any kind: it is only tried
+            return []
+    good = np.logical_and.reduce([np.isfinite(r) for r in results])
+    return [tuple(args[:, good][:, :4])] if good.shape == args.shape[1:] and good.any() else []
 
 
 def _takes(op: Op, x: Any, params: dict[str, Any]) -> bool:
