@@ -154,7 +154,7 @@ def _entry(x: Tensor, k: Any) -> Any:
     if isinstance(k, Tensor):
         single = not k._data.ndim and k.dtype in INTEGERS and not isinstance(k._data, SymbolBase)
         return int(k.item()) if single else k
-    if hasattr(type(k), "__index__"):
+    if hasattr(type(k), "__index__") and getattr(k, "dtype", None) != "bool":  # which is 0 or 1 for older NumPy
         return operator.index(k)
     raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and integer or bool tensors are valid indices, got "
