@@ -12,7 +12,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from leafgrad import modes
+from leafgrad import dtypes, modes
 from leafgrad.autograd import api, engine
 from leafgrad.autograd.edge import output_shapes
 from leafgrad.autograd.function import Function
@@ -20,6 +20,8 @@ from leafgrad.autograd.function_rules import pushed
 from leafgrad.autograd.local import Local, close, local
 from leafgrad.batching.boundary import each_sample
 from leafgrad.ops import dispatch, reduce
+from leafgrad.ops.complex import conj, real
+from leafgrad.ops.conjugate import is_complex
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.node import GraphNode, Node, Output, transparent
 from leafgrad.ops.op import Op
@@ -101,14 +103,16 @@ def tangent(node: GraphNode, flow: Flow, recorded: bool) -> Any:
     given = {e: flow[e] for e in node.edges if e is not None and flow.get(e) is not None}
     if not given:
         return None
-    op = node.op
+    op = getattr(node.op, "plain", node.op)
     if isinstance(op, type) and issubclass(op, Function) and op.jvp is not Function.jvp:
         return pushed(node, given)
     if isinstance(op, Op):
-        if "elementwise" in op.traits:
-            return diagonals(node, given)
         if "linear" in op.traits and len(node.edges) == 1:
             return op(flow[node.edges[0]], **node.params)
+        symmetric = op.makes is None and ("complex" not in op.traits or "linear" in op.traits)
+        symmetric = symmetric or not (op.makes == "complex" or any(map(is_complex, given.values())))
+        if "elementwise" in op.traits and symmetric:
+            return diagonals(node, given)
         if "bilinear" in op.traits and not hasattr(node, "ends"):
             both = product(node, given)
             if both is not None:
@@ -132,7 +136,7 @@ def diagonal(node: Node, given: Flow, shape: tuple[int, ...], gradient: Callable
     total = None
     for edge, t in given.items():
         full = t if tuple(t._data.shape) == shape else expand(t, shape=shape)
-        for _, part in node.op.pull_recorded(node, gradient(full), {edge}):
+        for _, part in node.op.plain.pull_recorded(node, gradient(full), {edge}):
             if part is not None:
                 total = part if total is None else total + part
     if total is not None and tuple(total._data.shape) != shape:
@@ -157,7 +161,7 @@ def product(node: Node, given: Flow) -> Any:
         factors = [t if j == i else a for j, a in enumerate(args)]
         if any(f is None for f in factors):
             return None
-        part = node.op(*factors, **node.params)
+        part = node.op.plain(*factors, **node.params)
         total = part if total is None else total + part
     return total
 
@@ -167,13 +171,18 @@ def transposed(node: Node, given: Flow, recorded: bool) -> Any:
     some = next(iter(given.values()))
     several = hasattr(node, "ends")
     shapes = output_shapes(node) if several else [tuple(node.shape)]
-    us = [None if s is None else local(new_full(some.detach(), shape=s, value=0), False) for s in shapes]
+    kind, makes = dtypes.of(some._data), getattr(node.op, "makes", None)
+    kind = kind.to_real() if makes == "real" else kind.to_complex() if makes == "complex" else kind
+    zeros = [None if s is None else new_full(some.detach(), shape=s, value=0, dtype=kind.name) for s in shapes]
+    us = [None if z is None else local(z, False) for z in zeros]
     close([u for u in us if u is not None])
     with modes.enable_grad():
         total = None
         for edge, pulled in node.op.pull_recorded(node, tuple(us) if several else us[0], set(given)):
             if pulled is not None and pulled.requires_grad:
                 part = pulled * given[edge]
+                if is_complex(part):  # their inner product as pairs of real numbers
+                    part = real(conj(pulled) * given[edge])
                 part = reduce.sum(part, dim=tuple(range(part.ndim)))
                 total = part if total is None else total + part
     if total is None or not total.requires_grad:

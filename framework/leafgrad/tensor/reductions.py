@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.dtypes import FLOATING
+from leafgrad.dtypes import DIFFERENTIABLE, FLOATING
 from leafgrad.ops import compare, elementwise as ew, messages, reduce as ops
 from leafgrad.ops.marks import shown_as
 from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, one_dim, widened
@@ -41,7 +41,7 @@ def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = N
     """
     if not isinstance(input, Tensor):
         expect_tensor(input, "input", "sum")
-    x = input if dtype is None and input._data.dtype in FLOATING else widened(input, dtype)
+    x = input if dtype is None and input._data.dtype in DIFFERENTIABLE else widened(input, dtype)
     over = dims(x, dim, "sum")
     result: Tensor = _sum(x, dim=over, keepdim=False if keepdim is False else flag(keepdim, "sum"))
     return result if dtype is None else cast(result, dtype)
@@ -61,7 +61,7 @@ def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = 
     if not isinstance(input, Tensor):
         expect_tensor(input, "input", "mean")
     x = input if dtype is None else cast(input, dtype)
-    if x._data.dtype not in FLOATING and not dtypes.of(x._data).is_floating_point:
+    if x._data.dtype not in DIFFERENTIABLE and not dtypes.of(x._data).is_differentiable:
         raise RuntimeError(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
             f"Got: {x.dtype}; convert it with .float(), or pass dtype"
@@ -100,8 +100,8 @@ def _spread_arguments(
     """``dim`` and ``correction`` of var and std, in any of PyTorch's forms: var(x, unbiased), var(x, dim, unbiased)."""
     if not isinstance(input, Tensor):
         expect_tensor(input, "input", function)
-    if input._data.dtype not in FLOATING and not dtypes.of(input._data).is_floating_point:
-        raise RuntimeError(f"{function}: std and var only support floating point dtypes, got {input.dtype}")
+    if input._data.dtype not in DIFFERENTIABLE and not dtypes.of(input._data).is_differentiable:
+        raise RuntimeError(f"{function}: std and var only support floating point and complex dtypes, got {input.dtype}")
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if correction is not None and unbiased is not None:
