@@ -40,10 +40,8 @@ def imag(xp: Any, x: Any) -> Any:
 @op("elementwise", "linear", "complex", "any_dtype")
 def join(xp: Any, x: Any, y: Any) -> Any:
     """x + iy of real x and y of one dtype. (...), (...) -> (...) complex"""
-    x, y = xp.broadcast_arrays(x, y)
-    out = xp.empty(x.shape, "complex128" if x.dtype == "float64" else "complex64")
-    out.real, out.imag = x, y
-    return out
+    pairs = xp.stack(xp.broadcast_arrays(x, y), -1)
+    return pairs.view("complex128" if x.dtype == "float64" else "complex64")[..., 0]
 
 
 def _as_complex(g: Any) -> Any:
@@ -66,7 +64,10 @@ def view_as_real(xp: Any, x: Any) -> Any:
 @op("linear", "view", "complex", "any_dtype")
 def view_as_complex(xp: Any, x: Any) -> Any:
     """The last dimension, of size 2, as real and imaginary part, in the memory of x. (..., 2) -> (...) complex"""
-    return x.view("complex128" if x.dtype == "float64" else "complex64")[..., 0]
+    kind = "complex128" if x.dtype == "float64" else "complex64"
+    if x.strides[-1] != x.itemsize or any(step % (2 * x.itemsize) for step in x.strides[:-1]):
+        x = x.copy()  # it cannot share memory
+    return x.view(kind)[..., 0]
 
 
 view_as_real.vjp(x=lambda g: join(g[..., 0], g[..., 1]))

@@ -59,21 +59,21 @@ def refusal(op: Any, args: tuple[Any, ...]) -> NotImplementedError:
 class Conjugating:
     """What stands in a node for a holomorphic op that was given complex numbers: the op, with its rules conjugated."""
 
-    __slots__ = ("plain",)
+    __slots__ = ("unconjugated",)
 
-    def __init__(self, plain: Any) -> None:
-        self.plain = plain
+    def __init__(self, op: Any) -> None:
+        self.unconjugated = op
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.plain, name)
+        return getattr(self.unconjugated, name)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        return self.plain(*args, **params)
+        return self.unconjugated(*args, **params)
 
     def pull(self, node: Node, g: Any, needed: set[GraphNode] | None) -> Any:
         """As ``Op.pull``."""
-        return [(edge, conjugated(x)) for edge, x in self.plain.pull(node, conjugated(g), needed)]
+        return [(edge, conjugated(x)) for edge, x in self.unconjugated.pull(node, conjugated(g), needed)]
 
     def pull_recorded(self, node: Node, g: Any, needed: set[GraphNode] | None) -> Any:
         """As ``Op.pull_recorded``."""
-        return [(edge, conjugated(x)) for edge, x in self.plain.pull_recorded(node, conjugated(g), needed)]
+        return [(edge, conjugated(x)) for edge, x in self.unconjugated.pull_recorded(node, conjugated(g), needed)]

@@ -71,7 +71,6 @@ class Op(Declarations):
         self.holomorphic = "holomorphic" in traits
         self.takes_complex = self.holomorphic or "complex" in traits
         self.conjugating = Conjugating(self)
-        self.plain = self
         self.count = len(signature.parameters)
         self.dims = dims_of(traits, signature)
         self.keeps_layout = bool(traits & {"elementwise", "view"})
@@ -85,6 +84,11 @@ class Op(Declarations):
             raise MissingGradientError(messages.no_rule(self, argument))
 
         return self.calls.get(argument) or (missing, ())
+
+    @property
+    def unconjugated(self) -> Op:
+        """The op with its rules as they are written; see ``Conjugating``."""
+        return self
 
     def __repr__(self) -> str:
         return messages.describe_op(self)

@@ -57,19 +57,22 @@ def sizes(args: tuple[Any, ...], function: str) -> tuple[int, ...]:
     return shape
 
 
-def number(value: Any, argument: str) -> Any:
-    """A Python number, from one, from a scalar of NumPy's or from a tensor of one element."""
-    if type(value) in (bool, int, float, complex):
+def number(value: Any, argument: str, may_be_complex: bool = False) -> Any:
+    """A Python number, real unless ``may_be_complex``, from one, from a scalar of NumPy's or from a tensor of one element."""
+    if type(value) in (bool, int, float) or (may_be_complex and type(value) is complex):
         return value
     if isinstance(value, Tensor):
-        return value.item()
+        found: Any = value.item()
+        if isinstance(found, complex) and not may_be_complex:
+            raise TypeError(f"{argument}: expected a real number, got a tensor of {value.dtype}")
+        return found
     if isinstance(value, numbers.Integral):
         return int(value)
     if isinstance(value, numbers.Real):
         return float(value)
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:  # a bool of NumPy's is no numbers.Number
         return value.item()
-    if isinstance(value, numbers.Complex):
+    if may_be_complex and isinstance(value, numbers.Complex):
         return complex(value)
     raise TypeError(f"{argument}: expected a number, got {type(value).__name__}")
 
@@ -139,7 +142,7 @@ def full(size: Any, fill_value: Any, *, dtype: DType = None, device: Any = None,
     """``fill_value`` everywhere, of shape ``size`` (a sequence); its type decides the dtype if none is given."""
     if isinstance(size, int):
         raise TypeError(f"full: size: expected a tuple of ints, got int; write ({size},)")
-    value = number(fill_value, "full: fill_value")
+    value = number(fill_value, "full: fill_value", may_be_complex=True)
     target = kind(dtype, inferred(value))
     value = converted(value, target, "full: fill_value")
     return new(create.full, target, device, requires_grad, shape=sizes((size,), "full"), value=value)

@@ -45,6 +45,11 @@ def copied(data: Any, dtype: DType, device: Any) -> Tensor:
     """A tensor with a copy of data that is not a tensor."""
     values, found = plain(data)
     target = kind(dtype, found)
+    if found is not None and found.is_complex and not target.is_complex:
+        raise RuntimeError(
+            f"tensor: data: value cannot be converted to type {target} without overflow, got complex numbers; take "
+            "their real parts"
+        )
     given = type(values) in backends.BACKENDS  # an array, else Python data
     origin = place_of(values) if given else ("cpu", 0)
     place = devices.given(device, devices.at(*origin)).resolve()
