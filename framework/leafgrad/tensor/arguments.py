@@ -145,6 +145,15 @@ def widened(input: Any, dtype: Any) -> Any:
     return x if wide else cast(x, dtypes.int64)
 
 
+def expect_real(input: Any, function: str) -> Any:
+    """``input``, a Tensor, if it is not complex, else a NotImplementedError."""
+    if input.dtype.is_complex:
+        raise NotImplementedError(
+            f"{function}: not implemented for {input.dtype}; compute with .real and .imag, or with abs()"
+        )
+    return input
+
+
 def expect_floating(input: Any, function: str, error: type[Exception] = RuntimeError) -> Any:
     """``input`` if its dtype is a floating one, else an ``error``."""
     if isinstance(input, TensorBase) and input._data.dtype in dtypes.FLOATING:

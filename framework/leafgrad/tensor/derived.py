@@ -104,10 +104,10 @@ def _areas(function: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> tup
 
 def _floating(x: Tensor, other: Tensor | None = None) -> Tensor:
     """Integers as floats, of the dtype of ``other`` if it has some, of which no sum and no difference wraps around."""
-    if x.dtype.is_floating_point:
+    if x.dtype.is_differentiable:
         return x
     kind = x.dtype if other is None else expect_tensor(other, "x", "trapezoid").dtype
-    return x.to(kind if kind.is_floating_point else dtypes.get_default_dtype())
+    return x.to(kind if kind.is_differentiable else dtypes.get_default_dtype())
 
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
@@ -239,11 +239,11 @@ def cov(
     weights = _weights(x.shape[1], fweights, aweights)
     if weights is None:
         centered = x - x.mean(1, keepdim=True)
-        return (centered @ centered.mT / max(x.shape[1] - taken, 0)).squeeze()
+        return (centered @ conj(centered.mT) / max(x.shape[1] - taken, 0)).squeeze()
     total = weights.sum()
     centered = x - (x * weights).sum(1, keepdim=True) / total
     unit = 1 if aweights is None else (weights * aweights).sum() / total
-    result: Tensor = (centered * weights) @ centered.mT / clamp(total - taken * unit, min=0)
+    result: Tensor = (centered * weights) @ conj(centered.mT) / clamp(total - taken * unit, min=0)
     return result.squeeze()
 
 

@@ -24,7 +24,7 @@ from leafgrad.ops import (
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.promotion import result_type
-from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number
+from leafgrad.tensor.arguments import cast, expect_floating, expect_real, expect_tensor, integer, number
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.operators import defers
@@ -241,7 +241,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
 @shown_as("Deg2RadBackward0")
 def deg2rad(input: Tensor) -> Tensor:
     """Degrees to radians. (...) -> (...)"""
-    result: Tensor = expect_tensor(input, "input", "deg2rad") * (math.pi / 180)
+    result: Tensor = expect_real(expect_tensor(input, "input", "deg2rad"), "deg2rad") * (math.pi / 180)
     return result
 
 
@@ -249,7 +249,7 @@ def deg2rad(input: Tensor) -> Tensor:
 @shown_as("Rad2DegBackward0")
 def rad2deg(input: Tensor) -> Tensor:
     """Radians to degrees. (...) -> (...)"""
-    result: Tensor = expect_tensor(input, "input", "rad2deg") * (180 / math.pi)
+    result: Tensor = expect_real(expect_tensor(input, "input", "rad2deg"), "rad2deg") * (180 / math.pi)
     return result
 
 

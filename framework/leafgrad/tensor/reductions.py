@@ -10,8 +10,9 @@ import math
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.dtypes import DIFFERENTIABLE, FLOATING
+from leafgrad.dtypes import COMPLEX, DIFFERENTIABLE, FLOATING
 from leafgrad.ops import compare, elementwise as ew, messages, reduce as ops
+from leafgrad.ops.complex import imag, real
 from leafgrad.ops.marks import shown_as
 from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, one_dim, widened
 from leafgrad.tensor.methods import method
@@ -116,6 +117,16 @@ def _spread_arguments(
     return over, correction
 
 
+def _spread(op: Any, input: Tensor, **params: Any) -> Tensor:
+    """``op``, var or std, of ``input``; of complex numbers from the variances of their two parts."""
+    result: Tensor
+    if input._data.dtype in COMPLEX:
+        result = ops.var(real(input), **params) + ops.var(imag(input), **params)
+        return ew.sqrt(result) if op is ops.std else result
+    result = op(input, **params)
+    return result
+
+
 @method
 def var(
     input: Tensor,
@@ -134,8 +145,7 @@ def var(
         RuntimeError: the dtype is not a floating one. TypeError: both ``unbiased`` and ``correction``.
     """
     over, left = _spread_arguments(input, dim, unbiased, correction, "var")
-    result: Tensor = _var(input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
-    return result
+    return _spread(_var, input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
 
 
 @method
@@ -149,8 +159,7 @@ def std(
 ) -> Tensor:
     """Standard deviation over ``dim``, the square root of ``var``; arguments as there."""
     over, left = _spread_arguments(input, dim, unbiased, correction, "std")
-    result: Tensor = ops.std(input, dim=over, correction=left, keepdim=flag(keepdim, "std"))
-    return result
+    return _spread(ops.std, input, dim=over, correction=left, keepdim=flag(keepdim, "std"))
 
 
 def var_mean(
@@ -164,7 +173,8 @@ def var_mean(
     """``var`` and ``mean`` over ``dim``."""
     over, left = _spread_arguments(input, dim, unbiased, correction, "var_mean")
     keepdim = flag(keepdim, "var_mean")
-    return ops.var(input, dim=over, correction=left, keepdim=keepdim), ops.mean(input, dim=over, keepdim=keepdim)
+    spread = _spread(ops.var, input, dim=over, correction=left, keepdim=keepdim)
+    return spread, ops.mean(input, dim=over, keepdim=keepdim)
 
 
 def std_mean(
@@ -178,7 +188,8 @@ def std_mean(
     """``std`` and ``mean`` over ``dim``."""
     over, left = _spread_arguments(input, dim, unbiased, correction, "std_mean")
     keepdim = flag(keepdim, "std_mean")
-    return ops.std(input, dim=over, correction=left, keepdim=keepdim), ops.mean(input, dim=over, keepdim=keepdim)
+    spread = _spread(ops.std, input, dim=over, correction=left, keepdim=keepdim)
+    return spread, ops.mean(input, dim=over, keepdim=keepdim)
 
 
 @method
@@ -193,7 +204,8 @@ def norm(
     Raises:
         RuntimeError: the dtype is not a floating one.
     """
-    x = expect_floating(cast(expect_tensor(input, "input", "norm"), dtype), "norm")
+    x = cast(expect_tensor(input, "input", "norm"), dtype)
+    x = ew.abs(x) if x.dtype.is_complex else expect_floating(x, "norm")
     over, keepdim = dims(x, dim, "norm"), flag(keepdim, "norm")
     if p in ("fro", None):
         p = 2.0

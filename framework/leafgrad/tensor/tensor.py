@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
-from leafgrad.ops import dispatch
+from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import clone, to_device, to_dtype
 from leafgrad.ops.node import GraphNode, Hooks, Leaf, Output, SymbolBase, TensorBase, Version
 from leafgrad.tensor import arguments
