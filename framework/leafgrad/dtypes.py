@@ -17,29 +17,34 @@ class dtype:
         itemsize: bytes of one element.
         is_floating_point: True for float16, bfloat16, float32 and float64.
         is_signed: True for those that have negative numbers.
-        is_complex: False.
-        rank: position in the promotion order; the category is ``rank // 10`` (bool, integer, float).
+        is_complex: True for complex64 and complex128.
+        is_differentiable: True for floating and complex dtypes, whose tensors may require grad.
+        rank: position in the promotion order; the category is ``rank // 10`` (bool, integer, float, complex).
     """
 
-    __slots__ = ("is_floating_point", "is_signed", "itemsize", "name", "rank")
-
-    is_complex = False
+    __slots__ = ("is_complex", "is_differentiable", "is_floating_point", "is_signed", "itemsize", "name", "rank")
 
     def __init__(self, name: str, itemsize: int, rank: int) -> None:
         self.name = name
         self.itemsize: Final = itemsize
         self.rank: Final = rank
-        self.is_floating_point: Final = rank >= 20
+        self.is_floating_point: Final = 20 <= rank < 30
+        self.is_complex: Final = rank >= 30
+        self.is_differentiable: Final = rank >= 20
         self.is_signed: Final = rank > 10
 
     @property
     def category(self) -> int:
-        """0 for bool, 1 for integers, 2 for floating types."""
+        """0 for bool, 1 for integers, 2 for floating types, 3 for complex ones."""
         return self.rank // 10
 
     def to_real(self) -> dtype:
-        """Itself: no dtype is complex."""
-        return self
+        """The dtype of the real part: itself unless it is complex."""
+        return self if self.rank < 30 else float64 if self is complex128 else float32
+
+    def to_complex(self) -> dtype:
+        """The complex dtype that holds its numbers: complex128 for float64, else complex64, or itself."""
+        return complex128 if self is float64 or self is complex128 else complex64
 
     def __repr__(self) -> str:
         return f"{namespace}.{self.name}"
@@ -77,13 +82,18 @@ float16 = dtype("float16", 2, 20)
 bfloat16 = Stored("bfloat16", 2, 20)
 float32 = dtype("float32", 4, 21)
 float64 = dtype("float64", 8, 22)
+complex64 = dtype("complex64", 8, 31)
+complex128 = dtype("complex128", 16, 32)
+cfloat, cdouble = complex64, complex128
 half, float_, double = float16, float32, float64
 short, int_, long = int16, int32, int64
 
-ALL: Final = (bool_, uint8, int8, int16, int32, int64, float16, float32, float64)
+ALL: Final = (bool_, uint8, int8, int16, int32, int64, float16, float32, float64, complex64, complex128)
 BY_NAME: Final = {d.name: d for d in ALL} | {bfloat16.known_as: bfloat16}
 _BY_ARRAY_DTYPE: dict[object, dtype] = {}
 FLOATING: Final[set[object]] = set()  # dtypes of raw arrays and Symbols that are floating ones, as far as met
+COMPLEX: Final[set[object]] = set()  # the same of complex ones
+DIFFERENTIABLE: Final[set[object]] = set()  # and of both
 _default = float32
 _setter = get_ident()
 
@@ -103,8 +113,9 @@ def _learn(native: object) -> dtype:
             "Convert the array first, e.g. array.astype('float32')"
         )
     found = _BY_ARRAY_DTYPE[native] = BY_NAME[name]
-    if found.is_floating_point:
-        FLOATING.add(native)
+    if found.is_differentiable:
+        DIFFERENTIABLE.add(native)
+        (COMPLEX if found.is_complex else FLOATING).add(native)
     return found
 
 
@@ -112,7 +123,7 @@ def check(value: object, argument: str = "dtype") -> dtype:
     """``value`` if it is a dtype, else a TypeError that says what to write instead."""
     if isinstance(value, dtype):
         return value
-    known = {float: float64, int: int64, bool: bool_}  # as Python's floats are, whatever the default dtype
+    known = {float: float64, int: int64, bool: bool_, complex: complex128}  # as Python's floats are, whatever the default dtype
     for python, ours in known.items():
         if value is python:
             return ours
@@ -144,6 +155,8 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     low, high = sorted((check(type1, "type1"), check(type2, "type2")), key=lambda d: d.rank)
     if high is int8 and low is uint8:
         return int16
+    if high is complex64 and low is float64:
+        return complex128
     return float32 if low.rank == high.rank else high  # float16 and bfloat16 hold none of each other
 
 
@@ -195,7 +208,7 @@ class finfo:
     """
 
     def __init__(self, type: dtype | None = None) -> None:
-        kind = _default if type is None else check(type, "type")
+        kind = _default if type is None else check(type, "type").to_real()
         if not kind.is_floating_point:
             raise TypeError(f"finfo: type: expected a floating dtype, got {kind}; use iinfo for integers")
         fraction, top, digits = _FORMATS[kind]

@@ -125,8 +125,7 @@ def test_numbers_of_numpy_take_part_in_derivatives(t):
 def test_where_functions_of_numpy_differ_from_pytorch():
     assert np.isnan(leafgrad.tensor([1.0, np.nan])).dtype is leafgrad.bool  # PyTorch's is uint8
     assert (leafgrad.ones(2) != np.ones(2)).tolist() == [False, False]  # PyTorch's is True
-    with pytest.raises(TypeError, match="leafgrad has no dtype"):
-        np.add(leafgrad.ones(2), 1j)
+    assert np.add(leafgrad.ones(2), 1j).dtype is leafgrad.complex64
     with pytest.raises(RuntimeError, match=r"vmap.*\.numpy\(\)"):
         leafgrad.vmap(np.sqrt)(leafgrad.ones(2, 2))
 
@@ -207,8 +206,8 @@ def test_dlpack_refuses(t):
 def test_from_dlpack_refuses():
     with pytest.raises(TypeError, match="ext_tensor: expected an object with __dlpack__, or a capsule, got int"):
         leafgrad.from_dlpack(3)
-    with pytest.raises(TypeError, match="no dtype 'complex128'"):
-        leafgrad.from_dlpack(np.zeros(2, complex))
+    with pytest.raises(TypeError, match="no dtype 'complex256'|no dtype 'uint16'"):
+        leafgrad.from_dlpack(np.zeros(2, np.uint16))
     fake.register()
     with pytest.raises(ValueError, match="copy=False, but getting from cpu to fake:0 takes a copy"):
         leafgrad.from_dlpack(np.zeros(2), device="fake:0", copy=False)

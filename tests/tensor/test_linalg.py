@@ -269,7 +269,7 @@ ERRORS = [
     (
         lambda x: linalg.inv(x(2, 2).to(leafgrad.int32)),
         RuntimeError,
-        r"floating point tensor as A\. Got leafgrad.int32",
+        r"floating point or complex tensor as A\. Got leafgrad.int32",
     ),
     (lambda x: linalg.inv(x(2, 2).to(leafgrad.float16)), RuntimeError, "Low precision dtypes not supported"),
     (lambda x: linalg.inv(3.0), TypeError, "argument 'A' must be Tensor, not float"),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from leafgrad import backends, modes
+from leafgrad import backends, dtypes, modes
 from leafgrad.autograd import engine, node_hooks
 from leafgrad.autograd.edge import GradientEdge
 from leafgrad.ops import dispatch, messages
@@ -336,6 +336,11 @@ def seed(outputs: tuple[Any, ...], gradients: Any, name: str, recorded: bool) ->
                     f"grad can be implicitly created only for scalar outputs, got size {list(out.shape)}; pass "
                     f"{name.replace('grad_tensors', 'gradient')}, a tensor of that size, or reduce with sum() or mean()"
                 )
+            if dtypes.of(out._data).is_complex:
+                raise RuntimeError(
+                    f"grad can be implicitly created only for real scalar outputs but got {out.dtype}; pass "
+                    f"{name.replace('grad_tensors', 'gradient')}, or make a real one, e.g. by abs() or .real"
+                )
             data = lifted(out) if traced else out._data
             ones = new_full(data, shape=data.shape, value=1)
             seeds.append((node, dispatch.alias(ones) if recorded else ones))
@@ -364,6 +369,11 @@ def _checked_seed(out: Tensor, g: Any, name: str, i: int) -> Tensor:
             raise RuntimeError(
                 f"Mismatch in {what}: grad_output[{i}] has a {what} of {theirs} and output[{i}] has a {what} of {ours}."
             )
+    if g.dtype.is_complex and not out.dtype.is_complex:
+        raise RuntimeError(
+            f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+            f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {out.dtype}."
+        )
     return g.to(out.dtype)
 
 

@@ -142,7 +142,7 @@ class Explain:
     def _constant(self, t: Tensor) -> list[str]:
         """It requires no grad."""
         head = f".grad is None: this {described(t)} requires no grad, "
-        if not t.dtype.is_floating_point:
+        if not t.dtype.is_differentiable:
             return [
                 f"{head}since {t.dtype} numbers have no derivatives.",
                 "Comparisons, argmax, indices and integer tensors end a gradient; compute with a float tensor, or use "

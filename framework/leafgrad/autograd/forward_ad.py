@@ -69,7 +69,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
     for name, t in (("primal", tensor), ("tangent", tangent)):
-        if not t.dtype.is_floating_point:
+        if not t.dtype.is_differentiable:
             raise ValueError(f"Expected {name} to be floating point, but got: {t.dtype}")
     if not modes.is_grad_enabled():
         raise RuntimeError(

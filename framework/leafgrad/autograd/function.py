@@ -224,7 +224,7 @@ def attach(ctx: FunctionCtx, node: FunctionNode | None, args: tuple[Any, ...], o
     if not dirty and (same(out, args) is not None or same(out, outputs[:i]) is not None or out.requires_grad):
         out = out.detach()
     constant = ctx._constant and same(outputs[i], ctx._constant) is not None
-    if node is None or constant or not dtypes.of(out._data).is_floating_point:
+    if node is None or constant or not dtypes.of(out._data).is_differentiable:
         return out
     end = Output(node, i, out._data.shape)
     if dirty:

@@ -66,7 +66,7 @@ def pushed(node: Any, given: dict[Any, Any]) -> tuple[Any, ...]:
     tangents: list[Any] = [None] * len(ctx.needs_input_grad)
     for place, edge, shape, dtype in zip(node.positions, node.edges, node.shapes, node.inputs, strict=True):
         found = given.get(edge) if edge is not None else None
-        if found is None and ctx._materialize and dtype.is_floating_point:
+        if found is None and ctx._materialize and dtype.is_differentiable:
             found = new_full(some.detach(), shape=shape, value=0, dtype=dtype.name)
         tangents[place] = found
     ctx._in_jvp = True

@@ -12,6 +12,7 @@ from typing import Any
 from leafgrad import backends, dtypes
 from leafgrad.autograd import api
 from leafgrad.ops import dispatch, messages
+from leafgrad.ops.complex import view_as_complex, view_as_real
 from leafgrad.tensor.inplace import write
 from leafgrad.tensor.joining import stack
 from leafgrad.tensor.tensor import Tensor
@@ -42,7 +43,9 @@ def gradcheck(
     check_backward_ad: bool = True,
     fast_mode: bool = False,
 ) -> bool:
-    """Compare the gradients of ``func`` with central differences at ``inputs``, which should be float64.
+    """Compare the gradients of ``func`` with central differences at ``inputs``, of float64 or complex128.
+
+    A complex number counts as two real ones: what is compared are derivatives of real and imaginary parts by such.
 
     Args:
         func: takes the inputs, returns a Tensor or a tuple of Tensors.
@@ -63,6 +66,7 @@ def gradcheck(
     """
     point = as_tuple(inputs)
     check_inputs(point)
+    func, point = as_reals(func, point)
     check = Check(func, point, eps, atol, rtol, nondet_tol, check_grad_dtypes)
     try:
         check.run(check_backward_ad, check_forward_ad, fast_mode)
@@ -151,11 +155,28 @@ def check_inputs(point: tuple[Any, ...]) -> None:
             "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
         )
     for i, x in tracked:
-        if x.dtype is not dtypes.float64:
+        if x.dtype not in (dtypes.float64, dtypes.complex128):
             messages.warn(
                 f"Input #{i} requires gradient and is not a double precision floating point (got {x.dtype}). "
-                "Finite differences will likely fail: pass tensors of dtype float64"
+                "Finite differences will likely fail: pass tensors of dtype float64 or complex128"
             )
+
+
+def as_reals(func: Function, point: tuple[Any, ...]) -> tuple[Function, tuple[Any, ...]]:
+    """``func`` of pairs of real numbers in place of complex ones, and the same inputs so; both as they are if real."""
+    outputs = as_tuple(func(*point))
+    complexes = [isinstance(x, Tensor) and x.requires_grad and x.dtype.is_complex for x in point]
+    if not any(complexes) and not any(isinstance(o, Tensor) and o.dtype.is_complex for o in outputs):
+        return func, point
+
+    def real(*pairs: Any) -> tuple[Any, ...]:
+        found = as_tuple(func(*[view_as_complex(x) if c else x for x, c in zip(pairs, complexes, strict=True)]))
+        return tuple([view_as_real(o) if isinstance(o, Tensor) and o.dtype.is_complex else o for o in found])
+
+    pairs = [
+        view_as_real(x.detach()).clone().requires_grad_() if c else x for x, c in zip(point, complexes, strict=True)
+    ]
+    return real, tuple(pairs)
 
 
 # ---- arrays on the host -----------------------------------------------------------------------------------------
@@ -183,7 +204,8 @@ def like(t: Tensor, array: Any) -> Tensor:
 def random(t: Tensor) -> Any:
     """Numbers like ``t`` in [-1, 1), the same at each run."""
     uniform = backends.by_device_type("cpu").generator().uniform(tuple(t.shape), "float64")
-    return 2 * uniform - 1
+    drawn = 2 * uniform - 1
+    return drawn + 0.5j * drawn[::-1] if drawn.ndim and t.dtype.is_complex else drawn
 
 
 def empty(rows: int, columns: int) -> Any:
@@ -211,7 +233,7 @@ class Check:
 
     def run(self, backward: bool, forward_mode: bool, fast: bool) -> None:
         outputs = as_tuple(self.func(*self.point))
-        self.floating = [j for j, o in enumerate(outputs) if isinstance(o, Tensor) and o.dtype.is_floating_point]
+        self.floating = [j for j, o in enumerate(outputs) if isinstance(o, Tensor) and o.dtype.is_differentiable]
         for i in self.tracked:
             compare = self.compare_directions if fast else self.compare_jacobians
             compare(i, outputs, backward, forward_mode)

@@ -48,7 +48,7 @@ def local(x: Tensor, recorded: bool) -> Tensor:
     Args:
         recorded: connect it with what ``x`` was computed from.
     """
-    if not x.dtype.is_floating_point:
+    if not x.dtype.is_differentiable:
         raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {x.dtype}")
     x = dispatch.inside(x)
     out: Tensor = dispatch.detach(x)

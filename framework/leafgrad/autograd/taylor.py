@@ -14,12 +14,10 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.autograd import api, engine, forward
-from leafgrad.autograd.edge import output_shapes
 from leafgrad.autograd.local import Local, close, local
 from leafgrad.batching.batched import Batch
 from leafgrad.batching.boundary import each_sample, total
-from leafgrad.ops import dispatch, reduce
-from leafgrad.ops.convert import new_full
+from leafgrad.ops import dispatch
 from leafgrad.ops.node import SEQ, GraphNode, Leaf, Node, Output, transparent
 from leafgrad.ops.op import Op
 from leafgrad.ops.series import added, product
@@ -125,7 +123,7 @@ class Expansion:
             return lambda k: None if (terms := self.term(node.source, k)) is None else terms[node.index]
         if isinstance(node, Leaf) or transparent(node):
             return lambda k: self.term(given[0], k)
-        op = node.op
+        op = getattr(node.op, "unconjugated", node.op)
         if isinstance(op, Op) and not hasattr(node, "ends"):
             if op.expanding is not None:
                 declared, reads, names = op.expanding
@@ -135,9 +133,17 @@ class Expansion:
                 return lambda k: each(lambda x: op(x, **node.params), self.term(given[0], k))
             if "bilinear" in op.traits and not any(f is None for f in self.factors(node)):
                 return lambda k: self.product(node, k)
-            if "elementwise" in op.traits:
+            if "elementwise" in op.traits and self.symmetric(op, given):
                 return self.affine(node, given) if is_affine(node, given) else self.diagonal(node, given)
         return self.transposed(node, given)
+
+    def symmetric(self, op: Op, given: list[GraphNode]) -> bool:
+        """As ``forward.symmetric``; the first coefficients are asked for only where it matters."""
+        return forward.symmetric(op, ()) and (
+            "complex" not in op.traits
+            or "linear" in op.traits
+            or forward.symmetric(op, [t for e in given if (t := self.term(e, 1)) is not None])
+        )
 
     def factors(self, node: Node) -> list[Any]:
         """The arguments of a call, None for those that were not kept."""
@@ -193,7 +199,7 @@ class Expansion:
                 continue
             g = self.moving(spread(first, tuple(node.shape)), edge, tuple(node.shape))
             with modes.enable_grad():
-                found += [s for _, s in node.op.pull_recorded(node, g, {edge}) if s is not None]
+                found += [s for _, s in node.op.unconjugated.pull_recorded(node, g, {edge}) if s is not None]
         return found
 
     def moving(self, first: Tensor, edge: GraphNode, shape: tuple[int, ...]) -> Tensor:
@@ -225,8 +231,7 @@ class Expansion:
                         m = row if j == 0 else self.term(dispatch.inside(row)._node, j)
                         t = self.term(edge, k - j)
                         if m is not None and t is not None and m.requires_grad:
-                            part = m * t
-                            work = added(work, reduce.sum(part, dim=tuple(range(part.ndim))) * (k - j))
+                            work = added(work, forward.inner(m, t) * (k - j))
             if work is None or not work.requires_grad:
                 return None
             with each_sample():
@@ -241,8 +246,7 @@ class Expansion:
         """Variables for the gradient of each output, and what the rules make of them."""
         some = next(iter(first.values()))
         several = hasattr(node, "ends")
-        shapes = output_shapes(node) if several else [tuple(node.shape)]
-        us = [None if s is None else local(new_full(some.detach(), shape=s, value=0), False) for s in shapes]
+        us = forward.variables(node, some)
         close([u for u in us if u is not None])
         with modes.enable_grad():
             rows = node.op.pull_recorded(node, tuple(us) if several else us[0], set(first))

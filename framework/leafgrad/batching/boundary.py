@@ -38,32 +38,32 @@ def raw(x: Any) -> Any:
     return x._data if isinstance(x, TensorBase) else x
 
 
-@boundary("linear", "view", "any_dtype")
+@boundary("linear", "view", "any_dtype", "complex")
 def enter(xp: Any, x: Any, *, batch: Batch, dim: int) -> Any:
     """x with its dimension ``dim`` hidden: a batch of samples."""
     return batched.entered(x, batch, dim)
 
 
-@boundary("linear", "view", "any_dtype")
+@boundary("linear", "view", "any_dtype", "complex")
 def leave(xp: Any, x: Any, *, batch: Batch, dim: int) -> Any:
     """A batch of samples with the batch as the dimension ``dim``."""
     return batched.left(x if batched.has(x, batch) else batched.filled(x, batch), batch, dim)
 
 
-@boundary("linear", "any_dtype")
+@boundary("linear", "any_dtype", "complex")
 def fill(xp: Any, x: Any, *, batch: Batch) -> Any:
     """x for every sample."""
     return x if batched.has(x, batch) else batched.filled(x, batch)
 
 
-@boundary("linear", "any_dtype")
+@boundary("linear", "any_dtype", "complex")
 def total(xp: Any, x: Any, *, batch: Batch) -> Any:
     """The sum of the samples."""
     whole = x if batched.has(x, batch) else batched.filled(x, batch)
     return whole.summed() if whole.batch is batch else reduce.sum(batched.left(whole, batch, 0), dim=(0,))
 
 
-@boundary("linear", "any_dtype")
+@boundary("linear", "any_dtype", "complex")
 def unbatched(xp: Any, x: Any, *, batches: tuple[Batch, ...]) -> Any:
     """x itself, from outside of ``batches``, about to meet a value inside."""
     return x

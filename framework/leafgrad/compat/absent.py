@@ -19,8 +19,6 @@ class AbsentDtype:
 
 
 complex32 = chalf = AbsentDtype("complex32", complex=True)
-complex64 = cfloat = AbsentDtype("complex64", complex=True)
-complex128 = cdouble = AbsentDtype("complex128", complex=True)
 uint16, uint32, uint64 = AbsentDtype("uint16"), AbsentDtype("uint32"), AbsentDtype("uint64")
 
 

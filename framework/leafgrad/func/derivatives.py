@@ -84,7 +84,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         output, aux = with_aux(func(*leaves), has_aux, what)
         outputs, form = tensors(output, what)
         for out in outputs:
-            if not out.dtype.is_floating_point:
+            if not out.dtype.is_differentiable:
                 raise RuntimeError(
                     f"vjp(f, ...): All outputs of f must be floating-point Tensors, got Tensor with dtype {out.dtype}"
                 )

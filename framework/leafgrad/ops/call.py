@@ -103,6 +103,8 @@ class CallText:
         self.leave = f"return _general({self.args}, {self.params})"
         bilinear = "bilinear" in op.traits and "elementwise" not in op.traits
         self.numbers = not (op.ordered or bilinear)  # whether it takes Python's
+        plain = "complex" in op.traits  # whether complex numbers go along the straight line
+        self.elsewhere = ("biu" if op.converts_integers else "") + ("" if plain else "c")  # kinds that do not
         self.checked = self.numbers and op.keeps_dtype and self.count > 1 and op.traits & {"elementwise", "promote"}
 
     def given(self) -> str:
@@ -132,7 +134,7 @@ class CallText:
         """Arguments of a fixed number: the first decides, and the others must be like it."""
         x = self.names[0]
         mode = ["_flags = _mode()", f"if _flags > GRAD: {self.leave}"]
-        asked = self.count > 1 or self.op.converts_integers  # whether there is anything to compare its dtype with
+        asked = self.count > 1 or self.elsewhere  # whether there is anything to compare its dtype with
         lines = [*mode, *self.tensor(0), "_kind, _dtype = type(_a0), _a0.dtype" if asked else "_kind = type(_a0)"]
         for i in range(1, self.count):
             lines += self.other(i)
@@ -153,19 +155,25 @@ class CallText:
     def other(self, i: int) -> list[str]:
         x, alike = self.names[i], "" if self.op.mixes_dtypes else f" or _a{i}.dtype is not _dtype"
         lines = [f"if isinstance({x}, TensorBase):", *indented(self.tensor(i))]
-        lines += [f"    if type(_a{i}) is not _kind{alike}: {self.leave}"]
+        lines += [f"    if type(_a{i}) is not _kind{alike or self.apart(f'_a{i}')}: {self.leave}"]
         if self.numbers:
             lines += [f"elif type({x}) is float or type({x}) is int: _a{i}, _e{i} = {x}, None"]
         if i >= self.signature.required:
             lines += [f"elif {x} is None or {x} is MISSING: _a{i} = _e{i} = None"]
         return [*lines, f"else: {self.leave}"]
 
+    def apart(self, a: str) -> str:
+        """That an array of whatever dtype is complex, where the op does not take it."""
+        return "" if self.op.takes_complex else f" or {a}.dtype.kind == 'c'"
+
     def arrays(self) -> list[str]:
         """Raw arrays: the forward alone."""
         x, *others = self.names
         lines = [f"_kind = type({x})"]
         symbols = "".join([f" or isinstance({y}, ABSTRACT)" for y in others])
-        lines += [f"if _kind not in _lines{symbols}: {self.leave}"]
+        apart = self.apart(x) + "".join([f" or (type({y}) is _kind{self.apart(y).replace(' or', ' and')})" for y in others])
+        apart = "" if self.op.takes_complex else apart
+        lines += [f"if _kind not in _lines{symbols}{apart}: {self.leave}"]
         lines += [f"_a{i} = {y}" for i, y in enumerate(self.names)]
         lines += [f"if _a{i} is MISSING: _a{i} = None" for i in range(self.signature.required, self.count)]
         lines += self.normalized(f"{x}.ndim")
@@ -179,14 +187,14 @@ class CallText:
         lines += [f"if _flags > GRAD or not _args or not isinstance(_args[0], TensorBase): {self.leave}"]
         lines += ["_a = _args[0]._data", "_kind, _dtype, _raw, _edges, _outside = type(_a), _a.dtype, [], [], False"]
         each = [f"if not isinstance(_x, TensorBase): {self.leave}", "_a = _x._data"]
-        each += [f"if type(_a) is not _kind{alike}: {self.leave}"]
+        each += [f"if type(_a) is not _kind{alike or self.apart('_a')}: {self.leave}"]
         each += ["_raw.append(_a)", f"_edges.append({self.edge('_x')})"]
         each += ["_outside = _outside or _x._writes is INFERENCE"]
         lines += ["for _x in _args:", *indented(each)]
         return [*lines, *self.normalized("_a.ndim")]
 
     def floating(self) -> list[str]:
-        return [f"if _dtype.kind in 'biu': {self.leave}"] if self.op.converts_integers else []
+        return [f"if _dtype.kind {'in' if self.elsewhere[1:] else '=='} '{self.elsewhere}': {self.leave}"] if self.elsewhere else []
 
     def normalized(self, ndim: str) -> list[str]:
         """The parameter that names dimensions, as ``traits.normalized`` has it."""
@@ -215,8 +223,8 @@ class CallText:
             lines = [f"if _kind not in _lines: {self.leave}", *self.floating()]
             lines += ["_forward, _xp = _lines[_kind]", *self.failing()]
         else:
-            lines = ["try:", "    _forward, _xp = _lines[_kind]", f"    _r = {self.forward}", "except Exception:"]
-            lines += ["    _r = None", f"if _r is None: {self.leave}", *self.floating()]
+            lines = [*self.floating(), "try:", "    _forward, _xp = _lines[_kind]", f"    _r = {self.forward}"]
+            lines += ["except Exception:", "    _r = None", f"if _r is None: {self.leave}"]
         raw = "tuple(_raw)" if self.variadic else "(" + "".join([f"_a{i}, " for i in range(self.count)]) + ")"
         several = f"if type(_r) is tuple: return _op.record({self.args}, {self.params}, {raw}, _r, _flags)"
         lines += ["if type(_r) is not _kind:", "    _r = _dispatch.wrap(_op, _kind, _r)", f"    {several}"]
@@ -231,7 +239,7 @@ class CallText:
         lines += [f"_params = {self.params}"] if view else []
         if self.op.differentiable:
             edges = "any(_edges)" if self.variadic else self.some(range(self.count))
-            kind = "" if self.checked else " and (_r.dtype.kind == 'f' or _dispatch.is_floating(_r))"
+            kind = "" if self.checked else " and (_r.dtype.kind == 'f' or _dispatch.is_differentiable(_r))"
             params = "_params" if view else self.params
             lines += [f"if _flags and ({edges}){kind}:", *indented(self.node(params))]
         return [*lines, f"return {f'_dispatch._view(_op, {self.names[0]}, _params, _out)' if view else '_out'}"]

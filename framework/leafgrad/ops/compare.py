@@ -9,13 +9,13 @@ from leafgrad.ops.define import op
 # ---- comparisons --------------------------------------------------------------------------------------------------
 
 
-@op("comparison", c="x == y", ufunc="equal")
+@op("comparison", "complex", c="x == y", ufunc="equal")
 def eq(xp: Any, x: Any, y: Any) -> Any:
     """Whether x equals y. (...), (...) -> (...) bool"""
     return x == y
 
 
-@op("comparison", c="x != y", ufunc="not_equal")
+@op("comparison", "complex", c="x != y", ufunc="not_equal")
 def ne(xp: Any, x: Any, y: Any) -> Any:
     """Whether x differs from y. (...), (...) -> (...) bool"""
     return x != y
@@ -48,19 +48,19 @@ def ge(xp: Any, x: Any, y: Any) -> Any:
 # ---- tests --------------------------------------------------------------------------------------------------------
 
 
-@op("comparison", c="x != x")
+@op("comparison", "complex", c="x != x")
 def isnan(xp: Any, x: Any) -> Any:
     """Whether x is nan. (...) -> (...) bool"""
     return xp.isnan(x)
 
 
-@op("comparison", c="x - x != x - x && x == x")
+@op("comparison", "complex", c="x - x != x - x && x == x")
 def isinf(xp: Any, x: Any) -> Any:
     """Whether x is inf or -inf. (...) -> (...) bool"""
     return xp.isinf(x)
 
 
-@op("comparison", c="x - x == x - x")
+@op("comparison", "complex", c="x - x == x - x")
 def isfinite(xp: Any, x: Any) -> Any:
     """Whether x is neither infinite nor nan. (...) -> (...) bool"""
     return xp.isfinite(x)
@@ -72,7 +72,7 @@ def signbit(xp: Any, x: Any) -> Any:
     return xp.signbit(x) if x.dtype.kind == "f" else x < 0
 
 
-@op("comparison")
+@op("comparison", "complex")
 def isclose(xp: Any, x: Any, y: Any, *, rtol: float, atol: float, equal_nan: bool) -> Any:
     """Whether abs(x - y) <= atol + rtol * abs(y), or x equals y. (...), (...) -> (...) bool"""
     if x.dtype.kind == "b":
@@ -84,25 +84,25 @@ def isclose(xp: Any, x: Any, y: Any, *, rtol: float, atol: float, equal_nan: boo
 # ---- logic --------------------------------------------------------------------------------------------------------
 
 
-@op("comparison", c="x != 0 && y != 0")
+@op("comparison", "complex", c="x != 0 && y != 0")
 def logical_and(xp: Any, x: Any, y: Any) -> Any:
     """Whether x and y are both nonzero. (...), (...) -> (...) bool"""
     return xp.logical_and(x, y)
 
 
-@op("comparison", c="x != 0 || y != 0")
+@op("comparison", "complex", c="x != 0 || y != 0")
 def logical_or(xp: Any, x: Any, y: Any) -> Any:
     """Whether x or y is nonzero. (...), (...) -> (...) bool"""
     return xp.logical_or(x, y)
 
 
-@op("comparison", c="(x != 0) != (y != 0)")
+@op("comparison", "complex", c="(x != 0) != (y != 0)")
 def logical_xor(xp: Any, x: Any, y: Any) -> Any:
     """Whether just one of x and y is nonzero. (...), (...) -> (...) bool"""
     return xp.logical_xor(x, y)
 
 
-@op("comparison", c="x == 0")
+@op("comparison", "complex", c="x == 0")
 def logical_not(xp: Any, x: Any) -> Any:
     """Whether x is zero. (...) -> (...) bool"""
     return xp.logical_not(x)

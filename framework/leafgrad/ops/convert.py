@@ -10,9 +10,11 @@ from leafgrad.ops.define import op
 from leafgrad.ops.shifted import in_front, shifted
 
 
-@op("linear", "any_dtype")
+@op("linear", "any_dtype", "complex")
 def to_dtype(xp: Any, x: Any, *, dtype: str, source: str) -> Any:
     """``x``, whose dtype is named ``source``, converted to ``dtype``. (...) -> (...)"""
+    if x.dtype.kind == "c" and not (dtype.startswith("complex") or dtype == "bool"):
+        x = x.real
     return x.astype(dtype)
 
 
@@ -33,7 +35,7 @@ def nearest_bfloat16(xp: Any, x: Any) -> Any:
 nearest_bfloat16.lower("native", lambda c, e: c.elementwise("nearest_bfloat16(x)"))
 
 
-@op("linear", "any_dtype")
+@op("linear", "any_dtype", "complex")
 def to_device(xp: Any, x: Any, *, device: tuple[str, int], source: tuple[str, int]) -> Any:
     """A copy of ``x``, which lies on ``source``, on another device. (...) -> (...)"""
     host = backends.backend_of(x).to_host(x)
@@ -45,13 +47,13 @@ to_device.vjp(x=lambda g, *, device, source: to_device(g, device=source, source=
 to_device.batched(shifted())
 
 
-@op("linear", "any_dtype", "elementwise", c="x")
+@op("linear", "any_dtype", "elementwise", "complex", c="x")
 def clone(xp: Any, x: Any) -> Any:
     """A copy of ``x`` in memory of its own, laid out alike unless elements of ``x`` share memory. (...) -> (...)"""
     return x.copy("C" if 0 in x.strides else "K")
 
 
-@op("linear", "any_dtype", "elementwise", c="x")
+@op("linear", "any_dtype", "elementwise", "complex", c="x")
 def contiguous(xp: Any, x: Any) -> Any:
     """A copy of ``x`` that lies in memory in the order of its dimensions. (...) -> (...)"""
     return x.copy()
@@ -61,7 +63,7 @@ contiguous.vjp(x=lambda g: g)
 clone.vjp(x=lambda g: g)
 
 
-@op("nondifferentiable", "any_dtype")
+@op("nondifferentiable", "any_dtype", "complex")
 def new_full(xp: Any, x: Any, *, shape: tuple[int, ...], value: float, dtype: str | None = None) -> Any:
     """A new array of ``shape`` filled with ``value``, on the device of ``x`` and, by default, of its dtype."""
     return xp.full(shape, value, dtype=dtype or x.dtype)

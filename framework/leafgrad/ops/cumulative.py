@@ -14,7 +14,7 @@ def part(x: Any, dim: int, start: int | None, stop: int | None) -> tuple[Any, ..
     return (slice(None),) * dim + (slice(start, stop),)
 
 
-@op("along")
+@op("along", "complex")
 def shift(xp: Any, x: Any, *, dim: int, by: int, fill: float = 0) -> Any:
     """x moved by ``by`` (1 or -1) places along ``dim``; ``fill`` enters, what leaves is lost. (...) -> (...)"""
     out = xp.full(x.shape, fill, dtype=x.dtype)
@@ -28,7 +28,7 @@ shift.shape(lambda x: x.shape)
 shift.chunk(lambda call: call.along())
 
 
-@op("linear", "along")
+@op("linear", "along", "complex")
 def cumsum(xp: Any, x: Any, *, dim: int, reverse: bool = False) -> Any:
     """Sums of the elements up to each (or from each on, in reverse) along ``dim``. (...) -> (...)"""
     return _running(xp, xp.cumsum, x, dim, reverse)
@@ -47,7 +47,7 @@ def _cumsum_in_c(c: Any, e: Any) -> Any:
     )
 
 
-@op("along")
+@op("along", "holomorphic")
 def cumprod(xp: Any, x: Any, *, dim: int, reverse: bool = False) -> Any:
     """Products of the elements up to each (or from each on, in reverse) along ``dim``. (...) -> (...)"""
     return _running(xp, xp.cumprod, x, dim, reverse)
@@ -61,7 +61,7 @@ def _running(xp: Any, function: Any, x: Any, dim: int, reverse: bool) -> Any:
     return function(x, dim)
 
 
-@op("along")
+@op("along", "holomorphic")
 def recurrence(xp: Any, a: Any, b: Any, *, dim: int, reverse: bool = False) -> Any:
     """y with y[i] = a[i] y[i-1] + b[i] along ``dim`` (y[i+1] in reverse), y = 0 before the first. Of one shape.
 

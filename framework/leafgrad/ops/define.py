@@ -80,6 +80,8 @@ def _make(
     if not traits <= TRAITS.keys():
         unknown = min(map(str, traits - TRAITS.keys()))
         raise messages.definition(name, f"unknown trait {unknown!r}; known are {', '.join(TRAITS)}")
+    if traits >= {"complex", "holomorphic"}:
+        raise messages.definition(name, "expected one of the traits 'complex' and 'holomorphic', got both")
     if "comparison" in traits:
         traits |= {"elementwise", "nondifferentiable"}
     quiet(forward.__module__)

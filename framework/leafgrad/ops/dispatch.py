@@ -276,8 +276,8 @@ def in_order(result: Any) -> Any:
     return result.copy()
 
 
-def is_floating(data: Any) -> bool:
-    return dtypes.of(data).is_floating_point
+def is_differentiable(data: Any) -> bool:
+    return dtypes.of(data).is_differentiable
 
 
 def refuse_inference(op: Any, saved: tuple[Any, ...]) -> None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 from typing import Any
 
+from leafgrad.ops.conjugate import is_complex, real_part
 from leafgrad.ops.define import op
 from leafgrad.ops.exponential import log
 from leafgrad.ops.select import where, zero
 from leafgrad.ops.series import product
 
-NUMBERS = (bool, int, float)
+NUMBERS = (bool, int, float, complex)
 
 
 # ---- sums, products, quotients ------------------------------------------------------------------------------------
 
 
-@op("elementwise", "linear", c="x + y", ufunc="add")
+@op("elementwise", "linear", "complex", c="x + y", ufunc="add")
 def add(xp: Any, x: Any, y: Any) -> Any:
     """Sum of x and y, broadcast. (...), (...) -> (...)"""
     return x + y
@@ -25,7 +27,7 @@ def add(xp: Any, x: Any, y: Any) -> Any:
 add.vjp(x=lambda g: g, y=lambda g: g)
 
 
-@op("elementwise", "linear", c="x - y", ufunc="subtract")
+@op("elementwise", "linear", "complex", c="x - y", ufunc="subtract")
 def sub(xp: Any, x: Any, y: Any) -> Any:
     """Difference of x and y, broadcast. (...), (...) -> (...)"""
     return x - y
@@ -38,7 +40,7 @@ sub.no_bool = (
 )
 
 
-@op("elementwise", "bilinear", c="x * y", ufunc="multiply")
+@op("elementwise", "bilinear", "holomorphic", c="x * y", ufunc="multiply")
 def mul(xp: Any, x: Any, y: Any) -> Any:
     """Product of x and y, broadcast. (...), (...) -> (...)"""
     return x * y
@@ -47,7 +49,7 @@ def mul(xp: Any, x: Any, y: Any) -> Any:
 mul.vjp(x=lambda g, y: g * y, y=lambda g, x: g * x)
 
 
-@op("elementwise", "float", c="x / y", ufunc="true_divide")
+@op("elementwise", "float", "holomorphic", c="x / y", ufunc="true_divide")
 def div(xp: Any, x: Any, y: Any) -> Any:
     """Quotient of x and y, broadcast; integers divide as floats. (...), (...) -> (...)"""
     return x / y
@@ -66,7 +68,7 @@ def _quotient(out: Any, x: Any, y: Any) -> Any:
     return None if rest is None else rest / y[0]
 
 
-@op("elementwise", "linear", c="-x", ufunc="negative")
+@op("elementwise", "linear", "complex", c="-x", ufunc="negative")
 def neg(xp: Any, x: Any) -> Any:
     """Minus x. (...) -> (...)"""
     return -x
@@ -79,7 +81,7 @@ neg.no_bool = (
 )
 
 
-@op("elementwise", "float", c="1 / x", ufunc="reciprocal")
+@op("elementwise", "float", "holomorphic", c="1 / x", ufunc="reciprocal")
 def reciprocal(xp: Any, x: Any) -> Any:
     """One over x. (...) -> (...)"""
     return 1 / x
@@ -91,10 +93,10 @@ reciprocal.vjp(x=lambda g, out: -g * out * out)
 # ---- powers and roots ---------------------------------------------------------------------------------------------
 
 
-@op("elementwise", c="pow(x, y)")
+@op("elementwise", "holomorphic", c="pow(x, y)")
 def pow(xp: Any, x: Any, y: Any) -> Any:
     """x to the power y, broadcast. (...), (...) -> (...)"""
-    if type(y) in NUMBERS and x.dtype.kind == "f":  # the common powers, much faster than the general one
+    if type(y) in NUMBERS and hasattr(x, "dtype") and x.dtype.kind in "fc":  # the common powers, much faster than the general one
         if y == 2:
             return x * x
         if y == 1:
@@ -125,12 +127,26 @@ def _pow_x(g: Any, x: Any, y: Any) -> Any:
     return where(varies, g * (y * pow(where(varies, x, 1), y - 1)), 0)
 
 
+def _log_of(x: Any, out: Any) -> Any:
+    """The logarithm of a number, nan of one that has none beside ``out``."""
+    if is_complex(out):
+        return cmath.log(x)
+    return math.log(x) if x > 0 else math.nan
+
+
+def _at_least_0(y: Any) -> Any:
+    """Whether y, or its real part, is 0 or more."""
+    return real_part(y) >= 0
+
+
 def _pow_y(g: Any, out: Any, x: Any, y: Any) -> Any:
     if type(x) in NUMBERS:
-        if x == 0:
+        if x == 0 and not is_complex(y):
             return where(y < 0, g * (out * -math.inf), 0)
-        return g * (out * (math.log(x) if x > 0 else math.nan))
-    return where((x == 0) & (y >= 0), 0, g * (out * log(x)))  # 0**y is constant in y > 0, though log(0) is infinite
+        if x == 0:
+            return where(_at_least_0(y), 0, g * (out * -math.inf))
+        return g * (out * _log_of(x, out))
+    return where((x == 0) & _at_least_0(y), 0, g * (out * log(x)))  # 0**y is constant in y > 0, though log(0) is infinite
 
 
 pow.vjp(x=_pow_x, y=_pow_y)
@@ -144,7 +160,7 @@ def _power(c: Any, e: Any) -> Any:
     return c.elementwise(common.get(y, "pow(x, y)") if isinstance(y, (int, float)) else "pow(x, y)")
 
 
-@op("elementwise", c="x * x", ufunc="square")
+@op("elementwise", "holomorphic", c="x * x", ufunc="square")
 def square(xp: Any, x: Any) -> Any:
     """x times x; of bools int64, as other powers of them are. (...) -> (...)"""
     return x.astype("int64") if x.dtype.kind == "b" else x * x
@@ -153,7 +169,7 @@ def square(xp: Any, x: Any) -> Any:
 square.vjp(x=lambda g, x: _pow_x(g, x, 2))
 
 
-@op("elementwise", "float", c="sqrt(x)", ufunc="sqrt")
+@op("elementwise", "float", "holomorphic", c="sqrt(x)", ufunc="sqrt")
 def sqrt(xp: Any, x: Any) -> Any:
     """Square root; nan for negative x. (...) -> (...)"""
     return xp.sqrt(x)
@@ -162,7 +178,7 @@ def sqrt(xp: Any, x: Any) -> Any:
 sqrt.vjp(x=lambda g, out: g / (2 * out))
 
 
-@op("elementwise", "float", c="1 / sqrt(x)")
+@op("elementwise", "float", "holomorphic", c="1 / sqrt(x)")
 def rsqrt(xp: Any, x: Any) -> Any:
     """One over the square root of x. (...) -> (...)"""
     return 1 / xp.sqrt(x)
@@ -207,13 +223,17 @@ def sign(xp: Any, x: Any) -> Any:
 sign.vjp(x=zero)
 
 
-@op("elementwise", c="abs(x)", ufunc="absolute")
+@op("elementwise", "complex", c="abs(x)", ufunc="absolute")
 def abs(xp: Any, x: Any) -> Any:
     """Absolute value. Its derivative at 0 is taken as 0. (...) -> (...)"""
     return xp.abs(x)
 
 
-abs.vjp(x=lambda g, x: g * sign(x))
+def _abs_x(g: Any, x: Any) -> Any:
+    return g * sign(x) if not is_complex(x) else g * where(x == 0, 0, x / where(x == 0, 1, abs(x)))
+
+
+abs.vjp(x=_abs_x)
 
 
 @op("elementwise", "float")

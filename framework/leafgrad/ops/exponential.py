@@ -12,7 +12,7 @@ LN2 = math.log(2)
 LN10 = math.log(10)
 
 
-@op("elementwise", "float", c="exp(x)", ufunc="exp")
+@op("elementwise", "float", "holomorphic", c="exp(x)", ufunc="exp")
 def exp(xp: Any, x: Any) -> Any:
     """e to the power x. (...) -> (...)"""
     return xp.exp(x)
@@ -21,16 +21,16 @@ def exp(xp: Any, x: Any) -> Any:
 exp.vjp(x=lambda g, out: g * out)
 
 
-@op("elementwise", "float", c="exp2(x)", ufunc="exp2")
+@op("elementwise", "float", "holomorphic", c="exp2(x)", ufunc="exp2")
 def exp2(xp: Any, x: Any) -> Any:
     """2 to the power x. (...) -> (...)"""
-    return xp.exp2(x)
+    return xp.exp(x * LN2) if x.dtype.kind == "c" else xp.exp2(x)
 
 
 exp2.vjp(x=lambda g, out: g * (out * LN2))
 
 
-@op("elementwise", "float", c="expm1(x)", ufunc="expm1")
+@op("elementwise", "float", "holomorphic", c="expm1(x)", ufunc="expm1")
 def expm1(xp: Any, x: Any) -> Any:
     """exp(x) - 1, accurate near 0. (...) -> (...)"""
     return xp.expm1(x)
@@ -39,7 +39,7 @@ def expm1(xp: Any, x: Any) -> Any:
 expm1.vjp(x=lambda g, out: g * (out + 1))
 
 
-@op("elementwise", "float", c="log(x)", ufunc="log")
+@op("elementwise", "float", "holomorphic", c="log(x)", ufunc="log")
 def log(xp: Any, x: Any) -> Any:
     """Natural logarithm; -inf at 0, nan below. (...) -> (...)"""
     return xp.log(x)
@@ -48,7 +48,7 @@ def log(xp: Any, x: Any) -> Any:
 log.vjp(x=lambda g, x: g / x)
 
 
-@op("elementwise", "float", c="log2(x)", ufunc="log2")
+@op("elementwise", "float", "holomorphic", c="log2(x)", ufunc="log2")
 def log2(xp: Any, x: Any) -> Any:
     """Logarithm to the base 2. (...) -> (...)"""
     return xp.log2(x)
@@ -57,7 +57,7 @@ def log2(xp: Any, x: Any) -> Any:
 log2.vjp(x=lambda g, x: g / (x * LN2))
 
 
-@op("elementwise", "float", c="log10(x)", ufunc="log10")
+@op("elementwise", "float", "holomorphic", c="log10(x)", ufunc="log10")
 def log10(xp: Any, x: Any) -> Any:
     """Logarithm to the base 10. (...) -> (...)"""
     return xp.log10(x)
@@ -66,7 +66,7 @@ def log10(xp: Any, x: Any) -> Any:
 log10.vjp(x=lambda g, x: g / (x * LN10))
 
 
-@op("elementwise", "float", c="log1p(x)", ufunc="log1p")
+@op("elementwise", "float", "holomorphic", c="log1p(x)", ufunc="log1p")
 def log1p(xp: Any, x: Any) -> Any:
     """log(1 + x), accurate near 0. (...) -> (...)"""
     return xp.log1p(x)
@@ -75,7 +75,7 @@ def log1p(xp: Any, x: Any) -> Any:
 log1p.vjp(x=lambda g, x: g / (x + 1))
 
 
-@op("elementwise", "float", c="1 / (1 + exp(-x))")
+@op("elementwise", "float", "holomorphic", c="1 / (1 + exp(-x))")
 def sigmoid(xp: Any, x: Any) -> Any:
     """The logistic function 1 / (1 + exp(-x)). (...) -> (...)"""
     return 1 / (1 + xp.exp(-x))

@@ -11,13 +11,13 @@ from leafgrad.ops.shape import cat, part, reshape
 Shape = tuple[int, ...]
 
 
-@op("linear")
+@op("linear", "complex")
 def pack(xp: Any, *xs: Any) -> Any:
     """The elements of all arrays, one array after the other. (...), (...), ... -> (n)"""
     return xp.concatenate([x.reshape(-1) for x in xs])
 
 
-@op("linear")
+@op("linear", "complex")
 def unpack(xp: Any, x: Any, *, shapes: tuple[Shape, ...]) -> Any:
     """Copies of the parts of a vector, in ``shapes``; the inverse of pack. (n) -> (...), (...), ..."""
     ends = offsets(shapes)

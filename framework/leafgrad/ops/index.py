@@ -98,7 +98,7 @@ def _flat_index(xp: Any, shape: Shape, key: tuple[Any, ...]) -> Any:
 # ---- one array per dimension --------------------------------------------------------------------------------------
 
 
-@op("linear", "any_dtype", "raises")
+@op("linear", "any_dtype", "raises", "complex")
 def index(xp: Any, x: Any, *at: Any, dims: tuple[int, ...], inside: bool = False) -> Any:
     """The elements of x at integer arrays ``at``, one for each of ``dims`` (ascending), which broadcast together.
 
@@ -119,7 +119,7 @@ def _index(xp: Any, x: Any, *at: Any, dims: tuple[int, ...], inside: bool = Fals
 index.kernel("bfloat16")(index.forward)  # elements are only moved
 
 
-@op("linear", "any_dtype", "raises", transpose_of=index)
+@op("linear", "any_dtype", "raises", "complex", transpose_of=index)
 def index_sum(xp: Any, x: Any, *at: Any, shape: Shape, dims: tuple[int, ...], inside: bool = False) -> Any:
     """Zeros of ``shape`` with x added where ``index`` would read; the transpose of index."""
     return _add_at(xp, shape, _spelled_out(xp, shape, at, dims, inside), x)
@@ -169,7 +169,7 @@ index.vjp(x=lambda g, x_shape, at, *, dims: index_sum(g, *at, shape=x_shape, dim
 index_sum.vjp(x=lambda g, at, *, dims: index(g, *at, dims=dims, inside=True))
 
 
-@op("any_dtype", "raises")
+@op("any_dtype", "raises", "complex")
 def index_put(xp: Any, x: Any, v: Any, *at: Any, dims: tuple[int, ...], inside: bool = False) -> Any:
     """x with v (an array that broadcasts, or a number) written where ``index`` would read."""
     out = x.copy()
@@ -242,7 +242,7 @@ def _index_put_batched(call: Any) -> Any:
 # ---- along one dimension ------------------------------------------------------------------------------------------
 
 
-@op("any_dtype", "raises")
+@op("any_dtype", "raises", "complex")
 def gather(xp: Any, x: Any, at: Any, *, dim: int, inside: bool = False) -> Any:
     """out[i, j, k] = x[i, at[i, j, k], k] for dim = 1, and alike. ``at`` may be smaller than x. -> at.shape"""
     with _bounds():
@@ -252,7 +252,7 @@ def gather(xp: Any, x: Any, at: Any, *, dim: int, inside: bool = False) -> Any:
 gather.kernel("bfloat16")(gather.forward)
 
 
-@op("any_dtype", "raises", transpose_of=gather)
+@op("any_dtype", "raises", "complex", transpose_of=gather)
 def gather_sum(xp: Any, x: Any, at: Any, *, shape: Shape, dim: int, inside: bool = False) -> Any:
     """Zeros of ``shape`` with x added where ``gather`` would read; the transpose of gather."""
     with _bounds():
@@ -278,7 +278,7 @@ gather.vjp(x=lambda g, x_shape, at, *, dim: gather_sum(g, at, shape=x_shape, dim
 gather_sum.vjp(x=lambda g, at, *, dim: gather(g, at, dim=dim, inside=True))
 
 
-@op("any_dtype", "raises")
+@op("any_dtype", "raises", "complex")
 def scatter(xp: Any, x: Any, at: Any, v: Any, *, dim: int, inside: bool = False) -> Any:
     """x with v (of at's shape, or a number) written where ``gather`` would read."""
     out = x.copy()
@@ -405,7 +405,7 @@ for _op in (gather, gather_sum, scatter, scatter_best, scatter_product):
 # ---- where something holds ----------------------------------------------------------------------------------------
 
 
-@op("nondifferentiable")
+@op("nondifferentiable", "complex")
 def argwhere(xp: Any, x: Any) -> Any:
     """The indices of the elements that are not zero, in order. -> (how many, x.ndim), int64; depends on values"""
     return xp.argwhere(x)

@@ -57,7 +57,7 @@ def nonzero(x: Any) -> Any:
 # ---- inverses and systems -----------------------------------------------------------------------------------------
 
 
-@op("raises")
+@op("raises", "holomorphic")
 def inv(xp: Any, x: Any) -> Any:
     """Inverse. (..., n, n) -> (..., n, n)"""
     return checked(xp.linalg.inv, SINGULAR, x)
@@ -66,7 +66,7 @@ def inv(xp: Any, x: Any) -> Any:
 inv.vjp(x=lambda g, out: -(swap(out) @ g @ swap(out)))
 
 
-@op("raises")
+@op("raises", "holomorphic")
 def solve(xp: Any, x: Any, y: Any) -> Any:
     """x^-1 y. (..., n, n), (..., n, k) -> (..., n, k); both have the same batch."""
     return checked(xp.linalg.solve, SINGULAR, x, y)
@@ -105,13 +105,13 @@ pinv.vjp(x=_pinv)
 # ---- determinants -------------------------------------------------------------------------------------------------
 
 
-@op
+@op("holomorphic")
 def det(xp: Any, x: Any) -> Any:
     """Determinant. (..., n, n) -> (...)"""
     return xp.linalg.det(x)
 
 
-@op("raises")
+@op("raises", "holomorphic")
 def cofactor(xp: Any, x: Any) -> Any:
     """Matrix of cofactors, det(x) x^-T, of singular matrices too. (..., n, n) -> (..., n, n)
 
@@ -122,6 +122,8 @@ def cofactor(xp: Any, x: Any) -> Any:
     n = s.shape[-1]
     others = xp.where(xp.eye(n, dtype=bool), 1, s[..., None, :]).prod(axis=-1)
     sign = xp.linalg.det(u) * xp.linalg.det(vh)
+    if x.dtype.kind == "c":  # det(u) u^-T
+        u, vh = xp.conj(u), xp.conj(vh)
     return (u * (others * sign[..., None])[..., None, :]) @ vh
 
 

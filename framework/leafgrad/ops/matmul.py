@@ -24,7 +24,7 @@ def swap(x: Any) -> Any:
     return _permute(x, dims=(1, 0) if k == 2 else (*range(k - 2), k - 1, k - 2))
 
 
-@op("bilinear")
+@op("bilinear", "holomorphic")
 def matmul(xp: Any, x: Any, y: Any) -> Any:
     """Matrix product. (..., n, k), (..., k, m) -> (..., n, m); also of vectors, (k)."""
     try:
@@ -178,7 +178,7 @@ def rows(x: Any) -> Any:
     return x if len(shape) == 2 else _reshape(x, shape=(math.prod(shape[:-1]), shape[-1]))
 
 
-@op("bilinear")
+@op("bilinear", "holomorphic")
 def contract(xp: Any, x: Any, y: Any) -> Any:
     """The sum of the outer products of rows: x^T y, all leading dimensions as one. (..., n), (..., m) -> (n, m)"""
     if x.shape[:-1] != y.shape[:-1]:
@@ -234,7 +234,7 @@ def _contracted_samples(call: Any) -> Any:
     return (shape, lambda: contract(*call.args)) if all(call.inside) else None
 
 
-@op
+@op("holomorphic")
 def linear(xp: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     """x weight^T + bias, an affine layer. (..., n), (m, n), (m,) -> (..., m)"""
     if weight.ndim != 2:
@@ -318,7 +318,7 @@ def _linear_batched(call: Any) -> Any:
     return y if bias is None else y + call.aligned(2, len(lead) + 1)
 
 
-@op("bilinear")
+@op("bilinear", "holomorphic")
 def cross(xp: Any, x: Any, y: Any, *, dim: int) -> Any:
     """Cross product along a dimension of size 3. (..., 3, ...), (..., 3, ...) -> (..., 3, ...)"""
     return xp.cross(x, y, axis=dim)

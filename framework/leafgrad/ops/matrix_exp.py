@@ -20,7 +20,7 @@ PADE = (
 REACH = 5.371920351148152
 
 
-@op
+@op("holomorphic")
 def matrix_exp(xp: Any, x: Any) -> Any:
     """Sum of x^k / k!. (..., n, n) -> (..., n, n)
 

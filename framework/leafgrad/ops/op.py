@@ -9,6 +9,7 @@ from leafgrad import backends, modes
 from leafgrad.errors import MissingGradientError
 from leafgrad.modes import ANOMALY, AUTOCAST, BATCH, GRAD, INFERENCE, PACK, PACKER, TRACE, TRACER, WATCH, watched
 from leafgrad.ops import call, dispatch, first_call, messages, narrow, promotion
+from leafgrad.ops.conjugate import Conjugating, is_complex, refusal
 from leafgrad.ops.declarations import Declarations, Forward
 from leafgrad.ops.node import FREED, SEQ, Epoch, GraphNode, Node, Output, SymbolBase, TensorBase, Version
 from leafgrad.ops.pull import RuleCall, compile_pull, compile_rule
@@ -47,6 +48,7 @@ class Op(Declarations):
     transparent = False  # whether it only hands an unbatched argument to vmap, once; other uses of that go past it
     batching: Callable[[Any], Any] | None = None
     shares = False  # whether it only hands an argument over to a batch, once; other uses of that go past it
+    makes: str | None = None  # "real" or "complex", where it makes such numbers whatever its arguments are
     crosses = False  # whether its result lies on another device than its arguments
 
     def __init__(self, forward: Forward, name: str, traits: frozenset[str], signature: Signature) -> None:
@@ -66,6 +68,9 @@ class Op(Declarations):
         self.keeps_dtype = not traits & {"comparison", "any_dtype"}
         self.mixes_dtypes = "any_dtype" in traits
         self.converts_integers = "float" in traits and not self.mixes_dtypes
+        self.holomorphic = "holomorphic" in traits
+        self.takes_complex = self.holomorphic or "complex" in traits
+        self.conjugating = Conjugating(self)
         self.count = len(signature.parameters)
         self.dims = dims_of(traits, signature)
         self.keeps_layout = bool(traits & {"elementwise", "view"})
@@ -79,6 +84,11 @@ class Op(Declarations):
             raise MissingGradientError(messages.no_rule(self, argument))
 
         return self.calls.get(argument) or (missing, ())
+
+    @property
+    def unconjugated(self) -> Op:
+        """The op with its rules as they are written; see ``Conjugating``."""
+        return self
 
     def __repr__(self) -> str:
         return messages.describe_op(self)
@@ -133,6 +143,8 @@ class Op(Declarations):
                 return dispatch.topmost(args).bind(self, args, params)
             if first is None and hasattr(a, "dtype"):
                 first = a
+            if not self.takes_complex and is_complex(a):
+                raise refusal(self, args)
         if first is None:
             raise messages.no_array(self, args)
         return self.run(first, args, params)
@@ -237,7 +249,7 @@ class Op(Declarations):
             edges = tuple([
                 (a._history if a._view is None else a._node) if isinstance(a, TensorBase) else None for a in args
             ])  # fmt: skip
-            if any(edges) and (type(result) is tuple or dispatch.is_floating(result)):
+            if any(edges) and (type(result) is tuple or dispatch.is_differentiable(result)):
                 node = self.node(args, params, raw, result, edges, flags)
         if type(result) is tuple:
             return tuple([self.output(args, params, r, node, i, flags) for i, r in enumerate(result)])
@@ -245,7 +257,7 @@ class Op(Declarations):
 
     def node(self, args: Any, params: Any, raw: Any, result: Any, edges: Any, flags: int) -> Node:
         node = Node()
-        node.op = self
+        node.op = self.conjugating if self.holomorphic and any(map(is_complex, raw)) else self
         node.params = params
         node.edges = edges
         node.seq = next(SEQ)
@@ -275,7 +287,7 @@ class Op(Declarations):
         out._writes = dispatch.INFERENCE_VERSION if flags & INFERENCE else None
         if flags & TRACE:
             TRACER.get().made(out)
-        if node is not None and dispatch.is_floating(data):
+        if node is not None and dispatch.is_differentiable(data):
             out._history = node if index is None else Output(node, index, data.shape)
             if node.out is not None:
                 if node.version is None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.ops import dispatch, messages
+from leafgrad.ops.conjugate import Conjugating
 from leafgrad.ops.node import FREED, GraphNode, Node, TensorBase
 from leafgrad.ops.op import Op, Pulled
 
@@ -75,8 +76,10 @@ class PackedOp(Op):
         return self.plain(*args, **params)
 
     @classmethod
-    def of(cls, op: Op) -> Op:
+    def of(cls, op: Any) -> Any:
         """The one of an op."""
+        if isinstance(op, Conjugating):
+            return Conjugating(cls.of(op.unconjugated))
         if isinstance(op, PackedOp):
             return op
         found: Op = vars(op).setdefault("packed", cls(op))

@@ -14,13 +14,14 @@ from typing import Any
 from leafgrad import dtypes, modes
 from leafgrad.backends.place import place
 from leafgrad.ops import messages
+from leafgrad.ops.conjugate import is_complex, refusal
 from leafgrad.ops.node import SymbolBase, TensorBase
 
 # As PyTorch lists them for the CPU; elsewhere dtypes stay as they are.
 LOWERED = frozenset("matmul linear convolution convolution_input attention rnn gru lstm".split())
 RAISED = frozenset("cross_entropy pick prod".split())
 
-_CATEGORY = {bool: 0, int: 1, float: 2}
+_CATEGORY = {bool: 0, int: 1, float: 2, complex: 3}
 _to_dtype: Any = None
 _to_device: Any = None
 
@@ -34,6 +35,8 @@ def adopt(to_dtype: Any, to_device: Any) -> None:
 def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Check types and devices of ``args`` and bring their dtypes together, as the op's traits say."""
     args = tuple([a if isinstance(a, TensorBase) else _number(op, i, a) for i, a in enumerate(args)])
+    if not op.takes_complex and any(map(is_complex, args)):
+        raise refusal(op, args)
     args = _same_device(op, args)
     without_bools(op, args)
     if modes.get() & modes.AUTOCAST:
@@ -47,17 +50,17 @@ def prepare(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
         return args
     if "elementwise" in traits or "promote" in traits:
         target = result_type(args)
-        if "float" in traits and not target.is_floating_point:
+        if "float" in traits and not target.is_differentiable:
             target = dtypes.get_default_dtype()
         return tuple([_cast(a, target) for a in args])
     if "float" in traits:
         return tuple([
             _cast(a, dtypes.get_default_dtype())
-            if isinstance(a, TensorBase) and not dtypes.of(a._data).is_floating_point
+            if isinstance(a, TensorBase) and not dtypes.of(a._data).is_differentiable
             else a
             for a in args
         ])  # fmt: skip
-    floating = {d for a in args if isinstance(a, TensorBase) and (d := dtypes.of(a._data)).is_floating_point}
+    floating = {d for a in args if isinstance(a, TensorBase) and (d := dtypes.of(a._data)).is_differentiable}
     if len(floating) > 1:
         raise messages.dtypes_differ(op, args)
     return args
@@ -93,7 +96,7 @@ def _number(op: Any, i: int, value: Any) -> Any:
     kind: Any = value.__class__
     if kind in _CATEGORY:  # a number that a recording follows
         return value if modes.get() & modes.TRACE else kind(value)
-    if isinstance(value, numbers.Number) and not isinstance(value, complex) and hasattr(value, "item"):
+    if isinstance(value, numbers.Number) and hasattr(value, "item"):
         return value.item()
     if getattr(value, "ndim", None) == 0 and not isinstance(value, Iterable) and type(value.item()) is bool:
         return value.item()  # NumPy's, which is no Number
@@ -101,11 +104,15 @@ def _number(op: Any, i: int, value: Any) -> Any:
         return int(value)
     if isinstance(value, numbers.Real):
         return float(value)
+    if isinstance(value, complex):
+        return complex(value)
     raise messages.bad_argument(op, i, value)
 
 
 def result_type(args: tuple[Any, ...]) -> dtypes.dtype:
     """The dtype in which Tensors and Python numbers meet."""
+    default = dtypes.get_default_dtype()
+    numbers = dtypes.bool_, dtypes.int64, default, default.to_complex()
     best: list[dtypes.dtype | None] = [None, None, None]  # with dimensions, 0-d, Python numbers
     for a in args:
         if isinstance(a, TensorBase):
@@ -115,15 +122,16 @@ def result_type(args: tuple[Any, ...]) -> dtypes.dtype:
         else:
             if a.__class__ not in _CATEGORY:
                 raise TypeError(
-                    f"expected a Tensor or a real number, got {type(a).__name__}; convert it with leafgrad.tensor(...)"
+                    f"expected a Tensor or a number, got {type(a).__name__}; convert it with leafgrad.tensor(...)"
                 )
-            level, d = 2, (dtypes.bool_, dtypes.int64, dtypes.get_default_dtype())[_CATEGORY[a.__class__]]
+            level, d = 2, numbers[_CATEGORY[a.__class__]]
         found = best[level]
         best[level] = d if found is None else dtypes.promote_types(found, d)
     result: dtypes.dtype | None = None
     for d2 in best:
         if d2 is not None and (result is None or d2.category > result.category):
-            result = d2
+            real = result is not None and result.category == 2 and d2.category == 3
+            result = dtypes.promote_types(result, d2) if real and result is not None else d2
     assert result is not None
     return result
 
@@ -131,6 +139,8 @@ def result_type(args: tuple[Any, ...]) -> dtypes.dtype:
 def _cast(a: Any, target: dtypes.dtype) -> Any:
     if not isinstance(a, TensorBase) or dtypes.of(a._data) is target:
         return a
+    if is_complex(a) and not target.is_complex:
+        raise RuntimeError(f"expected real numbers, got {dtypes.of(a._data)}; take .real, .imag or abs() of them")
     return _to_dtype(a, dtype=target.name, source=dtypes.of(a._data).name)
 
 

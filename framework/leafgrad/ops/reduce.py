@@ -67,7 +67,7 @@ def dot(xp: Any, x: Any, y: Any, dim: Dims, keepdim: bool) -> Any:
 # ---- sums and means -----------------------------------------------------------------------------------------------
 
 
-@op("linear", "reduction")
+@op("linear", "reduction", "complex")
 def sum(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
     """Sum over ``dim``."""
     return total(x, dim, keepdim)
@@ -85,7 +85,7 @@ sum.chunk(lambda call: call.reduced(additive=True))
 sum.lower("numpy", lambda writer, e: writer.total(e, dims(e.params["dim"], e.inputs[0].ndim)))
 
 
-@op("linear", "reduction")
+@op("linear", "reduction", "complex")
 def mean(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
     """Mean over ``dim``; nan over no elements."""
     if x.dtype == "float16":
@@ -129,7 +129,7 @@ nansum.vjp(x=lambda g, x, x_shape, *, dim: where(x == x, broadcast_back(g, x_sha
 nansum.chunk(lambda call: call.reduced(additive=True))
 
 
-@op("reduction")
+@op("reduction", "holomorphic")
 def prod(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
     """Product over ``dim``."""
     return x.prod(axis=dim, keepdims=keepdim)
@@ -421,19 +421,19 @@ amin.lower("native", lambda c, e: c.reduction("min", e.params["dim"]))
 # ---- logic --------------------------------------------------------------------------------------------------------
 
 
-@op("reduction", "nondifferentiable")
+@op("reduction", "nondifferentiable", "complex")
 def any(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
     """Whether some element over ``dim`` is nonzero. bool"""
     return x.any(axis=dim, keepdims=keepdim)
 
 
-@op("reduction", "nondifferentiable")
+@op("reduction", "nondifferentiable", "complex")
 def all(xp: Any, x: Any, *, dim: Dims, keepdim: bool = False) -> Any:
     """Whether no element over ``dim`` is zero. bool"""
     return x.all(axis=dim, keepdims=keepdim)
 
 
-@op("reduction", "nondifferentiable")
+@op("reduction", "nondifferentiable", "complex")
 def count_nonzero(xp: Any, x: Any, *, dim: Dims) -> Any:
     """How many elements over ``dim`` are nonzero. int64"""
     return (x != 0).sum(axis=dim, dtype="int64")

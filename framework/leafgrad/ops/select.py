@@ -14,7 +14,7 @@ def zero(g: Any) -> Any:
     return new_full(g, shape=tuple(g.shape), value=0)
 
 
-@op("elementwise", "any_dtype", c="condition ? x : y")
+@op("elementwise", "any_dtype", "complex", c="condition ? x : y")
 def where(xp: Any, condition: Any, x: Any, y: Any) -> Any:
     """x where ``condition`` (bool) holds, else y; x and y of one dtype, at most one a number. All broadcast."""
     return xp.where(condition, x, y)

@@ -19,7 +19,7 @@ Shape = tuple[int, ...]
 # ---- views --------------------------------------------------------------------------------------------------------
 
 
-@op("linear", "view")
+@op("linear", "view", "complex")
 def reshape(xp: Any, x: Any, *, shape: Shape) -> Any:
     """The elements of x, in order, in another shape. (...) -> shape"""
     return x.reshape(shape)
@@ -47,7 +47,7 @@ def _reshaped_rows(call: Any) -> Any:
 reshape.batched(shifted(shape=in_front))
 
 
-@op("linear", "view")
+@op("linear", "view", "complex")
 def permute(xp: Any, x: Any, *, dims: tuple[int, ...]) -> Any:
     """x with its dimensions in the order ``dims`` (non-negative, each once)."""
     return x.transpose(dims)
@@ -61,7 +61,7 @@ permute.vjp(x=lambda g, *, dims: permute.function(g, dims=inverse(dims)))
 permute.batched(shifted(dims=kept_first))
 
 
-@op("linear", "view")
+@op("linear", "view", "complex")
 def expand(xp: Any, x: Any, *, shape: Shape) -> Any:
     """x broadcast to ``shape``. (...) -> shape"""
     padded = (1,) * (len(shape) - x.ndim) + x.shape
@@ -100,7 +100,7 @@ def _expand_batched(call: Any) -> Any:
     return expand(call.front(0, len(target)), shape=(call.size, *target))
 
 
-@op("linear", transpose_of=expand)
+@op("linear", "complex", transpose_of=expand)
 def sum_to(xp: Any, x: Any, *, shape: Shape) -> Any:
     """x summed over the dimensions in which it was broadcast from ``shape``; the transpose of expand."""
     return x.sum(axis=reduced(x.shape, shape)).reshape(shape)
@@ -150,7 +150,7 @@ def _diagonal(xp: Any, x: Any, offset: int, dims: tuple[int, int]) -> Any:
     return xp.einsum("...ii->...i", x[..., :n, :n])
 
 
-@op("linear", "view")
+@op("linear", "view", "complex")
 def diagonal(xp: Any, x: Any, *, offset: int, dims: tuple[int, int]) -> Any:
     """The elements x[i, i + offset] of the dimensions ``dims``, as the last dimension."""
     return _diagonal(xp, x, offset, dims)
@@ -159,7 +159,7 @@ def diagonal(xp: Any, x: Any, *, offset: int, dims: tuple[int, int]) -> Any:
 diagonal.batched(shifted(dims=behind))
 
 
-@op("linear", transpose_of=diagonal)
+@op("linear", "complex", transpose_of=diagonal)
 def undiagonal(xp: Any, x: Any, *, shape: Shape, offset: int, dims: tuple[int, int]) -> Any:
     """Zeros of ``shape`` with x on a diagonal; the transpose of diagonal."""
     out = xp.zeros(shape, dtype=x.dtype)
@@ -189,13 +189,13 @@ def _undiagonal_rows(call: Any) -> Any:
 undiagonal.shape(lambda x, *, shape: shape)
 
 
-@op("linear")
+@op("linear", "complex")
 def tril(xp: Any, x: Any, *, diagonal: int) -> Any:
     """x with zeros above a diagonal of its last two dimensions. (..., m, n) -> (..., m, n)"""
     return xp.tril(x, diagonal)
 
 
-@op("linear")
+@op("linear", "complex")
 def triu(xp: Any, x: Any, *, diagonal: int) -> Any:
     """x with zeros below a diagonal of its last two dimensions. (..., m, n) -> (..., m, n)"""
     return xp.triu(x, diagonal)
@@ -213,13 +213,13 @@ triu.batched(shifted())
 # ---- moving elements ----------------------------------------------------------------------------------------------
 
 
-@op("linear")
+@op("linear", "complex")
 def flip(xp: Any, x: Any, *, dims: tuple[int, ...]) -> Any:
     """x with the order of its elements along ``dims`` reversed."""
     return xp.flip(x, dims).copy()
 
 
-@op("linear")
+@op("linear", "complex")
 def roll(xp: Any, x: Any, *, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     """x shifted along each of ``dims``; what leaves at one end comes in at the other."""
     return xp.roll(x, shifts, dims)
@@ -247,7 +247,7 @@ def key(at: Index) -> tuple[Any, ...]:
     return (*[slice(*part) if type(part) is tuple else part for part in at], ...)
 
 
-@op("linear", "view", name="slice")
+@op("linear", "view", "complex", name="slice")
 def part(xp: Any, x: Any, *, at: Index) -> Any:
     """The part of x that a basic index chooses: ints, ranges with positive steps, None."""
     return x[(*[slice(*entry) if type(entry) is tuple else entry for entry in at], ...)]  # ``key``, in one call less
@@ -256,7 +256,7 @@ def part(xp: Any, x: Any, *, at: Index) -> Any:
 part.batched(shifted(at=all_samples))
 
 
-@op("linear", transpose_of=part)
+@op("linear", "complex", transpose_of=part)
 def unslice(xp: Any, x: Any, *, at: Index, shape: Shape) -> Any:
     """Zeros of ``shape`` with x in the part that ``at`` chooses; the transpose of slice."""
     out = xp.zeros(shape, dtype=x.dtype)
@@ -316,7 +316,7 @@ def _unpart_rows(call: Any) -> Any:
 unslice.chunk(_unpart_rows)
 
 
-@op
+@op("complex")
 def pad(xp: Any, x: Any, *, at: Index, shape: Shape, value: float) -> Any:
     """``value`` in an array of ``shape``, with x in the part that ``at`` chooses."""
     out = xp.full(shape, value, dtype=x.dtype)
@@ -332,7 +332,7 @@ pad.lower("numpy", lambda writer, equation: writer.placed(equation, equation.par
 pad.batched(shifted(at=all_samples, shape=in_front))
 
 
-@op("linear", "promote")
+@op("linear", "promote", "complex")
 def cat(xp: Any, *xs: Any, dim: int) -> Any:
     """Arrays of equal shapes, but for ``dim``, one after the other along it."""
     return xp.concatenate(xs, axis=dim)
@@ -378,7 +378,7 @@ cat.lower("numpy", lambda writer, equation: writer.joined(equation))
 cat.batched(shifted(dim=behind))
 
 
-@op("linear", "promote")
+@op("linear", "promote", "complex")
 def stack(xp: Any, *xs: Any, dim: int) -> Any:
     """Arrays of one shape along a new dimension, which is ``dim`` of the result."""
     shape = xs[0].shape

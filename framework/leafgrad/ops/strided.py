@@ -13,7 +13,7 @@ from leafgrad.ops.shifted import behind, shifted
 Shape = tuple[int, ...]
 
 
-@op("linear", "view")
+@op("linear", "view", "complex")
 def windows(xp: Any, x: Any, *, dim: int, size: int, step: int) -> Any:
     """All windows of ``size`` along ``dim``, ``step`` apart, as a new last dimension. (.., n, ..) -> (.., k, .., s)"""
     shape, strides = list(x.shape), list(x.strides)
@@ -25,7 +25,7 @@ def windows(xp: Any, x: Any, *, dim: int, size: int, step: int) -> Any:
 windows.batched(shifted(dim=behind))
 
 
-@op("linear", transpose_of=windows)
+@op("linear", "complex", transpose_of=windows)
 def unwindow(xp: Any, x: Any, *, shape: Shape, dim: int, size: int, step: int) -> Any:
     """Zeros of ``shape`` with each window added in its place; the transpose of windows."""
     out = xp.zeros(shape, dtype=x.dtype)
@@ -40,7 +40,7 @@ def unwindow(xp: Any, x: Any, *, shape: Shape, dim: int, size: int, step: int) -
     return out
 
 
-@op("linear", "view")
+@op("linear", "view", "complex")
 def strided(xp: Any, x: Any, *, shape: Shape, steps: Shape, start: int) -> Any:
     """Element (i, j, ...) is number ``start + i * steps[0] + j * steps[1] + ...`` of x in order. -> shape"""
     flat = xp.ascontiguousarray(x).reshape(-1)  # in one piece: what is expanded would stay so
@@ -52,7 +52,7 @@ def strided(xp: Any, x: Any, *, shape: Shape, steps: Shape, start: int) -> Any:
     return backends.backend_of(x).strided(flat[start:], shape, [s * x.itemsize for s in steps])
 
 
-@op("linear")
+@op("linear", "complex")
 def unstrided(xp: Any, x: Any, *, whole: Shape, steps: Shape, start: int) -> Any:
     """Zeros of shape ``whole`` with x added where ``strided`` would read; the transpose of strided."""
     out = xp.zeros(math.prod(whole), dtype=x.dtype)
@@ -84,7 +84,7 @@ def _unstrided_batched(call: Any) -> Any:
     return call.again(call.args[0], whole=(call.size, *whole), steps=(math.prod(whole), *call.params["steps"]))
 
 
-@op("view", "nondifferentiable")
+@op("view", "nondifferentiable", "complex")
 def reinterpret(xp: Any, x: Any, *, dtype: str) -> Any:
     """The same bytes as elements of another dtype. (..., n) -> (..., n * itemsize / the other's itemsize)"""
     return x.view(dtype)

@@ -24,6 +24,8 @@ TRAITS: Final = {
     "comparison": "elementwise, with a boolean result",
     "float": "integer arguments become the default floating dtype first",
     "promote": "arguments of different dtype are brought to one, as elementwise ops do",
+    "complex": "takes complex numbers, and its rules hold for them as they stand: they give J^H g",
+    "holomorphic": "takes complex numbers, and is holomorphic; the engine conjugates its rules",
     "any_dtype": "arguments of different dtypes are taken as they are",
 }
 

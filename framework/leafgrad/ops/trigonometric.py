@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from leafgrad.ops.conjugate import is_complex
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import rsqrt
 from leafgrad.ops.select import where
 from leafgrad.ops.series import half_square
 
 
-@op("elementwise", "float", c="sin(x)", ufunc="sin")
+@op("elementwise", "float", "holomorphic", c="sin(x)", ufunc="sin")
 def sin(xp: Any, x: Any) -> Any:
     """Sine. (...) -> (...)"""
     return xp.sin(x)
 
 
-@op("elementwise", "float", c="cos(x)", ufunc="cos")
+@op("elementwise", "float", "holomorphic", c="cos(x)", ufunc="cos")
 def cos(xp: Any, x: Any) -> Any:
     """Cosine. (...) -> (...)"""
     return xp.cos(x)
@@ -26,7 +27,7 @@ sin.vjp(x=lambda g, x: g * cos(x))
 cos.vjp(x=lambda g, x: g * -sin(x))
 
 
-@op("elementwise", "float", c="tan(x)", ufunc="tan")
+@op("elementwise", "float", "holomorphic", c="tan(x)", ufunc="tan")
 def tan(xp: Any, x: Any) -> Any:
     """Tangent. (...) -> (...)"""
     return xp.tan(x)
@@ -35,7 +36,7 @@ def tan(xp: Any, x: Any) -> Any:
 tan.vjp(x=lambda g, out: g * (1 + out * out))
 
 
-@op("elementwise", "float", c="asin(x)", ufunc="arcsin")
+@op("elementwise", "float", "holomorphic", c="asin(x)", ufunc="arcsin")
 def asin(xp: Any, x: Any) -> Any:
     """Arcsine, in [-pi/2, pi/2]; nan beyond [-1, 1]. (...) -> (...)"""
     return xp.arcsin(x)
@@ -44,7 +45,7 @@ def asin(xp: Any, x: Any) -> Any:
 asin.vjp(x=lambda g, x: g * rsqrt(1 - x * x))
 
 
-@op("elementwise", "float", c="acos(x)", ufunc="arccos")
+@op("elementwise", "float", "holomorphic", c="acos(x)", ufunc="arccos")
 def acos(xp: Any, x: Any) -> Any:
     """Arccosine, in [0, pi]; nan beyond [-1, 1]. (...) -> (...)"""
     return xp.arccos(x)
@@ -53,7 +54,7 @@ def acos(xp: Any, x: Any) -> Any:
 acos.vjp(x=lambda g, x: g * -rsqrt(1 - x * x))
 
 
-@op("elementwise", "float", c="atan(x)", ufunc="arctan")
+@op("elementwise", "float", "holomorphic", c="atan(x)", ufunc="arctan")
 def atan(xp: Any, x: Any) -> Any:
     """Arctangent, in (-pi/2, pi/2). (...) -> (...)"""
     return xp.arctan(x)
@@ -76,13 +77,13 @@ def _per_radius(g: Any, x: Any, y: Any) -> Any:
 atan2.vjp(x=lambda g, x, y: _per_radius(g * y, x, y), y=lambda g, x, y: _per_radius(-g * x, x, y))
 
 
-@op("elementwise", "float", c="sinh(x)", ufunc="sinh")
+@op("elementwise", "float", "holomorphic", c="sinh(x)", ufunc="sinh")
 def sinh(xp: Any, x: Any) -> Any:
     """Hyperbolic sine. (...) -> (...)"""
     return xp.sinh(x)
 
 
-@op("elementwise", "float", c="cosh(x)", ufunc="cosh")
+@op("elementwise", "float", "holomorphic", c="cosh(x)", ufunc="cosh")
 def cosh(xp: Any, x: Any) -> Any:
     """Hyperbolic cosine. (...) -> (...)"""
     return xp.cosh(x)
@@ -92,13 +93,13 @@ sinh.vjp(x=lambda g, x: g * cosh(x))
 cosh.vjp(x=lambda g, x: g * sinh(x))
 
 
-@op("elementwise", "float", c="tanh(x)", ufunc="tanh")
+@op("elementwise", "float", "holomorphic", c="tanh(x)", ufunc="tanh")
 def tanh(xp: Any, x: Any) -> Any:
     """Hyperbolic tangent. (...) -> (...)"""
     return xp.tanh(x)
 
 
-@op("elementwise", c="x * (1 - y * y)")
+@op("elementwise", "holomorphic", c="x * (1 - y * y)")
 def tanh_slope(xp: Any, x: Any, y: Any) -> Any:
     """x (1 - y**2): x times the derivative of tanh where tanh is y. (...), (...) -> (...)
 
@@ -123,7 +124,7 @@ def _tanh_series(out: Any, x: Any) -> Any:
     return found
 
 
-@op("elementwise", "float", c="asinh(x)")
+@op("elementwise", "float", "holomorphic", c="asinh(x)")
 def asinh(xp: Any, x: Any) -> Any:
     """Inverse hyperbolic sine. (...) -> (...)"""
     return xp.arcsinh(x)
@@ -132,16 +133,16 @@ def asinh(xp: Any, x: Any) -> Any:
 asinh.vjp(x=lambda g, x: g * rsqrt(x * x + 1))
 
 
-@op("elementwise", "float", c="acosh(x)")
+@op("elementwise", "float", "holomorphic", c="acosh(x)")
 def acosh(xp: Any, x: Any) -> Any:
     """Inverse hyperbolic cosine; nan below 1. (...) -> (...)"""
     return xp.arccosh(x)
 
 
-acosh.vjp(x=lambda g, x: g * rsqrt(x * x - 1))
+acosh.vjp(x=lambda g, x: g * (rsqrt(x - 1) * rsqrt(x + 1) if is_complex(x) else rsqrt(x * x - 1)))
 
 
-@op("elementwise", "float", c="atanh(x)")
+@op("elementwise", "float", "holomorphic", c="atanh(x)")
 def atanh(xp: Any, x: Any) -> Any:
     """Inverse hyperbolic tangent; nan beyond [-1, 1]. (...) -> (...)"""
     return xp.arctanh(x)

@@ -35,6 +35,8 @@ class Adafactor(Optimizer):
 
     slots = ("variance",)
 
+    takes_complex = False
+
     def __init__(
         self,
         params: Params,

@@ -12,6 +12,7 @@ from typing import Any
 
 from leafgrad import modes
 from leafgrad.dtypes import bfloat16, dtype, float16, float32, float64, get_default_dtype
+from leafgrad.ops.complex import view_as_complex, view_as_real
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.flat import Shape, offsets, pack
 from leafgrad.tensor.inplace import add_parts
@@ -24,7 +25,7 @@ SETS = 64  # of parameters whose buckets are kept
 
 def exact(kind: dtype) -> dtype:
     """The dtype in which parameters of dtype ``kind`` count their steps: float16 ends at 2048, bfloat16 at 256."""
-    return float32 if kind in (float16, bfloat16) else kind
+    return float32 if kind in (float16, bfloat16) else kind.to_real()
 
 
 def counting() -> dtype:
@@ -35,6 +36,8 @@ def counting() -> dtype:
 class Bucket:
     """Parameters of one dtype and device that have taken the same steps.
 
+    Complex ones are updated as pairs of real numbers, by PyTorch's convention: what is flat has twice as many elements.
+
     Attributes:
         params: the parameters, in the group's order.
         flats: name of a state -> flat tensor with the state of all parameters.
@@ -43,7 +46,8 @@ class Bucket:
 
     def __init__(self, params: Sequence[Tensor], state: State, numbers: tuple[str, ...]) -> None:
         self.params = list(params)
-        self.shapes = tuple(tuple(p.shape) for p in params)
+        self.complex = params[0].dtype.is_complex
+        self.shapes = tuple(tuple(p.shape) for p in self.parted(self.params))
         self.entries = [state[p] for p in params]
         self.flats: dict[str, Tensor] = {}
         self.shared: dict[str, Tensor] = {}
@@ -52,8 +56,12 @@ class Bucket:
             if name in numbers:
                 self._share(name, value.clone())
             else:
-                shapes = tuple(tuple(entry[name].shape) for entry in self.entries)
-                self.keep(name, pack(*[entry[name] for entry in self.entries]), shapes)
+                kept = self.parted([entry[name] for entry in self.entries])
+                self.keep(name, pack(*kept), tuple(tuple(part.shape) for part in kept))
+
+    def parted(self, tensors: Sequence[Any]) -> Sequence[Any]:
+        """Tensors as they are updated, in their memory: complex ones as pairs."""
+        return [view_as_real(t) for t in tensors] if self.complex else tensors
 
     def intact(self, state: State) -> bool:
         """Whether ``state`` still holds what was put there, and nobody has replaced it."""
@@ -68,23 +76,27 @@ class Bucket:
 
     def gradient(self) -> Tensor:
         """The gradients, flat."""
-        flat: Tensor = pack(*[p.grad for p in self.params])
+        flat: Tensor = pack(*self.parted([p.grad for p in self.params]))
         return flat
 
     def values(self) -> Tensor:
         """The parameters, flat."""
-        flat: Tensor = pack(*self.params)
+        flat: Tensor = pack(*self.parted(self.params))
         return flat
 
     def add(self, change: Tensor) -> None:
         """Add a flat tensor to the parameters, in place."""
-        add_parts(self.params, change)
+        add_parts(self.params, view_as_complex(change.view(-1, 2)) if self.complex else change)
 
     def keep(self, name: str, flat: Tensor, shapes: tuple[Shape, ...] | None = None) -> Tensor:
         """Make ``flat`` the state called ``name``, its parts of the parameters' shapes or of others."""
+        if self.complex and shapes not in (None, self.shapes):
+            raise NotImplementedError("this optimizer keeps what has no parts, and takes no complex parameters")
         shapes = self.shapes if shapes is None else shapes
         ends = offsets(shapes)
         parts = [flat[a:b].view(shape) for a, b, shape in zip(ends[:-1], ends[1:], shapes, strict=True)]
+        if self.complex:
+            parts = [view_as_complex(part) for part in parts]
         self.flats[name] = flat
         self.parts[name] = parts if modes.get() & modes.GRAD else [part.detach() for part in parts]
         for entry, part in zip(self.entries, self.parts[name], strict=True):
@@ -95,7 +107,7 @@ class Bucket:
         """The state called ``name``, to be changed in place; None if there is none yet."""
         flat = self.flats.get(name)
         if flat is not None and modes.get() & modes.GRAD:  # the backward pass needs what is there now
-            shapes = tuple(tuple(part.shape) for part in self.parts[name])
+            shapes = tuple(tuple(part.shape) for part in self.parted(self.parts[name]))
             return self.keep(name, flat.clone(), shapes)
         return flat
 

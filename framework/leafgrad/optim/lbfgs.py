@@ -43,6 +43,8 @@ class LBFGS(Optimizer):
 
     _memory: CurvatureMemory | None = None  # follows from the state
 
+    takes_complex = False
+
     def __init__(
         self,
         params: Params,

@@ -50,6 +50,8 @@ class Muon(Optimizer):
     slots = ("momentum_buffer",)
     numbers = ()
 
+    takes_complex = False
+
     def __init__(
         self,
         params: Params,

@@ -51,6 +51,7 @@ class Optimizer:
             with ``foreach`` or ``differentiable``.
     """
 
+    takes_complex = True  # whether complex parameters may be updated as pairs of real numbers
     slots: tuple[str, ...] = ()  # the names of states that have their parameter's shape
     numbers: tuple[str, ...] = ("step",)  # those that are one number for all parameters of a bucket
 
@@ -107,6 +108,11 @@ class Optimizer:
                 remedy = "; pass model.parameters()" if hasattr(p, "parameters") else ""
                 kind = type(p).__name__
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {kind}{remedy}")
+            if p.dtype.is_complex and not self.takes_complex:
+                raise NotImplementedError(
+                    f"{type(self).__name__}: takes no complex parameters; keep pairs of real numbers, and use "
+                    "leafgrad.view_as_complex(p) in the model"
+                )
             if not (p.is_leaf or p.retains_grad or self.defaults.get("differentiable")):
                 raise ValueError("can't optimize a non-leaf Tensor; optimize the leaves that it was computed from")
         if len(set(params)) < len(params):
@@ -302,6 +308,7 @@ def _copied(value: Any, like: Tensor) -> Any:
         value = tensor(value.__array__())  # another library's
     if isinstance(value, Tensor):
         floating = value.dtype.is_floating_point and like.dtype.is_floating_point
+        floating = floating or (value.dtype.is_complex and like.dtype.is_complex)
         return value.detach().to(like.device, like.dtype if floating else value.dtype, copy=True)
     if isinstance(value, (list, tuple)):
         return type(value)([_copied(v, like) for v in value])

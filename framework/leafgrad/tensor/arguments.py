@@ -133,14 +133,25 @@ def cast(input: Any, dtype: Any) -> Any:
     if dtype is None:
         return input
     source, target = dtypes.of(input._data), dtypes.check(dtype)
+    if source.is_complex and not (target.is_complex or target is dtypes.bool_):
+        raise RuntimeError(f"expected a tensor of real numbers, got {source}; take .real, .imag or abs() of it")
     return input if source is target else to_dtype(input, dtype=target.name, source=source.name)
 
 
 def widened(input: Any, dtype: Any) -> Any:
     """``input``, converted to ``dtype`` if given, as sums and products take it: integers and bools as int64."""
     x = input if dtype is None else cast(input, dtype)
-    floats = x._data.dtype in dtypes.FLOATING or dtypes.of(x._data).is_floating_point
-    return x if floats else cast(x, dtypes.int64)
+    wide = x._data.dtype in dtypes.DIFFERENTIABLE or dtypes.of(x._data).is_differentiable
+    return x if wide else cast(x, dtypes.int64)
+
+
+def expect_real(input: Any, function: str) -> Any:
+    """``input``, a Tensor, if it is not complex, else a NotImplementedError."""
+    if input.dtype.is_complex:
+        raise NotImplementedError(
+            f"{function}: not implemented for {input.dtype}; compute with .real and .imag, or with abs()"
+        )
+    return input
 
 
 def expect_floating(input: Any, function: str, error: type[Exception] = RuntimeError) -> Any:

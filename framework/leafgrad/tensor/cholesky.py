@@ -25,15 +25,16 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 @method
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """X with A X = ``input``, from L of A = L L^T, or if ``upper`` of A = L^T L. (..., n, k) -> (..., n, k)"""
+    """X with A X = ``input``, from L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, k) -> (..., n, k)"""
     check_square(L, "cholesky_solve", "L")
-    lower = swap(L) if upper else L
-    return solve_triangular(swap(lower), solve_triangular(lower, input, upper=False), upper=True)
+    adjoint = swap(L).conj() if L.dtype.is_complex else swap(L)
+    lower, adjoint = (adjoint, L) if upper else (L, adjoint)
+    return solve_triangular(adjoint, solve_triangular(lower, input, upper=False), upper=True)
 
 
 @method
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """A^-1 from the factor L of A = L L^T, or if ``upper`` of A = L^T L. (..., n, n) -> (..., n, n)"""
+    """A^-1 from the factor L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, n) -> (..., n, n)"""
     check_square(L, "cholesky_inverse", "L")
     return cholesky_solve(identity(L), L, upper)
 

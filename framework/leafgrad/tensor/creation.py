@@ -57,25 +57,34 @@ def sizes(args: tuple[Any, ...], function: str) -> tuple[int, ...]:
     return shape
 
 
-def number(value: Any, argument: str) -> bool | int | float:
-    """A Python number, from one, from a scalar of NumPy's or from a tensor of one element."""
-    if type(value) in (bool, int, float):
-        plain: bool | int | float = value
-        return plain
+def number(value: Any, argument: str, may_be_complex: bool = False) -> Any:
+    """A Python number, real unless ``may_be_complex``, from one, from a scalar of NumPy's or from a tensor of one element."""
+    if type(value) in (bool, int, float) or (may_be_complex and type(value) is complex):
+        return value
     if isinstance(value, Tensor):
-        return value.item()
+        found: Any = value.item()
+        if isinstance(found, complex) and not may_be_complex:
+            raise TypeError(f"{argument}: expected a real number, got a tensor of {value.dtype}")
+        return found
     if isinstance(value, numbers.Integral):
         return int(value)
     if isinstance(value, numbers.Real):
         return float(value)
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:  # a bool of NumPy's is no numbers.Number
-        item: bool | int | float = value.item()
-        return item
+        return value.item()
+    if may_be_complex and isinstance(value, numbers.Complex):
+        return complex(value)
     raise TypeError(f"{argument}: expected a number, got {type(value).__name__}")
 
 
-def converted(plain: bool | int | float, dtype: dtypes.dtype, argument: str) -> bool | int | float:
+def converted(plain: Any, dtype: dtypes.dtype, argument: str) -> Any:
     """A number of the dtype's category; a RuntimeError if an integer dtype does not hold it."""
+    if dtype.is_complex:
+        return complex(plain)
+    if isinstance(plain, complex):
+        if plain.imag:
+            raise RuntimeError(f"{argument}: value cannot be converted to type {dtype} without overflow, got {plain}")
+        plain = plain.real
     if dtype.is_floating_point:
         return float(plain)
     if isinstance(plain, float) and not math.isfinite(plain):
@@ -90,7 +99,7 @@ def converted(plain: bool | int | float, dtype: dtypes.dtype, argument: str) -> 
 
 def expect_within(low: int, high: int, target: dtypes.dtype, function: str) -> None:
     """A RuntimeError if not all of [low, high) are numbers of an integer dtype, which would count them around."""
-    if target.is_floating_point:
+    if target.is_differentiable:
         return
     count = 2 if target is dtypes.bool_ else 2 ** (8 * target.itemsize)
     least = -count // 2 if target.is_signed else 0
@@ -102,10 +111,12 @@ def expect_within(low: int, high: int, target: dtypes.dtype, function: str) -> N
         )
 
 
-def inferred(value: bool | int | float) -> dtypes.dtype:
+def inferred(value: Any) -> dtypes.dtype:
     """The dtype of a tensor of a Python number."""
     if isinstance(value, bool):
         return dtypes.bool_
+    if isinstance(value, complex):
+        return dtypes.get_default_dtype().to_complex()
     return dtypes.int64 if isinstance(value, int) else dtypes.get_default_dtype()
 
 
@@ -131,7 +142,7 @@ def full(size: Any, fill_value: Any, *, dtype: DType = None, device: Any = None,
     """``fill_value`` everywhere, of shape ``size`` (a sequence); its type decides the dtype if none is given."""
     if isinstance(size, int):
         raise TypeError(f"full: size: expected a tuple of ints, got int; write ({size},)")
-    value = number(fill_value, "full: fill_value")
+    value = number(fill_value, "full: fill_value", may_be_complex=True)
     target = kind(dtype, inferred(value))
     value = converted(value, target, "full: fill_value")
     return new(create.full, target, device, requires_grad, shape=sizes((size,), "full"), value=value)

@@ -24,7 +24,7 @@ def tensor(data: Any, *, dtype: DType = None, device: Any = None, requires_grad:
     """A new leaf with a copy of ``data``.
 
     Args:
-        data: a number, nested sequences of numbers (and of tensors of one element), a NumPy array, a tensor.
+        data: a number, real or complex, nested sequences of numbers (and of tensors of one element), a NumPy array, a tensor.
         dtype: by default float32 (the default dtype) for Python floats, int64 for ints, bool for bools, and the
             data's own for arrays and tensors.
         device: by default the CPU, or the device of the tensor given.
@@ -45,6 +45,11 @@ def copied(data: Any, dtype: DType, device: Any) -> Tensor:
     """A tensor with a copy of data that is not a tensor."""
     values, found = plain(data)
     target = kind(dtype, found)
+    if found is not None and found.is_complex and not target.is_complex:
+        raise RuntimeError(
+            f"tensor: data: value cannot be converted to type {target} without overflow, got complex numbers; take "
+            "their real parts"
+        )
     given = type(values) in backends.BACKENDS  # an array, else Python data
     origin = place_of(values) if given else ("cpu", 0)
     place = devices.given(device, devices.at(*origin)).resolve()
@@ -67,6 +72,7 @@ def copied(data: Any, dtype: DType, device: Any) -> Tensor:
 def plain(data: Any, depth: int = 0) -> tuple[Any, dtypes.dtype | None]:
     """``data`` with its tensors replaced by numbers, and the dtype in which its parts meet (None if it has none)."""
     python = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.get_default_dtype()}
+    python[complex] = python[float].to_complex()
     if type(data) in python:
         return data, python[type(data)]
     if isinstance(data, Tensor):

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.ops import divisors, exponential, promotion
+from leafgrad.ops import complex as complex_ops, divisors, exponential, promotion
 from leafgrad.ops.exponential import logaddexp
 from leafgrad.ops.refuse import refuse
 from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number, one_dim
@@ -14,26 +14,24 @@ from leafgrad.tensor.creation import inferred
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.methods import attach, method
-from leafgrad.tensor.pointwise import clamp, isinf, isnan, where
+from leafgrad.tensor.pointwise import clamp, isinf, sign, where
 from leafgrad.tensor.signatures import binary
 from leafgrad.tensor.sorting import searchsorted, sort
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
-    "angle", "can_cast", "clone", "conj", "conj_physical", "corrcoef", "cov", "cumulative_trapezoid", "detach", "diff",
+    "angle", "can_cast", "clone", "complex", "conj", "conj_physical", "corrcoef", "cov", "cumulative_trapezoid", "detach", "diff",
     "gcd", "imag", "is_complex", "is_conj", "is_neg", "is_same_size", "isin", "isneginf", "isposinf", "isreal",
-    "lcm", "ldexp", "logaddexp2", "logit", "positive", "real", "resolve_conj", "resolve_neg", "result_type",
-    "trapezoid", "trapz",
+    "lcm", "ldexp", "logaddexp2", "logit", "polar", "positive", "real", "resolve_conj", "resolve_neg", "result_type",
+    "sgn", "trapezoid", "trapz", "view_as_complex", "view_as_real",
 ]  # fmt: skip
 
 
 @method
 def angle(input: Tensor) -> Tensor:
-    """0, and pi where ``input`` is negative; nan stays. (...) -> (...) of a floating dtype"""
-    x = cast(
-        expect_tensor(input, "input", "angle"), None if input.dtype.is_floating_point else dtypes.get_default_dtype()
-    )
-    return where(isnan(x), x, cast(x < 0, x.dtype) * math.pi)
+    """The angle with the positive real axis, in [-pi, pi]; nan stays. (...) -> (...) of a floating dtype"""
+    result: Tensor = complex_ops.angle(expect_tensor(input, "input", "angle"))
+    return result
 
 
 gcd, lcm = binary(divisors.gcd, divisors.lcm)
@@ -106,10 +104,10 @@ def _areas(function: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> tup
 
 def _floating(x: Tensor, other: Tensor | None = None) -> Tensor:
     """Integers as floats, of the dtype of ``other`` if it has some, of which no sum and no difference wraps around."""
-    if x.dtype.is_floating_point:
+    if x.dtype.is_differentiable:
         return x
     kind = x.dtype if other is None else expect_tensor(other, "x", "trapezoid").dtype
-    return x.to(kind if kind.is_floating_point else dtypes.get_default_dtype())
+    return x.to(kind if kind.is_differentiable else dtypes.get_default_dtype())
 
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
@@ -192,7 +190,9 @@ def isneginf(input: Tensor) -> Tensor:
 
 @method
 def isreal(input: Tensor) -> Tensor:
-    """True everywhere, since there are no complex tensors. (...) -> (...) bool"""
+    """Whether the imaginary part is 0. (...) -> (...) bool"""
+    if expect_tensor(input, "input", "isreal").dtype.is_complex:
+        return imag(input) == 0
     return (expect_tensor(input, "input", "isreal") == input) | (input != input)
 
 
@@ -239,11 +239,11 @@ def cov(
     weights = _weights(x.shape[1], fweights, aweights)
     if weights is None:
         centered = x - x.mean(1, keepdim=True)
-        return (centered @ centered.mT / max(x.shape[1] - taken, 0)).squeeze()
+        return (centered @ conj(centered.mT) / max(x.shape[1] - taken, 0)).squeeze()
     total = weights.sum()
     centered = x - (x * weights).sum(1, keepdim=True) / total
     unit = 1 if aweights is None else (weights * aweights).sum() / total
-    result: Tensor = (centered * weights) @ centered.mT / clamp(total - taken * unit, min=0)
+    result: Tensor = (centered * weights) @ conj(centered.mT) / clamp(total - taken * unit, min=0)
     return result.squeeze()
 
 
@@ -289,31 +289,43 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
 
 
 def real(input: Tensor) -> Tensor:
-    """``input`` itself, of which every element is real."""
-    same: Tensor = expect_tensor(input, "input", "real")
-    return same
+    """The real part, a view; ``input`` itself if it is real. (...) -> (...)"""
+    part: Tensor = complex_ops.real(input) if is_complex(input) else input
+    return part
 
 
 @method
 def conj(input: Tensor) -> Tensor:
-    """``input`` itself, of which every element is real."""
-    same: Tensor = expect_tensor(input, "input", "conj")
+    """The complex conjugate, in memory of its own; ``input`` itself if it is real. (...) -> (...)"""
+    result: Tensor = complex_ops.conj(input) if is_complex(input) else input
+    return result
+
+
+conj_physical = conj
+attach("conj_physical", conj)
+
+
+@method
+def resolve_conj(input: Tensor) -> Tensor:
+    """``input``: conjugates are computed at once, never on reading. (...) -> (...)"""
+    same: Tensor = expect_tensor(input, "input", "resolve_conj")
     return same
 
 
-conj_physical = resolve_conj = resolve_neg = conj
-for _name in ("conj_physical", "resolve_conj", "resolve_neg"):
-    attach(_name, conj)
+resolve_neg = resolve_conj
+attach("resolve_neg", resolve_conj)
 
 
 def imag(input: Tensor) -> Tensor:
-    """Not there: as in PyTorch, only complex tensors have imaginary parts. RuntimeError always."""
-    expect_tensor(input, "input", "imag")
+    """The imaginary part, a view. (...) -> (...). RuntimeError for a real tensor, as in PyTorch."""
+    if is_complex(input):
+        part: Tensor = complex_ops.imag(input)
+        return part
     raise RuntimeError("imag is not implemented for tensors with non-complex dtypes; that of a real one is 0")
 
 
 def is_conj(input: Tensor) -> bool:
-    """False: there are no complex tensors."""
+    """False: conjugates are computed at once, never on reading."""
     expect_tensor(input, "input", "is_conj")
     return False
 
@@ -322,9 +334,66 @@ is_neg = is_conj
 
 
 def is_complex(input: Tensor) -> bool:
-    """False: there are no complex tensors."""
-    expect_tensor(input, "input", "is_complex")
-    return False
+    """Whether the dtype is complex64 or complex128."""
+    return dtypes.of(expect_tensor(input, "input", "is_complex")._data).is_complex
+
+
+def complex(real: Tensor, imag: Tensor) -> Tensor:
+    """``real + 1j * imag`` of two tensors of one dtype, float32 or float64. (...), (...) -> (...) complex
+
+    Raises:
+        RuntimeError: another dtype, or two.
+    """
+    kinds = [expect_tensor(t, name, "complex").dtype for t, name in ((real, "real"), (imag, "imag"))]
+    if kinds[0] is not kinds[1] or kinds[0] not in (dtypes.float32, dtypes.float64):
+        raise RuntimeError(
+            f"complex: Expected both inputs to be Float or Double tensors of one dtype but got {kinds[0]} and {kinds[1]}"
+        )
+    result: Tensor = complex_ops.join(real, imag)
+    return result
+
+
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    """``abs * exp(1j * angle)`` of two tensors of one dtype, float32 or float64. (...), (...) -> (...) complex"""
+    kinds = [expect_tensor(t, name, "polar").dtype for t, name in ((abs, "abs"), (angle, "angle"))]
+    if kinds[0] is not kinds[1]:
+        raise RuntimeError(f"polar: Expected abs and angle of one dtype but got {kinds[0]} and {kinds[1]}")
+    return complex(abs * angle.cos(), abs * angle.sin())
+
+
+def view_as_real(input: Tensor) -> Tensor:
+    """The parts of a complex tensor along a last dimension, a view. (...) complex -> (..., 2)"""
+    if not is_complex(input):
+        raise RuntimeError(f"view_as_real is only supported for complex tensors, got {input.dtype}")
+    view: Tensor = complex_ops.view_as_real(input)
+    return view
+
+
+def view_as_complex(input: Tensor) -> Tensor:
+    """The last dimension of float32 or float64 numbers as the two parts of complex ones, a view. (..., 2) -> (...)
+
+    Raises:
+        RuntimeError: another dtype, a last dimension that is not 2, or strides that do not allow it.
+    """
+    kind = expect_tensor(input, "input", "view_as_complex").dtype
+    if kind not in (dtypes.float32, dtypes.float64):
+        raise RuntimeError(f"view_as_complex is only supported for float32 and float64 tensors, got {kind}")
+    if not input.ndim or input.shape[-1] != 2:
+        raise RuntimeError(f"Tensor must have a last dimension of size 2, got size {list(input.shape)}")
+    steps = input.stride()
+    if steps[-1] != 1 or any(s % 2 for s in steps[:-1]):
+        raise RuntimeError(
+            "Tensor must have a last dimension with stride 1, and others divisible by 2; call contiguous() first"
+        )
+    view: Tensor = complex_ops.view_as_complex(input)
+    return view
+
+
+@method
+def sgn(input: Tensor) -> Tensor:
+    """``input`` over its absolute value, 0 at 0; the sign of real numbers. (...) -> (...)"""
+    result: Tensor = complex_ops.sgn(input) if is_complex(input) else sign(input)
+    return result
 
 
 @method
@@ -336,19 +405,30 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 
 attach("is_complex", is_complex)
-attach("real", property(real))
-attach("imag", property(imag))
+def _set_part(part: Any) -> Any:
+    """What ``x.real = value`` does: the part is written, in place."""
+
+    def write(self: Tensor, value: Any) -> None:
+        if value is not (view := part(self)):
+            view.copy_(value) if isinstance(value, Tensor) else view.fill_(value)
+
+    return write
+
+
+attach("real", property(real, _set_part(real)))
+attach("imag", property(imag, _set_part(imag)))
 attach("is_conj", is_conj)
 attach("is_neg", is_neg)
+attach("sgn_", lambda self: update(self, sgn))
 attach("itemsize", property(lambda self: self.dtype.itemsize, doc="Bytes of one element."))
 attach("nbytes", property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of all elements."))
-attach("mH", property(lambda self: self.mT, doc="The same as ``mT``: there are no complex tensors."))
+attach("mH", property(lambda self: conj(self.mT), doc="The last two dimensions exchanged, conjugated."))
 
 
 def _H(input: Tensor) -> Tensor:
     if input.ndim not in (0, 2):
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {input.ndim}-D tensor.")
-    return input.mT if input.ndim else input
+    return conj(input.mT if input.ndim else input)
 
 
-attach("H", property(_H, doc="A matrix, transposed. (n, m) -> (m, n)"))
+attach("H", property(_H, doc="A matrix, transposed and conjugated. (n, m) -> (m, n)"))

@@ -98,7 +98,9 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 
 @method
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """Inner product of two vectors; the same as ``dot``, since there are no complex tensors. (n), (n) -> ()"""
+    """Inner product of two vectors, the first conjugated. (n), (n) -> ()"""
+    if isinstance(input, Tensor) and input.dtype.is_complex:
+        input = input.conj()
     return _dot("vdot", input, other, "other")
 
 

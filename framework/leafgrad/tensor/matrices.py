@@ -9,7 +9,7 @@ from leafgrad.ops.exponential import log
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import diagonal, reshape
 from leafgrad.tensor import factorizations, linalg
-from leafgrad.tensor.arguments import expect_tensor, number, one_dim, widened
+from leafgrad.tensor.arguments import expect_real, expect_tensor, number, one_dim, widened
 from leafgrad.tensor.creation import zeros_like
 from leafgrad.tensor.methods import method
 from leafgrad.tensor.norms import vector_norm
@@ -133,10 +133,14 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """Inner products of vectors along ``dim``; other dimensions broadcast. ``linalg.vecdot``."""
+    """Inner products of vectors along ``dim``, of ``x`` conjugated; other dimensions broadcast. ``linalg.vecdot``."""
     expect_tensor(x, "x", "linalg.vecdot")
     expect_tensor(y, "y", "linalg.vecdot")
-    product = mul(x, y)
+    if x.dtype is not y.dtype and (x.dtype.is_complex or y.dtype.is_complex):
+        raise RuntimeError(
+            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype} and y of type {y.dtype}"
+        )
+    product = mul(x.conj() if x.dtype.is_complex else x, y)
     result: Tensor = sum_over(product, dim=(one_dim(product, dim, "linalg.vecdot"),))
     return result
 
@@ -162,7 +166,7 @@ def cdist(
             memory for n k m numbers.
     """
     for name, x in (("x1", x1), ("x2", x2)):
-        expect_tensor(x, name, "cdist")
+        expect_real(expect_tensor(x, name, "cdist"), "cdist")
         if x.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
     if x1.shape[-1] != x2.shape[-1]:

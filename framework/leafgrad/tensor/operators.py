@@ -44,7 +44,7 @@ def _repeats(count: Any, other: Any) -> bool:
         isinstance(other, (str, bytes, list, tuple))
         and isinstance(count, TensorBase)
         and count._data.size == 1
-        and not dtypes.of(count._data).is_floating_point
+        and not dtypes.of(count._data).is_differentiable
     )
 
 

@@ -24,7 +24,7 @@ from leafgrad.ops import (
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.promotion import result_type, without_bools
-from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number
+from leafgrad.tensor.arguments import cast, expect_floating, expect_real, expect_tensor, integer, number
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.operators import defers
@@ -41,7 +41,7 @@ __all__ = [
     "isinf", "isnan", "le", "lerp", "less", "less_equal", "log", "log1p", "log2", "log10", "logaddexp",
     "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum", "minimum", "mul", "multiply",
     "nan_to_num", "ne", "neg", "negative", "nextafter", "not_equal", "pow", "rad2deg", "reciprocal", "relu",
-    "remainder", "round", "rsqrt", "rsub", "selu", "sgn", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "sqrt",
+    "remainder", "round", "rsqrt", "rsub", "selu", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "sqrt",
     "square", "sub", "subtract", "tan", "tanh", "true_divide", "trunc", "where", "xlogy",
 ]  # fmt: skip
 
@@ -115,7 +115,7 @@ def rsub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
 
 def _with_scaled(op: Any, input: Any, other: Any, alpha: float) -> Any:
     kind = result_type(without_bools(op, (input, other)))
-    if isinstance(alpha, float) and not kind.is_floating_point:
+    if isinstance(alpha, float) and not kind.is_differentiable:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if kind is dtypes.bfloat16:  # rounded once
         x, y = (cast(t, dtypes.float32) if isinstance(t, Tensor) else t for t in (input, other))
@@ -196,7 +196,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
     """``input + value * tensor1 / tensor2``. All broadcast. RuntimeError if both are integers."""
     for name, t in (("tensor1", tensor1), ("tensor2", tensor2)):
         expect_tensor(t, name, "addcdiv")
-    if not (tensor1.dtype.is_floating_point or tensor2.dtype.is_floating_point):
+    if not (tensor1.dtype.is_differentiable or tensor2.dtype.is_differentiable):
         raise RuntimeError(
             "addcdiv: Integer division with addcdiv is no longer supported; expected floating tensors, got "
             f"{tensor1.dtype} and {tensor2.dtype}; convert one with .float()"
@@ -213,7 +213,7 @@ def _in_one_dtype(input: Any, tensor1: Any, tensor2: Any, value: float, function
     kind = result_type(tuple(tensors))
     if kind is dtypes.bool_:
         raise NotImplementedError(f"{function}: expected integers or floats, got bools; convert one with .long()")
-    if isinstance(value, float) and not kind.is_floating_point:
+    if isinstance(value, float) and not kind.is_differentiable:
         raise RuntimeError("For integral input tensors, argument value must not be a floating point number.")
     wide = dtypes.float32 if kind is dtypes.bfloat16 else kind
     return kind, [cast(t, wide) for t in tensors]
@@ -241,7 +241,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
 @shown_as("Deg2RadBackward0")
 def deg2rad(input: Tensor) -> Tensor:
     """Degrees to radians. (...) -> (...)"""
-    result: Tensor = expect_tensor(input, "input", "deg2rad") * (math.pi / 180)
+    result: Tensor = expect_real(expect_tensor(input, "input", "deg2rad"), "deg2rad") * (math.pi / 180)
     return result
 
 
@@ -249,7 +249,7 @@ def deg2rad(input: Tensor) -> Tensor:
 @shown_as("Rad2DegBackward0")
 def rad2deg(input: Tensor) -> Tensor:
     """Radians to degrees. (...) -> (...)"""
-    result: Tensor = expect_tensor(input, "input", "rad2deg") * (180 / math.pi)
+    result: Tensor = expect_real(expect_tensor(input, "input", "rad2deg"), "rad2deg") * (180 / math.pi)
     return result
 
 
@@ -404,12 +404,12 @@ _ALIASES: dict[str, Any] = {
     "absolute": abs, "arccos": acos, "arccosh": acosh, "arcsin": asin, "arcsinh": asinh, "arctan": atan,
     "arctan2": atan2, "arctanh": atanh, "clip": clamp, "divide": div, "fix": trunc, "greater": gt,
     "greater_equal": ge, "less": lt, "less_equal": le, "multiply": mul, "negative": neg, "not_equal": ne,
-    "sgn": sign, "subtract": sub,
+    "subtract": sub,
 }  # fmt: skip
 absolute, arccos, arccosh, arcsin, arcsinh = abs, acos, acosh, asin, asinh
 arctan, arctan2, arctanh = atan, atan2, atanh
 clip, divide, fix, greater, greater_equal, less, less_equal = clamp, div, trunc, gt, ge, lt, le
-multiply, negative, not_equal, sgn, subtract = mul, neg, ne, sign, sub
+multiply, negative, not_equal, subtract = mul, neg, ne, sub
 
 for _name, _function in _ALIASES.items():
     attach(_name, getattr(_function, "function", _function))
@@ -420,7 +420,7 @@ _IN_PLACE = """
     clamp_max clamp_min clip copysign cos cosh deg2rad div divide eq erf erfc erfinv exp exp2 expm1 fix float_power
     floor floor_divide fmod frac ge greater greater_equal gt heaviside hypot le lerp less less_equal log log10 log1p
     log2 logical_and logical_not logical_or logical_xor lt mul multiply nan_to_num ne neg negative nextafter not_equal
-    pow rad2deg reciprocal relu remainder round rsqrt sgn sigmoid sign sin sinc sinh sqrt square sub subtract tan tanh
+    pow rad2deg reciprocal relu remainder round rsqrt sigmoid sign sin sinc sinh sqrt square sub subtract tan tanh
     true_divide trunc xlogy
 """.split()
 

@@ -76,10 +76,11 @@ def set_printoptions(
 def text(t: Any) -> str:
     """The repr of a tensor."""
     kind, shape, options = t.dtype, tuple(t.shape), _options
+    default = dtypes.get_default_dtype()
     ours = type(t).__module__.partition(".")[0] in ("leafgrad", dtypes.namespace)
     head = "tensor(" if ours else f"{type(t).__name__}("
     suffixes = [] if t.device.type == "cpu" else [f"device='{t.device}'"]
-    shown = (dtypes.get_default_dtype(), dtypes.int64, dtypes.bool_)
+    shown = (default, default.to_complex(), dtypes.int64, dtypes.bool_)
     if t.is_meta:
         body = "..."
         suffixes.append(f"size={shape}")
@@ -96,7 +97,7 @@ def text(t: Any) -> str:
             suffixes.append(f"size={shape}")
         if kind not in shown:
             suffixes.append(f"dtype={kind}")
-        body = elements(t._data, kind.is_floating_point, options, len(head))
+        body = elements(t._data, kind, options, len(head))
     node = t.grad_fn
     if node is not None:
         suffixes.append(f"grad_fn=<{node.name()}>")
@@ -119,12 +120,12 @@ def joined(head: str, body: str, suffixes: list[str], linewidth: int) -> str:
     return line + ")"
 
 
-def elements(array: Any, floating: bool, options: Options, indent: int) -> str:
+def elements(array: Any, kind: dtypes.dtype, options: Options, indent: int) -> str:
     """The nested brackets, of which the first is ``indent`` to the right."""
     summarize = array.size > options.threshold
     host = backends.backend_of(array).to_host(corners(array, options.edgeitems) if summarize else array)
     ends = tuple(summarize and n > 2 * options.edgeitems for n in array.shape)
-    write, width = number_format(host.reshape(-1).tolist(), floating, options)
+    write, width = number_format(host.reshape(-1).tolist(), kind, options)
     per_line = max(1, (options.linewidth - indent - max(0, array.ndim - 1)) // (width + 2))
     return brackets(host.tolist(), ends, indent, write, per_line)
 
@@ -156,9 +157,19 @@ def brackets(values: Any, ends: tuple[bool, ...], indent: int, write: Callable[[
     return "[" + ("," + "\n" * (len(ends) - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
-def number_format(values: list[Any], floating: bool, options: Options) -> tuple[Callable[[Any], str], int]:
+def signed(number: str) -> str:
+    """An imaginary part with its sign in front."""
+    bare = number.lstrip()
+    return bare if bare.startswith("-") else "+" + bare
+
+
+def number_format(values: list[Any], kind: dtypes.dtype, options: Options) -> tuple[Callable[[Any], str], int]:
     """A function that writes each of ``values``, and the width to which it fills them."""
-    if not floating:
+    if kind.is_complex:
+        first, before = number_format([v.real for v in values], kind.to_real(), options)
+        second, after = number_format([v.imag for v in values], kind.to_real(), options)
+        return (lambda v: first(v.real) + signed(second(v.imag)) + "j"), before + after + 2
+    if not kind.is_floating_point:
         width = max((len(str(v)) for v in values), default=1)
         return (lambda v: str(v).rjust(width)), width
     numbers = [v for v in values if v and math.isfinite(v)]

@@ -50,7 +50,7 @@ def _scalar(self: Tensor, what: str) -> Any:
 
 def index(self: Tensor) -> int:
     """The only element of an integer tensor, as an index."""
-    if self.dtype.is_floating_point or self._data.size != 1:
+    if self.dtype.is_differentiable or self._data.size != 1:
         raise TypeError(
             f"only integer tensors of a single element can be converted to an index, got {messages.describe(self)}"
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from leafgrad import backends, devices, dtypes
 from leafgrad.ops import dispatch, random as ops
+from leafgrad.ops.complex import view_as_complex
 from leafgrad.ops.refuse import refuse
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import DType, expect_within, kind, sizes
@@ -229,10 +231,20 @@ def floating(dtype: DType, function: str) -> dtypes.dtype:
     return found
 
 
+def as_parts(
+    function: Callable[..., Tensor], size: tuple[int, ...], dtype: dtypes.dtype, device: Any, generator: Any
+) -> Tensor:
+    """Complex numbers whose parts ``function`` draws."""
+    made: Tensor = view_as_complex(function(*size, 2, generator=generator, dtype=dtype.to_real(), device=device))
+    return made
+
+
 def rand(
     *size: Any, generator: Generator | None = None, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Numbers uniform in [0, 1), of shape ``size``."""
+    """Numbers uniform in [0, 1), of shape ``size``; of a complex dtype both parts are."""
+    if dtype is not None and dtypes.check(dtype).is_complex:
+        return as_parts(rand, sizes(size, "rand"), dtype, device, generator)._set_grad(requires_grad)
     target = floating(dtype, "rand")
     out = draw(ops.uniform, "rand", generator, device, target, shape=sizes(size, "rand"))
     return out._set_grad(requires_grad)
@@ -241,7 +253,10 @@ def rand(
 def randn(
     *size: Any, generator: Generator | None = None, dtype: DType = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Standard normal numbers, of shape ``size``."""
+    """Standard normal numbers, of shape ``size``; complex ones have parts of variance 1/2."""
+    if dtype is not None and dtypes.check(dtype).is_complex:
+        drawn = as_parts(randn, sizes(size, "randn"), dtype, device, generator)
+        return (drawn * math.sqrt(0.5))._set_grad(requires_grad)
     target = floating(dtype, "randn")
     out = draw(ops.normal, "randn", generator, device, target, shape=sizes(size, "randn"))
     return out._set_grad(requires_grad)

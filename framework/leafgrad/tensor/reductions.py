@@ -10,8 +10,9 @@ import math
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.dtypes import FLOATING
+from leafgrad.dtypes import COMPLEX, DIFFERENTIABLE, FLOATING
 from leafgrad.ops import compare, elementwise as ew, messages, reduce as ops
+from leafgrad.ops.complex import imag, real
 from leafgrad.ops.marks import shown_as
 from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, one_dim, widened
 from leafgrad.tensor.methods import method
@@ -41,7 +42,7 @@ def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = N
     """
     if not isinstance(input, Tensor):
         expect_tensor(input, "input", "sum")
-    x = input if dtype is None and input._data.dtype in FLOATING else widened(input, dtype)
+    x = input if dtype is None and input._data.dtype in DIFFERENTIABLE else widened(input, dtype)
     over = dims(x, dim, "sum")
     result: Tensor = _sum(x, dim=over, keepdim=False if keepdim is False else flag(keepdim, "sum"))
     return result if dtype is None else cast(result, dtype)
@@ -61,7 +62,7 @@ def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = 
     if not isinstance(input, Tensor):
         expect_tensor(input, "input", "mean")
     x = input if dtype is None else cast(input, dtype)
-    if x._data.dtype not in FLOATING and not dtypes.of(x._data).is_floating_point:
+    if x._data.dtype not in DIFFERENTIABLE and not dtypes.of(x._data).is_differentiable:
         raise RuntimeError(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
             f"Got: {x.dtype}; convert it with .float(), or pass dtype"
@@ -100,8 +101,8 @@ def _spread_arguments(
     """``dim`` and ``correction`` of var and std, in any of PyTorch's forms: var(x, unbiased), var(x, dim, unbiased)."""
     if not isinstance(input, Tensor):
         expect_tensor(input, "input", function)
-    if input._data.dtype not in FLOATING and not dtypes.of(input._data).is_floating_point:
-        raise RuntimeError(f"{function}: std and var only support floating point dtypes, got {input.dtype}")
+    if input._data.dtype not in DIFFERENTIABLE and not dtypes.of(input._data).is_differentiable:
+        raise RuntimeError(f"{function}: std and var only support floating point and complex dtypes, got {input.dtype}")
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if correction is not None and unbiased is not None:
@@ -114,6 +115,16 @@ def _spread_arguments(
             "(input numel divided by output numel)."
         )
     return over, correction
+
+
+def _spread(op: Any, input: Tensor, **params: Any) -> Tensor:
+    """``op``, var or std, of ``input``; of complex numbers from the variances of their two parts."""
+    result: Tensor
+    if input._data.dtype in COMPLEX:
+        result = ops.var(real(input), **params) + ops.var(imag(input), **params)
+        return ew.sqrt(result) if op is ops.std else result
+    result = op(input, **params)
+    return result
 
 
 @method
@@ -134,8 +145,7 @@ def var(
         RuntimeError: the dtype is not a floating one. TypeError: both ``unbiased`` and ``correction``.
     """
     over, left = _spread_arguments(input, dim, unbiased, correction, "var")
-    result: Tensor = _var(input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
-    return result
+    return _spread(_var, input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
 
 
 @method
@@ -149,8 +159,7 @@ def std(
 ) -> Tensor:
     """Standard deviation over ``dim``, the square root of ``var``; arguments as there."""
     over, left = _spread_arguments(input, dim, unbiased, correction, "std")
-    result: Tensor = ops.std(input, dim=over, correction=left, keepdim=flag(keepdim, "std"))
-    return result
+    return _spread(ops.std, input, dim=over, correction=left, keepdim=flag(keepdim, "std"))
 
 
 def var_mean(
@@ -164,7 +173,8 @@ def var_mean(
     """``var`` and ``mean`` over ``dim``."""
     over, left = _spread_arguments(input, dim, unbiased, correction, "var_mean")
     keepdim = flag(keepdim, "var_mean")
-    return ops.var(input, dim=over, correction=left, keepdim=keepdim), ops.mean(input, dim=over, keepdim=keepdim)
+    spread = _spread(ops.var, input, dim=over, correction=left, keepdim=keepdim)
+    return spread, ops.mean(input, dim=over, keepdim=keepdim)
 
 
 def std_mean(
@@ -178,7 +188,8 @@ def std_mean(
     """``std`` and ``mean`` over ``dim``."""
     over, left = _spread_arguments(input, dim, unbiased, correction, "std_mean")
     keepdim = flag(keepdim, "std_mean")
-    return ops.std(input, dim=over, correction=left, keepdim=keepdim), ops.mean(input, dim=over, keepdim=keepdim)
+    spread = _spread(ops.std, input, dim=over, correction=left, keepdim=keepdim)
+    return spread, ops.mean(input, dim=over, keepdim=keepdim)
 
 
 @method
@@ -193,7 +204,8 @@ def norm(
     Raises:
         RuntimeError: the dtype is not a floating one.
     """
-    x = expect_floating(cast(expect_tensor(input, "input", "norm"), dtype), "norm")
+    x = cast(expect_tensor(input, "input", "norm"), dtype)
+    x = ew.abs(x) if x.dtype.is_complex else expect_floating(x, "norm")
     over, keepdim = dims(x, dim, "norm"), flag(keepdim, "norm")
     if p in ("fro", None):
         p = 2.0

@@ -348,8 +348,9 @@ attach("mT", property(_mT, doc="The last two dimensions exchanged. (..., m, n) -
 
 @method
 def adjoint(input: Tensor) -> Tensor:
-    """The last two dimensions exchanged: no tensor is complex. (..., m, n) -> (..., n, m)"""
-    return _mT(input)
+    """The last two dimensions exchanged, conjugated. (..., m, n) -> (..., n, m)"""
+    found: Tensor = _mT(input).conj()
+    return found
 
 
 @method

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leafgrad import backends, devices, dtypes, modes
-from leafgrad.ops import dispatch
+from leafgrad.ops import dispatch, messages
 from leafgrad.ops.convert import clone, to_device, to_dtype
 from leafgrad.ops.node import GraphNode, Hooks, Leaf, Output, SymbolBase, TensorBase, Version
 from leafgrad.tensor import arguments
@@ -73,8 +73,8 @@ class Tensor(Operators, Methods, TensorBase):
         if modes.get() & modes.TRACE:
             modes.TRACER.get().interrupt("t.data = ...")
             value = dispatch.alias(modes.TRACER.get().replaced(self, value))
-        if self._node is not None and not value.dtype.is_floating_point:
-            raise RuntimeError(f"data: expected a floating tensor, since this one requires grad, got {value.dtype}")
+        if self._node is not None and not value.dtype.is_differentiable:
+            raise RuntimeError(f"data: expected a floating or complex tensor, since this one requires grad, got {value.dtype}")
         self._history, self._view = self._node, None
         self._data = value._data
         if self._leaf is not None:
@@ -142,9 +142,9 @@ class Tensor(Operators, Methods, TensorBase):
         if not requires_grad:
             x._node = None
         elif x._node is None:
-            if not dtypes.of(self._data).is_floating_point:
+            if not dtypes.of(self._data).is_differentiable:
                 raise RuntimeError(
-                    f"only Tensors of floating point dtype can require gradients, got {self.dtype}; convert it "
+                    f"only Tensors of floating point and complex dtype can require gradients, got {self.dtype}; convert it "
                     "with .float()"
                 )
             if self._writes is dispatch.INFERENCE_VERSION and not modes.is_inference_mode_enabled():
@@ -419,6 +419,8 @@ class Tensor(Operators, Methods, TensorBase):
         place, kind, copy = arguments.destination(*args, **kwargs)
         out = self
         if kind is not None and kind is not out.dtype:
+            if out.dtype.is_complex and not kind.is_complex and kind is not dtypes.bool_:
+                messages.warn("Casting complex values to real discards the imaginary part; write .real for it")
             out = to_dtype(out, dtype=kind.name, source=out.dtype.name)
         if place is not None:
             target, source = place.resolve(), out.device.resolve()

@@ -228,7 +228,7 @@ def detach(x: Any) -> Any:
     return out
 
 
-@op("linear")
+@op("linear", "complex")
 def write_view(xp: Any, x: Any, v: Any, *, steps: tuple[Step, ...]) -> Any:
     """x with the part that ``steps`` lead to replaced by v."""
     out = xp.array(x, order="C")  # a copy; an array even where a raw gradient is a scalar of NumPy's

@@ -8,6 +8,7 @@ from typing import Any
 
 from leafgrad import dtypes
 from leafgrad.ops import create, dispatch, random as random_ops
+from leafgrad.ops.complex import view_as_real
 from leafgrad.ops.convert import to_device
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import converted, expect_within, number
@@ -21,9 +22,9 @@ from leafgrad.tensor.tensor import Tensor
 Shape = tuple[int, ...]
 
 
-def value_for(x: Tensor, value: Any, argument: str) -> bool | int | float:
+def value_for(x: Tensor, value: Any, argument: str) -> Any:
     """``value`` as a Python number of x's category."""
-    return converted(number(value, argument), x.dtype, argument)
+    return converted(number(value, argument, may_be_complex=True), x.dtype, argument)
 
 
 @method
@@ -96,9 +97,20 @@ def _drawn(self: Tensor, name: str, op: Any, generator: Generator | None, **para
     return out
 
 
+def _parts(self: Tensor, name: str) -> Tensor:
+    """The real and imaginary parts of a tensor that is about to be written."""
+    check(self, name)
+    parts: Tensor = view_as_real(self)
+    return parts
+
+
 @method
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Write normal numbers of this mean and standard deviation."""
+    """Write normal numbers of this mean and standard deviation, of complex ones that of both parts together."""
+    if self.dtype.is_complex and std >= 0:
+        zero_mean = _parts(self, "normal").normal_(0.0, std * math.sqrt(0.5), generator=generator)
+        zero_mean[..., 0] += mean
+        return self
     if not std >= 0:
         raise RuntimeError(f"normal_ expects std >= 0.0, but found std {std}")
     arguments.expect_floating(self, "normal_")
@@ -117,6 +129,9 @@ def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generat
             raise RuntimeError(f"uniform_: {name} is out of bounds for {self.dtype}: got {bound}")
     if a > b:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
+    if self.dtype.is_complex:
+        _parts(self, "uniform").uniform_(a, b, generator=generator)
+        return self
     arguments.expect_floating(self, "uniform_")
     return _drawn(self, "uniform", random_ops.uniform, generator, low=float(a), high=float(b))
 

@@ -1,7 +1,6 @@
 """Fourier transforms with derivatives of any order, by NumPy and, on CUDA devices, CuPy; and spectral layers.
 
-Names are those of `torch.fft`. leafgrad has no complex dtype: a complex number is a pair (real, imaginary), the last
-dimension of a tensor, as `torch.view_as_real` makes it.
+Names are those of `torch.fft`.
 """
 
 from __future__ import annotations
@@ -17,9 +16,13 @@ from leafgrad_fft.transforms import (
     fft2,
     fftfreq,
     fftn,
+    fftshift,
+    hfft,
     ifft,
     ifft2,
     ifftn,
+    ifftshift,
+    ihfft,
     irfft,
     irfft2,
     irfftn,
@@ -50,9 +53,13 @@ __all__ = [
     "fft2",
     "fftfreq",
     "fftn",
+    "fftshift",
+    "hfft",
     "ifft",
     "ifft2",
     "ifftn",
+    "ifftshift",
+    "ihfft",
     "irfft",
     "irfft2",
     "irfftn",

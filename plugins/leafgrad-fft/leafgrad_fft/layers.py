@@ -27,7 +27,8 @@ class SpectralConv(nn.Module):
         TypeError: sizes or modes that are no integers. RuntimeError: one of them is not positive.
 
     Attributes:
-        weight: (in_channels, out_channels, *coefficients, 2), uniform over ±1 / in_channels at first.
+        weight: real and imaginary parts, (in_channels, out_channels, *coefficients, 2), uniform over ±1 / in_channels at
+            first.
     """
 
     weight: nn.Parameter
@@ -74,15 +75,7 @@ class SpectralConv(nn.Module):
 
     def _mixed(self, x: Tensor) -> Tensor:
         """The complex product of each coefficient's channels with its matrix."""
-        real, imag = x[..., 0], x[..., 1]
-        w_real, w_imag = self.weight[..., 0], self.weight[..., 1]
-
-        def product(a: Tensor, w: Tensor) -> Tensor:
-            return leafgrad.einsum("ni...,io...->no...", a, w)
-
-        return leafgrad.stack(
-            [product(real, w_real) - product(imag, w_imag), product(real, w_imag) + product(imag, w_real)], dim=-1
-        )
+        return leafgrad.einsum("ni...,io...->no...", x, leafgrad.view_as_complex(self.weight))
 
     def _check(self, shape: tuple[int, ...], grid: tuple[int, ...]) -> None:
         if len(grid) != len(self.modes) or shape[1] != self.in_channels:

@@ -1,7 +1,7 @@
 """The transforms along dimensions of whole size, as ops: linear, and each the other's transpose.
 
-A complex number is a pair, the last dimension of an array. Dimensions are counted from behind, -1 being the last
-before the pair, so that a batch in front changes nothing.
+Dimensions are counted from behind, so that a batch in front changes nothing. Rules give what is due to complex numbers as
+they stand: J^H g, the transpose of what an op does to real and imaginary parts.
 """
 
 from __future__ import annotations
@@ -17,31 +17,20 @@ TRANSPOSED: Final = {"backward": "forward", "ortho": "ortho", "forward": "backwa
 """The scaling of the transpose, which runs in the other direction: each scales in the same direction as before."""
 
 
-def as_complex(xp: Any, x: Any) -> Any:
-    """Pairs as complex numbers; float16 as complex64. (..., 2) -> (...)"""
-    if x.shape[-1:] != (2,):
-        raise ValueError(
-            f"expected pairs, real and imaginary parts, in a last dimension of size 2, got shape {x.shape}"
-        )
-    x = x.astype("float32") if x.dtype == "float16" else x
-    return xp.ascontiguousarray(x).view("complex64" if x.dtype == "float32" else "complex128")[..., 0]
+def complex_beside(dtype: Any) -> str:
+    """The complex dtype beside one of real numbers."""
+    return "complex64" if dtype == "float32" else "complex128"
 
 
-def as_pairs(xp: Any, z: Any, dtype: Any) -> Any:
-    """Complex numbers as pairs. (...) -> (..., 2)"""
-    z = xp.ascontiguousarray(z)
-    return z.view(z.real.dtype).reshape(*z.shape, 2).astype(dtype, copy=False)
-
-
-@op("linear", "float", name="fft_complex")
+@op("linear", "complex", "float", name="fft_complex")
 def fft_complex(xp: Any, x: Any, *, dims: tuple[int, ...], inverse: bool, norm: str) -> Any:
-    """The discrete Fourier transform along ``dims``, or its inverse. (..., 2) -> (..., 2)"""
+    """The discrete Fourier transform along ``dims``, or its inverse. (...) -> (...) complex"""
     transform = xp.fft.ifftn if inverse else xp.fft.fftn
-    return as_pairs(xp, transform(as_complex(xp, x), axes=dims, norm=norm), x.dtype)
+    return transform(x, axes=dims, norm=norm).astype(x.dtype, copy=False)
 
 
 fft_complex.shape(lambda x: x.shape)
-fft_complex.chunk(lambda call: call.aligned(whole=[-1, *[d - 1 for d in call.params["dims"]]]))
+fft_complex.chunk(lambda call: call.aligned(whole=[*call.params["dims"]]))
 fft_complex.vjp(
     x=lambda g, *, dims, inverse, norm: fft_complex(g, dims=dims, inverse=not inverse, norm=TRANSPOSED[norm])
 )
@@ -62,36 +51,39 @@ def _counts(xp: Any, n: int, dim: int, like: Any) -> Any:
     return counts
 
 
-@op("linear", "float", name="fft_real")
+@op("linear", "complex", "float", name="fft_real")
 def fft_real(xp: Any, x: Any, *, dim: int, norm: str, doubled: bool = False) -> Any:
     """The first n // 2 + 1 coefficients of the transform of real numbers along ``dim``.
 
-    With ``doubled``, times how many coefficients each stands for. (..., n) -> (..., n // 2 + 1, 2) for dim = -1
+    With ``doubled``, times how many coefficients each stands for. (..., n) -> (..., n // 2 + 1) complex for dim = -1
     """
-    z = xp.fft.rfft(x.astype("float32") if x.dtype == "float16" else x, axis=dim, norm=norm)
-    return as_pairs(xp, z * _counts(xp, x.shape[dim], dim, z) if doubled else z, x.dtype)
+    z = xp.fft.rfft(x, axis=dim, norm=norm).astype(complex_beside(x.dtype), copy=False)
+    return z * _counts(xp, x.shape[dim], dim, z) if doubled else z
 
 
-@op("linear", "float", name="fft_real_inverse")
+@op("linear", "complex", "float", name="fft_real_inverse")
 def fft_real_inverse(xp: Any, x: Any, *, n: int, dim: int, norm: str, halved: bool = False) -> Any:
     """The n real numbers with these n // 2 + 1 coefficients along ``dim``.
 
-    With ``halved``, divided by how many coefficients each stands for. (..., n // 2 + 1, 2) -> (..., n) for dim = -1
+    With ``halved``, divided by how many coefficients each stands for. (..., n // 2 + 1) -> (..., n) real for dim = -1
     """
-    z = as_complex(xp, x)
-    return xp.fft.irfft(z / _counts(xp, n, dim, z) if halved else z, n, axis=dim, norm=norm).astype(x.dtype, copy=False)
+    z = x / _counts(xp, n, dim, x) if halved else x
+    return xp.fft.irfft(z, n, axis=dim, norm=norm).astype(x.real.dtype, copy=False)
 
 
 @fft_real.shape
 def _half(x: Any, *, dim: int) -> Any:
-    """(..., n) -> (..., n // 2 + 1, 2) for dim = -1"""
-    return (*with_size(x.shape, dim, x.shape[dim] // 2 + 1), 2)
+    """(..., n) -> (..., n // 2 + 1) for dim = -1"""
+    return x.like(with_size(x.shape, dim, x.shape[dim] // 2 + 1), complex_beside(x.dtype))
 
 
-fft_real_inverse.shape(lambda x, *, n, dim: with_size(x.shape[:-1], dim, n))
+fft_real_inverse.shape(
+    lambda x, *, n, dim: x.like(with_size(x.shape, dim, n), "float32" if x.dtype == "complex64" else "float64")
+)
 fft_real.chunk(lambda call: call.aligned(whole=[call.params["dim"]]))
-fft_real_inverse.chunk(lambda call: call.aligned(whole=[-1, call.params["dim"] - 1]))
+fft_real_inverse.chunk(lambda call: call.aligned(whole=[call.params["dim"]]))
 
+fft_real.makes, fft_real_inverse.makes = "complex", "real"
 fft_real.vjp(
     x=lambda g, x_shape, *, dim, norm, doubled: fft_real_inverse(
         g, n=x_shape[dim], dim=dim, norm=TRANSPOSED[norm], halved=not doubled

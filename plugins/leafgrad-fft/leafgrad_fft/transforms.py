@@ -1,9 +1,9 @@
-"""The functions of `torch.fft`, on pairs in the place of complex numbers."""
+"""The functions of `torch.fft`."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from numbers import Real
 from typing import Any
@@ -13,22 +13,25 @@ from leafgrad import Tensor
 from leafgrad_fft.ops import TRANSPOSED, fft_complex, fft_real, fft_real_inverse
 
 Dims = int | Sequence[int] | None
+OTHER = {"backward": "forward", "ortho": "ortho", "forward": "backward"}  # of a transform that runs the other way
 
 
 # ---- checking arguments -------------------------------------------------------------------------------------------
 
 
-def _expect(function: str, input: Any, pairs: bool) -> int:
-    """The number of dimensions of ``input``, that of the pairs not counted."""
+def _expect(function: str, input: Any, pick: str) -> Tensor:
+    """``input`` as the transform takes it: complex, or real of a floating dtype."""
     if not isinstance(input, Tensor):
         raise TypeError(f"{function}: input: expected a Tensor, got {type(input).__name__}")
-    if pairs and (input.ndim == 0 or input.shape[-1] != 2):
+    if input.dtype in (leafgrad.float16, leafgrad.bfloat16):
+        raise RuntimeError(f"{function}: Unsupported dtype {input.dtype}; convert it with .float()")
+    if not input.dtype.is_complex and not input.dtype.is_floating_point:
+        input = input.to(leafgrad.get_default_dtype())
+    if pick == "real" and input.dtype.is_complex:
         raise RuntimeError(
-            f"{function}: input: expected complex numbers as a last dimension of size 2, the real and the imaginary "
-            f"part, got shape {tuple(input.shape)}; make it with leafgrad.stack([real, imag], dim=-1), or use rfft for "
-            "real numbers"
+            f"{function} expects a real input tensor, but got {input.dtype}; use fft for complex numbers"
         )
-    return input.ndim - pairs
+    return input.to(input.dtype.to_complex()) if pick == "complex" else input
 
 
 def _int(function: str, name: str, value: Any) -> int:
@@ -76,18 +79,17 @@ def _dims(function: str, ndim: int, dim: Dims, s: Any) -> tuple[tuple[int, ...],
     return tuple(found), [None] * len(found) if s is None else [None if n == -1 else n for n in s]
 
 
-def _sized(function: str, input: Tensor, dims: tuple[int, ...], sizes: Sequence[int | None], pairs: bool) -> Tensor:
+def _sized(function: str, input: Tensor, dims: tuple[int, ...], sizes: Sequence[int | None]) -> Tensor:
     """``input`` cut, or filled up with zeros, at the end of each of ``dims``."""
     for d, n in zip(dims, sizes, strict=True):
-        at = d - pairs
-        have = input.shape[at]
+        have = input.shape[d]
         n = have if n is None else n
         if n < 1:
             raise RuntimeError(f"{function}: expected at least one point along dimension {d}, got {n}")
         if n < have:
-            input = input.narrow(at, 0, n)
+            input = input.narrow(d, 0, n)
         elif n > have:
-            input = leafgrad.nn.functional.pad(input, (0, 0) * (-at - 1) + (0, n - have))
+            input = leafgrad.nn.functional.pad(input, (0, 0) * (-d - 1) + (0, n - have))
     return input
 
 
@@ -95,30 +97,30 @@ def _sized(function: str, input: Tensor, dims: tuple[int, ...], sizes: Sequence[
 
 
 def _complex(function: str, input: Tensor, s: Any, dim: Dims, norm: str | None, inverse: bool) -> Tensor:
-    ndim = _expect(function, input, True)
-    (dims, sizes), norm = _dims(function, ndim, dim, s), _norm(function, norm)
-    input = _sized(function, input, dims, sizes, True)
+    input = _expect(function, input, "complex")
+    (dims, sizes), norm = _dims(function, input.ndim, dim, s), _norm(function, norm)
+    input = _sized(function, input, dims, sizes)
     result: Tensor = fft_complex(input, dims=dims, inverse=inverse, norm=norm)
     return result
 
 
 def _real(function: str, input: Tensor, s: Any, dim: Dims, norm: str | None) -> Tensor:
-    ndim = _expect(function, input, False)
-    (dims, sizes), norm = _dims(function, ndim, dim, s), _norm(function, norm)
-    input = _sized(function, input, dims, sizes, False)
+    input = _expect(function, input, "real")
+    (dims, sizes), norm = _dims(function, input.ndim, dim, s), _norm(function, norm)
+    input = _sized(function, input, dims, sizes)
     result: Tensor = fft_real(input, dim=dims[-1], norm=norm)
     return fft_complex(result, dims=dims[:-1], inverse=False, norm=norm) if len(dims) > 1 else result
 
 
 def _real_inverse(function: str, input: Tensor, s: Any, dim: Dims, norm: str | None) -> Tensor:
-    ndim = _expect(function, input, True)
-    (dims, sizes), norm = _dims(function, ndim, dim, s), _norm(function, norm)
-    n = 2 * (input.shape[dims[-1] - 1] - 1) if sizes[-1] is None else sizes[-1]
+    input = _expect(function, input, "complex")
+    (dims, sizes), norm = _dims(function, input.ndim, dim, s), _norm(function, norm)
+    n = 2 * (input.shape[dims[-1]] - 1) if sizes[-1] is None else sizes[-1]
     if n < 1:
         raise RuntimeError(
             f"{function}: expected at least one point along dimension {dims[-1]}, got {n}; give its size"
         )
-    input = _sized(function, input, dims, [*sizes[:-1], n // 2 + 1], True)
+    input = _sized(function, input, dims, [*sizes[:-1], n // 2 + 1])
     if len(dims) > 1:
         input = fft_complex(input, dims=dims[:-1], inverse=True, norm=norm)
     result: Tensor = fft_real_inverse(input, n=n, dim=dims[-1], norm=norm)
@@ -126,31 +128,30 @@ def _real_inverse(function: str, input: Tensor, s: Any, dim: Dims, norm: str | N
 
 
 def fftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
-    """The discrete Fourier transform of complex numbers. (..., n1, n2, 2) -> the same
+    """The discrete Fourier transform of real or complex numbers. (..., n1, n2) -> the same, complex
 
     Args:
-        input: complex numbers as pairs (real, imaginary), its last dimension.
+        input: float32, float64, complex64 or complex128; integers become the default dtype.
         s: sizes of the transformed dimensions, which are cut or filled up with zeros to them; None or -1 keeps one.
-        dim: the dimensions, that of the pairs not counted: -1 is the last before it. By default all, or the last
-            ``len(s)``.
+        dim: the dimensions. By default all, or the last ``len(s)``.
         norm: "backward" (None) scales the inverse by 1 / n, "forward" the transform, "ortho" both by 1 / sqrt(n).
 
     Raises:
-        RuntimeError: the last dimension is not of size 2, no points, unknown norm, repeated dimensions, or another
+        RuntimeError: 16 bits, no points, unknown norm, repeated dimensions, or another
             number of sizes than of dimensions. IndexError: a dimension that there is not.
     """
     return _complex("fftn", input, s, dim, norm, False)
 
 
 def ifftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
-    """The inverse of `fftn`, whose arguments it takes. (..., n1, n2, 2) -> the same"""
+    """The inverse of `fftn`, whose arguments it takes. (..., n1, n2) -> the same"""
     return _complex("ifftn", input, s, dim, norm, True)
 
 
 def rfftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
     """`fftn` of real numbers: of its last dimension the first n // 2 + 1 coefficients, which tell the others.
 
-    (..., n1, n2) -> (..., n1, n2 // 2 + 1, 2)
+    (..., n1, n2) -> (..., n1, n2 // 2 + 1)
     """
     return _real("rfftn", input, s, dim, norm)
 
@@ -158,7 +159,7 @@ def rfftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm:
 def irfftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
     """The inverse of `rfftn`; the last of ``s`` is the size of the result, by default the even 2 (m - 1).
 
-    (..., n1, m, 2) -> (..., n1, n2)
+    (..., n1, m) -> (..., n1, n2)
     """
     return _real_inverse("irfftn", input, s, dim, norm)
 
@@ -167,46 +168,80 @@ def irfftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm
 
 
 def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """`fftn` along one dimension. (..., n, 2) -> (..., n, 2)"""
+    """`fftn` along one dimension. (..., n) -> (..., n)"""
     return _complex("fft", input, _one("fft", n), dim, norm, False)
 
 
 def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """`ifftn` along one dimension. (..., n, 2) -> (..., n, 2)"""
+    """`ifftn` along one dimension. (..., n) -> (..., n)"""
     return _complex("ifft", input, _one("ifft", n), dim, norm, True)
 
 
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """`rfftn` along one dimension. (..., n) -> (..., n // 2 + 1, 2)"""
+    """`rfftn` along one dimension. (..., n) -> (..., n // 2 + 1)"""
     return _real("rfft", input, _one("rfft", n), dim, norm)
 
 
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """`irfftn` along one dimension. (..., m, 2) -> (..., n), n = 2 (m - 1) by default"""
+    """`irfftn` along one dimension. (..., m) -> (..., n), n = 2 (m - 1) by default"""
     return _real_inverse("irfft", input, _one("irfft", n), dim, norm)
 
 
 def fft2(input: Tensor, s: Any = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
-    """`fftn` along two dimensions. (..., n1, n2, 2) -> the same"""
+    """`fftn` along two dimensions. (..., n1, n2) -> the same"""
     return _complex("fft2", input, s, dim, norm, False)
 
 
 def ifft2(input: Tensor, s: Any = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
-    """`ifftn` along two dimensions. (..., n1, n2, 2) -> the same"""
+    """`ifftn` along two dimensions. (..., n1, n2) -> the same"""
     return _complex("ifft2", input, s, dim, norm, True)
 
 
 def rfft2(input: Tensor, s: Any = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
-    """`rfftn` along two dimensions. (..., n1, n2) -> (..., n1, n2 // 2 + 1, 2)"""
+    """`rfftn` along two dimensions. (..., n1, n2) -> (..., n1, n2 // 2 + 1)"""
     return _real("rfft2", input, s, dim, norm)
 
 
 def irfft2(input: Tensor, s: Any = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
-    """`irfftn` along two dimensions. (..., n1, m, 2) -> (..., n1, n2)"""
+    """`irfftn` along two dimensions. (..., n1, m) -> (..., n1, n2)"""
     return _real_inverse("irfft2", input, s, dim, norm)
 
 
-# ---- frequencies --------------------------------------------------------------------------------------------------
+# ---- of real signals in frequency ---------------------------------------------------------------------------------
+
+
+def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The real transform of a signal that is its own conjugate in reverse, of which the first half is given.
+
+    (..., m) -> (..., n), n = 2 (m - 1) by default
+    """
+    norm = _norm("hfft", norm)
+    return _real_inverse("hfft", _expect("hfft", input, "complex").conj(), None if n is None else [n], dim, OTHER[norm])
+
+
+def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of `hfft`, of real numbers. (..., n) -> (..., n // 2 + 1)"""
+    return _real("ihfft", input, None if n is None else [n], dim, OTHER[_norm("ihfft", norm)]).conj()
+
+
+# ---- shifts and frequencies ---------------------------------------------------------------------------------------
+
+
+def fftshift(input: Tensor, dim: Dims = None) -> Tensor:
+    """The coefficient of frequency 0 in the middle of each of ``dim``, by default all. (...) -> (...)"""
+    return _shifted("fftshift", input, dim, lambda n: n // 2)
+
+
+def ifftshift(input: Tensor, dim: Dims = None) -> Tensor:
+    """The inverse of `fftshift`. (...) -> (...)"""
+    return _shifted("ifftshift", input, dim, lambda n: -(n // 2))
+
+
+def _shifted(function: str, input: Tensor, dim: Dims, by: Callable[[int], int]) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{function}: input: expected a Tensor, got {type(input).__name__}")
+    dims = _dims(function, input.ndim, dim, None)[0] if input.ndim else ()
+    return leafgrad.roll(input, [by(input.shape[d]) for d in dims], [*dims]) if dims else input
 
 
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:

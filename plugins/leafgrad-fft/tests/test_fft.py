@@ -21,42 +21,33 @@ from leafgrad_fft import ops as fft_ops
 
 RNG = np.random.default_rng(0)
 REAL = RNG.normal(size=(2, 5, 6))
-COMPLEX = RNG.normal(size=(2, 5, 4, 2))
-
-
-def pairs(z):
-    return np.stack([z.real, z.imag], -1)
-
-
-def numbers(x):
-    return x[..., 0] + 1j * x[..., 1]
+COMPLEX = RNG.normal(size=(2, 5, 4)) + 1j * RNG.normal(size=(2, 5, 4))
 
 
 def counts(n):
     """How many of n coefficients each of the first half stands for."""
-    return np.array([1] + [2] * ((n - 1) // 2) + [1] * (n % 2 == 0))[:, None]
+    return np.array([1] + [2] * ((n - 1) // 2) + [1] * (n % 2 == 0))
 
 
 def complex_transform(x, *, dims, inverse, norm):
-    return pairs((np.fft.ifftn if inverse else np.fft.fftn)(numbers(x), axes=dims, norm=norm))
+    return (np.fft.ifftn if inverse else np.fft.fftn)(x, axes=dims, norm=norm)
 
 
 def real_transform(x, *, dim, norm, doubled):
-    return pairs(np.fft.rfft(x, axis=dim, norm=norm)) * (counts(x.shape[dim]) if doubled else 1)
+    return np.fft.rfft(x, axis=dim, norm=norm) * (counts(x.shape[dim]) if doubled else 1)
 
 
 def real_inverse(x, *, n, dim, norm, halved):
-    return np.fft.irfft(numbers(x / counts(n) if halved else x), n, axis=dim, norm=norm)
+    return np.fft.irfft(x / counts(n) if halved else x, n, axis=dim, norm=norm)
 
 
 def numpys(name, x, *, norm=None, **options):
-    """NumPy's function of the name, on and to pairs."""
+    """NumPy's function of the name."""
     axes = {"dim": "axes" if "s" in options else "axis", "n": "n", "s": "s"}
     options = {axes[key]: value for key, value in options.items()}
     if options.get("axes", 0) is None:
         options["axes"] = tuple(range(-(3 if options["s"] is None else len(options["s"])), 0))
-    z = getattr(np.fft, name)(x if name.startswith("r") else numbers(x), norm=norm, **options)
-    return pairs(z) if np.iscomplexobj(z) else z
+    return getattr(np.fft, name)(x, norm=norm, **options)
 
 
 def samples(x, *options):
@@ -131,15 +122,32 @@ def test_transforms_are_undone():
 def test_views_empty_batches_and_integers():
     z = leafgrad.tensor(COMPLEX)
     turned = leafgrad_fft.fft(z.transpose(0, 2))
-    np.testing.assert_allclose(turned.numpy(), numpys("fft", COMPLEX.transpose(2, 1, 0, 3)), atol=1e-14)
-    assert leafgrad_fft.rfft(leafgrad.zeros(0, 6)).shape == (0, 4, 2)
-    assert leafgrad_fft.rfft(leafgrad.tensor([1, 2, 3])).dtype is leafgrad.float32
+    np.testing.assert_allclose(turned.numpy(), numpys("fft", COMPLEX.transpose(2, 1, 0)), atol=1e-14)
+    assert leafgrad_fft.rfft(leafgrad.zeros(0, 6)).shape == (0, 4)
+    assert leafgrad_fft.rfft(leafgrad.tensor([1, 2, 3])).dtype is leafgrad.complex64
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
 def test_frequencies(n):
     np.testing.assert_allclose(leafgrad_fft.fftfreq(n, 0.5).numpy(), np.fft.fftfreq(n, 0.5), rtol=1e-6)
     np.testing.assert_allclose(leafgrad_fft.rfftfreq(n, 0.5).numpy(), np.fft.rfftfreq(n, 0.5), rtol=1e-6)
+
+
+def test_what_is_made_of_conjugates_and_shifts():
+    z, x = leafgrad.tensor(COMPLEX), leafgrad.tensor(REAL)
+    for norm in (None, "ortho", "forward"):
+        np.testing.assert_allclose(leafgrad_fft.hfft(z, norm=norm).numpy(), np.fft.hfft(COMPLEX, norm=norm), atol=1e-13)
+        np.testing.assert_allclose(leafgrad_fft.ihfft(x, norm=norm).numpy(), np.fft.ihfft(REAL, norm=norm), atol=1e-13)
+    for dim in (None, -1, (0, 2)):
+        np.testing.assert_array_equal(leafgrad_fft.fftshift(z, dim).numpy(), np.fft.fftshift(COMPLEX, dim))
+        np.testing.assert_array_equal(leafgrad_fft.ifftshift(z, dim).numpy(), np.fft.ifftshift(COMPLEX, dim))
+
+
+def test_gradients_by_real_and_complex_numbers():
+    z, x = (leafgrad.tensor(a[:1, :2], requires_grad=True) for a in (COMPLEX, REAL))
+    for function, point in ((leafgrad_fft.fft2, z), (leafgrad_fft.irfft, z), (leafgrad_fft.rfft2, x)):
+        assert gradcheck(function, (point,), check_forward_ad=True, check_batched_grad=True)
+        assert gradgradcheck(function, (point,))
 
 
 # ---- refused ------------------------------------------------------------------------------------------------------
@@ -149,9 +157,9 @@ def test_frequencies(n):
     ("call", "error", "match"),
     [
         (
-            lambda z: leafgrad_fft.fft(z[..., 0]),
+            lambda z: leafgrad_fft.rfft(z),
             RuntimeError,
-            r"fft: input: expected complex numbers as a last dim.*rfft",
+            r"rfft expects a real input tensor, but got leafgrad.complex128; use fft",
         ),
         (lambda z: leafgrad_fft.fft(z, 0), RuntimeError, r"fft: n: expected at least one point, got 0"),
         (lambda z: leafgrad_fft.fft(z, -1), RuntimeError, r"fft: n: expected at least one point, got -1"),
@@ -164,8 +172,8 @@ def test_frequencies(n):
         (lambda z: leafgrad_fft.fft2(z, dim=(1, -2)), RuntimeError, r"fft2: dim: expected each dimension once"),
         (lambda z: leafgrad_fft.fft2(z, (3,)), RuntimeError, r"fft2: s: expected 2 sizes, one for each of dim, got 1"),
         (lambda z: leafgrad_fft.fftn(z, dim=()), RuntimeError, r"fftn: dim: expected at least one dimension"),
-        (lambda z: leafgrad_fft.rfft(z, norm="both"), RuntimeError, r"norm: expected 'backward', 'ortho' or 'forward'"),
-        (lambda z: leafgrad_fft.irfft(z[..., :1, :]), RuntimeError, r"irfft: expected at least one .* got 0; give its"),
+        (lambda z: leafgrad_fft.fft(z, norm="both"), RuntimeError, r"norm: expected 'backward', 'ortho' or 'forward'"),
+        (lambda z: leafgrad_fft.irfft(z[..., :1]), RuntimeError, r"irfft: expected at least one .* got 0; give its"),
         (lambda z: leafgrad_fft.fft(3.0), TypeError, r"fft: input: expected a Tensor, got float"),
         (lambda z: leafgrad_fft.rfftfreq("mean"), TypeError, r"rfftfreq: n: expected an int, got"),
         (lambda z: leafgrad_fft.fftfreq(2.5), TypeError, r"fftfreq: n: expected an int, got 2.5"),

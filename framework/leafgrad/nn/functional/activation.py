@@ -299,6 +299,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     Raises:
         RuntimeError: the size along ``dim`` is odd.
     """
+    arguments.expect_real(input, "glu")
     size = input.shape[arguments.one_dim(input, dim, "glu")] if input.ndim else 1
     if size % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.arguments import expect_real, expect_tensor
 from leafgrad.tensor.creation import triu_indices
 from leafgrad.tensor.shapes import broadcast_tensors
 from leafgrad.tensor.tensor import Tensor
@@ -12,8 +12,8 @@ __all__ = ["cosine_similarity", "pairwise_distance", "pdist"]
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along ``dim``, which is reduced. Norms count as at least ``eps``."""
-    expect_tensor(x1, "x1", "cosine_similarity")
-    expect_tensor(x2, "x2", "cosine_similarity")
+    for name, x in (("x1", x1), ("x2", x2)):
+        expect_real(expect_tensor(x, name, "cosine_similarity"), "cosine_similarity")
     if x1.shape != x2.shape:
         x1, x2 = broadcast_tensors(x1, x2)
     lengths = x1.norm(2, dim).clamp(min=eps) * x2.norm(2, dim).clamp(min=eps)
@@ -31,7 +31,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     Raises:
         RuntimeError: not two dimensions, or a negative ``p``.
     """
-    if expect_tensor(input, "input", "pdist").ndim != 2:
+    if expect_real(expect_tensor(input, "input", "pdist"), "pdist").ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")

@@ -11,7 +11,7 @@ from leafgrad.ops.exponential import binary_entropy
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.refuse import refuse
 from leafgrad.ops.select import where
-from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.arguments import expect_real, expect_tensor
 from leafgrad.tensor.creation import full_like
 from leafgrad.tensor.pointwise import xlogy
 from leafgrad.tensor.shapes import broadcast_tensors
@@ -71,7 +71,7 @@ def mse_loss(
         weight: a factor for each element; "mean" divides by their sum.
     """
     reduction = chosen(size_average, reduce, reduction, "mse_loss")
-    return _weighted(_difference(input, target, "mse_loss").square(), weight, reduction)
+    return _weighted(expect_real(_difference(input, target, "mse_loss"), "mse_loss").square(), weight, reduction)
 
 
 def l1_loss(
@@ -108,7 +108,7 @@ def smooth_l1_loss(
     reduction = chosen(size_average, reduce, reduction, "smooth_l1_loss")
     if beta < 0:
         raise ValueError(f"smooth_l1_loss: beta: expected a number >= 0, got {beta}")
-    distance = _difference(input, target, "smooth_l1_loss").abs()
+    distance = expect_real(_difference(input, target, "smooth_l1_loss"), "smooth_l1_loss").abs()
     return reduced(distance if beta == 0 else _bent(distance, beta) / beta, reduction)
 
 
@@ -132,7 +132,7 @@ def huber_loss(
     """
     if delta <= 0:
         raise RuntimeError(f"huber_loss: delta: expected a number > 0, got {delta}")
-    distance = _difference(input, target, "huber_loss").abs()
+    distance = expect_real(_difference(input, target, "huber_loss"), "huber_loss").abs()
     loss = _bent(distance, delta)
     if weight is not None and weight.shape != loss.shape:
         raise ValueError(f"Weights and input must have the same size, got {list(weight.shape)} and {list(loss.shape)}")

@@ -10,7 +10,7 @@ from leafgrad.nn.functional.distance import pairwise_distance
 from leafgrad.nn.functional.reduction import Flag, chosen, reduced
 from leafgrad.ops.activation import logsigmoid
 from leafgrad.ops.select import where
-from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.arguments import expect_real, expect_tensor
 from leafgrad.tensor.creation import arange
 from leafgrad.tensor.pointwise import minimum
 from leafgrad.tensor.tensor import Tensor
@@ -29,7 +29,7 @@ __all__ = [
 
 def _expect_tensors(function: str, **tensors: Tensor) -> None:
     for name, value in tensors.items():
-        expect_tensor(value, name, function)
+        expect_real(expect_tensor(value, name, function), function)
 
 
 # ---- of pairs -------------------------------------------------------------------------------------------------------

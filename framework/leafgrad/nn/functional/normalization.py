@@ -10,7 +10,7 @@ from leafgrad.ops.elementwise import add
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.normalize import affine, standardize
 from leafgrad.ops.reduce import mean, var
-from leafgrad.tensor.arguments import expect_floating, expect_tensor
+from leafgrad.tensor.arguments import expect_real, expect_floating, expect_tensor
 from leafgrad.tensor.creation import zeros
 from leafgrad.tensor.formats import keeps_channels_last
 from leafgrad.tensor.inplace import update
@@ -272,7 +272,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     Raises:
         ValueError: fewer than 3 dimensions. RuntimeError: ``size`` is not positive.
     """
-    if expect_tensor(input, "input", "local_response_norm").ndim < 3:
+    if expect_real(expect_tensor(input, "input", "local_response_norm"), "local_response_norm").ndim < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
     if size < 1:
         raise RuntimeError(f"local_response_norm: size: expected a number greater than zero, got {size}")

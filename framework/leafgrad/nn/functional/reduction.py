@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from leafgrad.ops import messages
+from leafgrad.tensor.arguments import expect_real
 from leafgrad.tensor.tensor import Tensor
 
 Flag = bool | None
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:
-    """``loss`` under "mean", "sum" or "none"."""
+    """``loss`` under "mean", "sum" or "none"; losses are real."""
+    expect_real(loss, "loss")
     if reduction == "mean":
         return loss.mean()
     if reduction == "sum":

@@ -19,6 +19,7 @@ from leafgrad.testing.conformance import (
     jets,
     kernels,
     memory,
+    pairs,
     programs,
     rules,
     samples as sampling,
@@ -107,7 +108,8 @@ def check_op(
         reference: the same of NumPy arrays, with the same parameters; it is given float64.
         orders: how often to differentiate; 0 for never.
         device: where values and gradients of the lower precisions are computed.
-        dtypes: what floating-point arrays are brought to; empty to take them as they are.
+        dtypes: what floating-point arrays are brought to; empty to take them as they are. An op of complex numbers is
+            checked as a function of their parts.
         rtol: relative and absolute tolerance of values in float64.
         executors: the names of those that run it compiled; by default all that are installed and run on the CPU.
         checks: the names of those to run, of ``CHECKS``; all by default.
@@ -148,9 +150,10 @@ def examine(
         fake.register()
     pristine = rules.snapshots(op)
     found, kept = sampling.departing(op, found, reference)
+    op, found, reference, kinds = pairs.of_reals(op, found, reference, tuple(dtypes))
     chosen = None if executors is None else tuple(executors)
     subject = Subject(
-        op, found, reference, orders, devices.at(*devices.device(device).resolve()), tuple(dtypes), rtol, chosen,
+        op, found, reference, orders, devices.at(*devices.device(device).resolve()), kinds, rtol, chosen,
         seed=0 if "random" in getattr(op, "traits", ()) else None, pristine=pristine,
     )  # fmt: skip
     report = Report(f"{'op' if subject.traits or hasattr(op, 'signature') else 'function'} {subject.name!r}")
