@@ -8,7 +8,7 @@ from typing import Any
 from leafgrad import dtypes
 from leafgrad.tensor import arguments
 from leafgrad.tensor.data import copied
-from leafgrad.tensor.derived import ldexp, logit
+from leafgrad.tensor.derived import conj, is_complex, ldexp, logit
 from leafgrad.tensor.gathering import scatter, scatter_add, scatter_reduce
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.joining import narrow, select
@@ -199,4 +199,7 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any]
     return _mapped(self, "map2_", callable, others)
 
 
-attach("conj_physical_", lambda self: self)  # no tensor is complex
+@method
+def conj_physical_(self: Tensor) -> Tensor:
+    """``conj`` in place; returns the tensor."""
+    return update(self, conj) if is_complex(self) else self
