@@ -26,7 +26,9 @@ def _expect(function: str, input: Any, pick: str) -> Tensor:
     if not input.dtype.is_complex and not input.dtype.is_floating_point:
         input = input.to(leafgrad.get_default_dtype())
     if pick == "real" and input.dtype.is_complex:
-        raise RuntimeError(f"{function} expects a real input tensor, but got {input.dtype}; use fft for complex numbers")
+        raise RuntimeError(
+            f"{function} expects a real input tensor, but got {input.dtype}; use fft for complex numbers"
+        )
     return input.to(input.dtype.to_complex()) if pick == "complex" else input
 
 
