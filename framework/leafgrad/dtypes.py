@@ -123,7 +123,12 @@ def check(value: object, argument: str = "dtype") -> dtype:
     """``value`` if it is a dtype, else a TypeError that says what to write instead."""
     if isinstance(value, dtype):
         return value
-    known = {float: float64, int: int64, bool: bool_, complex: complex128}  # as Python's floats are, whatever the default dtype
+    known = {
+        float: float64,
+        int: int64,
+        bool: bool_,
+        complex: complex128,
+    }  # as Python's floats are, whatever the default dtype
     for python, ours in known.items():
         if value is python:
             return ours

@@ -206,7 +206,7 @@ def test_dlpack_refuses(t):
 def test_from_dlpack_refuses():
     with pytest.raises(TypeError, match="ext_tensor: expected an object with __dlpack__, or a capsule, got int"):
         leafgrad.from_dlpack(3)
-    with pytest.raises(TypeError, match="no dtype 'complex256'|no dtype 'uint16'"):
+    with pytest.raises(TypeError, match="no dtype 'uint16'"):
         leafgrad.from_dlpack(np.zeros(2, np.uint16))
     fake.register()
     with pytest.raises(ValueError, match="copy=False, but getting from cpu to fake:0 takes a copy"):

@@ -171,7 +171,9 @@ class CallText:
         x, *others = self.names
         lines = [f"_kind = type({x})"]
         symbols = "".join([f" or isinstance({y}, ABSTRACT)" for y in others])
-        apart = self.apart(x) + "".join([f" or (type({y}) is _kind{self.apart(y).replace(' or', ' and')})" for y in others])
+        apart = self.apart(x) + "".join(
+            [f" or (type({y}) is _kind{self.apart(y).replace(' or', ' and')})" for y in others]
+        )
         apart = "" if self.op.takes_complex else apart
         lines += [f"if _kind not in _lines{symbols}{apart}: {self.leave}"]
         lines += [f"_a{i} = {y}" for i, y in enumerate(self.names)]
@@ -194,7 +196,11 @@ class CallText:
         return [*lines, *self.normalized("_a.ndim")]
 
     def floating(self) -> list[str]:
-        return [f"if _dtype.kind {'in' if self.elsewhere[1:] else '=='} '{self.elsewhere}': {self.leave}"] if self.elsewhere else []
+        return (
+            [f"if _dtype.kind {'in' if self.elsewhere[1:] else '=='} '{self.elsewhere}': {self.leave}"]
+            if self.elsewhere
+            else []
+        )
 
     def normalized(self, ndim: str) -> list[str]:
         """The parameter that names dimensions, as ``traits.normalized`` has it."""

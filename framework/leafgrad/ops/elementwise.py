@@ -96,7 +96,9 @@ reciprocal.vjp(x=lambda g, out: -g * out * out)
 @op("elementwise", "holomorphic", c="pow(x, y)")
 def pow(xp: Any, x: Any, y: Any) -> Any:
     """x to the power y, broadcast. (...), (...) -> (...)"""
-    if type(y) in NUMBERS and hasattr(x, "dtype") and x.dtype.kind in "fc":  # the common powers, much faster than the general one
+    if (
+        type(y) in NUMBERS and hasattr(x, "dtype") and x.dtype.kind in "fc"
+    ):  # the common powers, much faster than the general one
         if y == 2:
             return x * x
         if y == 1:
@@ -146,7 +148,9 @@ def _pow_y(g: Any, out: Any, x: Any, y: Any) -> Any:
         if x == 0:
             return where(_at_least_0(y), 0, g * (out * -math.inf))
         return g * (out * _log_of(x, out))
-    return where((x == 0) & _at_least_0(y), 0, g * (out * log(x)))  # 0**y is constant in y > 0, though log(0) is infinite
+    return where(
+        (x == 0) & _at_least_0(y), 0, g * (out * log(x))
+    )  # 0**y is constant in y > 0, though log(0) is infinite
 
 
 pow.vjp(x=_pow_x, y=_pow_y)

@@ -58,7 +58,7 @@ def sizes(args: tuple[Any, ...], function: str) -> tuple[int, ...]:
 
 
 def number(value: Any, argument: str, may_be_complex: bool = False) -> Any:
-    """A Python number, real unless ``may_be_complex``, from one, from a scalar of NumPy's or from a tensor of one element."""
+    """A Python number, from one, a scalar of NumPy's or a tensor of one element; real unless it ``may_be_complex``."""
     if type(value) in (bool, int, float) or (may_be_complex and type(value) is complex):
         return value
     if isinstance(value, Tensor):

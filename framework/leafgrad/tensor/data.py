@@ -24,7 +24,8 @@ def tensor(data: Any, *, dtype: DType = None, device: Any = None, requires_grad:
     """A new leaf with a copy of ``data``.
 
     Args:
-        data: a number, real or complex, nested sequences of numbers (and of tensors of one element), a NumPy array, a tensor.
+        data: a number, real or complex, nested sequences of such (and of tensors of one element), a NumPy array, a
+            tensor.
         dtype: by default float32 (the default dtype) for Python floats, int64 for ints, bool for bools, and the
             data's own for arrays and tensors.
         device: by default the CPU, or the device of the tensor given.

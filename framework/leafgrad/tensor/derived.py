@@ -14,16 +14,16 @@ from leafgrad.tensor.creation import inferred
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.joining import cat
 from leafgrad.tensor.methods import attach, method
-from leafgrad.tensor.pointwise import clamp, isinf, sign, where
+from leafgrad.tensor.pointwise import clamp, isinf, sign
 from leafgrad.tensor.signatures import binary
 from leafgrad.tensor.sorting import searchsorted, sort
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [
-    "angle", "can_cast", "clone", "complex", "conj", "conj_physical", "corrcoef", "cov", "cumulative_trapezoid", "detach", "diff",
-    "gcd", "imag", "is_complex", "is_conj", "is_neg", "is_same_size", "isin", "isneginf", "isposinf", "isreal",
-    "lcm", "ldexp", "logaddexp2", "logit", "polar", "positive", "real", "resolve_conj", "resolve_neg", "result_type",
-    "sgn", "trapezoid", "trapz", "view_as_complex", "view_as_real",
+    "angle", "can_cast", "clone", "complex", "conj", "conj_physical", "corrcoef", "cov", "cumulative_trapezoid",
+    "detach", "diff", "gcd", "imag", "is_complex", "is_conj", "is_neg", "is_same_size", "isin", "isneginf", "isposinf",
+    "isreal", "lcm", "ldexp", "logaddexp2", "logit", "polar", "positive", "real", "resolve_conj", "resolve_neg",
+    "result_type", "sgn", "trapezoid", "trapz", "view_as_complex", "view_as_real",
 ]  # fmt: skip
 
 
@@ -347,7 +347,8 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     kinds = [expect_tensor(t, name, "complex").dtype for t, name in ((real, "real"), (imag, "imag"))]
     if kinds[0] is not kinds[1] or kinds[0] not in (dtypes.float32, dtypes.float64):
         raise RuntimeError(
-            f"complex: Expected both inputs to be Float or Double tensors of one dtype but got {kinds[0]} and {kinds[1]}"
+            "complex: Expected both inputs to be Float or Double tensors of one dtype but got "
+            f"{kinds[0]} and {kinds[1]}"
         )
     result: Tensor = complex_ops.join(real, imag)
     return result
@@ -405,6 +406,8 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 
 attach("is_complex", is_complex)
+
+
 def _set_part(part: Any) -> Any:
     """What ``x.real = value`` does: the part is written, in place."""
 

@@ -36,7 +36,8 @@ def check_floating(A: Tensor, function: str, name: str = "A") -> None:
     """A RuntimeError unless ``A`` is of a floating or complex dtype."""
     if not A.dtype.is_differentiable:
         raise RuntimeError(
-            f"{function}: Expected a floating point or complex tensor as {name}. Got {A.dtype}; convert it with .float()"
+            f"{function}: Expected a floating point or complex tensor as {name}. Got {A.dtype}; "
+            "convert it with .float()"
         )
 
 

@@ -19,8 +19,8 @@ MODULES: Final = {
         "bincount histc unique_consecutive",
     ),
     "leafgrad.tensor.derived": (
-        "angle can_cast clone complex conj conj_physical corrcoef cov cumulative_trapezoid detach diff gcd imag is_complex "
-        "is_conj is_neg is_same_size isin isneginf isposinf isreal lcm ldexp logaddexp2 logit polar "
+        "angle can_cast clone complex conj conj_physical corrcoef cov cumulative_trapezoid detach diff gcd imag "
+        "is_complex is_conj is_neg is_same_size isin isneginf isposinf isreal lcm ldexp logaddexp2 logit polar "
         "positive real resolve_conj resolve_neg result_type sgn trapezoid trapz view_as_complex view_as_real",
         "H angle conj conj_physical corrcoef cov diff gcd gcd_ imag is_complex is_conj is_neg is_same_size isneginf "
         "isposinf isreal itemsize lcm lcm_ ldexp logaddexp2 logit mH nbytes positive real resolve_conj resolve_neg "

@@ -138,7 +138,8 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     expect_tensor(y, "y", "linalg.vecdot")
     if x.dtype is not y.dtype and (x.dtype.is_complex or y.dtype.is_complex):
         raise RuntimeError(
-            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype} and y of type {y.dtype}"
+            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype} and y of type "
+            f"{y.dtype}"
         )
     product = mul(x.conj() if x.dtype.is_complex else x, y)
     result: Tensor = sum_over(product, dim=(one_dim(product, dim, "linalg.vecdot"),))

@@ -74,7 +74,9 @@ class Tensor(Operators, Methods, TensorBase):
             modes.TRACER.get().interrupt("t.data = ...")
             value = dispatch.alias(modes.TRACER.get().replaced(self, value))
         if self._node is not None and not value.dtype.is_differentiable:
-            raise RuntimeError(f"data: expected a floating or complex tensor, since this one requires grad, got {value.dtype}")
+            raise RuntimeError(
+                f"data: expected a floating or complex tensor, since this one requires grad, got {value.dtype}"
+            )
         self._history, self._view = self._node, None
         self._data = value._data
         if self._leaf is not None:
@@ -144,8 +146,8 @@ class Tensor(Operators, Methods, TensorBase):
         elif x._node is None:
             if not dtypes.of(self._data).is_differentiable:
                 raise RuntimeError(
-                    f"only Tensors of floating point and complex dtype can require gradients, got {self.dtype}; convert it "
-                    "with .float()"
+                    f"only Tensors of floating point and complex dtype can require gradients, got {self.dtype}; "
+                    "convert it with .float()"
                 )
             if self._writes is dispatch.INFERENCE_VERSION and not modes.is_inference_mode_enabled():
                 raise RuntimeError(

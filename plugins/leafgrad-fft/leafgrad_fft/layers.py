@@ -27,8 +27,8 @@ class SpectralConv(nn.Module):
         TypeError: sizes or modes that are no integers. RuntimeError: one of them is not positive.
 
     Attributes:
-        weight: real and imaginary parts, (in_channels, out_channels, *coefficients, 2), uniform over ±1 / in_channels at
-            first.
+        weight: real and imaginary parts, (in_channels, out_channels, *coefficients, 2), at first uniform over
+            ±1 / in_channels.
     """
 
     weight: nn.Parameter

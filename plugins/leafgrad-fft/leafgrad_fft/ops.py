@@ -1,7 +1,7 @@
 """The transforms along dimensions of whole size, as ops: linear, and each the other's transpose.
 
-Dimensions are counted from behind, so that a batch in front changes nothing. Rules give what is due to complex numbers as
-they stand: J^H g, the transpose of what an op does to real and imaginary parts.
+Dimensions are counted from behind, so that a batch in front changes nothing. Rules hold for
+complex numbers as they stand: they give J^H g, the transpose of what an op does to real and imaginary parts.
 """
 
 from __future__ import annotations

@@ -8,16 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from leafgrad.compat.absent import (
-    LAYOUTS,
-    Operators,
-    chalf,
-    complex32,
-    refused_class,
-    uint16,
-    uint32,
-    uint64,
-)
+from leafgrad.compat.absent import LAYOUTS, Operators, chalf, complex32, refused_class, uint16, uint32, uint64
 from leafgrad.compat.copies import FUNCTIONS as COPIES
 from leafgrad.compat.foreach import FUNCTIONS as FOREACH
 from leafgrad.compat.settings import (

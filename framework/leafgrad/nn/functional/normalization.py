@@ -10,7 +10,7 @@ from leafgrad.ops.elementwise import add
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.normalize import affine, standardize
 from leafgrad.ops.reduce import mean, var
-from leafgrad.tensor.arguments import expect_real, expect_floating, expect_tensor
+from leafgrad.tensor.arguments import expect_floating, expect_real, expect_tensor
 from leafgrad.tensor.creation import zeros
 from leafgrad.tensor.formats import keeps_channels_last
 from leafgrad.tensor.inplace import update

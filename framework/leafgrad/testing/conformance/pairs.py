@@ -33,7 +33,9 @@ def of_reals(
         return op, samples, reference, dtypes
 
     def pairs(*args: Any, **params: Any) -> Any:
-        return each(op(*[join(a[..., 0], a[..., 1]) if i in where else a for i, a in enumerate(args)], **params), view_as_real)
+        return each(
+            op(*[join(a[..., 0], a[..., 1]) if i in where else a for i, a in enumerate(args)], **params), view_as_real
+        )
 
     def theirs(*args: Any, **params: Any) -> Any:
         numbers = [a[..., 0] + 1j * a[..., 1] if i in where else a for i, a in enumerate(args)]
