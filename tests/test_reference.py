@@ -120,6 +120,19 @@ def test_classes_say_what_their_base_says_of_arguments():
     assert "num_features: " not in nn.LazyBatchNorm3d.__doc__  # which it does not take
 
 
+def test_arguments_of_one_meaning_are_described_wherever_they_are_taken():
+    shared = {name for names in docstrings.SHARED for name in names.split(", ")}
+    missing = []
+    for entry in ENTRIES:
+        own = docstrings.ARGUMENTS.search(inspect.getdoc(entry.value) or "")
+        said = [name for each in docstrings.ARGUMENT.finditer(own[1] if own else "") for name in each[1].split(", ")]
+        with contextlib.suppress(TypeError, ValueError):
+            takes = {*inspect.signature(entry.value).parameters}
+            takes -= set() if "dtype" in takes else {"device"}
+            missing += [(entry.path, name) for name in shared & takes if name not in said]
+    assert not missing
+
+
 def test_every_example_uses_its_name():
     def used(entry):
         return entry.name in entry.example or entry.name.startswith(("Lazy", "Uninitialized", "TypedSt", "UntypedSt"))

@@ -20,6 +20,19 @@ ARGUMENTS = re.compile(r"^Args:\n((?:    .*\n?)+)", re.MULTILINE)
 ARGUMENT = re.compile(r"^    (\S.*?):.*(?:\n     .*)*", re.MULTILINE)
 SECTION = re.compile(r"^(Attributes|Returns|Raises):\n", re.MULTILINE)
 NAMES = re.compile(r"\w+")
+# What an argument of this name is wherever it is taken, for docstrings that do not say it themselves.
+SHARED = {
+    "inplace": "whether the result is written into the input.",
+    "device": "where tensors are made; None: where the input is, or on the default device.",
+    "requires_grad": "whether operations on the result are recorded for gradients.",
+    "generator": "where random numbers come from; None: the default generator.",
+    "reduction": '"none": the losses one by one. "mean" or "sum": one number.',
+    "size_average, reduce": "deprecated, in favour of ``reduction``.",
+    "keepdim": "whether dimensions that are reduced stay, of size 1.",
+    "training": "whether it behaves as in training; otherwise as in evaluation.",
+    "validate_args": "whether arguments and values are checked; None: as ``set_default_validate_args`` says.",
+}
+SHARED_NAMES = {name for names in SHARED for name in names.split(", ")}
 DOCUMENTED = (types.FunctionType, property, type)
 
 
@@ -40,7 +53,7 @@ def show(namespace: Mapping[str, Any], package: str) -> None:
     for name in namespace.keys() & examples.keys():
         value = getattr(namespace[name], "__func__", namespace[name])  # of a bound method
         while isinstance(value, DOCUMENTED) or hasattr(value, "__wrapped__"):
-            doc = (value.__doc__ if not isinstance(value, type) else with_arguments(value)) or ""
+            doc = with_shared(value, value.__doc__ if not isinstance(value, type) else with_arguments(value)) or ""
             if HEADING not in doc and (doc or isinstance(value, property)):  # else it is that of another name
                 value.__doc__ = indented(doc, examples[name])
             value = getattr(value, "__wrapped__", None)  # what is behind a door
@@ -64,10 +77,48 @@ def with_arguments(kind: type) -> str | None:
     for base in kind.__mro__[1:]:
         if found := ARGUMENTS.search(inspect.cleandoc(base.__doc__ or "")):
             said = [each[0] for each in ARGUMENT.finditer(found[1]) if {*NAMES.findall(each[1])} & {*takes.co_varnames}]
-            doc = inspect.cleandoc(doc)
-            at = own.start() if (own := SECTION.search(doc)) else len(doc)
-            return "\n\n".join([doc[:at].rstrip(), "\n".join(["Args:", *said]), doc[at:]]).rstrip()
+            return with_section(inspect.cleandoc(doc), "\n".join(["Args:", *said]))
     return doc
+
+
+def with_shared(value: Any, doc: str | None) -> str | None:
+    """The docstring of a function or class, with what ``SHARED`` says of arguments that it does not describe."""
+    makers = (
+        [vars(kind).get(name) for name in ("__init__", "__new__") for kind in value.__mro__]
+        if isinstance(value, type)
+        else [value]
+    )
+    code = next((found.__code__ for found in map(plain, makers) if hasattr(found, "__code__")), None)
+    if not doc or code is None or SHARED_NAMES.isdisjoint(code.co_varnames) or HEADING in doc:
+        return doc
+    takes = {*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]}
+    if "dtype" not in takes:
+        takes.discard("device")  # it is no factory, which alone has them both
+    shared = {name: text for name, text in SHARED.items() if takes.issuperset(name.split(", "))}
+    if not shared:
+        return doc
+    doc = inspect.cleandoc(doc)
+    own = ARGUMENTS.search(doc)
+    said = {name for each in ARGUMENT.finditer(own[1]) for name in NAMES.findall(each[1])} if own else set()
+    lines = [f"    {name}: {text}" for name, text in shared.items() if said.isdisjoint(name.split(", "))]
+    if not lines:
+        return doc
+    if own:
+        return "\n".join([doc[: own.end()].rstrip(), *lines, doc[own.end() :]]).rstrip()
+    return with_section(doc, "\n".join(["Args:", *lines]))
+
+
+def plain(function: Any) -> Any:
+    """What is behind all doors; ``inspect.unwrap`` is slow to import a package with."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function
+
+
+def with_section(doc: str, section: str) -> str:
+    """A clean docstring with its arguments, before what comes after them."""
+    at = own.start() if (own := SECTION.search(doc)) else len(doc)
+    return "\n\n".join([doc[:at].rstrip(), section, doc[at:]]).rstrip()
 
 
 def indented(doc: str, example: str) -> str:

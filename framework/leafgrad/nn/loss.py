@@ -87,7 +87,11 @@ class HuberLoss(Loss):
 
 
 class KLDivLoss(Loss):
-    """target (log target - input). See ``functional.kl_div``."""
+    """target (log target - input). See ``functional.kl_div``.
+
+    Args:
+        reduction: "batchmean" as well, the sum over the size of the batch.
+    """
 
     def __init__(
         self, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean", log_target: bool = False
