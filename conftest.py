@@ -50,6 +50,17 @@ def pytest_collection():
         gc.enable()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def unseen():
+    """Leaves what a file's tests have made out of the collector's sight, as what was collected.
+
+    Reports, modules and caches grow to a million objects, and each trace of a step asks the collector.
+    """
+    yield
+    gc.collect()
+    gc.freeze()
+
+
 def defaults():
     """What a program sets for all that follows."""
     return {

@@ -208,7 +208,7 @@ class Methods:
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         """``addr`` in place; returns the tensor."""
     def adjoint(self) -> Tensor:
-        """The last two dimensions exchanged: no tensor is complex. (..., m, n) -> (..., n, m)"""
+        """The last two dimensions exchanged, conjugated. (..., m, n) -> (..., n, m)"""
     def all(self, dim: builtins.int | Iterable[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
         """Whether no element over ``dim`` is zero. bool, but uint8 for uint8"""
     def allclose(
@@ -226,7 +226,7 @@ class Methods:
     def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> return_types.aminmax:
         """``amin`` and ``amax`` over one dimension or all, named ``min`` and ``max``."""
     def angle(self) -> Tensor:
-        """0, and pi where ``input`` is negative; nan stays. (...) -> (...) of a floating dtype"""
+        """The angle with the positive real axis, in [-pi, pi]; nan stays. (...) -> (...) of a floating dtype"""
     def any(self, dim: builtins.int | Iterable[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
         """Whether some element over ``dim`` is nonzero. bool, but uint8 for uint8"""
     def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
@@ -366,9 +366,9 @@ class Methods:
     def cholesky(self, upper: builtins.bool = False) -> Tensor:
         """Succeeded by ``linalg.cholesky``. (..., n, n) -> (..., n, n)"""
     def cholesky_inverse(self, upper: builtins.bool = False) -> Tensor:
-        """A^-1 from the factor L of A = L L^T, or if ``upper`` of A = L^T L. (..., n, n) -> (..., n, n)"""
+        """A^-1 from the factor L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, n) -> (..., n, n)"""
     def cholesky_solve(self, L: Tensor, upper: builtins.bool = False) -> Tensor:
-        """X with A X = ``input``, from L of A = L L^T, or if ``upper`` of A = L^T L. (..., n, k) -> (..., n, k)"""
+        """X with A X = ``input``, from L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, k) -> (..., n, k)"""
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> builtins.tuple[Tensor, ...]:
         """At most ``chunks`` pieces along ``dim``, of equal size but for the last; views."""
     def clamp(self, min: Any = None, max: Any = None) -> Tensor:
@@ -388,10 +388,11 @@ class Methods:
     def clip_(self, min: Any = None, max: Any = None) -> Tensor:
         """``clamp`` in place; returns the tensor."""
     def conj(self) -> Tensor:
-        """``input`` itself, of which every element is real."""
+        """The complex conjugate, in memory of its own; ``input`` itself if it is real. (...) -> (...)"""
     def conj_physical(self) -> Tensor:
-        """``input`` itself, of which every element is real."""
-    def conj_physical_(self) -> Any: ...
+        """The complex conjugate, in memory of its own; ``input`` itself if it is real. (...) -> (...)"""
+    def conj_physical_(self) -> Tensor:
+        """``conj`` in place; returns the tensor."""
     def contiguous(self, memory_format: Any = ...) -> Tensor:
         """The tensor itself if it lies in memory like that, else a copy that does."""
     def copy_(self, src: Tensor, non_blocking: builtins.bool = False) -> Tensor:
@@ -603,7 +604,7 @@ class Methods:
         """``hypot`` in place; returns the tensor."""
     @property
     def imag(self) -> Tensor:
-        """Not there: as in PyTorch, only complex tensors have imaginary parts. RuntimeError always."""
+        """The imaginary part, a view. (...) -> (...). RuntimeError for a real tensor, as in PyTorch."""
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
         """A copy of ``input`` with ``alpha`` times the slices of ``source`` added to those at ``index`` along ..."""
     def index_add_(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
@@ -649,9 +650,9 @@ class Methods:
     def inverse(self) -> Tensor:
         """Inverse; see ``linalg.inv``. (..., n, n) -> (..., n, n)"""
     def is_complex(self) -> builtins.bool:
-        """False: there are no complex tensors."""
+        """Whether the dtype is complex64 or complex128."""
     def is_conj(self) -> builtins.bool:
-        """False: there are no complex tensors."""
+        """False: conjugates are computed at once, never on reading."""
     def is_contiguous(self, memory_format: Any = ...) -> builtins.bool:
         """Whether the elements lie in memory in order and without gaps: that of the dimensions, or of a memory ..."""
     @property
@@ -671,7 +672,7 @@ class Methods:
     @property
     def is_mtia(self) -> Any: ...
     def is_neg(self) -> builtins.bool:
-        """False: there are no complex tensors."""
+        """False: conjugates are computed at once, never on reading."""
     @property
     def is_nested(self) -> Any: ...
     def is_nonzero(self) -> builtins.bool:
@@ -717,7 +718,7 @@ class Methods:
     def isposinf(self) -> Tensor:
         """Whether elements are +inf. (...) -> (...) bool"""
     def isreal(self) -> Tensor:
-        """True everywhere, since there are no complex tensors. (...) -> (...) bool"""
+        """Whether the imaginary part is 0. (...) -> (...) bool"""
     @property
     def itemsize(self) -> Any: ...
     def kron(self, other: Tensor) -> Tensor:
@@ -1026,7 +1027,7 @@ class Methods:
     def normal_(
         self, mean: builtins.float = 0.0, std: builtins.float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
-        """Write normal numbers of this mean and standard deviation."""
+        """Write normal numbers of this mean and standard deviation, of complex ones that of both parts together."""
     def not_equal(self, other: Any) -> Tensor:
         """Whether x differs from y. (...), (...) -> (...) bool"""
     def not_equal_(self, other: Any) -> Tensor:
@@ -1073,7 +1074,7 @@ class Methods:
         """The elements in one dimension without gaps, a view where they lie like that. (...) -> (n,)"""
     @property
     def real(self) -> Tensor:
-        """``input`` itself, of which every element is real."""
+        """The real part, a view; ``input`` itself if it is real. (...) -> (...)"""
     def reciprocal(self) -> Tensor:
         """One over x. (...) -> (...)"""
     def reciprocal_(self) -> Tensor:
@@ -1107,9 +1108,9 @@ class Methods:
     def resize_as_(self, the_template: Tensor, memory_format: Any = None) -> Tensor:
         """``resize_`` to the shape of another tensor, and with ``preserve_format`` to its memory format too."""
     def resolve_conj(self) -> Tensor:
-        """``input`` itself, of which every element is real."""
+        """``input``: conjugates are computed at once, never on reading. (...) -> (...)"""
     def resolve_neg(self) -> Tensor:
-        """``input`` itself, of which every element is real."""
+        """``input``: conjugates are computed at once, never on reading. (...) -> (...)"""
     def roll(
         self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] | None = None
     ) -> Tensor:
@@ -1167,9 +1168,8 @@ class Methods:
     ) -> Tensor:
         """Take the memory, shape and strides of ``source``; writes to one are then seen by the other."""
     def sgn(self) -> Tensor:
-        """-1, 0 or 1; 0 for nan, which has no sign. (...) -> (...)"""
-    def sgn_(self) -> Tensor:
-        """``sign`` in place; returns the tensor."""
+        """``input`` over its absolute value, 0 at 0; the sign of real numbers. (...) -> (...)"""
+    def sgn_(self) -> Any: ...
     def share_memory_(self) -> Tensor:
         """Always a RuntimeError: memory is not shared between processes."""
     def short(self, memory_format: memory_format = ...) -> Tensor:
@@ -1372,7 +1372,7 @@ class Methods:
     ) -> Tensor:
         """Variance over ``dim``: squared deviations from the mean, summed, over n - ``correction``."""
     def vdot(self, other: Tensor) -> Tensor:
-        """Inner product of two vectors; the same as ``dot``, since there are no complex tensors. (n), (n) -> ()"""
+        """Inner product of two vectors, the first conjugated. (n), (n) -> ()"""
     def view(self, *shape: Any, dtype: Any = None) -> Tensor:
         """The same memory in another shape, in which one size may be -1, or its bytes as another dtype."""
     def view_as(self, other: Tensor) -> Tensor:

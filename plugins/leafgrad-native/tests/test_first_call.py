@@ -117,7 +117,8 @@ def test_training_is_compiled_once_whatever_its_seed_and_lines_are(tmp_path):
     assert len(list((tmp_path / "cache" / "native").glob("step-*.c"))) == 1
 
 
-def test_programs_that_are_dropped_are_unloaded():
+@pytest.mark.times(20, 200)
+def test_programs_that_are_dropped_are_unloaded(count):
     maps = Path("/proc/self/maps")
     if not maps.exists():
         pytest.skip("no list of what is loaded")
@@ -128,7 +129,7 @@ def test_programs_that_are_dropped_are_unloaded():
 
     x, own = leafgrad.ones(3), fresh()
     before = loaded()
-    for k in range(200):
+    for k in range(count):
         c = compiled(lambda x, k=k: x.sin() * (own + k % 5), x)
         c(x)
     assert loaded() <= before + 5
