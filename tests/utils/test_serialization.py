@@ -19,7 +19,7 @@ import safetensors.numpy
 
 import leafgrad as lg
 from leafgrad import nn, optim
-from leafgrad.utils import serialization, structure
+from leafgrad.utils import safetensors as st, serialization, structure
 from leafgrad.utils.bounds import Bounds
 from leafgrad.utils.serialization import load, save
 
@@ -446,3 +446,21 @@ def test_structures_that_nobody_saved(name):
     rows = HOSTILE[name]
     with pytest.raises(ValueError, match=r"its structure has|it has a part|, not a string or a number"):
         structure.unpack({"rows": rows, "root": {"row": len(rows) - 1}}, {"t": lg.zeros(3)}, Bounds(1000))
+
+
+def test_complex_tensors_are_pairs_in_the_file(tmp_path):
+    tensors = {
+        "a": lg.tensor([[1 + 2j, 3], [-1j, 0.5]]), "b": lg.zeros(0, 3, dtype=lg.complex128), "c": lg.tensor(2j),
+        "t": lg.tensor([[1 + 2j, 3], [-1j, 0.5]]).T, "real": lg.ones(3, 2),
+    }  # fmt: skip
+    lg.save(tensors, tmp_path / "c.safetensors")
+    found = lg.load(tmp_path / "c.safetensors")
+    for name, t in tensors.items():
+        assert (found[name].dtype, found[name].shape) == (t.dtype, t.shape)
+        assert found[name].tolist() == t.tolist()
+
+
+@pytest.mark.parametrize("names", ['["b"]', '["a", "a"]', '{"a": 1}', "[[]]", "[1]", "no json"])
+def test_names_of_complex_tensors_that_do_not_fit(names):
+    with pytest.raises(ValueError, match=r"'leafgrad\.complex' does not name tensors of pairs"):
+        st._names_of_pairs({st.COMPLEX: names}, {"a": lg.ones(2), "b": lg.ones(3)})

@@ -382,7 +382,7 @@ def view_as_complex(input: Tensor) -> Tensor:
     if not input.ndim or input.shape[-1] != 2:
         raise RuntimeError(f"Tensor must have a last dimension of size 2, got size {list(input.shape)}")
     steps = input.stride()
-    if steps[-1] != 1 or any(s % 2 for s in steps[:-1]):
+    if input.numel() and (steps[-1] != 1 or any(s % 2 for s in steps[:-1])):
         raise RuntimeError(
             "Tensor must have a last dimension with stride 1, and others divisible by 2; call contiguous() first"
         )

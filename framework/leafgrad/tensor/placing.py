@@ -12,7 +12,7 @@ from leafgrad.tensor.derived import conj, is_complex, ldexp, logit
 from leafgrad.tensor.gathering import scatter, scatter_add, scatter_reduce
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.joining import narrow, select
-from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.methods import method
 from leafgrad.tensor.rearranging import diagonal
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.storage import as_strided

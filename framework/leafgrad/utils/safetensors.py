@@ -13,6 +13,7 @@ from safetensors import SafetensorError, deserialize
 
 from leafgrad import dtypes
 from leafgrad.tensor.creation import empty
+from leafgrad.tensor.derived import view_as_complex, view_as_real
 from leafgrad.tensor.interop import frombuffer
 from leafgrad.tensor.tensor import Tensor
 
@@ -36,6 +37,7 @@ PIECE = 2**24  # bytes read at once from a pipe: what a header claims may be mor
 
 DIGEST = "leafgrad.sha256"  # in the metadata: SHA-256 of the whole file, with UNKNOWN in its place
 UNKNOWN = "0" * 64
+COMPLEX = "leafgrad.complex"  # in the metadata: the names of tensors that are pairs of real numbers, as a list in JSON
 
 
 class Encoded(NamedTuple):
@@ -64,7 +66,11 @@ def encode(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> Encode
     ordered = sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0]))  # so that all are aligned
     header: dict[str, Any] = {"__metadata__": {**metadata, DIGEST: UNKNOWN}}
     parts, end = [], 0
+    pairs = [name for name, t in ordered if t.dtype.is_complex]
+    if pairs:
+        header["__metadata__"][COMPLEX] = json.dumps(pairs)
     for name, t in ordered:
+        t = view_as_real(t.detach().contiguous()) if t.dtype.is_complex else t
         array = t.detach().cpu().contiguous().numpy()
         little = array.astype(array.dtype.newbyteorder("<"), copy=False)
         parts.append(memoryview(little.reshape(-1).view("uint8")))
@@ -108,7 +114,24 @@ def decode(file: BinaryIO, sealed_by: str) -> tuple[dict[str, Tensor], dict[str,
         raise ValueError(str(error)) from error
     except MemoryError as error:
         raise MemoryError(f"no memory for the file's {len(head) + size:,} bytes") from error
-    return {name: _tensor(name, **entry) for name, entry in found}, metadata
+    tensors = {name: _tensor(name, **entry) for name, entry in found}
+    for name in _names_of_pairs(metadata, tensors):
+        tensors[name] = view_as_complex(tensors[name])
+    return tensors, metadata
+
+
+def _names_of_pairs(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> list[str]:
+    """The tensors that are pairs of real numbers; ValueError if the metadata name others."""
+    try:
+        names = json.loads(metadata.get(COMPLEX, "[]"))
+        good = isinstance(names, list) and len(set(names)) == len(names)
+        kinds = dtypes.float32, dtypes.float64
+        good = good and all(tensors[n].dtype in kinds and tensors[n].shape[-1:] == (2,) for n in names)
+    except (ValueError, TypeError, LookupError, RecursionError):
+        good = False
+    if not good:
+        raise ValueError(f"its metadata {COMPLEX!r} does not name tensors of pairs of real numbers")
+    return list(names)
 
 
 def _sealed(head: bytes, old: str, new: str) -> bytes:
