@@ -92,7 +92,9 @@ def test_all_that_take_more_are_there():
     assert CALLS.keys() >= MORE.keys()
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if isinstance(row.op, Op) and row.op.straight], ids=str)
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if isinstance(row.op, Op) and row.op.straight and "complex n" not in str(row)], ids=str
+)
 def test_an_op_but_for_what_its_forward_does(row):
     op, codes = row.op, {f.__code__ for f in (row.op.forward, *row.op.kernels.values())}
     longest = []

@@ -3,8 +3,7 @@
 Gradients by complex numbers are those of PyTorch: of a real loss L and z = x + iy, dL/dx + i dL/dy, so that a step
 against them lowers L. For an op with the Jacobian J they are J^H g, where a rule that was written for real numbers
 gives J^T g. Of a holomorphic op J is complex linear and the rule itself holds for complex numbers, so that
-J^H g = conj(J^T conj(g)), and the rule stays as it is. An op with the trait "complex" has rules that hold as they
-stand.
+J^H g = conj(J^T conj(g)), and the rule stays as it is. An op with the trait "complex" has rules that hold as they are.
 """
 
 from __future__ import annotations

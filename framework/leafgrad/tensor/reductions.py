@@ -145,7 +145,10 @@ def var(
         RuntimeError: the dtype is not a floating one. TypeError: both ``unbiased`` and ``correction``.
     """
     over, left = _spread_arguments(input, dim, unbiased, correction, "var")
-    return _spread(_var, input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
+    if input._data.dtype in COMPLEX:
+        return _spread(ops.var, input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
+    result: Tensor = _var(input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
+    return result
 
 
 @method

@@ -12,6 +12,7 @@ import numpy as np
 
 from leafgrad.ops.complex import join, view_as_real
 from leafgrad.ops.conjugate import is_complex
+from leafgrad.ops.convert import clone
 from leafgrad.testing.conformance.subject import Samples, outputs, tensor
 
 Function = Callable[..., Any]
@@ -32,10 +33,11 @@ def of_reals(
     if not where and not any(map(is_complex, first_results(op, samples))):
         return op, samples, reference, dtypes
 
+    def parts(z: Any) -> Any:
+        return clone(view_as_real(z))  # of a view, too, whose memory is not the function's
+
     def pairs(*args: Any, **params: Any) -> Any:
-        return each(
-            op(*[join(a[..., 0], a[..., 1]) if i in where else a for i, a in enumerate(args)], **params), view_as_real
-        )
+        return each(op(*[join(a[..., 0], a[..., 1]) if i in where else a for i, a in enumerate(args)], **params), parts)
 
     def theirs(*args: Any, **params: Any) -> Any:
         numbers = [a[..., 0] + 1j * a[..., 1] if i in where else a for i, a in enumerate(args)]
