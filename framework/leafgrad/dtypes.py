@@ -92,8 +92,7 @@ ALL: Final = (bool_, uint8, int8, int16, int32, int64, float16, float32, float64
 BY_NAME: Final = {d.name: d for d in ALL} | {bfloat16.known_as: bfloat16}
 _BY_ARRAY_DTYPE: dict[object, dtype] = {}
 FLOATING: Final[set[object]] = set()  # dtypes of raw arrays and Symbols that are floating ones, as far as met
-COMPLEX: Final[set[object]] = set()  # the same of complex ones
-DIFFERENTIABLE: Final[set[object]] = set()  # and of both
+DIFFERENTIABLE: Final[set[object]] = set()  # the same of floating and complex ones
 _default = float32
 _setter = get_ident()
 
@@ -115,7 +114,8 @@ def _learn(native: object) -> dtype:
     found = _BY_ARRAY_DTYPE[native] = BY_NAME[name]
     if found.is_differentiable:
         DIFFERENTIABLE.add(native)
-        (COMPLEX if found.is_complex else FLOATING).add(native)
+        if found.is_floating_point:
+            FLOATING.add(native)
     return found
 
 

@@ -341,7 +341,7 @@ def value(*shape, dtype="float64"):
         (lambda x: 3, "expected a shape, .* got 3"),
         (lambda x: (3.0,), r"expected a shape, .* got \(3.0,\)"),
         (lambda x: (-1,), "expected a shape"),
-        (lambda x: x.like((3,), "complex64"), "expected the name of a dtype, got 'complex64'"),
+        (lambda x: x.like((3,), "complex32"), "expected the name of a dtype, got 'complex32'"),
     ],
 )
 def test_a_shape_rule_that_is_wrong(rule, message):

@@ -492,7 +492,7 @@ def test_errors_of_grad(t, function, options, error, pattern):
 
 
 def test_errors_of_arguments(t):
-    with pytest.raises(RuntimeError, match="only Tensors of floating point dtype can require gradients"):
+    with pytest.raises(RuntimeError, match=r"only Tensors of floating point.* dtype can require gradients"):
         t.func.grad(lambda x: x.sum())(t.tensor(3))
     with pytest.raises(ValueError, match="Thing passed to transform API must be Tensor, got <class 'float'>"):
         t.func.grad(lambda x: x**2)(3.0)

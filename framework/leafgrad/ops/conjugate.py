@@ -28,7 +28,7 @@ def is_complex(value: Any) -> bool:
     if isinstance(value, TensorBase):
         value = value._data
     if isinstance(value, SymbolBase) or hasattr(value, "dtype"):
-        return value.dtype in dtypes.COMPLEX or dtypes.of(value).is_complex
+        return getattr(value.dtype, "kind", "") == "c"
     return isinstance(value, complex)
 
 

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from leafgrad import dtypes
-from leafgrad.dtypes import COMPLEX, DIFFERENTIABLE, FLOATING
+from leafgrad.dtypes import DIFFERENTIABLE, FLOATING
 from leafgrad.ops import compare, elementwise as ew, messages, reduce as ops
 from leafgrad.ops.complex import imag, real
 from leafgrad.ops.marks import shown_as
@@ -120,7 +120,7 @@ def _spread_arguments(
 def _spread(op: Any, input: Tensor, **params: Any) -> Tensor:
     """``op``, var or std, of ``input``; of complex numbers from the variances of their two parts."""
     result: Tensor
-    if input._data.dtype in COMPLEX:
+    if input._data.dtype.kind == "c":
         result = ops.var(real(input), **params) + ops.var(imag(input), **params)
         return ew.sqrt(result) if op is ops.std else result
     result = op(input, **params)
@@ -145,7 +145,7 @@ def var(
         RuntimeError: the dtype is not a floating one. TypeError: both ``unbiased`` and ``correction``.
     """
     over, left = _spread_arguments(input, dim, unbiased, correction, "var")
-    if input._data.dtype in COMPLEX:
+    if input._data.dtype.kind == "c":
         return _spread(ops.var, input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
     result: Tensor = _var(input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
     return result

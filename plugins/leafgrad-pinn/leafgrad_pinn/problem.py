@@ -330,6 +330,10 @@ class System(nn.Module):
             raise ValueError(f"{label}: expected one number for each point, or a tuple of such, got ()")
         n = len(batch["points"])
         for part in parts:
+            if isinstance(part, Tensor) and part.dtype.is_complex:
+                raise TypeError(
+                    f"{label}: complex numbers multiply complex fields alone, so write 1j * (x * psi) for 1j * x * psi"
+                )
             if not isinstance(part, Tensor) or tuple(part.shape) != (n,) or not part.is_floating_point():
                 got = f"{part.dtype}, shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__
                 raise ValueError(f"{label}: expected one number for each of {n} points, shape ({n},), got {got}")
