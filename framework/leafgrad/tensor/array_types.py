@@ -85,8 +85,10 @@ class Info:
         return devices.at("cpu", 0)
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, dtype]:
-        """The dtypes that new tensors have unless others are given; there are no complex ones."""
-        return {"real floating": dtypes.get_default_dtype(), "integral": dtypes.int64, "indexing": dtypes.int64}
+        """The dtypes that new tensors have unless others are given."""
+        real = dtypes.get_default_dtype()
+        both = {"real floating": real, "complex floating": real.to_complex()}
+        return {**both, "integral": dtypes.int64, "indexing": dtypes.int64}
 
     def dtypes(self, *, device: Any = None, kind: Kind | None = None) -> dict[str, dtype]:
         """All dtypes by name, or those of a ``kind``, as in ``isdtype``."""

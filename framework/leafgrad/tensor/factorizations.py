@@ -134,14 +134,14 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
 
 
 def eig(A: Tensor) -> Any:
-    """Not there: eigenvalues of a matrix that is not symmetric are complex, and leafgrad has no complex dtype.
+    """Not there: eigenvalues of a matrix that is not symmetric are complex, and there is no rule for them yet.
 
     Raises:
         NotImplementedError: always.
     """
     raise NotImplementedError(
-        "linalg.eig and eigvals give complex numbers, for which leafgrad has no dtype; use linalg.eigh or eigvalsh "
-        "for a symmetric matrix"
+        "linalg.eig and eigvals, whose results are complex, are not there yet; use linalg.eigh or eigvalsh for a "
+        "symmetric matrix"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,9 @@ from leafgrad.compile.ir.draws import generators, restore, rewound, states
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.run import executor
-from leafgrad.compile.run.checked import Kinds, Mismatch, asked, check_run, expected
+from leafgrad.compile.run.checked import Kinds, Mismatch, asked, check_kinds, check_run, expected
+
+COMPARED = 2**26  # elements of all values: a first run of more is not compared with replay, for memory and time
 
 
 class Runner:
@@ -19,6 +22,7 @@ class Runner:
         before: how many equations the graph had.
         graph: the optimized graph.
         program: the executor's program.
+        compared: whether a plugin's program is compared with replay at its first run.
         kinds: what a plugin's executor must return; None before its program's first run, and for the core's.
     """
 
@@ -37,6 +41,7 @@ class Runner:
         """Ask for a program."""
         self.executor, self.program = executor.build(self.graph, self.name)
         self.foreign = executor.is_foreign(self.executor)
+        self.compared = sum(math.prod(v.shape) for e in self.graph.equations for v in e.outputs) <= COMPARED
 
     def __call__(self, inputs: Sequence[Any], checks: bool | None = None) -> list[Any]:
         """The arrays of results and effects' values.
@@ -66,13 +71,17 @@ class Runner:
                         raise
 
     def run(self, inputs: Sequence[Any], checks: bool) -> list[Any]:
-        if checks or (self.foreign and self.kinds is None):
+        first = self.foreign and self.kinds is None
+        if checks or (first and self.compared):
             right = expected(self.graph, inputs)
             arrays = check_run(self.graph, self.program, inputs, right)
             self.kinds = Kinds(self.graph, right, arrays) if self.foreign else None
             return arrays
         arrays = self.program(inputs)
-        if self.kinds is not None:
+        if first:
+            check_kinds(self.graph, inputs, arrays)
+            self.kinds = Kinds(self.graph, arrays, arrays)
+        elif self.kinds is not None:
             self.kinds.check(inputs, arrays)
         return arrays
 
