@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from leafgrad import return_types
+from leafgrad.ops.linalg import adjoint
 from leafgrad.ops.matmul import matmul, swap
 from leafgrad.tensor.arguments import expect_tensor, integer
 from leafgrad.tensor.elimination import check_pivots, lu_solve as linalg_lu_solve
@@ -27,9 +28,8 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """X with A X = ``input``, from L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, k) -> (..., n, k)"""
     check_square(L, "cholesky_solve", "L")
-    adjoint = swap(L).conj() if L.dtype.is_complex else swap(L)
-    lower, adjoint = (adjoint, L) if upper else (L, adjoint)
-    return solve_triangular(adjoint, solve_triangular(lower, input, upper=False), upper=True)
+    lower, above = (adjoint(L), L) if upper else (L, adjoint(L))
+    return solve_triangular(above, solve_triangular(lower, input, upper=False), upper=True)
 
 
 @method
@@ -73,10 +73,10 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) 
     start = randn(n, integer(q, "q", "svd_lowrank"), dtype=difference.dtype, device=difference.device)
     Q = qr(matmul(difference, start)).Q
     for _ in range(niter):
-        Q = qr(matmul(swap(difference), Q)).Q
+        Q = qr(matmul(adjoint(difference), Q)).Q
         Q = qr(matmul(difference, Q)).Q
-    U, S, Vh = svd(matmul(swap(Q), difference), full_matrices=False)
-    return return_types.svd(matmul(Q, U), S, swap(Vh))
+    U, S, Vh = svd(matmul(adjoint(Q), difference), full_matrices=False)
+    return return_types.svd(matmul(Q, U), S, adjoint(Vh))
 
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> return_types.svd:

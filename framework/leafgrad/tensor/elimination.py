@@ -8,6 +8,7 @@ from leafgrad import dtypes, return_types
 from leafgrad.errors import LinAlgError
 from leafgrad.ops import linalg, lu as ops
 from leafgrad.ops.convert import new_full
+from leafgrad.ops.linalg import adjoint as adjoint_of
 from leafgrad.ops.marks import shown_as
 from leafgrad.ops.matmul import matmul, swap
 from leafgrad.ops.shape import tril, triu
@@ -83,7 +84,7 @@ def lu_unpack(
 
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
-    """X with A X = B, or X A = B if not ``left``, from what ``lu_factor(A)`` returns; ``adjoint`` takes A^T for A.
+    """X with A X = B, or X A = B if not ``left``, from what ``lu_factor(A)`` returns; ``adjoint`` takes A^H for A.
 
     (..., n, n), (..., n), (..., n, k) -> (..., n, k), or (..., k, n) -> (..., k, n)
     """
@@ -91,9 +92,10 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     check_pivots(pivots, LU, "linalg.lu_solve", "pivots")
     P, L, U = lu_unpack(LU, pivots)
     if not left:
-        return swap(lu_solve(LU, pivots, swap(B), adjoint=not adjoint))
+        return adjoint_of(lu_solve(LU, pivots, adjoint_of(B), adjoint=not adjoint))
     if adjoint:
-        return matmul(P, solve_triangular(swap(L), solve_triangular(swap(U), B, upper=False), upper=True))
+        half = solve_triangular(adjoint_of(U), B, upper=False)
+        return matmul(P, solve_triangular(adjoint_of(L), half, upper=True))
     return solve_triangular(U, solve_triangular(L, matmul(swap(P), B), upper=False), upper=True)
 
 
@@ -103,13 +105,14 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     Of matrices with such a minor the factor is nan.
     """
     check_square(A, "linalg.cholesky")
-    info = ops.first_bad_minor(swap(A) if upper else A)
+    read = adjoint_of(A) if upper else A
+    info = ops.first_bad_minor(read)
     if check_errors:
         expect_whole("linalg.cholesky", info, "the leading minor of order {0} is not positive-definite")
     good = spread(info == 0)
-    factor = where(good, linalg.cholesky(where(good, swap(A) if upper else A, identity(A))), float("nan"))
+    factor = where(good, linalg.cholesky(where(good, read, identity(A))), float("nan"))
     factor = tril(factor, diagonal=0)
-    return return_types.linalg_cholesky_ex(swap(factor) if upper else factor, info)
+    return return_types.linalg_cholesky_ex(adjoint_of(factor) if upper else factor, info)
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_ex:

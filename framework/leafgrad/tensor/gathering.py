@@ -325,7 +325,12 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy of ``input`` with a number (or 0-d tensor) in the slices at ``index`` along ``dim``."""
     x, at, d = _vector(input, dim, index, "index_fill", wraps=True)
-    return _finished(ops.index_put(x, _number_or_0d(input, value, "index_fill"), at, dims=(d,)), input)
+    count = x._data.shape[d]
+    with _within(x, d, "index_fill", IndexError):
+        filled = ops.index_put(new_full(at, shape=(count,), value=False, dtype="bool"), True, at, dims=(0,))
+    mask = reshaped(filled, tuple(count if i == d else 1 for i in range(x._data.ndim)))
+    out: Tensor = where(mask, _number_or_0d(input, value, "index_fill"), x)  # each element once, unlike its index
+    return _finished(out, input)
 
 
 def _number_or_0d(input: Tensor, value: Any, function: str) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from leafgrad import return_types
 from leafgrad.ops import linalg as ops
+from leafgrad.ops.conjugate import conjugated, real_part
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.linalg import column
 from leafgrad.ops.matmul import matmul, swap
@@ -197,11 +198,11 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         )
     _, r = tolerances(A, None, rcond, "linalg.lstsq")
     solution = matmul(ops.pinv(A, atol=0.0, rtol=r), B)
-    empty = new_full(A, shape=(0,), value=0)
+    empty = new_full(A, shape=(0,), value=0, dtype=A.dtype.to_real().name)
     residuals = empty
     if A.shape[-2] > A.shape[-1] and driver not in (None, "gelsy"):
         miss = matmul(A, solution) - B
-        residuals = sum_over(miss * miss, dim=(miss.ndim - 2,))
+        residuals = sum_over(real_part(conjugated(miss) * miss), dim=(miss.ndim - 2,))
     s = svdvals(A).detach()
     ranks = new_full(A, shape=(0,), value=0, dtype="int64") if driver == "gels" else rank(s, 0.0, r)
     if vector:

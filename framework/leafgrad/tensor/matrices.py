@@ -6,6 +6,7 @@ from leafgrad import return_types
 from leafgrad.ops import matmul as products
 from leafgrad.ops.elementwise import mul
 from leafgrad.ops.exponential import log
+from leafgrad.ops.linalg import adjoint
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import diagonal, reshape
 from leafgrad.tensor import factorizations, linalg
@@ -37,7 +38,7 @@ def slogdet(input: Tensor) -> return_types.slogdet:
 def logdet(input: Tensor) -> Tensor:
     """Logarithm of the determinant: -inf where that is 0, nan where it is negative. (..., n, n) -> (...)"""
     sign, logabsdet = linalg.slogdet(input)
-    result: Tensor = log(sign.detach()) + logabsdet
+    result: Tensor = log(sign if sign.dtype.is_complex else sign.detach()) + logabsdet
     return result
 
 
@@ -55,7 +56,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 @method
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_types.svd:
-    """U, S and V with ``input`` = U diag(S) V^T; succeeded by ``linalg.svd``, which gives V transposed.
+    """U, S and V with ``input`` = U diag(S) V^H; succeeded by ``linalg.svd``, which gives V^H.
 
     Args:
         some: U is (..., m, k) and V (..., n, k) with k = min(m, n), else (..., m, m) and (..., n, n).
@@ -64,7 +65,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_typ
     U, S, Vh = factorizations.svd(input, full_matrices=not some or not compute_uv)
     if not compute_uv:
         return return_types.svd(zeros_like(U.detach()), S, zeros_like(Vh.detach()))
-    return return_types.svd(U, S, Vh.mT)
+    return return_types.svd(U, S, adjoint(Vh))
 
 
 @method

@@ -184,5 +184,5 @@ def tolerances(A: Tensor, atol: Any, rtol: Any, function: str) -> tuple[float, f
         if value is not None and not isinstance(value, (int, float)):
             raise TypeError(f"{function}: {name}: expected a number or None, got {type(value).__name__}")
     if rtol is None:
-        rtol = 0.0 if atol else max(A.shape[-2:]) * EPS[A.dtype.name]
+        rtol = 0.0 if atol else max(A.shape[-2:]) * EPS[A.dtype.to_real().name]
     return float(atol or 0.0), float(rtol)
