@@ -7,6 +7,7 @@ import scipy.linalg
 from op_table import Row
 
 from leafgrad.ops import (
+    activation,
     complex as ops,
     cumulative,
     elementwise as ew,
@@ -15,7 +16,9 @@ from leafgrad.ops import (
     lu,
     matmul,
     matrix_exp,
+    normalize,
     reduce,
+    special,
     trigonometric,
 )
 
@@ -103,6 +106,11 @@ ROWS = [
         for op, reference in [(ew.add, np.add), (ew.sub, np.subtract), (ew.mul, np.multiply), (ew.div, np.divide),
                               (ew.pow, np.power)]
     ],
+    row(ew.lerp, lambda x, y, w: x + w * (y - x), of((2, 3), (2, 3), (3,))),
+    row(special.sinc, np.sinc, of((2, 3))),
+    row(activation.silu, lambda z: z / (1 + np.exp(-z)), of((2, 3))),
+    row(exponential.logaddexp, lambda x, y: np.log(np.exp(x) + np.exp(y)), of((2, 3), (3,))),
+    row(normalize.affine, lambda x, w, b: x * w + b, of((2, 3), (3,), (3,))),
     row(matmul.matmul, np.matmul, of((2, 3), (3, 2))),
     row(matmul.linear, lambda x, w, b: x @ w.T + b, of((2, 3), (4, 3), (4,))),
     row(linalg.inv, np.linalg.inv, of((3, 3)), rtol=1e-9),
@@ -126,6 +134,9 @@ ROWS = [
     row(reduce.sum, lambda z, dim, keepdim: z.sum(dim, keepdims=keepdim), of((2, 3), dim=(1,), keepdim=False)),
     row(reduce.mean, lambda z, dim, keepdim: z.mean(dim, keepdims=keepdim), of((2, 3), dim=(1,), keepdim=False)),
     row(reduce.prod, lambda z, dim, keepdim: z.prod(dim, keepdims=keepdim), of((2, 3), dim=(1,), keepdim=False)),
+    row(reduce.logsumexp, lambda z, dim, keepdim: np.log(np.exp(z).sum(dim, keepdims=keepdim)),
+        of((2, 3), dim=(1,), keepdim=False)),
+    row(cumulative.logcumsumexp, lambda z, dim: np.log(np.cumsum(np.exp(z), dim)), of((2, 3), dim=1)),
     row(cumulative.cumsum, lambda z, dim, reverse:
         running(z, np.cumsum, dim, reverse), of((2, 3), dim=1, reverse=False)),
     row(cumulative.cumprod, lambda z, dim, reverse:

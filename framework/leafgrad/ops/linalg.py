@@ -116,12 +116,15 @@ solve.vjp(
 
 
 @op("raises", "complex")
-def pinv(xp: Any, x: Any, *, atol: float, rtol: float) -> Any:
-    """Moore-Penrose inverse. (..., m, n) -> (..., n, m)
+def pinv(xp: Any, x: Any, *, atol: float, rtol: float, hermitian: bool = False) -> Any:
+    """Moore-Penrose inverse, of the lower triangle alone if ``hermitian``. (..., m, n) -> (..., n, m)
 
     Singular values up to ``max(atol, rtol * the largest)`` count as zero. The gradient holds while their number
     stays the same.
     """
+    if hermitian:
+        below = xp.tril(x, -1)
+        x = xp.where(xp.eye(x.shape[-1], dtype=bool), x.real, below + xp.conj(below).swapaxes(-1, -2))
     u, s, vh = checked(xp.linalg.svd, "the singular value decomposition did not converge", x, False)
     largest = s.max(axis=-1, keepdims=True) if s.size else s
     kept = s > xp.maximum(largest * rtol, atol)

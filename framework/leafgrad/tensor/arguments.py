@@ -44,9 +44,11 @@ def integer(value: Any, name: str, function: str) -> int:
     raise TypeError(f"{function}(): argument {name!r} must be int, not {type(value).__name__}")
 
 
-def number(value: Any, name: str, function: str) -> Any:
-    """``value`` if it is a real number, else a TypeError."""
+def number(value: Any, name: str, function: str, may_be_complex: bool = False) -> Any:
+    """``value`` if it is a number, real unless it ``may_be_complex``, else a TypeError."""
     kind: Any = value.__class__  # what a compiled step follows says that it is a float
+    if may_be_complex and isinstance(value, complex):
+        return value
     if isinstance(value, numbers.Real):
         return value if kind is float or isinstance(value, int) else float(value)
     raise TypeError(f"{function}(): argument {name!r} must be Number, not {type(value).__name__}")
@@ -152,6 +154,13 @@ def expect_real(input: Any, function: str) -> Any:
             f"{function}: not implemented for {input.dtype}; compute with .real and .imag, or with abs()"
         )
     return input
+
+
+def expect_differentiable(input: Any, function: str, error: type[Exception] = RuntimeError) -> Any:
+    """``input`` if its dtype is a floating or a complex one, else an ``error``."""
+    if isinstance(input, TensorBase) and dtypes.of(input._data).is_complex:
+        return input
+    return expect_floating(input, function, error)
 
 
 def expect_floating(input: Any, function: str, error: type[Exception] = RuntimeError) -> Any:

@@ -269,7 +269,8 @@ def corrcoef(input: Tensor) -> Tensor:
     if not c.ndim:
         return c / c
     deviation = c.diagonal().sqrt()
-    return clamp(c / deviation.reshape(-1, 1) / deviation, -1, 1)
+    c = c / deviation.reshape(-1, 1) / deviation
+    return complex(clamp(c.real, -1, 1), clamp(c.imag, -1, 1)) if is_complex(c) else clamp(c, -1, 1)
 
 
 # ---- types --------------------------------------------------------------------------------------------------------

@@ -12,7 +12,17 @@ from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.ops.sort import argsort
 from leafgrad.return_types import Found
-from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, number, one_dim, widened
+from leafgrad.tensor.arguments import (
+    Dim,
+    cast,
+    dims,
+    expect_differentiable,
+    expect_tensor,
+    flag,
+    number,
+    one_dim,
+    widened,
+)
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.tensor import Tensor
@@ -329,7 +339,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 @method
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log of the running sums of exp along ``dim``, without overflow. (...) -> (...). NotImplementedError: integers."""
-    x = expect_floating(input, "logcumsumexp", NotImplementedError)
+    x = expect_differentiable(input, "logcumsumexp", NotImplementedError)
     result: Tensor = cumulative.logcumsumexp(x, dim=one_dim(x, dim, "logcumsumexp"))
     return result
 

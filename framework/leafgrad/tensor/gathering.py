@@ -230,12 +230,13 @@ def _combined(x: Tensor, at: Tensor, v: Tensor, d: int, reduce: str, include_sel
     total = x + ops.gather_sum(v, at, shape=shape, dim=d)
     if reduce == "sum":
         return total
-    ones = new_full(v, shape=tuple(v._data.shape), value=1)
-    own = new_full(x, shape=shape, value=1)
+    kind = x.dtype.to_real().name if x.dtype.is_complex else None
+    ones = new_full(v, shape=tuple(v._data.shape), value=1, dtype=kind)
+    own = new_full(x, shape=shape, value=1, dtype=kind)
     count = own + ops.gather_sum(ones, at, shape=shape, dim=d)
     if not include_self:
         count = where((count > 1), count - 1, count)
-    return total / count if x.dtype.is_floating_point else total // count
+    return total / count if x.dtype.is_differentiable else total // count
 
 
 @method

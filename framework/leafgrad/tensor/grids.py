@@ -58,7 +58,7 @@ def gradient(
             raise RuntimeError(
                 f"gradient: each dimension size must be at least edge_order+1 = {edge_order + 1}, got {input.shape[d]}"
             )
-    x = cast(input, None if input.dtype.is_floating_point else dtypes.get_default_dtype())
+    x = cast(input, None if input.dtype.is_differentiable else dtypes.get_default_dtype())
     return tuple([_slopes(x, d, step, edge_order) for d, step in zip(over, steps, strict=True)])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,6 +18,7 @@ from leafgrad.ops.elementwise import add
 from leafgrad.ops.flat import unpack
 from leafgrad.ops.node import Leaf, SymbolBase, TensorBase, Version, hand_over
 from leafgrad.ops.shape import expand
+from leafgrad.tensor.operators import defers
 from leafgrad.tensor.view import ambiguous, write_view
 
 _RAW: dict[str, Callable[[Any, Any], Any]] = {
@@ -270,3 +273,19 @@ def _write_history(x: Any, base: Any, before: Any, new: Any, flags: int) -> None
         raw = base._data, new._data
         base._node = write_view.node(args, {"steps": x._view.steps}, raw, base._data, (before, new._node), flags)
         hand_over(base, before, base._node)
+
+
+def in_place(function: Any, name: str) -> Callable[..., Any]:
+    """The method ``name``, which writes the result of ``function`` into the tensor and returns that."""
+    function = getattr(function, "function", function)
+
+    def write(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if name[0] == "_" and any(defers(a, "") for a in args):
+            return NotImplemented  # Python binds the name to the operator's result
+        return update(self, function, *args, **kwargs)
+
+    if inspect.isfunction(function):
+        functools.update_wrapper(write, function)
+    write.__name__ = write.__qualname__ = name
+    write.__doc__ = f"``{function.__name__}`` in place; returns the tensor."
+    return write

@@ -61,11 +61,11 @@ def pinv(
     Args:
         atol, rtol: singular values up to ``max(atol, rtol * largest)`` count as zero. By default atol is 0 and rtol
             is max(m, n) times the dtype's eps, or 0 if atol is given. ``rcond`` is an older name of rtol.
-        hermitian: the matrices are symmetric. It changes nothing but the check that they are square.
+        hermitian: the matrices are symmetric, Hermitian if complex; their lower triangle is read.
     """
     (check_square if hermitian else check_matrices)(A, "linalg.pinv")
     a, r = tolerances(A, atol, rtol if rcond is None else rcond, "linalg.pinv")
-    result: Tensor = ops.pinv(A, atol=a, rtol=r)
+    result: Tensor = ops.pinv(A, atol=a, rtol=r, hermitian=bool(hermitian))
     return result
 
 

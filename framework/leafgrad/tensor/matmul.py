@@ -14,8 +14,8 @@ from leafgrad.ops.matmul import rows, swap
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import reshape
 from leafgrad.tensor.arguments import cast, expect_tensor
+from leafgrad.tensor.inplace import in_place
 from leafgrad.tensor.methods import attach, method
-from leafgrad.tensor.pointwise import in_place
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [

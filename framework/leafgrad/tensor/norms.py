@@ -15,7 +15,7 @@ from leafgrad.ops.linalg import inv
 from leafgrad.ops.select import maximum
 from leafgrad.ops.shape import permute, reshape
 from leafgrad.tensor.arguments import cast, dims, expect_tensor, one_dim
-from leafgrad.tensor.factorizations import check_floating, check_matrices, check_square, svdvals
+from leafgrad.tensor.factorizations import check_floating, check_matrices, check_square, eigvalsh, svdvals
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
@@ -163,10 +163,11 @@ def matrix_rank(
 
     Args:
         atol, rtol: as in ``pinv``. ``tol`` is an older name of atol.
-        hermitian: the matrices are symmetric; it changes nothing but the check that they are square.
+        hermitian: the matrices are symmetric, Hermitian if complex; their lower triangle is read.
     """
     (check_square if hermitian else check_matrices)(A, "linalg.matrix_rank")
-    return rank(svdvals(A.detach()), *tolerances(A, atol if tol is None else tol, rtol, "linalg.matrix_rank"))
+    s = abs(eigvalsh(A.detach())) if hermitian else svdvals(A.detach())
+    return rank(s, *tolerances(A, atol if tol is None else tol, rtol, "linalg.matrix_rank"))
 
 
 def rank(s: Tensor, atol: float, rtol: float) -> Tensor:

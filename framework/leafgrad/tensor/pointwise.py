@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import math
-from collections.abc import Callable
 from typing import Any
 
 from leafgrad import dtypes
@@ -21,13 +18,14 @@ from leafgrad.ops import (
     special,
     trigonometric,
 )
+from leafgrad.ops.complex import view_as_complex, view_as_real
+from leafgrad.ops.conjugate import is_complex
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.promotion import result_type, without_bools
-from leafgrad.tensor.arguments import cast, expect_floating, expect_real, expect_tensor, integer, number
-from leafgrad.tensor.inplace import update
+from leafgrad.tensor.arguments import cast, expect_differentiable, expect_real, expect_tensor, integer, number
+from leafgrad.tensor.inplace import in_place
 from leafgrad.tensor.methods import attach, method
-from leafgrad.tensor.operators import defers
 from leafgrad.tensor.signatures import binary, unary
 from leafgrad.tensor.tensor import Tensor
 
@@ -172,9 +170,10 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
 
 @method
 def float_power(input: Any, exponent: Any) -> Tensor:
-    """``input ** exponent`` computed in float64. (...), (...) -> (...) float64"""
+    """``input ** exponent`` in float64, or complex128 of complex numbers. (...), (...) -> (...)"""
+    kind = dtypes.complex128 if is_complex(input) or is_complex(exponent) else dtypes.float64
     double = [
-        cast(a, dtypes.float64) if isinstance(a, Tensor) else float(number(a, name, "float_power"))
+        cast(a, kind) if isinstance(a, Tensor) else number(a, name, "float_power", kind.is_complex) * 1.0
         for a, name in ((input, "input"), (exponent, "exponent"))
     ]
     result: Tensor = ew.pow(*double)
@@ -208,8 +207,8 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 
 def _in_one_dtype(input: Any, tensor1: Any, tensor2: Any, value: float, function: str) -> tuple[Any, list[Tensor]]:
     """The dtype in which three tensors meet, and they in it (bfloat16 in float32): nothing is rounded on the way."""
-    tensors = [expect_tensor(input, "input", function)]
-    tensors += [expect_tensor(t, name, function) for name, t in (("tensor1", tensor1), ("tensor2", tensor2))]
+    given = ("input", input), ("tensor1", tensor1), ("tensor2", tensor2)
+    tensors = [expect_tensor(t, name, function) for name, t in given]
     kind = result_type(tuple(tensors))
     if kind is dtypes.bool_:
         raise NotImplementedError(f"{function}: expected integers or floats, got bools; convert one with .long()")
@@ -229,11 +228,12 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     Raises:
         RuntimeError: the dtypes differ, or shapes do not broadcast. NotImplementedError: integers.
     """
-    expect_floating(expect_tensor(input, "input", "lerp"), "lerp", NotImplementedError)
+    expect_differentiable(expect_tensor(input, "input", "lerp"), "lerp", NotImplementedError)
     for name, t in (("end", expect_tensor(end, "end", "lerp")), ("weight", weight)):
         if isinstance(t, Tensor) and t.dtype is not input.dtype and (t.ndim or name == "end"):
             raise RuntimeError(f"lerp: {name}: expected dtype {input.dtype}, like input's, got {t.dtype}")
-    result: Tensor = ew.lerp(input, end, weight if isinstance(weight, Tensor) else number(weight, "weight", "lerp"))
+    w = weight if isinstance(weight, Tensor) else number(weight, "weight", "lerp", input.dtype.is_complex)
+    result: Tensor = ew.lerp(input, end, w)
     return result
 
 
@@ -373,8 +373,10 @@ def nan_to_num(
         nan: in place of nan; 0 by default.
         posinf, neginf: in place of inf and -inf; by default the largest and smallest number of the dtype.
     """
-    expect_tensor(input, "input", "nan_to_num")
-    result: Tensor = select.nan_to_num(input, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
+    x = expect_tensor(input, "input", "nan_to_num")
+    if x.dtype.is_complex:
+        return view_as_complex(nan_to_num(view_as_real(x), nan, posinf, neginf))
+    result: Tensor = select.nan_to_num(x, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
     return result
 
 
@@ -392,9 +394,8 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """max(x, 0) + min(alpha expm1(x / alpha), 0), smooth at 0. (...) -> (...)"""
     if not alpha:
         raise RuntimeError("ZeroDivisionError: celu(): alpha: expected a number other than 0")
-    result: Tensor = activation.elu(
-        expect_tensor(input, "input", "celu"), alpha=alpha, scale=1.0, input_scale=1 / alpha
-    )
+    x = expect_tensor(input, "input", "celu")
+    result: Tensor = activation.elu(x, alpha=alpha, scale=1.0, input_scale=1 / alpha)
     return result
 
 
@@ -423,22 +424,6 @@ _IN_PLACE = """
     pow rad2deg reciprocal relu remainder round rsqrt sigmoid sign sin sinc sinh sqrt square sub subtract tan tanh
     true_divide trunc xlogy
 """.split()
-
-
-def in_place(function: Any, name: str) -> Callable[..., Any]:
-    """The method ``name``, which writes the result of ``function`` into the tensor and returns that."""
-    function = getattr(function, "function", function)
-
-    def write(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if name[0] == "_" and any(defers(a, "") for a in args):
-            return NotImplemented  # Python binds the name to the operator's result
-        return update(self, function, *args, **kwargs)
-
-    if inspect.isfunction(function):
-        functools.update_wrapper(write, function)
-    write.__name__ = write.__qualname__ = name
-    write.__doc__ = f"``{function.__name__}`` in place; returns the tensor."
-    return write
 
 
 _OPERATORS: dict[str, Any] = {

@@ -196,4 +196,5 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
     """Write how many trials it takes until one succeeds, each with probability ``p``: 1, 2, 3, …"""
     if not 0 < arguments.number(p, "p", "geometric_") < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    arguments.expect_real(self, "geometric_")
     return _drawn(self, "geometric", random_ops.geometric, generator, p=float(p))
