@@ -141,3 +141,39 @@ def test_gradients_are_differences_of_values(name):
 
     if differentiable(*given):
         assert gradcheck(differentiable, given, check_forward_ad=True, check_batched_grad=False)
+
+
+@pytest.mark.parametrize(
+    "cast",
+    [
+        lambda z: z.to(leafgrad.float32),
+        lambda z: z.sum(dtype=leafgrad.float32),
+        lambda z: leafgrad.softmax(z, 0, dtype=leafgrad.float64),
+        lambda z: leafgrad.zeros(2).copy_(z),
+        lambda z: leafgrad.zeros(2).__setitem__(0, z[0]),
+    ],
+)
+def test_a_lost_imaginary_part_is_a_warning(cast):
+    with pytest.warns(UserWarning, match="Casting complex values to real discards the imaginary part"):
+        cast(leafgrad.tensor([1 + 2j, 3.0]))
+
+
+def test_python_numbers_of_complex_ones():
+    z = leafgrad.tensor([1 + 2j, 3.0])
+    assert (complex(z[0]), float(z[1]), int(z[1]), bool(z[0])) == (1 + 2j, 3.0, 3, True)
+    for kind in (float, int):
+        with pytest.raises(RuntimeError, match=r"cannot be converted to type \w+ without overflow, got \(1\+2j\)"):
+            kind(z[0])
+
+
+@pytest.mark.parametrize(
+    "call", ["max", "sort", "argmax", "floor", "sign", "round", "median", "relu", "softmin", "cummax"]
+)
+def test_what_needs_an_order_refuses(call):
+    z = leafgrad.tensor([1 + 2j, 3.0])
+    with pytest.raises((NotImplementedError, RuntimeError), match=r"not implemented for|expected"):
+        (getattr(leafgrad, call, None) or getattr(leafgrad.nn.functional, call))(
+            z, *([0] if call in ("cummax", "softmin") else [])
+        )
+    with pytest.raises(NotImplementedError, match="not implemented for"):
+        _ = z < z

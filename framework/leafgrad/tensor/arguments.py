@@ -10,7 +10,7 @@ from typing import Any
 
 from leafgrad import devices, dtypes
 from leafgrad.ops.convert import to_dtype
-from leafgrad.ops.messages import describe
+from leafgrad.ops.messages import describe, warn
 from leafgrad.ops.node import SymbolBase, TensorBase
 from leafgrad.ops.traits import ALL
 
@@ -140,9 +140,18 @@ def cast(input: Any, dtype: Any) -> Any:
     return input if source is target else to_dtype(input, dtype=target.name, source=source.name)
 
 
+def discarding(input: Any, dtype: dtypes.dtype) -> Any:
+    """``cast`` of what a caller asked for: complex numbers lose their imaginary part, with a warning."""
+    source = dtypes.of(input._data)
+    if not source.is_complex or dtype.is_complex or dtype is dtypes.bool_:
+        return cast(input, dtype)
+    warn("Casting complex values to real discards the imaginary part; write .real for it")
+    return to_dtype(input, dtype=dtype.name, source=source.name)
+
+
 def widened(input: Any, dtype: Any) -> Any:
     """``input``, converted to ``dtype`` if given, as sums and products take it: integers and bools as int64."""
-    x = input if dtype is None else cast(input, dtype)
+    x = input if dtype is None else discarding(input, dtypes.check(dtype))
     wide = x._data.dtype in dtypes.DIFFERENTIABLE or dtypes.of(x._data).is_differentiable
     return x if wide else cast(x, dtypes.int64)
 

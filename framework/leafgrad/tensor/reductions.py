@@ -14,7 +14,17 @@ from leafgrad.dtypes import DIFFERENTIABLE, FLOATING
 from leafgrad.ops import compare, elementwise as ew, messages, reduce as ops
 from leafgrad.ops.complex import imag, real
 from leafgrad.ops.marks import shown_as
-from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, one_dim, widened
+from leafgrad.tensor.arguments import (
+    Dim,
+    cast,
+    dims,
+    discarding,
+    expect_floating,
+    expect_tensor,
+    flag,
+    one_dim,
+    widened,
+)
 from leafgrad.tensor.methods import method
 from leafgrad.tensor.tensor import Tensor
 
@@ -243,7 +253,7 @@ def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
 @method
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """exp over its sum along ``dim``. (...) -> (...). RuntimeError for integers, unless ``dtype`` is given."""
-    x = input if dtype is None else cast(expect_tensor(input, "input", "softmax"), dtype)
+    x = input if dtype is None else discarding(expect_tensor(input, "input", "softmax"), dtypes.check(dtype))
     if not (isinstance(x, Tensor) and x._data.dtype in FLOATING):
         expect_floating(x, "softmax", NotImplementedError)
     d = dim if type(dim) is int and 0 <= dim < x._data.ndim else one_dim(x, dim, "softmax")
@@ -254,7 +264,7 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 @method
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """log of ``softmax``, without overflow. (...) -> (...)"""
-    x = input if dtype is None else cast(expect_tensor(input, "input", "log_softmax"), dtype)
+    x = input if dtype is None else discarding(expect_tensor(input, "input", "log_softmax"), dtypes.check(dtype))
     expect_floating(x, "log_softmax", NotImplementedError)
     result: Tensor = _log_softmax(x, dim=one_dim(x, dim, "log_softmax"))
     return result

@@ -37,7 +37,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     target, source = self.device.resolve(), new.device.resolve()
     if target != source:
         new = to_device(new, device=target, source=source)
-    out: Tensor = write(self, arguments.cast(new, self.dtype))
+    out: Tensor = write(self, arguments.discarding(new, self.dtype))
     return out
 
 
