@@ -47,7 +47,7 @@ def look(
     """What the executed ``codes`` can have read, starting from ``roots`` (value, path) and globals.
 
     Args:
-        given: places whose tensors are arguments.
+        given: places whose tensors are arguments, or whose lists it appends to without reading them.
         everything: all attributes of all objects, whether some name says that they were read or not.
     """
     walker = Walker(codes, everything, given)
