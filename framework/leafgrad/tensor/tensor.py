@@ -71,6 +71,9 @@ class Tensor(Operators, Methods, TensorBase):
         if not isinstance(value, Tensor):
             raise TypeError(f"data: expected a Tensor, got {type(value).__name__}; wrap it with leafgrad.tensor(...)")
         if modes.get() & modes.TRACE:
+            view = value._view if self._view is None else None
+            if view is not None and view.path is None and view.base is dispatch.inside(self):
+                return  # it is t.data += x, which has written the memory
             modes.TRACER.get().interrupt("t.data = ...")
             value = dispatch.alias(modes.TRACER.get().replaced(self, value))
         if self._node is not None and not value.dtype.is_differentiable:
