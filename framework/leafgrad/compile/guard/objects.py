@@ -22,9 +22,12 @@ from leafgrad.compile.guard.known import (
     is_plain,
 )
 from leafgrad.compile.record import pure
+from leafgrad.compile.record.drawn import draws_numbers
 from leafgrad.compile.record.names import BELOW, Names
 from leafgrad.compile.record.watch import Codes, is_library, is_ours, is_python, source_of
 from leafgrad.tensor.tensor import Tensor
+
+REPLACED = ("item", "cell")  # kinds of places in which something else may stand while a call is recorded
 
 
 class ObjectWalker:
@@ -80,7 +83,7 @@ class ObjectWalker:
                 self.place("unset", container, key, path, True)
             return
         self.place(kind, container, key, path, value)
-        if place.mark in self.given and id(value) in self.growing:
+        if (place.mark in self.given and id(value) in self.growing) or (kind in REPLACED and draws_numbers(value)):
             return
         if isinstance(value, Tensor) and len(path) < len(self.found.tensors.get(id(value), path + " ")):
             self.found.tensors[id(value)] = path  # of several, the shortest

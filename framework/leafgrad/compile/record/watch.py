@@ -79,6 +79,10 @@ class Codes:
     def __iter__(self) -> Iterator[tuple[types.CodeType, dict[str, Any]]]:
         return iter(self.held.values())
 
+    def of_users(self) -> list[types.CodeType]:
+        """The code that belongs to no library."""
+        return [code for code, scope in self if not is_library(source_of(code, scope))]
+
 
 class Watch:
     """What the code of a user did while a call was watched. Imports are done once, by no call of the function's.

@@ -183,6 +183,11 @@ class Call:
             return False
         return followed.symbolic.outcomes.keys() != self.guards.symbolic.outcomes.keys()
 
+    def can_be_compared(self, followed: Followed | None) -> bool:
+        """Whether a second recording followed all that this one did."""
+        reads = self.symbolic is not None and bool(self.symbolic.items)
+        return not reads or (followed is not None and followed.numbers.follows)
+
     def strayed(self) -> Miss:
         """Why it was run in vain."""
         paths = [path for path, _ in self.guards.symbolic.outcomes.values()]

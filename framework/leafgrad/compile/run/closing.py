@@ -20,7 +20,7 @@ from leafgrad.compile.record.kept import check_holders, check_kept, check_outsid
 from leafgrad.compile.record.lazy import LazyRecorder
 from leafgrad.compile.record.trace import Traced, finish, recording, trace_call
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.watch import Codes, Watch, is_library, source_of, watching
+from leafgrad.compile.record.watch import Codes, Watch, watching
 from leafgrad.compile.run.call import Call
 from leafgrad.compile.run.following import Changes, Followed, Following, differs
 from leafgrad.compile.run.paths import paths_of
@@ -36,7 +36,7 @@ def roots(function: Any, leaves: Sequence[Any], paths: Sequence[str]) -> list[tu
 
 def line_that_stores(codes: Codes, key: Any) -> str:
     """Where executed code of the user assigns a name, an attribute or an item; else where that code is."""
-    users = [code for code, scope in codes if not is_library(source_of(code, scope))]
+    users = codes.of_users()
     for code in users if isinstance(key, (str, int)) else ():  # of others, == may be anything
         for i in dis.get_instructions(code):
             stores = i.opname.startswith(("STORE_", "DELETE_")) and i.opname != "STORE_FAST"

@@ -15,6 +15,7 @@ from typing import Any, Generic, cast
 
 from leafgrad import modes
 from leafgrad.batching.vmap import P, R
+from leafgrad.compile.ir.draws import restore, rewound, states
 from leafgrad.compile.ir.graph import Graph
 from leafgrad.compile.ir.locks import Lock
 from leafgrad.compile.ir.log import log
@@ -115,11 +116,13 @@ class Compiled(Generic[P, R]):
             pace.count()
             if pace.gave_up and not self._calls and not self.closed and not pace.next():
                 return pace.run(False, partial(self.function, *args, **kwargs), self.__qualname__)
+        drawn = states(self._following.sources)
         leaves, structure = self._following.leaves(args, kwargs)
         calls, strayed = self._calls, None
         for call in calls:
             if call.guards.match(flags, structure, leaves):
                 if checks or not call.trusted:
+                    restore(drawn)
                     if not self._lock.acquire(blocking=False):  # another thread does so
                         return self._run(leaves, args, kwargs)
                     try:
@@ -133,9 +136,11 @@ class Compiled(Generic[P, R]):
                 try:
                     return call(leaves, checks)
                 except Failed:  # of what an op was given: the Python does what comes before, and raises
+                    restore(drawn)
                     return self._run(leaves, args, kwargs)
                 except Strayed:
                     strayed = strayed or call
+        restore(drawn)
         if strayed is not None:
             self._strays(strayed)
         return self._missed(flags, structure, leaves, args, kwargs)
@@ -171,7 +176,8 @@ class Compiled(Generic[P, R]):
             return self._run(leaves, args, kwargs)
         start = time.perf_counter()
         if new:
-            leaves, structure = following.leaves(args, kwargs)
+            with rewound(following.sources):
+                leaves, structure = following.leaves(args, kwargs)
         attempt = Attempt(self.function, (args, kwargs), leaves, structure, self._following, self._watch)
         recorder = self._recorder(leaves, self._guides, attempt.wary)
         first = self._watch is None
@@ -217,7 +223,7 @@ class Compiled(Generic[P, R]):
             if call.is_left_by(followed):
                 return self._left_open(error, attempt, recorder, result, followed)
             self._calls = [c for c in self._calls if c is not call]
-            if call.trusted:
+            if call.trusted and call.can_be_compared(followed):
                 recorder.finish()
                 raise CompileError(
                     f"{self.__qualname__}: its guards hold, yet {error}; LEAFGRAD_COMPILE=check compares each call"
@@ -254,6 +260,7 @@ class Compiled(Generic[P, R]):
         try:
             return call(leaves, asked())
         except (Failed, Strayed):
+            self._following.rewind()
             return self._run(leaves, args, kwargs)
 
     def _record(self, recorder: LazyRecorder, attempt: Attempt, args: Any, kwargs: Any) -> tuple[Any, Followed | None]:
@@ -304,6 +311,7 @@ class Compiled(Generic[P, R]):
 
     def _unfollowed(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """An open call, in place of one that failed with symbolic numbers; if it does not, they are the cause."""
+        self._following.rewind()
         result = self._run(leaves, args, kwargs)
         self._following.stopped = True
         return result

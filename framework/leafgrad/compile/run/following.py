@@ -24,11 +24,13 @@ from leafgrad.batching.pytree import flatten
 from leafgrad.compile.guard import known
 from leafgrad.compile.guard.environment import GUARDS, Environment, Place, is_state, is_tensors, now
 from leafgrad.compile.guard.guards import Symbolic
+from leafgrad.compile.ir.draws import States, restore, states
+from leafgrad.compile.record.drawn import Draw, Drawer, Draws, Source, draws_numbers, source_of_draws
 from leafgrad.compile.record.growing import READING, GrowingList
 from leafgrad.compile.record.guide import same
 from leafgrad.compile.record.symbolic import NUMBERS, UNREAD, Numbers, SymbolicNumber
 from leafgrad.compile.record.unclosed import Unclosed
-from leafgrad.compile.record.watch import Codes, is_library, source_of
+from leafgrad.compile.record.watch import Codes
 from leafgrad.compile.run.left import ALL, END, Written, held_elsewhere, ordinary, replaced, settled_parts, subtrees
 from leafgrad.compile.run.paths import paths_of, walk
 from leafgrad.ops.node import Node
@@ -88,6 +90,8 @@ class Following:
         lists: places of lists that are appended to.
         declared: of numbers that need not differ to be followed.
         items: whether what ``item()`` reads is followed; None if nobody knows whether that is of use.
+        draws: what calls draw from Python's generators; None if nobody knows.
+        start: those generators, with their states before the last recorded call.
         stopped: whether nothing is followed any more, since it was in vain.
     """
 
@@ -101,6 +105,8 @@ class Following:
         self.alone: dict[Any, list[Any]] = {}  # lists that nothing but their places, by mark, held when that was asked
         self.declared: list[Place] = []
         self.items: bool | None = None
+        self.draws: list[Draw] | None = None
+        self.start: States = []
         self.stopped = False
 
     def compare(self, calls: Sequence[Any], leaves: Sequence[Any], paths: Sequence[str]) -> bool:
@@ -109,7 +115,8 @@ class Following:
         Whether there are new ones, so that ``calls``, which are guarded by them, are of no more use.
         """
         count = self.count
-        seen = dict(zip(paths, leaves, strict=True))
+        given = len(paths) - len(self.draws or ())
+        seen = dict(zip(paths[:given], leaves[:given], strict=True))
         self.paths |= {path for path, value in seen.items() if differs(self.seen.get(path), value)}
         self.seen = {path: value for path, value in seen.items() if type(value) in NUMBERS}
         for call in calls:
@@ -119,7 +126,7 @@ class Following:
     @property
     def count(self) -> int:
         """How many numbers are known to differ."""
-        return len(self.paths) + len(self.places) + len(self.tensors) + len(self.lists)
+        return sum(map(len, (self.paths, self.places, self.tensors, self.lists, self.draws or ())))
 
     def changed(self, places: Sequence[Place]) -> None:
         """Numbers or tensors in places are changed by the function, or between its calls."""
@@ -156,28 +163,42 @@ class Following:
         return given
 
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
-        """What a call is given, arguments and what the places of tensors hold now: flat, and the structure of that."""
+        """What a call is given, arguments, what places of tensors hold, and what it draws: flat, and its structure."""
         if not kwargs and set(map(type, args)) <= TENSOR:  # as mostly
             leaves, structure = list(args), plain(len(args))
         else:
             leaves, structure = flatten((args, kwargs))
-        if not self.tensors:
-            return leaves, structure
-        held, shape = flatten([now(place) for place in self.tensors])
-        return [*leaves, *held], (structure, shape)
+        if self.tensors:
+            held, shape = flatten([now(place) for place in self.tensors])
+            leaves, structure = [*leaves, *held], (structure, shape)
+        if draws := self.draws:
+            leaves, structure = [*leaves, *[draw() for draw in draws]], (structure, len(draws))
+        return leaves, structure
+
+    @property
+    def sources(self) -> list[Source]:
+        """The generators that a call draws from."""
+        return [*{draw.source for draw in self.draws}] if self.draws else []
+
+    def rewind(self) -> None:
+        """What the last recorded call has drawn is drawn again."""
+        restore(self.start)
 
     def names(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
         """What a reader calls each of those leaves."""
         names = paths_of(function, args, kwargs)
         for place in self.tensors:
             walk(now(place), place.path, names)
-        return names
+        return [*names, *map(str, self.draws or ())]
 
     def learn(self, error: Unclosed, recorder: Any, watch: Any, followed: Followed | None) -> bool:
         """A call was not closed: what the next one is to follow, and what not. Whether it will follow more."""
         count = self.count
         if isinstance(error, Changes):
             self.changed(error.places)
+        drawing = None if followed is None else followed.drawing
+        if drawing is not None and drawing.lost is not None:
+            self.draws = drawing.made if drawing.expected is None and not drawing.strange else []
         read = {what for what, _ in recorder.tears}
         if read and read <= {"item()", "bool()"} and not watch.open and self.items is None:
             self.items = True
@@ -196,18 +217,23 @@ class Following:
         None if nothing is to be followed.
         """
         given, environment = attempt.places, attempt.before
+        self.start = []
         if environment.open:
             given = [p for p in given if type(now(p)) is not list]
         if self.stopped or asks_types(attempt.codes):
+            self.draws = []
             if not given:
                 return None
             none = Following()
             none.stopped = True
-            return Followed(none, recorder, args, kwargs, attempt.paths, given)
+            return Followed(none, recorder, args, kwargs, attempt, given)
         read = {(id(p.container), p.kind, p.key): p for p in environment.places if may_hold(p)}
         self.places = [read[at] for p in self.places if (at := (id(p.container), p.kind, p.key)) in read]
         self.declared = [read[at] for p in self.declared if (at := (id(p.container), p.kind, p.key)) in read]
-        return Followed(self, recorder, args, kwargs, attempt.paths, given)
+        followed = Followed(self, recorder, args, kwargs, attempt, given)
+        if self.draws != []:
+            followed.draw([p for p in environment.places if draws_numbers(p.value) and may_hold(p)])
+        return followed
 
 
 def is_shared(held: list[Any], place: Place) -> bool:
@@ -218,15 +244,12 @@ def is_shared(held: list[Any], place: Place) -> bool:
 
 def asks_types(codes: Codes) -> bool:
     """Whether code of the user may see, or show to C, that a symbolic number is not of the type that it says."""
-    return any(
-        (code.co_name in CONVERSIONS or not ASKING.isdisjoint(code.co_names)) and not is_library(source_of(code, scope))
-        for code, scope in codes
-    )
+    return any(code.co_name in CONVERSIONS or not ASKING.isdisjoint(code.co_names) for code in codes.of_users())
 
 
 def calls_slots(codes: Codes) -> bool:
     """Whether code of the user may call ``list.__len__`` or the like, which no subclass of list hears of."""
-    return any(not SLOTS.isdisjoint(code.co_names) and not is_library(source_of(code, scope)) for code, scope in codes)
+    return any(not SLOTS.isdisjoint(code.co_names) for code in codes.of_users())
 
 
 class Followed:
@@ -247,10 +270,10 @@ class Followed:
         recorder: Any,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        paths: Sequence[str],
+        attempt: Any,
         outside: Sequence[Place],
     ) -> None:
-        self.following, self.outside = following, outside
+        self.following, self.outside, self.leaves, paths = following, outside, attempt.leaves, attempt.paths
         self.sought = bool(following.paths or following.places or following.items)
         self.numbers = Numbers(recorder, follows=bool(following.items))
         recorder.numbers = None if following.stopped else self.numbers
@@ -268,11 +291,26 @@ class Followed:
         self.replaced: list[Written] = []
         self.written: list[Written] = []
         self.growing: list[tuple[Place, Written, GrowingList]] = []
+        self.drawing: Draws | None = None
+        self.drawers: list[tuple[Written, Drawer]] = []
         self.read: list[Place] = []
         self.lost: str | None = None  # why no program can leave what the call has left
 
+    def draw(self, places: Sequence[Place]) -> None:
+        """Follow what functions in these places draw."""
+        expected = self.following.draws
+        first = len(self.leaves) - len(expected or ())
+        drawn = None if expected is None else [(d, self.leaves[i], f"a{i}") for i, d in enumerate(expected, first)]
+        self.drawing = Draws(self.numbers, drawn)
+        self.symbolic.arguments |= {*range(first, len(self.leaves))}
+        spots = [Written(p.container, p.key, None, p.value) for p in places]
+        self.drawers = [(spot, Drawer(spot.before, self.drawing)) for spot in spots]
+        self.following.start = states([*{source_of_draws(spot.before) for spot in spots}])
+
     def __enter__(self) -> None:
         """Put the symbolic numbers where they are read."""
+        for spot, drawer in self.drawers:
+            spot.put(drawer)
         for place in (*self.following.places, *self.following.declared):
             self.follow(place)
         for place in self.outside:
@@ -309,6 +347,9 @@ class Followed:
                 spot.put(spot.before)
                 if left is not spot.number:
                     self.written.append(spot._replace(number=left))
+        for spot, drawer in self.drawers:
+            if spot.held() is drawer:
+                spot.put(spot.before)
         for kept in self.kept:
             tensor = kept.held()
             if tensor is not kept.before:
@@ -346,19 +387,22 @@ class Followed:
             own |= {id(part) for part in (self.spots, self.written, self.replaced, holders, self, vars(self))}
             plain = {id(n): n._kind() if n._value is UNREAD else n._value for n in alive}
             self.replace(alive, plain, own)
-        for entry in self.growing:
-            self.give_up(entry)
-            if calls_slots(codes):
-                self.leave(entry[0])
+        for place, spot, growing in self.growing:
+            if self.give_up(growing, spot.before) or calls_slots(codes):
+                self.leave(place)
+        for spot, drawer in self.drawers:
+            if self.give_up(drawer, spot.before):
+                self.lost = "it keeps a function that draws random numbers"
 
-    def give_up(self, entry: tuple[Place, Written, GrowingList]) -> None:
-        """Put the list itself wherever something holds what stood for it."""
-        place, spot, growing = entry
-        probe = [object()]
-        if sys.getrefcount(growing) > sys.getrefcount(probe[0]) + 1:
-            own = {id(entry), id(self.growing), id(self), id(vars(self))}
-            self.replace([growing], {id(growing): spot.before}, own)
-            self.leave(place)
+    def give_up(self, standing: Any, real: Any) -> bool:
+        """Put the real thing wherever something holds what stood for it; whether something did."""
+        probe = [(object(),)]
+        kept = sys.getrefcount(standing) > sys.getrefcount(probe[0][0]) + 2  # two variables that hold it
+        if kept:
+            self.replace(
+                [standing], {id(standing): real}, {id(self.growing), id(self.drawers), id(self), id(vars(self))}
+            )
+        return kept
 
     def replace(self, held: list[Any], plain: dict[int, Any], own: set[int]) -> None:
         """Put ``plain`` values, by id of what they replace, where something holds ``held``; in tuples, too."""
@@ -383,8 +427,9 @@ class Followed:
 
     def check(self, environment: Environment) -> None:
         """Unclosed if a number was left where no program can put it."""
-        if self.lost is not None:
-            raise Unclosed(self.lost)
+        lost = self.lost or (self.drawing and self.drawing.lost)
+        if lost:
+            raise Unclosed(lost)
         known = {id(place.container) for place in environment.places} | environment.seen.keys()
         strange = next((w.container for w in self.written if id(w.container) not in known), None)
         if strange is not None:

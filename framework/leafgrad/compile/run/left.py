@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 from leafgrad.batching.pytree import DICTS, containers, flatten, is_tuple
 from leafgrad.compile.guard.environment import Place
+from leafgrad.compile.record.drawn import Drawer
 from leafgrad.compile.record.growing import Append, GrowingList
 from leafgrad.compile.record.symbolic import SymbolicNumber, settled
 
 ALL = object()  # a key: everything in a set, or all items of a dict, of which some keys are numbers
 END = object()  # a key: what is appended to a list
-STANDING = (SymbolicNumber, GrowingList)  # which stand for something while a call is recorded
+STANDING = (SymbolicNumber, GrowingList, Drawer)  # which stand for something while a call is recorded
 
 
 class Written(NamedTuple):
@@ -107,7 +108,7 @@ def held_elsewhere(held: list[Any], holders: list[Any]) -> bool:
 def ordinary(result: Any) -> Any:
     """A result whose tuples have ordinary numbers and lists; its lists and dicts stay the same objects."""
     if not is_tuple(result):
-        return result.real if type(result) is GrowingList else settled(result)
+        return result.real if type(result) in (GrowingList, Drawer) else settled(result)
     parts = [ordinary(part) for part in result]
     if all(map(operator.is_, parts, result)):
         return result
