@@ -85,20 +85,19 @@ from leafgrad.tensor.pointwise import (
     copysign as copysign,
     cos as cos,
     cosh as cosh,
-    divide as divide,
+    div,
     eq,
     exp as exp,
     expm1 as expm1,
     floor as floor,
     floor_divide as floor_divide,
-    greater as greater,
-    greater_equal as greater_equal,
+    ge,
+    gt,
     hypot as hypot,
     isfinite as isfinite,
     isinf as isinf,
     isnan as isnan,
-    less as less,
-    less_equal as less_equal,
+    le,
     log as log,
     log1p as log1p,
     log2 as log2,
@@ -108,12 +107,13 @@ from leafgrad.tensor.pointwise import (
     logical_not as logical_not,
     logical_or as logical_or,
     logical_xor as logical_xor,
+    lt,
     maximum as maximum,
     minimum as minimum,
-    multiply as multiply,
-    negative as negative,
+    mul,
+    ne,
+    neg,
     nextafter as nextafter,
-    not_equal as not_equal,
     pow as pow,
     reciprocal as reciprocal,
     remainder as remainder,
@@ -124,20 +124,22 @@ from leafgrad.tensor.pointwise import (
     sinh as sinh,
     sqrt as sqrt,
     square as square,
-    subtract as subtract,
+    sub,
     tan as tan,
     tanh as tanh,
     trunc as trunc,
     where as where,
 )
 from leafgrad.tensor.rearranging import tile as tile
-from leafgrad.tensor.shapes import broadcast_tensors, moveaxis as moveaxis
+from leafgrad.tensor.shapes import broadcast_tensors, movedim
 from leafgrad.tensor.tensor import Tensor
 
 __array_api_version__ = "2024.12"
 
 e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
-bool, bitwise_invert, equal, linalg = bool_, bitwise_not, eq, array_linalg
+bool, bitwise_invert, linalg, moveaxis = bool_, bitwise_not, array_linalg, movedim
+divide, multiply, negative, subtract = div, mul, neg, sub
+equal, greater, greater_equal, less, less_equal, not_equal = eq, gt, ge, lt, le, ne
 
 Axis = int | Sequence[int] | None
 

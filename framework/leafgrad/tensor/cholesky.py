@@ -8,22 +8,18 @@ from leafgrad.tensor.arguments import expect_tensor, integer
 from leafgrad.tensor.elimination import check_pivots, lu_solve as linalg_lu_solve
 from leafgrad.tensor.factorizations import check_matrices, check_square, cholesky as linalg_cholesky, qr, svd
 from leafgrad.tensor.linalg import identity, solve_triangular
-from leafgrad.tensor.methods import method
+from leafgrad.tensor.public import public
 from leafgrad.tensor.random import randn
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = [
-    "cholesky", "cholesky_inverse", "cholesky_solve", "lu_solve", "pca_lowrank", "svd_lowrank", "triangular_solve",
-]  # fmt: skip
 
-
-@method
+@public(out="exact")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """Succeeded by ``linalg.cholesky``. (..., n, n) -> (..., n, n)"""
     return linalg_cholesky(input, upper=upper)
 
 
-@method
+@public(out="cast")
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """X with A X = ``input``, from L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, k) -> (..., n, k)"""
     check_square(L, "cholesky_solve", "L")
@@ -32,14 +28,14 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     return solve_triangular(adjoint, solve_triangular(lower, input, upper=False), upper=True)
 
 
-@method
+@public(out="cast")
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """A^-1 from the factor L of A = L L^H, or if ``upper`` of A = L^H L. (..., n, n) -> (..., n, n)"""
     check_square(L, "cholesky_inverse", "L")
     return cholesky_solve(identity(L), L, upper)
 
 
-@method
+@public(out="exact")
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """X with A X = ``b``, from what ``linalg.lu_factor(A)`` returns. (..., n, k) -> (..., n, k)"""
     check_square(LU_data, "lu_solve", "LU_data")
@@ -47,7 +43,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     return linalg_lu_solve(LU_data, LU_pivots, b)
 
 
-@method
+@public(out="cast")
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> return_types.triangular_solve:
@@ -57,6 +53,7 @@ def triangular_solve(
     return return_types.triangular_solve(x, A.clone())
 
 
+@public(only="leafgrad")
 def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) -> return_types.svd:
     """U, S and V of the ``q`` largest singular values of A - M, from a random subspace; the last ones are rough.
 
@@ -79,6 +76,7 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) 
     return return_types.svd(matmul(Q, U), S, swap(Vh))
 
 
+@public(only="leafgrad")
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> return_types.svd:
     """``svd_lowrank`` of A, by default of min(6, m, n) values, with the mean of each column taken away first.
 

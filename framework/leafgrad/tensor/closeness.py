@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from leafgrad.ops import compare, reduce
 from leafgrad.tensor.arguments import expect_tensor
-from leafgrad.tensor.methods import method
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["allclose", "equal", "isclose"]
 
-
-@method
+@public
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether ``abs(input - other) <= atol + rtol * abs(other)``. (...), (...) -> (...) bool
 
@@ -26,7 +24,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     return result
 
 
-@method
+@public
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether ``isclose`` holds for all elements, as a Python bool."""
     return _holds(isclose(input, other, rtol, atol, equal_nan))
@@ -36,7 +34,7 @@ def _holds(condition: Tensor) -> bool:
     return bool(reduce.all(condition, dim=tuple(range(condition.ndim))))
 
 
-@method
+@public
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether both have the same size and elements, as a Python bool. nan is not equal to nan."""
     if expect_tensor(input, "input", "equal").shape != expect_tensor(other, "other", "equal").shape:

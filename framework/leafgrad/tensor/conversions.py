@@ -7,72 +7,72 @@ from typing import Any
 from leafgrad import dtypes
 from leafgrad.tensor import arguments
 from leafgrad.tensor.kinds import TYPES, TensorType
-from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.methods import attach
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["is_floating_point", "is_nonzero", "is_tensor"]
 
-
+@public(only="leafgrad")
 def is_tensor(obj: Any) -> bool:
     """Whether ``obj`` is a Tensor."""
     return isinstance(obj, Tensor)
 
 
-@method
+@public
 def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is float16, bfloat16, float32 or float64."""
     return input.dtype.is_floating_point
 
 
-@method
+@public
 def is_nonzero(input: Tensor) -> bool:
     """Whether the only element is not zero. RuntimeError if there are more, or none."""
     return bool(arguments.expect_tensor(input, "input", "is_nonzero"))
 
 
-@method
+@public(only="Tensor")
 def double(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As float64."""
     return self.to(dtypes.float64, memory_format=memory_format)
 
 
-@method
+@public(only="Tensor")
 def half(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As float16."""
     return self.to(dtypes.float16, memory_format=memory_format)
 
 
-@method
+@public(only="Tensor")
 def bfloat16(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As bfloat16."""
     return self.to(dtypes.bfloat16, memory_format=memory_format)
 
 
-@method
+@public(only="Tensor")
 def short(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As int16."""
     return self.to(dtypes.int16, memory_format=memory_format)
 
 
-@method
+@public(only="Tensor")
 def long(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As int64."""
     return self.to(dtypes.int64, memory_format=memory_format)
 
 
-@method
+@public(only="Tensor")
 def char(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As int8."""
     return self.to(dtypes.int8, memory_format=memory_format)
 
 
-@method
+@public(only="Tensor")
 def byte(self: Tensor, memory_format: dtypes.memory_format = dtypes.preserve_format) -> Tensor:
     """As uint8."""
     return self.to(dtypes.uint8, memory_format=memory_format)
 
 
-@method
+@public(only="Tensor")
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """As the dtype of ``other``, on its device."""
     return self.to(arguments.expect_tensor(other, "other", "type_as"))

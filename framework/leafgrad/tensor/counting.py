@@ -11,15 +11,13 @@ from leafgrad.ops import dispatch, extremes as ops, index, rounding
 from leafgrad.tensor.arguments import cast, expect_tensor, integer, number, one_dim, shape as shape_of
 from leafgrad.tensor.creation import zeros
 from leafgrad.tensor.data import tensor
-from leafgrad.tensor.methods import method
 from leafgrad.tensor.pointwise import where
+from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["bincount", "combinations", "histc", "unique_consecutive", "unravel_index"]
 
-
-@method
+@public
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often 0, 1, 2, … occur in ``input``. (n,) integers -> (max(largest + 1, minlength),)
 
@@ -59,7 +57,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     return counts
 
 
-@method
+@public(out="exact")
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements lie in each of ``bins`` intervals of one width from ``min`` to ``max``. -> (bins,)
 
@@ -98,7 +96,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     return counts
 
 
-@method
+@public
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -121,6 +119,7 @@ def unique_consecutive(
     return (values, *extra) if extra else values
 
 
+@public(only="leafgrad")
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of ``r`` elements, in order; with ``with_replacement`` an element may be chosen again. (n,) -> (m, r)
 
@@ -139,6 +138,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     return chosen
 
 
+@public(only="leafgrad")
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates in an array of ``shape`` of indices into the flattened array, one tensor per dimension.
 

@@ -11,42 +11,34 @@ from leafgrad.ops.exponential import logaddexp
 from leafgrad.ops.refuse import refuse
 from leafgrad.tensor.arguments import cast, expect_floating, expect_tensor, integer, number, one_dim
 from leafgrad.tensor.creation import inferred
-from leafgrad.tensor.inplace import update
 from leafgrad.tensor.joining import cat
-from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.methods import attach
 from leafgrad.tensor.pointwise import clamp, isinf, sign
+from leafgrad.tensor.public import public
 from leafgrad.tensor.signatures import binary
 from leafgrad.tensor.sorting import searchsorted, sort
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = [
-    "angle", "can_cast", "clone", "complex", "conj", "conj_physical", "corrcoef", "cov", "cumulative_trapezoid",
-    "detach", "diff", "gcd", "imag", "is_complex", "is_conj", "is_neg", "is_same_size", "isin", "isneginf", "isposinf",
-    "isreal", "lcm", "ldexp", "logaddexp2", "logit", "polar", "positive", "real", "resolve_conj", "resolve_neg",
-    "result_type", "sgn", "trapezoid", "trapz", "view_as_complex", "view_as_real",
-]  # fmt: skip
 
-
-@method
+@public(out="cast")
 def angle(input: Tensor) -> Tensor:
     """The angle with the positive real axis, in [-pi, pi]; nan stays. (...) -> (...) of a floating dtype"""
     result: Tensor = complex_ops.angle(expect_tensor(input, "input", "angle"))
     return result
 
 
-gcd, lcm = binary(divisors.gcd, divisors.lcm)
-attach("gcd", gcd.function)
-attach("lcm", lcm.function)
-attach("gcd_", lambda self, other: update(self, gcd, other))
-attach("lcm_", lambda self, other: update(self, lcm, other))
+gcd = binary(divisors.gcd, out="cast", inplace=True)
+lcm = binary(divisors.lcm, out="cast", inplace=True)
 
 
+@public(only="leafgrad")
 def clone(input: Tensor) -> Tensor:
     """A copy in memory of its own; gradients flow through it. (...) -> (...)"""
     copy: Tensor = expect_tensor(input, "input", "clone").clone()
     return copy
 
 
+@public(only="leafgrad")
 def detach(input: Tensor) -> Tensor:
     """The same memory as a tensor that does not require grad. (...) -> (...)"""
     plain: Tensor = expect_tensor(input, "input", "detach").detach()
@@ -56,7 +48,7 @@ def detach(input: Tensor) -> Tensor:
 # ---- differences and integrals ------------------------------------------------------------------------------------
 
 
-@method
+@public(out="cast")
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
@@ -110,6 +102,7 @@ def _floating(x: Tensor, other: Tensor | None = None) -> Tensor:
     return x.to(kind if kind.is_differentiable else dtypes.get_default_dtype())
 
 
+@public(only="leafgrad")
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The integral of ``y`` along ``dim`` by the trapezoidal rule. (..., n, ...) -> (..., ...)
 
@@ -125,11 +118,13 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, di
     return result
 
 
+@public(only="leafgrad")
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The same as ``trapezoid``."""
     return trapezoid(y, x, dx=dx, dim=dim)
 
 
+@public(only="leafgrad")
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The integral of ``y`` up to each sample but the first. (..., n, ...) -> (..., n - 1, ...). As ``trapezoid``."""
     areas, d = _areas("cumulative_trapezoid", y, x, dx, dim)
@@ -140,7 +135,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None
 # ---- element by element -------------------------------------------------------------------------------------------
 
 
-@method
+@public
 def positive(input: Tensor) -> Tensor:
     """``input`` itself. RuntimeError for bool."""
     if expect_tensor(input, "input", "positive").dtype is dtypes.bool_:
@@ -148,7 +143,7 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-@method
+@public(also="special.logit", out="cast", inplace=True)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid. With ``eps``, x is first clamped to [eps, 1 - eps]. (...) -> (...)"""
     x = expect_tensor(input, "input", "logit")
@@ -156,7 +151,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     return result
 
 
-@method
+@public(out="cast")
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     """log2(2^input + 2^other), without overflow. (...), (...) -> (...)"""
     for name, x in (("input", input), ("other", other)):
@@ -166,7 +161,7 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     return result
 
 
-@method
+@public(out="cast", inplace=True)
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2**other``. (...), (...) -> (...), floating"""
     expect_tensor(input, "input", "ldexp")
@@ -174,21 +169,21 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     return input * power
 
 
-@method
+@public(out="exact")
 def isposinf(input: Tensor) -> Tensor:
     """Whether elements are +inf. (...) -> (...) bool"""
     result: Tensor = isinf(expect_tensor(input, "input", "isposinf")) & (input > 0)
     return result
 
 
-@method
+@public(out="exact")
 def isneginf(input: Tensor) -> Tensor:
     """Whether elements are -inf. (...) -> (...) bool"""
     result: Tensor = isinf(expect_tensor(input, "input", "isneginf")) & (input < 0)
     return result
 
 
-@method
+@public
 def isreal(input: Tensor) -> Tensor:
     """Whether the imaginary part is 0. (...) -> (...) bool"""
     if expect_tensor(input, "input", "isreal").dtype.is_complex:
@@ -196,6 +191,7 @@ def isreal(input: Tensor) -> Tensor:
     return (expect_tensor(input, "input", "isreal") == input) | (input != input)
 
 
+@public(only="leafgrad", out="exact")
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each of ``elements`` is among ``test_elements``; not, with ``invert``. One of the two may be a number.
 
@@ -217,7 +213,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 # ---- covariance ---------------------------------------------------------------------------------------------------
 
 
-@method
+@public
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
@@ -262,7 +258,7 @@ def _weights(count: int, fweights: Tensor | None, aweights: Tensor | None) -> Te
     return fweights if aweights is None else aweights if fweights is None else fweights * aweights
 
 
-@method
+@public
 def corrcoef(input: Tensor) -> Tensor:
     """Pearson's correlation of variables (rows) over observations (columns). (n, m) -> (n, n); (m) or (1, m) -> ()"""
     c = cov(input)
@@ -275,6 +271,7 @@ def corrcoef(input: Tensor) -> Tensor:
 # ---- types --------------------------------------------------------------------------------------------------------
 
 
+@public(only="leafgrad")
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     """The dtype in which arithmetic on two tensors or numbers would be done."""
     for name, value in (("tensor1", tensor1), ("tensor2", tensor2)):
@@ -283,39 +280,35 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     return promotion.result_type((tensor1, tensor2))
 
 
+@public(only="leafgrad")
 def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
     """Whether promotion allows a conversion: to the same category (bool < integer < floating) or a higher one."""
     return dtypes.check(from_, "from_").category <= dtypes.check(to, "to").category
 
 
+@public(only="leafgrad")
 def real(input: Tensor) -> Tensor:
     """The real part, a view; ``input`` itself if it is real. (...) -> (...)"""
     part: Tensor = complex_ops.real(input) if is_complex(input) else input
     return part
 
 
-@method
+@public
+@public(name="conj_physical", out="exact", inplace=True)
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate, in memory of its own; ``input`` itself if it is real. (...) -> (...)"""
     result: Tensor = complex_ops.conj(input) if is_complex(input) else input
     return result
 
 
-conj_physical = conj
-attach("conj_physical", conj)
-
-
-@method
+@public(also="resolve_neg")
 def resolve_conj(input: Tensor) -> Tensor:
     """``input``: conjugates are computed at once, never on reading. (...) -> (...)"""
     same: Tensor = expect_tensor(input, "input", "resolve_conj")
     return same
 
 
-resolve_neg = resolve_conj
-attach("resolve_neg", resolve_conj)
-
-
+@public(only="leafgrad")
 def imag(input: Tensor) -> Tensor:
     """The imaginary part, a view. (...) -> (...). RuntimeError for a real tensor, as in PyTorch."""
     if is_complex(input):
@@ -324,20 +317,20 @@ def imag(input: Tensor) -> Tensor:
     raise RuntimeError("imag is not implemented for tensors with non-complex dtypes; that of a real one is 0")
 
 
+@public(also="is_neg")
 def is_conj(input: Tensor) -> bool:
     """False: conjugates are computed at once, never on reading."""
     expect_tensor(input, "input", "is_conj")
     return False
 
 
-is_neg = is_conj
-
-
+@public
 def is_complex(input: Tensor) -> bool:
     """Whether the dtype is complex64 or complex128."""
     return dtypes.of(expect_tensor(input, "input", "is_complex")._data).is_complex
 
 
+@public(only="leafgrad")
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """``real + 1j * imag`` of two tensors of one dtype, float32 or float64. (...), (...) -> (...) complex
 
@@ -354,6 +347,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     return result
 
 
+@public(only="leafgrad")
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """``abs * exp(1j * angle)`` of two tensors of one dtype, float32 or float64. (...), (...) -> (...) complex"""
     kinds = [expect_tensor(t, name, "polar").dtype for t, name in ((abs, "abs"), (angle, "angle"))]
@@ -362,6 +356,7 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
     return complex(abs * angle.cos(), abs * angle.sin())
 
 
+@public(only="leafgrad")
 def view_as_real(input: Tensor) -> Tensor:
     """The parts of a complex tensor along a last dimension, a view. (...) complex -> (..., 2)"""
     if not is_complex(input):
@@ -370,6 +365,7 @@ def view_as_real(input: Tensor) -> Tensor:
     return view
 
 
+@public(only="leafgrad")
 def view_as_complex(input: Tensor) -> Tensor:
     """The last dimension of float32 or float64 numbers as the two parts of complex ones, a view. (..., 2) -> (...)
 
@@ -390,22 +386,19 @@ def view_as_complex(input: Tensor) -> Tensor:
     return view
 
 
-@method
+@public(out="exact", inplace=True)
 def sgn(input: Tensor) -> Tensor:
     """``input`` over its absolute value, 0 at 0; the sign of real numbers. (...) -> (...)"""
     result: Tensor = complex_ops.sgn(input) if is_complex(input) else sign(input)
     return result
 
 
-@method
+@public
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same size."""
     return bool(
         expect_tensor(input, "input", "is_same_size").shape == expect_tensor(other, "other", "is_same_size").shape
     )
-
-
-attach("is_complex", is_complex)
 
 
 def _set_part(part: Any) -> Any:
@@ -420,9 +413,6 @@ def _set_part(part: Any) -> Any:
 
 attach("real", property(real, _set_part(real)))
 attach("imag", property(imag, _set_part(imag)))
-attach("is_conj", is_conj)
-attach("is_neg", is_neg)
-attach("sgn_", lambda self: update(self, sgn))
 attach("itemsize", property(lambda self: self.dtype.itemsize, doc="Bytes of one element."))
 attach("nbytes", property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of all elements."))
 attach("mH", property(lambda self: conj(self.mT), doc="The last two dimensions exchanged, conjugated."))

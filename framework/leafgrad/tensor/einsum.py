@@ -19,15 +19,15 @@ from leafgrad.ops.promotion import result_type
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import diagonal, permute, reshape
 from leafgrad.tensor.arguments import expect_tensor, integer, one_dim
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = ["einsum", "tensordot"]
 
 Labels = tuple[Hashable, ...]
 Term = tuple[Tensor, Labels]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
+@public(only="leafgrad")
 def einsum(*args: Any) -> Tensor:
     """Sum of products of elements, in Einstein's notation: ``einsum("bij,bjk->bik", x, y)``.
 
@@ -47,6 +47,7 @@ def einsum(*args: Any) -> Tensor:
     return _multiply([_diagonals(x, labels) for x, labels in zip(operands, inputs, strict=True)], output)
 
 
+@public(only="leafgrad", out="exact")
 def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Any] = 2) -> Tensor:
     """Contract dimensions of ``a`` with dimensions of ``b``.
 

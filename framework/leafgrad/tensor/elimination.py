@@ -17,13 +17,11 @@ from leafgrad.tensor.joining import narrow
 from leafgrad.tensor.linalg import identity, solve, solve_triangular
 from leafgrad.tensor.matrices import linalg_diagonal
 from leafgrad.tensor.pointwise import where
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = [
-    "cholesky_ex", "inv_ex", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "lu_unpack", "solve_ex",
-]  # fmt: skip
 
-
+@public(name="linalg.lu_factor_ex", out="cast")
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> return_types.linalg_lu_factor_ex:
     """L below and U on and above the diagonal of one matrix, P A = L U, and with which row each row was exchanged.
 
@@ -48,12 +46,14 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     return return_types.linalg_lu_factor_ex(packed, cast(pivots + 1, dtypes.int32), info)
 
 
+@public(name="linalg.lu_factor", out="cast")
 def lu_factor(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu_factor:
     """``lu_factor_ex`` without info. LinAlgError: a pivot is 0."""
     packed, pivots, _ = lu_factor_ex(A, pivot=pivot, check_errors=True)
     return return_types.linalg_lu_factor(packed, pivots)
 
 
+@public(name="linalg.lu", out="cast")
 @shown_as("LinalgLuBackward0")
 def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:
     """P, L and U with A = P L U: a permutation, and triangular matrices, L with ones on its diagonal.
@@ -64,6 +64,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:
     return return_types.linalg_lu(*lu_unpack(packed, pivots))
 
 
+@public(only="leafgrad")
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> return_types.lu_unpack:
@@ -82,6 +83,7 @@ def lu_unpack(
     return return_types.lu_unpack(P, L, U)
 
 
+@public(name="linalg.lu_solve", out="exact")
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """X with A X = B, or X A = B if not ``left``, from what ``lu_factor(A)`` returns; ``adjoint`` takes A^T for A.
 
@@ -97,6 +99,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     return solve_triangular(U, solve_triangular(L, matmul(swap(P), B), upper=False), upper=True)
 
 
+@public(name="linalg.cholesky_ex", out="cast")
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> return_types.linalg_cholesky_ex:
     """``linalg.cholesky``, and for each matrix 0, or the order of its first leading minor that is not positive.
 
@@ -112,6 +115,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     return return_types.linalg_cholesky_ex(swap(factor) if upper else factor, info)
 
 
+@public(name="linalg.inv_ex", out="cast")
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_ex:
     """``linalg.inv``, and for each matrix 0, or the number of its first pivot that is 0; its inverse then is nan."""
     check_square(A, "linalg.inv")
@@ -123,6 +127,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_
     return return_types.linalg_inv_ex(inverse, info)
 
 
+@public(name="linalg.solve_ex", out="cast")
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> return_types.linalg_solve_ex:
     """``linalg.solve``, and for each matrix 0, or the number of its first pivot that is 0; its solution then is nan."""
     check_square(A, "linalg.solve")

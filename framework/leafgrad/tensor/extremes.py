@@ -13,15 +13,8 @@ from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.ops.sort import argsort
 from leafgrad.return_types import Found
 from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, number, one_dim, widened
-from leafgrad.tensor.inplace import update
-from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = [
-    "amax", "amin", "aminmax", "argmax", "argmin", "cummax", "cummin", "cumprod", "cumsum", "logcumsumexp", "max",
-    "median", "min", "mode", "nanmedian", "nanquantile", "quantile", "unique",
-]  # fmt: skip
-
 
 R = TypeVar("R", bound=Found)
 
@@ -35,7 +28,7 @@ def _nonempty(input: Tensor, over: tuple[int, ...], function: str) -> None:
             raise IndexError(f"{function}(): Expected reduction dim {d} to have non-zero size.")
 
 
-@method
+@public(out="exact")
 def amax(input: Tensor, dim: Dim = (), keepdim: bool = False) -> Tensor:
     """The largest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
     over = dims(expect_tensor(input, "input", "amax"), dim, "amax")
@@ -44,7 +37,7 @@ def amax(input: Tensor, dim: Dim = (), keepdim: bool = False) -> Tensor:
     return result
 
 
-@method
+@public(out="exact")
 def amin(input: Tensor, dim: Dim = (), keepdim: bool = False) -> Tensor:
     """The smallest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
     over = dims(expect_tensor(input, "input", "amin"), dim, "amin")
@@ -53,7 +46,7 @@ def amin(input: Tensor, dim: Dim = (), keepdim: bool = False) -> Tensor:
     return result
 
 
-@method
+@public(out="cast")
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> return_types.aminmax:
     """``amin`` and ``amax`` over one dimension or all, named ``min`` and ``max``."""
     over = dims(expect_tensor(input, "input", "aminmax"), dim, "aminmax")
@@ -62,13 +55,13 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
     return return_types.aminmax(ops.amin(input, dim=over, keepdim=keepdim), ops.amax(input, dim=over, keepdim=keepdim))
 
 
-@method
+@public(out="exact")
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Index of the largest element along ``dim``, or in the flattened tensor. int64"""
     return _arg(extremes.argmax, input, dim, keepdim)
 
 
-@method
+@public(out="exact")
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Index of the smallest element along ``dim``, or in the flattened tensor. int64"""
     return _arg(extremes.argmin, input, dim, keepdim)
@@ -122,7 +115,7 @@ def max(input: Tensor, dim: int, keepdim: bool = False) -> return_types.max: ...
 def max(input: Tensor, other: Tensor, /) -> Tensor: ...
 @overload
 def max(input: Tensor, *, other: Tensor) -> Tensor: ...
-@method
+@public(out="cast")
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The largest value; with ``dim``, (values, indices) along it; with a tensor, ``maximum(input, other)``.
 
@@ -143,7 +136,7 @@ def min(input: Tensor, dim: int, keepdim: bool = False) -> return_types.min: ...
 def min(input: Tensor, other: Tensor, /) -> Tensor: ...
 @overload
 def min(input: Tensor, *, other: Tensor) -> Tensor: ...
-@method
+@public(out="cast")
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``."""
     dim = other if other is not None else dim
@@ -154,7 +147,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
 def median(input: Tensor) -> Tensor: ...
 @overload
 def median(input: Tensor, dim: int, keepdim: bool = False) -> return_types.median: ...
-@method
+@public(out="cast")
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower median, nan if there is one; with ``dim``, (values, indices) along it.
 
@@ -174,7 +167,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 def nanmedian(input: Tensor) -> Tensor: ...
 @overload
 def nanmedian(input: Tensor, dim: int, keepdim: bool = False) -> return_types.nanmedian: ...
-@method
+@public(out="cast")
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower median of what is not nan, nan if nothing is; with ``dim``, (values, indices) along it."""
     expect_tensor(input, "input", "nanmedian")
@@ -186,7 +179,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     return _found(return_types.nanmedian, at, input, d, flag(keepdim, "nanmedian"))
 
 
-@method
+@public(out="cast")
 @shown_as("ModeBackward0")
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mode:
     """(values, indices) of the commonest value along ``dim``: the smallest of equally common, its last index."""
@@ -195,7 +188,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mo
     return _found(return_types.mode, extremes.argmode(input, dim=d), input, d, flag(keepdim, "mode"))
 
 
-@method
+@public
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -219,7 +212,7 @@ def unique(
     return (values, *extra) if extra else values
 
 
-@method
+@public(out="exact")
 def quantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -235,7 +228,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation)
 
 
-@method
+@public(out="exact")
 def nanquantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -310,7 +303,7 @@ def _levels(name: str, input: Tensor, q: Any) -> tuple[Tensor, bool]:
 # ---- running ------------------------------------------------------------------------------------------------------
 
 
-@method
+@public(out="cast", inplace=True)
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Running sums along ``dim``; integers and bools are added up in int64. (...) -> (...)"""
     x = widened(expect_tensor(input, "input", "cumsum"), dtype)
@@ -318,7 +311,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     return cast(result, dtype)
 
 
-@method
+@public(out="cast", inplace=True)
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Running products along ``dim``; integers and bools are multiplied in int64. (...) -> (...)"""
     x = widened(expect_tensor(input, "input", "cumprod"), dtype)
@@ -326,7 +319,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     return cast(result, dtype)
 
 
-@method
+@public(out="exact")
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log of the running sums of exp along ``dim``, without overflow. (...) -> (...). NotImplementedError: integers."""
     x = expect_floating(input, "logcumsumexp", NotImplementedError)
@@ -334,7 +327,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     return result
 
 
-@method
+@public(out="cast")
 @shown_as("CummaxBackward0")
 def cummax(input: Tensor, dim: int) -> return_types.cummax:
     """(values, indices) of the largest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
@@ -342,13 +335,9 @@ def cummax(input: Tensor, dim: int) -> return_types.cummax:
     return _found(return_types.cummax, cumulative.cummax(input, dim=d), input, d, True)
 
 
-@method
+@public(out="cast")
 @shown_as("CumminBackward0")
 def cummin(input: Tensor, dim: int) -> return_types.cummin:
     """(values, indices) of the smallest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
     d = one_dim(expect_tensor(input, "input", "cummin"), dim, "cummin")
     return _found(return_types.cummin, cumulative.cummin(input, dim=d), input, d, True)
-
-
-attach("cumsum_", lambda self, dim, *, dtype=None: update(self, cumsum, dim, dtype=dtype))
-attach("cumprod_", lambda self, dim, *, dtype=None: update(self, cumprod, dim, dtype=dtype))

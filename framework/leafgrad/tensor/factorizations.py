@@ -10,10 +10,8 @@ from leafgrad.ops.convert import new_full
 from leafgrad.ops.matmul import matmul, swap
 from leafgrad.ops.shape import cat
 from leafgrad.tensor.arguments import expect_tensor
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
-
 
 # ---- checks -------------------------------------------------------------------------------------------------------
 
@@ -52,6 +50,7 @@ def check_square(A: Any, function: str, name: str = "A") -> None:
 # ---- factorisations -----------------------------------------------------------------------------------------------
 
 
+@public(name="linalg.cholesky", out="exact")
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """L with A = L L^T, lower triangular; or its transpose if ``upper``. (..., n, n) -> (..., n, n)
 
@@ -65,6 +64,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     return swap(factor) if upper else factor
 
 
+@public(name="linalg.qr", out="cast")
 def qr(A: Tensor, mode: str = "reduced") -> return_types.linalg_qr:
     """Q and R with A = Q R, Q of orthonormal columns, R upper triangular.
 
@@ -88,6 +88,7 @@ def qr(A: Tensor, mode: str = "reduced") -> return_types.linalg_qr:
     return return_types.linalg_qr(new_full(A, shape=(0,), value=0) if mode == "r" else q, r)
 
 
+@public(name="linalg.svd", out="cast")
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> return_types.linalg_svd:
     """U, S and Vh with A = U diag(S) Vh: singular values, descending, and orthonormal singular vectors.
 
@@ -107,11 +108,13 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     return return_types.linalg_svd(*ops.svd(A, full=full))
 
 
+@public(name="linalg.svdvals", out="exact")
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """Singular values, descending. (..., m, n) -> (..., min(m, n))"""
     return svd(A, full_matrices=False, driver=driver).S
 
 
+@public(name="linalg.eigh", out="cast")
 def eigh(A: Tensor, UPLO: str = "L") -> return_types.linalg_eigh:
     """Eigenvalues, ascending, and orthonormal eigenvectors, in columns, of symmetric matrices.
 
@@ -128,11 +131,13 @@ def eigh(A: Tensor, UPLO: str = "L") -> return_types.linalg_eigh:
     return return_types.linalg_eigh(*ops.eigh(A, lower=UPLO.upper() == "L"))
 
 
+@public(name="linalg.eigvalsh", out="exact")
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Eigenvalues of symmetric matrices, ascending. (..., n, n) -> (..., n)"""
     return eigh(A, UPLO).eigenvalues
 
 
+@public(name="linalg.eig", also="linalg.eigvals")
 def eig(A: Tensor) -> Any:
     """Not there: eigenvalues of a matrix that is not symmetric are complex, and there is no rule for them yet.
 
@@ -143,6 +148,3 @@ def eig(A: Tensor) -> Any:
         "linalg.eig and eigvals, whose results are complex, are not there yet; use linalg.eigh or eigvalsh for a "
         "symmetric matrix"
     )
-
-
-eigvals = eig

@@ -19,30 +19,11 @@ from leafgrad.ops.select import where
 from leafgrad.ops.shape import part
 from leafgrad.tensor import arguments
 from leafgrad.tensor.indexing import Plan
-from leafgrad.tensor.inplace import update
-from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import broadcast_shapes, broadcast_tensors, reshaped
 from leafgrad.tensor.sorting import nonzero
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.writes import value_for
-
-__all__ = [
-    "gather",
-    "index_add",
-    "index_copy",
-    "index_fill",
-    "index_put",
-    "index_select",
-    "masked_fill",
-    "masked_scatter",
-    "masked_select",
-    "scatter",
-    "scatter_add",
-    "scatter_reduce",
-    "take",
-    "take_along_dim",
-]
-
 
 # ---- checks -------------------------------------------------------------------------------------------------------
 
@@ -104,7 +85,7 @@ def _lifted(*tensors: Any) -> list[Any]:
 # ---- along one dimension ------------------------------------------------------------------------------------------
 
 
-@method
+@public(out="exact")
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """out[i, j, k] = input[i, index[i, j, k], k] for ``dim=1``, and alike for others.
 
@@ -155,7 +136,7 @@ def _finished(out: Tensor, input: Tensor) -> Tensor:
     return out if input._data.ndim else reshaped(out, ())
 
 
-@method
+@public(out="exact", inplace=True)
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
@@ -184,7 +165,7 @@ def scatter(
     return _finished(out, input)
 
 
-@method
+@public(out="exact", inplace=True)
 @shown_as("ScatterAddBackward0", "input", "src")
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy of ``input`` with src[i, j, k] added to out[i, index[i, j, k], k] for ``dim=1``, and alike for others."""
@@ -195,7 +176,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return _finished(out, input)
 
 
-@method
+@public(out="exact", inplace=True)
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -238,7 +219,7 @@ def _combined(x: Tensor, at: Tensor, v: Tensor, d: int, reduce: str, include_sel
     return total / count if x.dtype.is_floating_point else total // count
 
 
-@method
+@public(out="exact")
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """``gather`` with the other dimensions broadcast; without ``dim`` from the flattened tensors.
 
@@ -287,7 +268,7 @@ def _slices(x: Tensor, at: Tensor, d: int, source: Tensor, function: str) -> Ten
     return checked
 
 
-@method
+@public(out="exact")
 @shown_as("IndexSelectBackward0")
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of ``input`` along ``dim`` at a vector of indices, as a copy."""
@@ -297,7 +278,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     return _finished(out, input)
 
 
-@method
+@public(out="exact", inplace=True)
 @shown_as("IndexAddBackward0", "input", "source")
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """A copy of ``input`` with ``alpha`` times the slices of ``source`` added to those at ``index`` along ``dim``."""
@@ -309,7 +290,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     return _finished(x + added, input)
 
 
-@method
+@public(out="exact", inplace=True)
 @shown_as("IndexCopyBackward0", "input", "source")
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy of ``input`` with the slices at ``index`` along ``dim`` replaced by those of ``source``."""
@@ -320,7 +301,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     return _finished(out, input)
 
 
-@method
+@public(inplace=True)
 @shown_as("IndexFillBackward0")
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy of ``input`` with a number (or 0-d tensor) in the slices at ``index`` along ``dim``."""
@@ -338,7 +319,7 @@ def _number_or_0d(input: Tensor, value: Any, function: str) -> Any:
     return arguments.cast(value.to(input.device), input.dtype)
 
 
-@method
+@public(inplace=True)
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of ``input`` with ``values`` written (or added, with ``accumulate``) where ``input[indices]`` reads."""
     _same_dtype(input, arguments.expect_tensor(values, "values", "index_put"), "values", "index_put")
@@ -367,7 +348,7 @@ def _mask(mask: Any, function: str) -> Tensor:
     return checked
 
 
-@method
+@public(inplace=True)
 @shown_as("MaskedFillBackward0")
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """``value`` (a number or a 0-d tensor) where ``mask`` holds, ``input`` elsewhere. The two broadcast."""
@@ -376,7 +357,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return out
 
 
-@method
+@public(out="exact")
 @shown_as("MaskedSelectBackward0")
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where ``mask`` holds. How many depends on values: the host waits. (...) -> (n,)"""
@@ -384,7 +365,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return x[m] if x.ndim else reshaped(x, (1,))[reshaped(m, (1,))]
 
 
-@method
+@public(inplace=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """``input`` with the elements where ``mask`` holds replaced by those of ``source``, in order."""
     _same_dtype(input, arguments.expect_tensor(source, "source", "masked_scatter"), "source", "masked_scatter")
@@ -400,37 +381,10 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return reshaped(flat, tuple(x.shape))
 
 
-@method
+@public(out="exact")
 @shown_as("TakeBackward0")
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements of the flattened ``input`` at ``index``. -> index.shape"""
     at = _indices(index, "take", wraps=True)
     out: Tensor = ops.index(reshaped(input, (input.numel(),)), at, dims=(0,))
     return out
-
-
-# ---- in place -----------------------------------------------------------------------------------------------------
-
-
-def _in_place(function: Any) -> None:
-    def write(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        out: Tensor = update(self, function, *args, **kwargs)
-        return out
-
-    write.__name__ = f"{function.__name__}_"
-    write.__doc__ = f"``{function.__name__}``, in place."
-    attach(write.__name__, write)
-
-
-for _function in (
-    index_add,
-    index_copy,
-    index_fill,
-    index_put,
-    masked_fill,
-    masked_scatter,
-    scatter,
-    scatter_add,
-    scatter_reduce,
-):
-    _in_place(_function)

@@ -9,17 +9,15 @@ from leafgrad import dtypes, return_types
 from leafgrad.ops import index
 from leafgrad.tensor.arguments import cast, expect_tensor, integer, number, one_dim
 from leafgrad.tensor.creation import arange, linspace
-from leafgrad.tensor.inplace import update
 from leafgrad.tensor.joining import cat
-from leafgrad.tensor.methods import attach, method
 from leafgrad.tensor.norms import vector_norm
 from leafgrad.tensor.pointwise import where
+from leafgrad.tensor.public import public
 from leafgrad.tensor.sorting import searchsorted
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["gradient", "histogram", "renorm", "vander"]
 
-
+@public(only="leafgrad")
 def gradient(
     input: Tensor, *, spacing: Any = 1, dim: int | Sequence[int] | None = None, edge_order: int = 1
 ) -> tuple[Tensor, ...]:
@@ -85,7 +83,7 @@ def _slopes(x: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
     return cat([first, inner, last], dim)
 
 
-@method
+@public(out="cast")
 def histogram(
     input: Tensor, bins: Any, *, range: Sequence[float] | None = None, weight: Tensor | None = None,
     density: bool = False,
@@ -141,6 +139,7 @@ def expect_edges(x: Tensor, bins: Any, range: Sequence[float] | None) -> Tensor:
     return linspace(low, high, count + 1, dtype=x.dtype, device=x.device)
 
 
+@public(only="leafgrad")
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of each element in a row, N of them, from the highest to 1, or from 1. (n,) -> (n, N)"""
     if expect_tensor(x, "x", "vander").ndim != 1:
@@ -149,6 +148,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     return powers if increasing else powers.flip(-1)
 
 
+@public(name="linalg.vander")
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers of each element, from 1 to the N-th, by default as many as elements. (..., n) -> (..., n, N)"""
     if not expect_tensor(x, "x", "linalg.vander").ndim:
@@ -167,7 +167,7 @@ def powers_of(x: Tensor, N: int, function: str) -> Tensor:
     return wide.unsqueeze(-1) ** arange(N, device=x.device)
 
 
-@method
+@public(out="exact", inplace=True)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Slices along ``dim`` scaled down where their p-norm is larger than ``maxnorm``. (...) -> (...)
 
@@ -183,6 +183,3 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     d = one_dim(input, dim, "renorm")
     norms = vector_norm(input, p, [e for e in range(input.ndim) if e != d], keepdim=True)
     return input * where(norms > maxnorm, maxnorm / (norms + 1e-7), 1)
-
-
-attach("renorm_", lambda self, p, dim, maxnorm: update(self, renorm, p, dim, maxnorm))

@@ -23,8 +23,6 @@ from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
 from leafgrad.tensor.writes import copy_, fill_, value_for
 
-__all__: list[str] = []  # what it adds are methods
-
 INTEGERS = (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8)
 SIMPLE = {int, slice, type(None), type(Ellipsis)}
 BACKENDS = backends.BACKENDS

@@ -16,17 +16,13 @@ from leafgrad.ops.shape import expand, permute, reshape, tril, triu
 from leafgrad.tensor.arguments import expect_tensor, integer, one_dim
 from leafgrad.tensor.factorizations import check_matrices, check_square, svdvals
 from leafgrad.tensor.norms import rank, tolerances
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = [
-    "det", "inv", "lstsq", "matrix_exp", "matrix_power", "pinv", "slogdet", "solve", "solve_triangular", "tensorinv",
-    "tensorsolve",
-]  # fmt: skip
-
 
 # ---- determinants, inverses, powers -------------------------------------------------------------------------------
 
 
+@public(name="linalg.det", out="exact")
 def det(A: Tensor) -> Tensor:
     """Determinant. (..., n, n) -> (...). The gradient of singular matrices is right too, but only the first one."""
     check_square(A, "linalg.det")
@@ -34,12 +30,14 @@ def det(A: Tensor) -> Tensor:
     return result
 
 
+@public(name="linalg.slogdet", out="cast")
 def slogdet(A: Tensor) -> return_types.linalg_slogdet:
     """Sign and natural logarithm of the absolute value of the determinant. (..., n, n) -> (...), (...)"""
     check_square(A, "linalg.slogdet")
     return return_types.linalg_slogdet(*ops.slogdet(A))
 
 
+@public(name="linalg.inv", out="exact")
 def inv(A: Tensor) -> Tensor:
     """Inverse. (..., n, n) -> (..., n, n)
 
@@ -51,6 +49,7 @@ def inv(A: Tensor) -> Tensor:
     return result
 
 
+@public(name="linalg.pinv", out="cast")
 def pinv(
     A: Tensor, rcond: float | None = None, hermitian: bool = False, *, atol: float | None = None,
     rtol: float | None = None,
@@ -68,6 +67,7 @@ def pinv(
     return result
 
 
+@public(name="linalg.matrix_power", out="cast")
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The n-th power by repeated squaring; of the inverse if n < 0. (..., n, n) -> (..., n, n)"""
     expect_tensor(A, "A", "linalg.matrix_power")
@@ -94,6 +94,7 @@ def identity(A: Tensor) -> Tensor:
     return result
 
 
+@public(name="linalg.matrix_exp")
 def matrix_exp(A: Tensor) -> Tensor:
     """Matrix exponential, the sum of A^k / k!. (..., n, n) -> (..., n, n)"""
     check_square(A, "linalg.matrix_exp")
@@ -104,6 +105,7 @@ def matrix_exp(A: Tensor) -> Tensor:
 # ---- systems ------------------------------------------------------------------------------------------------------
 
 
+@public(name="linalg.solve", out="exact")
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """X with A X = B, or X A = B if not ``left``.
 
@@ -155,6 +157,7 @@ def _one_batch(A: Tensor, B: Tensor, function: str) -> tuple[Tensor, Tensor]:
     return expand(A, shape=(*batch, *A.shape[-2:])), expand(B, shape=(*batch, *B.shape[-2:]))
 
 
+@public(name="linalg.solve_triangular", out="exact")
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """X with A X = B, or X A = B if not ``left``, where only one triangle of A counts.
 
@@ -167,6 +170,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     return _solve(off + identity(A) if unitriangular else off, B, left, "linalg.solve_triangular")
 
 
+@public(name="linalg.lstsq", out="cast")
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> return_types.linalg_lstsq:
     """X that minimises the Frobenius norm of A X - B, the smallest one if there are many.
 
@@ -210,6 +214,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     return return_types.linalg_lstsq(solution, residuals, ranks, s if driver in ("gelsd", "gelss") else empty)
 
 
+@public(name="linalg.tensorinv", out="cast")
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of ``tensordot(A, ., ind)``: A as a matrix of its first ``ind`` by its other dimensions, inverted.
 
@@ -230,6 +235,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     return result
 
 
+@public(name="linalg.tensorsolve", out="cast")
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
     """X with ``tensordot(A, X, X.ndim) == B``.
 

@@ -14,14 +14,8 @@ from leafgrad.ops.matmul import rows, swap
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import reshape
 from leafgrad.tensor.arguments import cast, expect_tensor
-from leafgrad.tensor.methods import attach, method
-from leafgrad.tensor.pointwise import in_place
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = [
-    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "chain_matmul", "dot", "ger", "inner", "kron", "matmul",
-    "mm", "mv", "outer", "vdot",
-]  # fmt: skip
 
 
 def check_ndim(function: str, name: str, value: Any, ndim: int) -> None:
@@ -33,7 +27,7 @@ def check_ndim(function: str, name: str, value: Any, ndim: int) -> None:
         raise RuntimeError(f"{function}: {name} must be {what}, got {value.ndim}D of size {list(value.shape)}")
 
 
-@method
+@public(also="linalg.matmul", out="exact")
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """Matrix product, also ``input @ other``.
 
@@ -54,7 +48,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     return result
 
 
-@method
+@public(out="exact")
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Product of two matrices. (n, k), (k, m) -> (n, m)"""
     check_ndim("mm", "input", input, 2)
@@ -63,7 +57,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     return result
 
 
-@method
+@public(out="exact")
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Products of matrices, pair by pair; nothing broadcasts. (b, n, k), (b, k, m) -> (b, n, m)"""
     return _bmm("bmm", input, mat2, "input", "mat2")
@@ -81,7 +75,7 @@ def _bmm(function: str, x: Tensor, y: Tensor, x_name: str, y_name: str) -> Tenso
     return result
 
 
-@method
+@public(out="exact")
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Product of a matrix and a vector. (n, k), (k) -> (n)"""
     check_ndim("mv", "input", input, 2)
@@ -90,13 +84,13 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     return result
 
 
-@method
+@public(out="exact")
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """Inner product of two vectors. (n), (n) -> ()"""
     return _dot("dot", input, tensor, "tensor")
 
 
-@method
+@public(out="exact")
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """Inner product of two vectors, the first conjugated. (n), (n) -> ()"""
     if isinstance(input, Tensor) and input.dtype.is_complex:
@@ -118,7 +112,7 @@ def _dot(function: str, x: Tensor, y: Tensor, y_name: str) -> Tensor:
     return result
 
 
-@method
+@public(also="ger", out="cast")
 @shown_as("MulBackward0", "input", "vec2")
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Every element of one vector times every element of another. (n), (m) -> (n, m)"""
@@ -128,11 +122,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     return result
 
 
-ger = outer
-attach("ger", ger)
-
-
-@method
+@public(out="cast")
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """Inner products over the last dimensions. (..., k), (+++, k) -> (..., +++); a 0-d tensor multiplies.
 
@@ -185,7 +175,7 @@ def _plus(function: str, input: Tensor, product: Tensor, beta: float, alpha: flo
     return (input if beta == 1 else input * beta) + scaled
 
 
-@method
+@public(out="exact", inplace=True)
 @shown_as("AddmmBackward0", "input", "mat1", "mat2")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``. input broadcasts to (n, m); (n, k), (k, m) -> (n, m)"""
@@ -194,7 +184,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     return _plus("addmm", input, products.matmul(mat1, mat2), beta, alpha)
 
 
-@method
+@public(out="exact", inplace=True)
 @shown_as("AddmvBackward0", "input", "mat", "vec")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * (mat @ vec)``. input broadcasts to (n); (n, k), (k) -> (n)"""
@@ -203,20 +193,20 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: fl
     return _plus("addmv", input, products.matmul(mat, vec), beta, alpha)
 
 
-@method
+@public(out="cast", inplace=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``. input broadcasts to (n, m); (n), (m) -> (n, m)"""
     return _plus("addr", input, outer(vec1, vec2), beta, alpha)
 
 
-@method
+@public(out="exact", inplace=True)
 @shown_as("BaddbmmBackward0", "input", "batch1", "batch2")
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)``. (b, n, k), (b, k, m) -> (b, n, m)"""
     return _plus("baddbmm", input, _bmm("baddbmm", batch1, batch2, "batch1", "batch2"), beta, alpha)
 
 
-@method
+@public(out="exact", inplace=True)
 @shown_as("AddbmmBackward0", "input", "batch1", "batch2")
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * sum(batch1 @ batch2)`` over the batch. (b, n, k), (b, k, m) -> (n, m)"""
@@ -224,13 +214,10 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, al
     return _plus("addbmm", input, product, beta, alpha)
 
 
-for _function in (addmm, addmv, addr, baddbmm, addbmm):
-    attach(_function.__name__ + "_", in_place(_function, _function.__name__ + "_"))
-
-
 # ---- several matrices ---------------------------------------------------------------------------------------------
 
 
+@public(name="linalg.multi_dot", out="exact")
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of two or more matrices, multiplied in the order that takes the fewest operations.
 
@@ -282,6 +269,7 @@ def _best_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
     return split
 
 
+@public(only="leafgrad", out="exact")
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices. Deprecated, as in PyTorch: use ``linalg.multi_dot``."""
     messages.warn("chain_matmul is deprecated; use leafgrad.linalg.multi_dot, which takes a list of matrices")
@@ -290,7 +278,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
 
 
-@method
+@public(out="cast")
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """Kronecker product: blocks of ``other``, each times one element of ``input``. (n, m), (p, q) -> (n p, m q)"""
     expect_tensor(input, "input", "kron")

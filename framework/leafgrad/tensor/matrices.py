@@ -11,29 +11,25 @@ from leafgrad.ops.shape import diagonal, reshape
 from leafgrad.tensor import factorizations, linalg
 from leafgrad.tensor.arguments import expect_real, expect_tensor, number, one_dim, widened
 from leafgrad.tensor.creation import zeros_like
-from leafgrad.tensor.methods import method
 from leafgrad.tensor.norms import vector_norm
+from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import broadcast_shapes
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = [
-    "cdist", "cross", "det", "inverse", "logdet", "matrix_exp", "matrix_power", "pinverse", "qr", "slogdet", "svd",
-]  # fmt: skip
 
-
-@method
+@public
 def det(input: Tensor) -> Tensor:
     """Determinant; see ``linalg.det``. (..., n, n) -> (...)"""
     return linalg.det(input)
 
 
-@method
+@public(out="cast")
 def slogdet(input: Tensor) -> return_types.slogdet:
     """Sign and logarithm of the magnitude of the determinant; see ``linalg.slogdet``. (..., n, n) -> (...), (...)"""
     return return_types.slogdet(*linalg.slogdet(input))
 
 
-@method
+@public
 def logdet(input: Tensor) -> Tensor:
     """Logarithm of the determinant: -inf where that is 0, nan where it is negative. (..., n, n) -> (...)"""
     sign, logabsdet = linalg.slogdet(input)
@@ -41,19 +37,19 @@ def logdet(input: Tensor) -> Tensor:
     return result
 
 
-@method
+@public(out="cast")
 def inverse(input: Tensor) -> Tensor:
     """Inverse; see ``linalg.inv``. (..., n, n) -> (..., n, n)"""
     return linalg.inv(input)
 
 
-@method
+@public
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """Moore-Penrose inverse; see ``linalg.pinv``. (..., m, n) -> (..., n, m)"""
     return linalg.pinv(input, rcond)
 
 
-@method
+@public(out="cast")
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_types.svd:
     """U, S and V with ``input`` = U diag(S) V^T; succeeded by ``linalg.svd``, which gives V transposed.
 
@@ -67,25 +63,25 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_typ
     return return_types.svd(U, S, Vh.mT)
 
 
-@method
+@public(out="cast")
 def qr(input: Tensor, some: bool = True) -> return_types.qr:
     """Q and R with ``input`` = Q R; succeeded by ``linalg.qr``. ``some`` reduces them to min(m, n) columns and rows."""
     return return_types.qr(*factorizations.qr(input, "reduced" if some else "complete"))
 
 
-@method
+@public(out="cast")
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """The n-th power; see ``linalg.matrix_power``. (..., n, n) -> (..., n, n)"""
     return linalg.matrix_power(input, n)
 
 
-@method
+@public
 def matrix_exp(input: Tensor) -> Tensor:
     """Matrix exponential; see ``linalg.matrix_exp``. (..., n, n) -> (..., n, n)"""
     return linalg.matrix_exp(input)
 
 
-@method
+@public(only="Tensor")
 def trace(input: Tensor) -> Tensor:
     """Sum of the diagonal of a matrix. (n, m) -> ()"""
     expect_tensor(input, "input", "trace")
@@ -95,7 +91,7 @@ def trace(input: Tensor) -> Tensor:
     return result
 
 
-@method
+@public(out="exact")
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """Cross product of vectors along a dimension of size 3; other dimensions broadcast.
 
@@ -114,6 +110,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     return linalg_cross(input, other, dim=sizes.index(3))
 
 
+@public(name="linalg.cross", out="exact")
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """Cross product of vectors along ``dim``, of size 3; other dimensions broadcast. ``linalg.cross``."""
     expect_tensor(input, "input", "linalg.cross")
@@ -132,6 +129,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     return result
 
 
+@public(name="linalg.vecdot", out="exact")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Inner products of vectors along ``dim``, of ``x`` conjugated; other dimensions broadcast. ``linalg.vecdot``."""
     expect_tensor(x, "x", "linalg.vecdot")
@@ -146,6 +144,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     return result
 
 
+@public(name="linalg.diagonal")
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The elements A[i, i + offset] of two dimensions, as the last dimension. ``linalg.diagonal``."""
     expect_tensor(A, "A", "linalg.diagonal")
@@ -156,6 +155,7 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
     return result
 
 
+@public(only="leafgrad")
 def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary"
 ) -> Tensor:

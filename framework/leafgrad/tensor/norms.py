@@ -16,15 +16,15 @@ from leafgrad.ops.select import maximum
 from leafgrad.ops.shape import permute, reshape
 from leafgrad.tensor.arguments import cast, dims, expect_tensor, one_dim
 from leafgrad.tensor.factorizations import check_floating, check_matrices, check_square, svdvals
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
 
 Dim = int | Sequence[int] | None
 Order = float | str | None
 EPS = {"float32": 2.0**-23, "float64": 2.0**-52}
 
 
+@public(name="linalg.vector_norm", out="exact")
 def vector_norm(
     x: Tensor, ord: float = 2, dim: Dim = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
 ) -> Tensor:
@@ -54,6 +54,7 @@ def vector_norm(
     return result
 
 
+@public(name="linalg.matrix_norm", out="exact")
 def matrix_norm(
     A: Tensor, ord: float | str = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *,
     dtype: dtypes.dtype | None = None,
@@ -106,6 +107,7 @@ def _unpermuted(A: Tensor, i: int, j: int) -> list[int]:
     return sizes
 
 
+@public(name="linalg.norm", out="cast")
 def norm(
     A: Tensor, ord: Order = None, dim: Dim = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
 ) -> Tensor:
@@ -134,6 +136,7 @@ def norm(
     return vector_norm(A, ord, dim, keepdim, dtype=dtype)
 
 
+@public(name="linalg.cond", out="cast")
 def cond(A: Tensor, p: Order = None) -> Tensor:
     """Condition number, the norm of A times the norm of its inverse. (..., n, n) -> (...)
 
@@ -155,6 +158,7 @@ def cond(A: Tensor, p: Order = None) -> Tensor:
     return matrix_norm(A, p) * matrix_norm(inv(A), p)
 
 
+@public(name="linalg.matrix_rank", out="cast")
 def matrix_rank(
     A: Tensor, tol: float | None = None, hermitian: bool = False, *, atol: float | None = None,
     rtol: float | None = None,

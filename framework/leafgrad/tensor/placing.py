@@ -8,25 +8,14 @@ from typing import Any
 from leafgrad import dtypes
 from leafgrad.tensor import arguments
 from leafgrad.tensor.data import copied
-from leafgrad.tensor.derived import conj, is_complex, ldexp, logit
 from leafgrad.tensor.gathering import scatter, scatter_add, scatter_reduce
 from leafgrad.tensor.inplace import update
 from leafgrad.tensor.joining import narrow, select
-from leafgrad.tensor.methods import method
+from leafgrad.tensor.public import public
 from leafgrad.tensor.rearranging import diagonal
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.storage import as_strided
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = [
-    "as_strided_scatter",
-    "diagonal_scatter",
-    "index_reduce",
-    "narrow_copy",
-    "put",
-    "select_scatter",
-    "slice_scatter",
-]
 
 
 def replaced(function: str, input: Tensor, src: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
@@ -42,13 +31,13 @@ def replaced(function: str, input: Tensor, src: Tensor, part: Callable[[Tensor],
     return out
 
 
-@method
+@public
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy with ``select(dim, index)`` replaced by ``src``."""
     return replaced("select_scatter", input, src, lambda x: select(x, dim, index))
 
 
-@method
+@public(out="exact")
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
@@ -58,25 +47,25 @@ def slice_scatter(
     return replaced("slice_scatter", input, src, lambda x: x[key])
 
 
-@method
+@public
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy with a diagonal replaced by ``src``."""
     return replaced("diagonal_scatter", input, src, lambda x: diagonal(x, offset, dim1, dim2))
 
 
-@method
+@public
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A copy with ``as_strided(size, stride, storage_offset)`` replaced by ``src``."""
     return replaced("as_strided_scatter", input, src, lambda x: as_strided(x, size, stride, storage_offset))
 
 
-@method
+@public
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """``narrow(dim, start, length)`` as a copy."""
     return narrow(input, dim, start, length).clone()
 
 
-@method
+@public(out="exact")
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -108,7 +97,7 @@ def index_reduce(
     return scatter_reduce(input, d, everywhere, source, reduce, include_self=include_self)
 
 
-@method
+@public(only="Tensor")
 def index_reduce_(
     self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -117,7 +106,7 @@ def index_reduce_(
     return out
 
 
-@method
+@public
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with elements of ``source`` at places of the flattened tensor; they add up if ``accumulate``.
 
@@ -146,24 +135,10 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     return reshaped(filled, tuple(input.shape))
 
 
-@method
+@public(only="Tensor")
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """``put`` in place."""
     out: Tensor = update(self, put, index, source, accumulate)
-    return out
-
-
-@method
-def logit_(self: Tensor, eps: float | None = None) -> Tensor:
-    """``logit`` in place."""
-    out: Tensor = update(self, logit, eps)
-    return out
-
-
-@method
-def ldexp_(self: Tensor, other: Tensor) -> Tensor:
-    """``ldexp`` in place."""
-    out: Tensor = update(self, ldexp, other)
     return out
 
 
@@ -180,26 +155,20 @@ def _mapped(self: Tensor, function: str, callable: Callable[..., Any], others: t
     return self.copy_(reshaped(values, tuple(self.shape)))
 
 
-@method
+@public(only="Tensor")
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     """Replace each element by ``callable(element)``. Slow: for the CPU, and for what nothing else does."""
     return _mapped(self, "apply_", callable, ())
 
 
-@method
+@public(only="Tensor")
 def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
     """Replace each element by ``callable(element, other)``, with that of a tensor that broadcasts."""
     return _mapped(self, "map_", callable, (arguments.expect_tensor(tensor, "tensor", "map_"),))
 
 
-@method
+@public(only="Tensor")
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
     """Replace each element by ``callable(element, of_x, of_y)``."""
     others = arguments.expect_tensor(x, "x", "map2_"), arguments.expect_tensor(y, "y", "map2_")
     return _mapped(self, "map2_", callable, others)
-
-
-@method
-def conj_physical_(self: Tensor) -> Tensor:
-    """``conj`` in place; returns the tensor."""
-    return update(self, conj) if is_complex(self) else self

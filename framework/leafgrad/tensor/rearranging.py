@@ -12,30 +12,15 @@ from leafgrad.ops.marks import shown_as
 from leafgrad.ops.strided import windows
 from leafgrad.tensor import arguments
 from leafgrad.tensor.data import copied
-from leafgrad.tensor.methods import attach, method
+from leafgrad.tensor.methods import attach
+from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = [
-    "diag",
-    "diag_embed",
-    "diagflat",
-    "diagonal",
-    "flip",
-    "fliplr",
-    "flipud",
-    "repeat_interleave",
-    "roll",
-    "rot90",
-    "tile",
-    "tril",
-    "triu",
-]
-
 
 # ---- order --------------------------------------------------------------------------------------------------------
 
 
+@public(only="leafgrad")
 def flip(input: Tensor, dims: Any) -> Tensor:
     """A copy with the order along ``dims`` reversed."""
     arguments.expect_tensor(input, "input", "flip")
@@ -47,7 +32,7 @@ def flip(input: Tensor, dims: Any) -> Tensor:
 attach("flip", lambda self, *dims: flip(self, arguments.shape(dims, "flip", "dims")))
 
 
-@method
+@public
 def fliplr(input: Tensor) -> Tensor:
     """A copy with the columns in reverse order."""
     if input.ndim < 2:
@@ -55,7 +40,7 @@ def fliplr(input: Tensor) -> Tensor:
     return flip(input, (1,))
 
 
-@method
+@public
 def flipud(input: Tensor) -> Tensor:
     """A copy with the rows in reverse order."""
     if input.ndim < 1:
@@ -63,7 +48,7 @@ def flipud(input: Tensor) -> Tensor:
     return flip(input, (0,))
 
 
-@method
+@public
 @shown_as("RollBackward0")
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
     """Elements shifted by ``shifts`` along ``dims``, coming in again at the other end; flattened without ``dims``."""
@@ -85,7 +70,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     return out
 
 
-@method
+@public
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """Rotated by k * 90 degrees in the plane of ``dims``, from the first towards the second."""
     if len(dims) != 2:
@@ -106,7 +91,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 # ---- repetition ---------------------------------------------------------------------------------------------------
 
 
-@method
+@public(only="Tensor")
 @shown_as("RepeatBackward0")
 def repeat(self: Tensor, *repeats: Any) -> Tensor:
     """A copy with dimension i repeated ``repeats[i]`` times; new dimensions come first."""
@@ -131,6 +116,7 @@ def separate(x: Tensor) -> Tensor:
     return x if x._view is None else clone(x)
 
 
+@public(only="leafgrad")
 def tile(input: Tensor, dims: Any) -> Tensor:
     """A copy with the last dimensions repeated ``dims`` times."""
     times = arguments.shape((dims,), "tile", "dims")
@@ -140,7 +126,7 @@ def tile(input: Tensor, dims: Any) -> Tensor:
 attach("tile", lambda self, *dims: tile(self, arguments.shape(dims, "tile", "dims")))
 
 
-@method
+@public
 def repeat_interleave(
     input: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
@@ -178,7 +164,7 @@ def repeat_interleave(
 # ---- diagonals and triangles --------------------------------------------------------------------------------------
 
 
-@method
+@public
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The elements [i, i + offset] of two dimensions, as the last dimension of a view."""
     a = arguments.one_dim(input, dim1, "diagonal", name="dim1")
@@ -189,7 +175,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     return out
 
 
-@method
+@public
 @shown_as("DiagEmbedBackward0")
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Zeros with the last dimension of ``input`` on a diagonal of the dimensions ``dim1`` and ``dim2``."""
@@ -204,7 +190,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return out
 
 
-@method
+@public(out="exact")
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, as a copy; or a matrix with ``input`` (n,) on its diagonal."""
     if input.ndim not in (1, 2):
@@ -215,20 +201,20 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     return out
 
 
-@method
+@public
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """A matrix with all elements of ``input`` on its diagonal."""
     return diag_embed(reshaped(input, (input.numel(),)), offset, 0, 1)
 
 
-@method
+@public(out="exact")
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of the last two dimensions, zeros elsewhere. (..., m, n) -> (..., m, n)"""
     out: Tensor = ops.tril(_matrix(input, "tril"), diagonal=diagonal)
     return out
 
 
-@method
+@public(out="exact")
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangle of the last two dimensions, zeros elsewhere. (..., m, n) -> (..., m, n)"""
     out: Tensor = ops.triu(_matrix(input, "triu"), diagonal=diagonal)
@@ -244,7 +230,7 @@ def _matrix(input: Tensor, function: str) -> Tensor:
 # ---- windows and margins ------------------------------------------------------------------------------------------
 
 
-@method
+@public(only="Tensor")
 @shown_as("UnfoldBackward0")
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """All windows of ``size`` along ``dimension``, ``step`` apart, as a new last dimension of a view."""

@@ -15,13 +15,8 @@ from leafgrad.ops import compare, elementwise as ew, messages, reduce as ops
 from leafgrad.ops.complex import imag, real
 from leafgrad.ops.marks import shown_as
 from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, one_dim, widened
-from leafgrad.tensor.methods import method
+from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
-
-__all__ = [
-    "all", "any", "count_nonzero", "dist", "log_softmax", "logsumexp", "mean", "nanmean", "nansum", "norm", "prod",
-    "softmax", "std", "std_mean", "sum", "var", "var_mean",
-]  # fmt: skip
 
 _sum, _mean, _var = ops.sum.function, ops.mean.function, ops.var.function
 _softmax, _log_softmax = ops.softmax.function, ops.log_softmax.function
@@ -30,7 +25,7 @@ _softmax, _log_softmax = ops.softmax.function, ops.log_softmax.function
 # ---- sums, products, means ----------------------------------------------------------------------------------------
 
 
-@method
+@public(out="cast")
 def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over ``dim``; integers and bools are added up in int64.
 
@@ -48,7 +43,7 @@ def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = N
     return result if dtype is None else cast(result, dtype)
 
 
-@method
+@public(out="cast")
 def nansum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over ``dim`` of what is not nan."""
     x = widened(expect_tensor(input, "input", "nansum"), dtype)
@@ -56,7 +51,7 @@ def nansum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any 
     return cast(result, dtype)
 
 
-@method
+@public(out="cast")
 def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over ``dim``. RuntimeError for integers, unless ``dtype`` says how to take them."""
     if not isinstance(input, Tensor):
@@ -72,7 +67,7 @@ def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = 
     return result
 
 
-@method
+@public(out="cast")
 def nanmean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over ``dim`` of what is not nan. RuntimeError for integers."""
     x = cast(expect_tensor(input, "input", "nanmean"), dtype)
@@ -83,7 +78,7 @@ def nanmean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any
     return result
 
 
-@method
+@public(out="cast")
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Product over ``dim``, one dimension or all; integers and bools are multiplied in int64."""
     x = widened(expect_tensor(input, "input", "prod"), dtype)
@@ -127,7 +122,7 @@ def _spread(op: Any, input: Tensor, **params: Any) -> Tensor:
     return result
 
 
-@method
+@public(out="cast")
 def var(
     input: Tensor,
     dim: Dim = None,
@@ -151,7 +146,7 @@ def var(
     return result
 
 
-@method
+@public(out="cast")
 def std(
     input: Tensor,
     dim: Dim = None,
@@ -165,6 +160,7 @@ def std(
     return _spread(ops.std, input, dim=over, correction=left, keepdim=flag(keepdim, "std"))
 
 
+@public(only="leafgrad")
 def var_mean(
     input: Tensor,
     dim: Dim = None,
@@ -180,6 +176,7 @@ def var_mean(
     return spread, ops.mean(input, dim=over, keepdim=keepdim)
 
 
+@public(only="leafgrad")
 def std_mean(
     input: Tensor,
     dim: Dim = None,
@@ -195,7 +192,7 @@ def std_mean(
     return spread, ops.mean(input, dim=over, keepdim=keepdim)
 
 
-@method
+@public(out="cast")
 def norm(
     input: Tensor, p: float | str | None = "fro", dim: Dim = None, keepdim: bool = False, dtype: Any = None
 ) -> Tensor:
@@ -222,7 +219,7 @@ def norm(
     return result
 
 
-@method
+@public
 @shown_as("DistBackward0", "input", "other")
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of ``input - other``."""
@@ -232,7 +229,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 # ---- exponential --------------------------------------------------------------------------------------------------
 
 
-@method
+@public(also="special.logsumexp", out="cast")
 def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     """log of the sum of exp over ``dim``, without overflow."""
     over = dims(expect_tensor(input, "input", "logsumexp"), dim, "logsumexp")
@@ -240,7 +237,8 @@ def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     return result
 
 
-@method
+@public(out="exact")
+@public(name="special.softmax")
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """exp over its sum along ``dim``. (...) -> (...). RuntimeError for integers, unless ``dtype`` is given."""
     x = input if dtype is None else cast(expect_tensor(input, "input", "softmax"), dtype)
@@ -251,7 +249,8 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     return result
 
 
-@method
+@public(out="exact")
+@public(name="special.log_softmax")
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """log of ``softmax``, without overflow. (...) -> (...)"""
     x = input if dtype is None else cast(expect_tensor(input, "input", "log_softmax"), dtype)
@@ -263,13 +262,13 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 # ---- logic and counts ---------------------------------------------------------------------------------------------
 
 
-@method
+@public(out="exact")
 def any(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Whether some element over ``dim`` is nonzero. bool, but uint8 for uint8"""
     return _logic(ops.any, input, dim, keepdim)
 
 
-@method
+@public(out="exact")
 def all(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Whether no element over ``dim`` is zero. bool, but uint8 for uint8"""
     return _logic(ops.all, input, dim, keepdim)
@@ -282,7 +281,7 @@ def _logic(op: Any, input: Tensor, dim: Dim, keepdim: bool) -> Tensor:
     return cast(result, dtypes.uint8) if input.dtype is dtypes.uint8 else result
 
 
-@method
+@public
 def count_nonzero(input: Tensor, dim: Dim = None) -> Tensor:
     """How many elements over ``dim`` are nonzero. int64"""
     over = dims(expect_tensor(input, "input", "count_nonzero"), dim, "count_nonzero")

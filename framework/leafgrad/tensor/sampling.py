@@ -7,15 +7,13 @@ import math
 from leafgrad.ops import random as ops
 from leafgrad.ops.refuse import refuse
 from leafgrad.tensor import arguments
-from leafgrad.tensor.methods import method
+from leafgrad.tensor.public import public
 from leafgrad.tensor.random import Generator, draw, stream
 from leafgrad.tensor.shapes import broadcast_tensors
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["bernoulli", "binomial", "multinomial", "poisson"]
 
-
-@method
+@public(out="cast")
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """Ones with the probabilities in ``input`` (or ``p`` everywhere), zeros otherwise, of its shape and dtype.
 
@@ -55,7 +53,7 @@ def probability(p: float, function: str) -> float:
     return float(p)
 
 
-@method
+@public(out="cast")
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
@@ -88,6 +86,7 @@ def multinomial(
     return out
 
 
+@public(only="leafgrad")
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """How many events happen in a unit of time at the rates in ``input``, of its shape and dtype.
 
@@ -102,6 +101,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     return out
 
 
+@public(only="leafgrad")
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """How many of ``count`` trials succeed, each with probability ``prob``, of their common shape.
 

@@ -12,14 +12,12 @@ from leafgrad.ops.shape import part
 from leafgrad.tensor import arguments
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.joining import piece
-from leafgrad.tensor.methods import method
+from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
 
-__all__ = ["argsort", "argwhere", "bucketize", "kthvalue", "msort", "nonzero", "searchsorted", "sort", "topk"]
 
-
-@method
+@public
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """Indices that sort along ``dim``; equal elements stay in order, with or without ``stable``. int64"""
     d = arguments.one_dim(arguments.expect_tensor(input, "input", "argsort"), dim, "argsort")
@@ -29,7 +27,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     return out
 
 
-@method
+@public(out="cast")
 @shown_as("SortBackward0")
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> return_types.sort:
     """Values sorted along ``dim``, and the indices they had; equal elements stay in order. nan is the largest."""
@@ -45,13 +43,13 @@ def _taken(input: Tensor, order: Tensor, dim: int) -> Tensor:
     return out
 
 
-@method
+@public(out="exact")
 def msort(input: Tensor) -> Tensor:
     """Values sorted along the first dimension."""
     return sort(input, 0).values
 
 
-@method
+@public(out="cast")
 @shown_as("TopkBackward0")
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> return_types.topk:
     """The k largest (or smallest) along ``dim``, in order, and their indices.
@@ -70,7 +68,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     return return_types.topk(_taken(input, best, d), best)
 
 
-@method
+@public(out="cast")
 @shown_as("KthvalueBackward0")
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> return_types.kthvalue:
     """The k-th smallest along ``dim``, counted from 1, and its index.
@@ -95,7 +93,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ret
 # ---- search -------------------------------------------------------------------------------------------------------
 
 
-@method
+@public
 def argwhere(input: Tensor) -> Tensor:
     """Indices of the elements that are not zero, in order. (how many, input.ndim), int64
 
@@ -105,7 +103,7 @@ def argwhere(input: Tensor) -> Tensor:
     return out
 
 
-@method
+@public(out="exact")
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Like ``argwhere``; with ``as_tuple`` one tensor (how many,) for each dimension, which can index ``input``."""
     found = argwhere(input if not as_tuple or input.ndim else reshaped(input, (1,)))
@@ -115,6 +113,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     return tuple(part(found, at=(every, d)) for d in range(found.shape[1]))
 
 
+@public(only="leafgrad", out="exact")
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,
@@ -162,6 +161,7 @@ def searchsorted(
     return arguments.cast(found, dtypes.int32 if out_int32 else dtypes.int64)
 
 
+@public(only="leafgrad", out="exact")
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The number of the interval between ascending ``boundaries`` (n,) that each element lies in, from 0 to n."""
     if arguments.expect_tensor(boundaries, "boundaries", "bucketize").ndim != 1:

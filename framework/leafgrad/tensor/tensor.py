@@ -382,15 +382,6 @@ class Tensor(Operators, Methods, TensorBase):
 
     __hash__ = object.__hash__
 
-    def __repr__(self) -> str:
-        if isinstance(self._data, SymbolBase) and self._data.level:
-            return repr(self._data)
-        from leafgrad.tensor import printing  # few programs print tensors
-
-        if modes.get() & modes.TRACE:
-            return printing.text(dispatch.alias(self._array("printing"), dispatch.inside(self)._node))
-        return printing.text(self)
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:
             raise RuntimeError(

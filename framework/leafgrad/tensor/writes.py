@@ -13,7 +13,7 @@ from leafgrad.ops.convert import to_device
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import converted, expect_within, number
 from leafgrad.tensor.inplace import check, update, write
-from leafgrad.tensor.methods import method
+from leafgrad.tensor.public import public
 from leafgrad.tensor.random import Generator, draw, stream
 from leafgrad.tensor.rearranging import diagonal, tril, triu
 from leafgrad.tensor.sampling import expect_probabilities, probability
@@ -27,7 +27,7 @@ def value_for(x: Tensor, value: Any, argument: str) -> Any:
     return converted(number(value, argument, may_be_complex=True), x.dtype, argument)
 
 
-@method
+@public(only="Tensor")
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Write the elements of ``src``, broadcast and converted to this dtype and device; gradients flow to ``src``."""
     if isinstance(src, numbers.Number):
@@ -41,7 +41,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     return out
 
 
-@method
+@public(only="Tensor")
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Write one number, or the element of a tensor without dimensions, everywhere."""
     if isinstance(value, Tensor):
@@ -58,13 +58,13 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     return out
 
 
-@method
+@public(only="Tensor")
 def zero_(self: Tensor) -> Tensor:
     """Write zero everywhere."""
     return fill_(self, 0)
 
 
-@method
+@public(only="Tensor")
 def fill_diagonal_(self: Tensor, fill_value: Any) -> Tensor:
     """Write one number to the elements [i, i] of a matrix."""
     if self.ndim != 2:
@@ -73,14 +73,14 @@ def fill_diagonal_(self: Tensor, fill_value: Any) -> Tensor:
     return self
 
 
-@method
+@public(only="Tensor")
 def tril_(self: Tensor, diagonal: int = 0) -> Tensor:
     """Write zeros above a diagonal of the last two dimensions."""
     out: Tensor = update(self, tril, diagonal)
     return out
 
 
-@method
+@public(only="Tensor")
 def triu_(self: Tensor, diagonal: int = 0) -> Tensor:
     """Write zeros below a diagonal of the last two dimensions."""
     out: Tensor = update(self, triu, diagonal)
@@ -104,7 +104,7 @@ def _parts(self: Tensor, name: str) -> Tensor:
     return parts
 
 
-@method
+@public(only="Tensor")
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Write normal numbers of this mean and standard deviation, of complex ones that of both parts together."""
     if self.dtype.is_complex and std >= 0:
@@ -117,7 +117,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     return _drawn(self, "normal", random_ops.normal, generator, mean=float(mean), std=float(std))
 
 
-@method
+@public(only="Tensor")
 def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Write numbers uniform in [a, b).
 
@@ -136,7 +136,7 @@ def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generat
     return _drawn(self, "uniform", random_ops.uniform, generator, low=float(a), high=float(b))
 
 
-@method
+@public(only="Tensor")
 def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
     """Write integers uniform in [low, high); ``random_(high)`` starts at 0.
 
@@ -152,7 +152,7 @@ def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: G
     return _drawn(self, "random", random_ops.integers, generator, low=low, high=high)
 
 
-@method
+@public(only="Tensor")
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Write ones with probability p (a number, or a tensor that broadcasts), zeros otherwise."""
     if not isinstance(p, Tensor):
@@ -164,7 +164,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     return out
 
 
-@method
+@public(only="Tensor")
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Write exponential numbers of rate ``lambd``."""
     if not lambd > 0:
@@ -173,7 +173,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     return _drawn(self, "exponential", random_ops.exponential, generator, rate=float(lambd))
 
 
-@method
+@public(only="Tensor")
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
     """Write numbers whose logarithm is normal, of this mean and standard deviation."""
     if not std > 0:
@@ -182,7 +182,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
     return _drawn(self, "log_normal", random_ops.log_normal, generator, mean=float(mean), std=float(std))
 
 
-@method
+@public(only="Tensor")
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Write Cauchy numbers of this median; ``sigma`` is half the width of the density at half its height."""
     if not sigma > 0:
@@ -191,7 +191,7 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
     return _drawn(self, "cauchy", random_ops.cauchy, generator, median=float(median), sigma=float(sigma))
 
 
-@method
+@public(only="Tensor")
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Write how many trials it takes until one succeeds, each with probability ``p``: 1, 2, 3, …"""
     if not 0 < arguments.number(p, "p", "geometric_") < 1:
