@@ -101,7 +101,7 @@ class LowRankMultivariateNormal(Distribution):
         shape = self._extended_shape(sample_shape)
         options: dict[str, Any] = {"dtype": self.loc.dtype, "device": self.loc.device}
         few = randn((*shape[:-1], self.cov_factor.shape[-1]), **options)
-        drawn: Tensor = (self.cov_factor @ few.unsqueeze(-1)).squeeze(-1)
+        drawn = (self.cov_factor @ few.unsqueeze(-1)).squeeze(-1)
         return self.loc + drawn + self.cov_diag.sqrt() * randn(shape, **options)
 
     def log_prob(self, value: Tensor) -> Tensor:

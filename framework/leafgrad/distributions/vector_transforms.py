@@ -74,7 +74,7 @@ class StickBreakingTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         moved = x - left(x)
-        slopes: Tensor = -moved + logsigmoid(moved) + y[..., :-1].log()
+        slopes = -moved + logsigmoid(moved) + y[..., :-1].log()
         return slopes.sum(-1)
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
@@ -158,7 +158,7 @@ class CorrCholeskyTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         _, before = self._below(y)
-        of_tanh: Tensor = math.log(2.0) * 2 + 2 * logsigmoid(2 * x) - 2 * x
+        of_tanh = math.log(2.0) * 2 + 2 * logsigmoid(2 * x) - 2 * x
         return (of_tanh + 0.5 * before.log()).sum(-1)
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:

@@ -357,8 +357,7 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     """The slices at ``indices`` of a dimension; negative ones count from the end."""
-    found: Tensor = x[(*(slice(None),) * ((axis or 0) % x.ndim), indices)]
-    return found
+    return x[(*(slice(None),) * ((axis or 0) % x.ndim), indices)]
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:

@@ -20,8 +20,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         if tolerance < 0:
             raise RuntimeError(f"isclose: {name}: expected a tolerance of at least 0, got {tolerance}")
-    result: Tensor = compare.isclose(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
-    return result
+    return compare.isclose(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
 @public

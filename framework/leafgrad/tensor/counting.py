@@ -53,8 +53,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         each = at.new_ones(at.shape)
     else:
         each = cast(weights.detach(), dtypes.float32 if weights.dtype is dtypes.float32 else dtypes.float64)
-    counts: Tensor = index.index_sum(each, at, shape=(n,), dims=(0,))
-    return counts
+    return index.index_sum(each, at, shape=(n,), dims=(0,))
 
 
 @public(out="exact")
@@ -92,8 +91,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         wide, low, high = wide * small, low * small, high * small
     bin_of = rounding.floor((where(inside, wide, low) - low) * bins / (high - low))
     at = cast(bin_of.clamp(max=bins - 1), dtypes.int64)
-    counts: Tensor = index.index_sum(cast(inside, x.dtype), at, shape=(bins,), dims=(0,))
-    return counts
+    return index.index_sum(cast(inside, x.dtype), at, shape=(bins,), dims=(0,))
 
 
 @public
@@ -134,8 +132,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     places = list(choose(range(input.shape[0]), r))
     if not places or not r:
         return zeros(0 if r == 0 else len(places), r, dtype=input.dtype, device=input.device)[:, :r]
-    chosen: Tensor = input[tensor(places, device=input.device)]
-    return chosen
+    return input[tensor(places, device=input.device)]
 
 
 @public(only="leafgrad")

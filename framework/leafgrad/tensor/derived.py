@@ -23,8 +23,7 @@ from leafgrad.tensor.tensor import Tensor
 @public(out="cast")
 def angle(input: Tensor) -> Tensor:
     """The angle with the positive real axis, in [-pi, pi]; nan stays. (...) -> (...) of a floating dtype"""
-    result: Tensor = complex_ops.angle(expect_tensor(input, "input", "angle"))
-    return result
+    return complex_ops.angle(expect_tensor(input, "input", "angle"))
 
 
 gcd = binary(divisors.gcd, out="cast", inplace=True)
@@ -34,15 +33,13 @@ lcm = binary(divisors.lcm, out="cast", inplace=True)
 @public(only="leafgrad")
 def clone(input: Tensor) -> Tensor:
     """A copy in memory of its own; gradients flow through it. (...) -> (...)"""
-    copy: Tensor = expect_tensor(input, "input", "clone").clone()
-    return copy
+    return expect_tensor(input, "input", "clone").clone()
 
 
 @public(only="leafgrad")
 def detach(input: Tensor) -> Tensor:
     """The same memory as a tensor that does not require grad. (...) -> (...)"""
-    plain: Tensor = expect_tensor(input, "input", "detach").detach()
-    return plain
+    return expect_tensor(input, "input", "detach").detach()
 
 
 # ---- differences and integrals ------------------------------------------------------------------------------------
@@ -114,8 +111,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, di
         RuntimeError: sizes do not go together. TypeError: both ``x`` and ``dx``.
     """
     areas, d = _areas("trapezoid", y, x, dx, dim)
-    result: Tensor = areas.sum(d)
-    return result
+    return areas.sum(d)
 
 
 @public(only="leafgrad")
@@ -128,8 +124,7 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: i
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The integral of ``y`` up to each sample but the first. (..., n, ...) -> (..., n - 1, ...). As ``trapezoid``."""
     areas, d = _areas("cumulative_trapezoid", y, x, dx, dim)
-    result: Tensor = areas.cumsum(d)
-    return result
+    return areas.cumsum(d)
 
 
 # ---- element by element -------------------------------------------------------------------------------------------
@@ -147,8 +142,7 @@ def positive(input: Tensor) -> Tensor:
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid. With ``eps``, x is first clamped to [eps, 1 - eps]. (...) -> (...)"""
     x = expect_tensor(input, "input", "logit")
-    result: Tensor = exponential.logit(x, eps=None if eps is None else number(eps, "eps", "logit"))
-    return result
+    return exponential.logit(x, eps=None if eps is None else number(eps, "eps", "logit"))
 
 
 @public(out="cast")
@@ -157,30 +151,27 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     for name, x in (("input", input), ("other", other)):
         expect_floating(expect_tensor(x, name, "logaddexp2"), "logaddexp2", NotImplementedError)
     kind = promotion.result_type((input, other))
-    result: Tensor = logaddexp(cast(input, kind) * math.log(2), cast(other, kind) * math.log(2)) / math.log(2)
-    return result
+    return logaddexp(cast(input, kind) * math.log(2), cast(other, kind) * math.log(2)) / math.log(2)
 
 
 @public(out="cast", inplace=True)
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2**other``. (...), (...) -> (...), floating"""
     expect_tensor(input, "input", "ldexp")
-    power: Tensor = 2.0 ** expect_tensor(other, "other", "ldexp")
+    power = 2.0 ** expect_tensor(other, "other", "ldexp")
     return input * power
 
 
 @public(out="exact")
 def isposinf(input: Tensor) -> Tensor:
     """Whether elements are +inf. (...) -> (...) bool"""
-    result: Tensor = isinf(expect_tensor(input, "input", "isposinf")) & (input > 0)
-    return result
+    return isinf(expect_tensor(input, "input", "isposinf")) & (input > 0)
 
 
 @public(out="exact")
 def isneginf(input: Tensor) -> Tensor:
     """Whether elements are -inf. (...) -> (...) bool"""
-    result: Tensor = isinf(expect_tensor(input, "input", "isneginf")) & (input < 0)
-    return result
+    return isinf(expect_tensor(input, "input", "isneginf")) & (input < 0)
 
 
 @public
@@ -289,31 +280,27 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
 @public(only="leafgrad")
 def real(input: Tensor) -> Tensor:
     """The real part, a view; ``input`` itself if it is real. (...) -> (...)"""
-    part: Tensor = complex_ops.real(input) if is_complex(input) else input
-    return part
+    return complex_ops.real(input) if is_complex(input) else input
 
 
 @public
 @public(name="conj_physical", out="exact", inplace=True)
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate, in memory of its own; ``input`` itself if it is real. (...) -> (...)"""
-    result: Tensor = complex_ops.conj(input) if is_complex(input) else input
-    return result
+    return complex_ops.conj(input) if is_complex(input) else input
 
 
 @public(also="resolve_neg")
 def resolve_conj(input: Tensor) -> Tensor:
     """``input``: conjugates are computed at once, never on reading. (...) -> (...)"""
-    same: Tensor = expect_tensor(input, "input", "resolve_conj")
-    return same
+    return expect_tensor(input, "input", "resolve_conj")
 
 
 @public(only="leafgrad")
 def imag(input: Tensor) -> Tensor:
     """The imaginary part, a view. (...) -> (...). RuntimeError for a real tensor, as in PyTorch."""
     if is_complex(input):
-        part: Tensor = complex_ops.imag(input)
-        return part
+        return complex_ops.imag(input)
     raise RuntimeError("imag is not implemented for tensors with non-complex dtypes; that of a real one is 0")
 
 
@@ -343,8 +330,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
             "complex: Expected both inputs to be Float or Double tensors of one dtype but got "
             f"{kinds[0]} and {kinds[1]}"
         )
-    result: Tensor = complex_ops.join(real, imag)
-    return result
+    return complex_ops.join(real, imag)
 
 
 @public(only="leafgrad")
@@ -361,8 +347,7 @@ def view_as_real(input: Tensor) -> Tensor:
     """The parts of a complex tensor along a last dimension, a view. (...) complex -> (..., 2)"""
     if not is_complex(input):
         raise RuntimeError(f"view_as_real is only supported for complex tensors, got {input.dtype}")
-    view: Tensor = complex_ops.view_as_real(input)
-    return view
+    return complex_ops.view_as_real(input)
 
 
 @public(only="leafgrad")
@@ -382,15 +367,13 @@ def view_as_complex(input: Tensor) -> Tensor:
         raise RuntimeError(
             "Tensor must have a last dimension with stride 1, and others divisible by 2; call contiguous() first"
         )
-    view: Tensor = complex_ops.view_as_complex(input)
-    return view
+    return complex_ops.view_as_complex(input)
 
 
 @public(out="exact", inplace=True)
 def sgn(input: Tensor) -> Tensor:
     """``input`` over its absolute value, 0 at 0; the sign of real numbers. (...) -> (...)"""
-    result: Tensor = complex_ops.sgn(input) if is_complex(input) else sign(input)
-    return result
+    return complex_ops.sgn(input) if is_complex(input) else sign(input)
 
 
 @public

@@ -157,13 +157,11 @@ def _sum_out(term: Term, keep: Collection[Hashable]) -> Term:
 
 
 def _ordered(x: Tensor, labels: Labels, wanted: Labels) -> Tensor:
-    result: Tensor = x if labels == wanted else permute(x, dims=tuple(labels.index(label) for label in wanted))
-    return result
+    return x if labels == wanted else permute(x, dims=tuple(labels.index(label) for label in wanted))
 
 
 def _shaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    result: Tensor = x if tuple(x.shape) == shape else reshape(x, shape=shape)
-    return result
+    return x if tuple(x.shape) == shape else reshape(x, shape=shape)
 
 
 def _diagonals(x: Tensor, labels: Labels) -> Term:

@@ -9,6 +9,7 @@ from leafgrad.ops import compare, cumulative, dispatch, extremes, index, reduce 
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.elementwise import lerp
 from leafgrad.ops.marks import mark, shown_as
+from leafgrad.ops.op import Op
 from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.ops.sort import argsort
 from leafgrad.return_types import Found
@@ -33,8 +34,7 @@ def amax(input: Tensor, dim: Dim = (), keepdim: bool = False) -> Tensor:
     """The largest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
     over = dims(expect_tensor(input, "input", "amax"), dim, "amax")
     _nonempty(input, over, "amax")
-    result: Tensor = ops.amax(input, dim=over, keepdim=flag(keepdim, "amax"))
-    return result
+    return ops.amax(input, dim=over, keepdim=flag(keepdim, "amax"))
 
 
 @public(out="exact")
@@ -42,8 +42,7 @@ def amin(input: Tensor, dim: Dim = (), keepdim: bool = False) -> Tensor:
     """The smallest value over ``dim``. Equal ones share the gradient. IndexError if there is none."""
     over = dims(expect_tensor(input, "input", "amin"), dim, "amin")
     _nonempty(input, over, "amin")
-    result: Tensor = ops.amin(input, dim=over, keepdim=flag(keepdim, "amin"))
-    return result
+    return ops.amin(input, dim=over, keepdim=flag(keepdim, "amin"))
 
 
 @public(out="cast")
@@ -67,15 +66,14 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return _arg(extremes.argmin, input, dim, keepdim)
 
 
-def _arg(op: Any, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+def _arg(op: Op, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     expect_tensor(input, "input", op.name)
     if dim is not None:
         dim = one_dim(input, dim, op.name)
         _nonempty(input, (dim,) if input.ndim else (), op.name)
     elif not input._data.size:
         raise IndexError(f"{op.name}(): Expected reduction dim to be specified for input.numel() == 0.")
-    result: Tensor = op(input, dim=dim, keepdim=flag(keepdim, op.name))
-    return result
+    return op(input, dim=dim, keepdim=flag(keepdim, op.name))
 
 
 def _found(kind: type[R], indices: Tensor, input: Tensor, dim: int, keepdim: bool) -> R:
@@ -265,8 +263,7 @@ def _quantile(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, 
     found = low if interpolation in _PICKING else lerp(low, high, rank - below)  # (..., levels)
     found = permute(found, dims=(last, *range(last)))
     kept = tuple(1 if dim is None or i == d else m for i, m in enumerate(input.shape)) if keepdim else found.shape[1:]
-    result: Tensor = reshape(found, shape=(() if scalar else (at.shape[0],)) + tuple(kept))
-    return result
+    return reshape(found, shape=(() if scalar else (at.shape[0],)) + tuple(kept))
 
 
 _ROUNDINGS: dict[str, Any] = {
@@ -296,7 +293,7 @@ def _levels(name: str, input: Tensor, q: Any) -> tuple[Tensor, bool]:
         return reshape(q, shape=(-1,)), not q.ndim
     if not 0 <= number(q, "q", name) <= 1:
         raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
-    at: Tensor = new_full(input, shape=(1,), value=q)
+    at = new_full(input, shape=(1,), value=q)
     return at, True
 
 
@@ -307,7 +304,7 @@ def _levels(name: str, input: Tensor, q: Any) -> tuple[Tensor, bool]:
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Running sums along ``dim``; integers and bools are added up in int64. (...) -> (...)"""
     x = widened(expect_tensor(input, "input", "cumsum"), dtype)
-    result: Tensor = cumulative.cumsum(x, dim=one_dim(x, dim, "cumsum"))
+    result = cumulative.cumsum(x, dim=one_dim(x, dim, "cumsum"))
     return cast(result, dtype)
 
 
@@ -315,7 +312,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Running products along ``dim``; integers and bools are multiplied in int64. (...) -> (...)"""
     x = widened(expect_tensor(input, "input", "cumprod"), dtype)
-    result: Tensor = cumulative.cumprod(x, dim=one_dim(x, dim, "cumprod"))
+    result = cumulative.cumprod(x, dim=one_dim(x, dim, "cumprod"))
     return cast(result, dtype)
 
 
@@ -323,8 +320,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log of the running sums of exp along ``dim``, without overflow. (...) -> (...). NotImplementedError: integers."""
     x = expect_floating(input, "logcumsumexp", NotImplementedError)
-    result: Tensor = cumulative.logcumsumexp(x, dim=one_dim(x, dim, "logcumsumexp"))
-    return result
+    return cumulative.logcumsumexp(x, dim=one_dim(x, dim, "logcumsumexp"))
 
 
 @public(out="cast")

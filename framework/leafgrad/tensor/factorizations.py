@@ -60,7 +60,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
         LinAlgError: a matrix is not positive-definite.
     """
     check_square(A, "linalg.cholesky")
-    factor: Tensor = ops.cholesky(A)
+    factor = ops.cholesky(A)
     return swap(factor) if upper else factor
 
 

@@ -86,8 +86,7 @@ def laid_out(input: Tensor, memory_format: Any, function: str) -> Tensor:
     """A copy in a memory format."""
     ordered = order(input.ndim, memory_format, function)
     if ordered is None:
-        copied: Tensor = in_order(input)
-        return copied
+        return in_order(input)
     back = tuple(sorted(range(len(ordered)), key=ordered.__getitem__))
     return permuted(in_order(permuted(input, ordered)), back)
 

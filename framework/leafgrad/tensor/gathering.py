@@ -113,7 +113,7 @@ def _gathered(input: Tensor, d: int, index: Tensor, function: str) -> Tensor:
 
 def _nothing(x: Tensor, ndim: int) -> Tensor:
     """No element of ``x``: an index without elements names none, whatever its shape is."""
-    first: Tensor = part(reshaped(x, (x.numel(),)), at=((0, 0, 1),))
+    first = part(reshaped(x, (x.numel(),)), at=((0, 0, 1),))
     return reshaped(first, (0,) * ndim)
 
 
@@ -274,7 +274,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of ``input`` along ``dim`` at a vector of indices, as a copy."""
     x, at, d = _vector(input, dim, index, "index_select")
     with _within(x, d, "index_select", IndexError):
-        out: Tensor = ops.index(x, at, dims=(d,))
+        out = ops.index(x, at, dims=(d,))
     return _finished(out, input)
 
 
@@ -297,7 +297,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     x, at, d = _vector(input, dim, index, "index_copy")
     v = _slices(x, at, d, source, "index_copy")
     with _within(x, d, "index_copy", IndexError):
-        out: Tensor = ops.index_put(x, v, at, dims=(d,))
+        out = ops.index_put(x, v, at, dims=(d,))
     return _finished(out, input)
 
 
@@ -330,11 +330,9 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     plan = Plan(input, tuple(slice(None) if i is None else _lifted(i)[0] for i in indices))
     dims = tuple(plan.dims)
     if not accumulate:
-        put: Tensor = ops.index_put(input, values, *plan.indices, dims=dims)
-        return put
+        return ops.index_put(input, values, *plan.indices, dims=dims)
     chosen = index_shape(tuple(input.shape), [tuple(i.shape) for i in plan.indices], dims)
-    out: Tensor = input + ops.index_sum(values.expand(chosen), *plan.indices, shape=tuple(input.shape), dims=dims)
-    return out
+    return input + ops.index_sum(values.expand(chosen), *plan.indices, shape=tuple(input.shape), dims=dims)
 
 
 # ---- by masks -----------------------------------------------------------------------------------------------------
@@ -352,9 +350,8 @@ def _mask(mask: Any, function: str) -> Tensor:
 @shown_as("MaskedFillBackward0")
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """``value`` (a number or a 0-d tensor) where ``mask`` holds, ``input`` elsewhere. The two broadcast."""
-    x: Tensor = arguments.expect_tensor(input, "input", "masked_fill")
-    out: Tensor = where(_mask(mask, "masked_fill"), _number_or_0d(x, value, "masked_fill"), x)
-    return out
+    x = arguments.expect_tensor(input, "input", "masked_fill")
+    return where(_mask(mask, "masked_fill"), _number_or_0d(x, value, "masked_fill"), x)
 
 
 @public(out="exact")
@@ -386,5 +383,4 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements of the flattened ``input`` at ``index``. -> index.shape"""
     at = _indices(index, "take", wraps=True)
-    out: Tensor = ops.index(reshaped(input, (input.numel(),)), at, dims=(0,))
-    return out
+    return ops.index(reshaped(input, (input.numel(),)), at, dims=(0,))

@@ -68,8 +68,7 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
                 f"Sizes of tensors must match except in dimension {dim}. Expected size {first[k]} but got size "
                 f"{shape[k]} for tensor number {i} in the list."
             )
-    out: Tensor = _cat(*parts, dim=d)
-    return out
+    return _cat(*parts, dim=d)
 
 
 @public(only="leafgrad", out="cast")
@@ -88,8 +87,7 @@ def stack(tensors: Tensors, dim: int = 0) -> Tensor:
                 f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
                 f"{list(x._data.shape)} at entry {i}"
             )
-    out: Tensor = _stack(*parts, dim=d)
-    return out
+    return _stack(*parts, dim=d)
 
 
 @public(only="leafgrad", out="cast")
@@ -172,8 +170,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 def piece(input: Tensor, d: int, start: int, stop: int) -> Tensor:
     """The range from ``start`` to ``stop`` of dimension ``d``, as a view."""
     whole = [(0, n, 1) for n in input._data.shape[:d]] if d else []
-    out: Tensor = _part(input, at=(*whole, (start, stop, 1)))
-    return out
+    return _part(input, at=(*whole, (start, stop, 1)))
 
 
 @public
@@ -214,8 +211,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 def _at(input: Tensor, d: int, i: int) -> Tensor:
     whole = [(0, n, 1) for n in input._data.shape[:d]] if d else []
-    out: Tensor = _part(input, at=(*whole, i))
-    return out
+    return _part(input, at=(*whole, i))
 
 
 def _cut(input: Tensor, d: int, edges: Sequence[int]) -> tuple[Tensor, ...]:

@@ -26,8 +26,7 @@ from leafgrad.tensor.tensor import Tensor
 def det(A: Tensor) -> Tensor:
     """Determinant. (..., n, n) -> (...). The gradient of singular matrices is right too, but only the first one."""
     check_square(A, "linalg.det")
-    result: Tensor = ops.det(A)
-    return result
+    return ops.det(A)
 
 
 @public(name="linalg.slogdet", out="cast")
@@ -45,8 +44,7 @@ def inv(A: Tensor) -> Tensor:
         LinAlgError: a matrix is singular.
     """
     check_square(A, "linalg.inv")
-    result: Tensor = ops.inv(A)
-    return result
+    return ops.inv(A)
 
 
 @public(name="linalg.pinv", out="cast")
@@ -63,8 +61,7 @@ def pinv(
     """
     (check_square if hermitian else check_matrices)(A, "linalg.pinv")
     a, r = tolerances(A, atol, rtol if rcond is None else rcond, "linalg.pinv")
-    result: Tensor = ops.pinv(A, atol=a, rtol=r)
-    return result
+    return ops.pinv(A, atol=a, rtol=r)
 
 
 @public(name="linalg.matrix_power", out="cast")
@@ -90,16 +87,14 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
 def identity(A: Tensor) -> Tensor:
     """Identity matrices of the shape of ``A``."""
     ones = new_full(A, shape=tuple(A.shape), value=1)
-    result: Tensor = tril(triu(ones, diagonal=0), diagonal=0)
-    return result
+    return tril(triu(ones, diagonal=0), diagonal=0)
 
 
 @public(name="linalg.matrix_exp")
 def matrix_exp(A: Tensor) -> Tensor:
     """Matrix exponential, the sum of A^k / k!. (..., n, n) -> (..., n, n)"""
     check_square(A, "linalg.matrix_exp")
-    result: Tensor = exp_op(A)
-    return result
+    return exp_op(A)
 
 
 # ---- systems ------------------------------------------------------------------------------------------------------
@@ -120,8 +115,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     expect_tensor(B, "B", "linalg.solve")
     vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
     x = _solve(A, column(B) if vector else B, left, "linalg.solve")
-    result: Tensor = reshape(x, shape=tuple(x.shape[:-1])) if vector else x
-    return result
+    return reshape(x, shape=tuple(x.shape[:-1])) if vector else x
 
 
 def _solve(A: Tensor, B: Tensor, left: bool, function: str) -> Tensor:
@@ -231,8 +225,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
             "linalg.tensorinv: Expected self to satisfy the requirement prod(self.shape[ind:]) == "
             f"prod(self.shape[:ind]), but got {math.prod(last)} != {n}"
         )
-    result: Tensor = reshape(inv(reshape(A, shape=(n, n))), shape=(*last, *first))
-    return result
+    return reshape(inv(reshape(A, shape=(n, n))), shape=(*last, *first))
 
 
 @public(name="linalg.tensorsolve", out="cast")
@@ -260,5 +253,4 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
             f"prod(A.shape[:B.ndim]) == B.numel(), got A of size {list(A.shape)} and B of size {list(B.shape)}"
         )
     x = solve(reshape(A, shape=(n, n)), reshape(B, shape=(n,)))
-    result: Tensor = reshape(x, shape=shape)
-    return result
+    return reshape(x, shape=shape)

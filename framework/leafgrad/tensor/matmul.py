@@ -44,8 +44,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if not isinstance(input, Tensor) or not isinstance(other, Tensor):
         expect_tensor(input, "input", "matmul")
         expect_tensor(other, "other", "matmul")
-    result: Tensor = products.matmul(input, other)
-    return result
+    return products.matmul(input, other)
 
 
 @public(out="exact")
@@ -53,8 +52,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Product of two matrices. (n, k), (k, m) -> (n, m)"""
     check_ndim("mm", "input", input, 2)
     check_ndim("mm", "mat2", mat2, 2)
-    result: Tensor = products.matmul(input, mat2)
-    return result
+    return products.matmul(input, mat2)
 
 
 @public(out="exact")
@@ -71,8 +69,7 @@ def _bmm(function: str, x: Tensor, y: Tensor, x_name: str, y_name: str) -> Tenso
         raise RuntimeError(
             f"{function}: Expected size for first two dimensions of {y_name} to be: {expected} but got: {got}."
         )
-    result: Tensor = products.matmul(x, y)
-    return result
+    return products.matmul(x, y)
 
 
 @public(out="exact")
@@ -80,8 +77,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Product of a matrix and a vector. (n, k), (k) -> (n)"""
     check_ndim("mv", "input", input, 2)
     check_ndim("mv", "vec", vec, 1)
-    result: Tensor = products.matmul(input, vec)
-    return result
+    return products.matmul(input, vec)
 
 
 @public(out="exact")
@@ -108,8 +104,7 @@ def _dot(function: str, x: Tensor, y: Tensor, y_name: str) -> Tensor:
             f"{function}: inconsistent tensor size, expected tensor [{x.shape[0]}] and {y_name} [{y.shape[0]}] to have "
             "the same number of elements"
         )
-    result: Tensor = products.matmul(x, y)
-    return result
+    return products.matmul(x, y)
 
 
 @public(also="ger", out="cast")
@@ -118,8 +113,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Every element of one vector times every element of another. (n), (m) -> (n, m)"""
     check_ndim("outer", "input", input, 1)
     check_ndim("outer", "vec2", vec2, 1)
-    result: Tensor = mul(reshape(input, shape=(input.shape[0], 1)), vec2)
-    return result
+    return mul(reshape(input, shape=(input.shape[0], 1)), vec2)
 
 
 @public(out="cast")
@@ -132,8 +126,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     expect_tensor(input, "input", "inner")
     expect_tensor(other, "other", "inner")
     if not input.ndim or not other.ndim:
-        result: Tensor = mul(input, other)
-        return result
+        return mul(input, other)
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "
@@ -144,8 +137,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 
 def _shaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    result: Tensor = x if tuple(x.shape) == shape else reshape(x, shape=shape)
-    return result
+    return x if tuple(x.shape) == shape else reshape(x, shape=shape)
 
 
 # ---- a matrix plus a product --------------------------------------------------------------------------------------
@@ -169,7 +161,7 @@ def _plus(function: str, input: Tensor, product: Tensor, beta: float, alpha: flo
                 )
     if input.shape != product.shape:
         input = input.expand(tuple(product.shape))
-    scaled: Tensor = product if alpha == 1 else product * alpha
+    scaled = product if alpha == 1 else product * alpha
     if beta == 0:
         return scaled
     return (input if beta == 1 else input * beta) + scaled
@@ -250,8 +242,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     def product(i: int, j: int) -> Tensor:
         if i == j:
             return chain[i]
-        result: Tensor = products.matmul(product(i, split[i, j]), product(split[i, j] + 1, j))
-        return result
+        return products.matmul(product(i, split[i, j]), product(split[i, j] + 1, j))
 
     return product(0, len(chain) - 1)
 
@@ -290,5 +281,4 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
         reshape(input, shape=tuple(size for pair in zip(a, (1,) * n, strict=True) for size in pair)),
         reshape(other, shape=tuple(size for pair in zip((1,) * n, b, strict=True) for size in pair)),
     )
-    result: Tensor = reshape(product, shape=tuple(map(math.prod, zip(a, b, strict=True))))
-    return result
+    return reshape(product, shape=tuple(map(math.prod, zip(a, b, strict=True))))

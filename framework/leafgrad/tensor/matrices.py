@@ -33,8 +33,7 @@ def slogdet(input: Tensor) -> return_types.slogdet:
 def logdet(input: Tensor) -> Tensor:
     """Logarithm of the determinant: -inf where that is 0, nan where it is negative. (..., n, n) -> (...)"""
     sign, logabsdet = linalg.slogdet(input)
-    result: Tensor = log(sign.detach()) + logabsdet
-    return result
+    return log(sign.detach()) + logabsdet
 
 
 @public(out="cast")
@@ -87,8 +86,7 @@ def trace(input: Tensor) -> Tensor:
     expect_tensor(input, "input", "trace")
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
-    result: Tensor = sum_over(diagonal(widened(input, None), offset=0, dims=(0, 1)), dim=(0,))
-    return result
+    return sum_over(diagonal(widened(input, None), offset=0, dims=(0, 1)), dim=(0,))
 
 
 @public(out="exact")
@@ -125,8 +123,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[d]} and {other.shape[d]}"
         )
     broadcast_shapes(input.shape, other.shape)
-    result: Tensor = products.cross(input, other, dim=d)
-    return result
+    return products.cross(input, other, dim=d)
 
 
 @public(name="linalg.vecdot", out="exact")
@@ -140,8 +137,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
             f"{y.dtype}"
         )
     product = mul(x.conj() if x.dtype.is_complex else x, y)
-    result: Tensor = sum_over(product, dim=(one_dim(product, dim, "linalg.vecdot"),))
-    return result
+    return sum_over(product, dim=(one_dim(product, dim, "linalg.vecdot"),))
 
 
 @public(name="linalg.diagonal")
@@ -151,8 +147,7 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
     i, j = one_dim(A, dim1, "linalg.diagonal"), one_dim(A, dim2, "linalg.diagonal")
     if i == j:
         raise RuntimeError(f"linalg.diagonal: dimensions cannot be identical {dim1}, {dim2}")
-    result: Tensor = diagonal(A, offset=offset, dims=(i, j))
-    return result
+    return diagonal(A, offset=offset, dims=(i, j))
 
 
 @public(only="leafgrad")

@@ -152,7 +152,7 @@ def cond(A: Tensor, p: Order = None) -> Tensor:
         last = s.ndim - 1
         if not s.shape[last]:
             raise RuntimeError(f"linalg.cond: expected matrices with elements, got size {list(A.shape)}")
-        ratio: Tensor = reduce.amax(s, dim=(last,)) / reduce.amin(s, dim=(last,))
+        ratio = reduce.amax(s, dim=(last,)) / reduce.amin(s, dim=(last,))
         return 1 / ratio if p == -2 else ratio
     check_square(A, "linalg.cond")
     return matrix_norm(A, p) * matrix_norm(inv(A), p)
@@ -176,10 +176,8 @@ def matrix_rank(
 def rank(s: Tensor, atol: float, rtol: float) -> Tensor:
     """The number of singular values above the tolerance."""
     over = (s.ndim - 1,)
-    if s.shape[-1]:
-        atol = maximum(reduce.amax(s, dim=over, keepdim=True) * rtol, atol)
-    result: Tensor = reduce.sum(to_dtype(gt(s, atol), dtype="int64", source="bool"), dim=over)
-    return result
+    least = maximum(reduce.amax(s, dim=over, keepdim=True) * rtol, atol) if s.shape[-1] else atol
+    return reduce.sum(to_dtype(gt(s, least), dtype="int64", source="bool"), dim=over)
 
 
 def tolerances(A: Tensor, atol: Any, rtol: Any, function: str) -> tuple[float, float]:

@@ -102,8 +102,7 @@ def index_reduce_(
     self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     """``index_reduce`` in place."""
-    out: Tensor = update(self, index_reduce, dim, index, source, reduce, include_self=include_self)
-    return out
+    return update(self, index_reduce, dim, index, source, reduce, include_self=include_self)
 
 
 @public
@@ -138,8 +137,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 @public(only="Tensor")
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """``put`` in place."""
-    out: Tensor = update(self, put, index, source, accumulate)
-    return out
+    return update(self, put, index, source, accumulate)
 
 
 # ---- functions of Python ------------------------------------------------------------------------------------------

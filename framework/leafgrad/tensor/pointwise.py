@@ -183,8 +183,7 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """
     if expect_tensor(input, "input", "heaviside").dtype is not expect_tensor(values, "values", "heaviside").dtype:
         raise RuntimeError(f"heaviside: values: expected dtype {input.dtype}, like input's, got {values.dtype}")
-    result: Tensor = ew.heaviside(input, values)
-    return result
+    return ew.heaviside(input, values)
 
 
 @public(out="exact", inplace=True)
@@ -203,7 +202,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``. All broadcast."""
     kind, (x, y, z) = _in_one_dtype(input, tensor1, tensor2, value, "addcmul")
-    result: Tensor = x + (y * z if value == 1 else y * z * value)
+    result = x + (y * z if value == 1 else y * z * value)
     return cast(result, kind) if kind is dtypes.bfloat16 else result
 
 
@@ -219,7 +218,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
             f"{tensor1.dtype} and {tensor2.dtype}; convert one with .float()"
         )
     kind, (x, y, z) = _in_one_dtype(input, tensor1, tensor2, value, "addcdiv")
-    result: Tensor = x + (y / z if value == 1 else y / z * value)
+    result = x + (y / z if value == 1 else y / z * value)
     return cast(result, kind) if kind is dtypes.bfloat16 else result
 
 
@@ -250,31 +249,27 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     for name, t in (("end", expect_tensor(end, "end", "lerp")), ("weight", weight)):
         if isinstance(t, Tensor) and t.dtype is not input.dtype and (t.ndim or name == "end"):
             raise RuntimeError(f"lerp: {name}: expected dtype {input.dtype}, like input's, got {t.dtype}")
-    result: Tensor = ew.lerp(input, end, weight if isinstance(weight, Tensor) else number(weight, "weight", "lerp"))
-    return result
+    return ew.lerp(input, end, weight if isinstance(weight, Tensor) else number(weight, "weight", "lerp"))
 
 
 @public(out="cast", inplace=True)
 @shown_as("Deg2RadBackward0")
 def deg2rad(input: Tensor) -> Tensor:
     """Degrees to radians. (...) -> (...)"""
-    result: Tensor = expect_real(expect_tensor(input, "input", "deg2rad"), "deg2rad") * (math.pi / 180)
-    return result
+    return expect_real(expect_tensor(input, "input", "deg2rad"), "deg2rad") * (math.pi / 180)
 
 
 @public(out="cast", inplace=True)
 @shown_as("Rad2DegBackward0")
 def rad2deg(input: Tensor) -> Tensor:
     """Radians to degrees. (...) -> (...)"""
-    result: Tensor = expect_real(expect_tensor(input, "input", "rad2deg"), "rad2deg") * (180 / math.pi)
-    return result
+    return expect_real(expect_tensor(input, "input", "rad2deg"), "rad2deg") * (180 / math.pi)
 
 
 @public(also="special.sinc", out="cast", inplace=True)
 def sinc(input: Tensor) -> Tensor:
     """sin(pi x) / (pi x), and 1 at 0. (...) -> (...)"""
-    result: Tensor = special.sinc(expect_tensor(input, "input", "sinc"))
-    return result
+    return special.sinc(expect_tensor(input, "input", "sinc"))
 
 
 @public(also="special.xlogy", out="cast", inplace=True)
@@ -313,8 +308,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     expect_tensor(input, "input", "clamp")
     if min is None and max is None:
         raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
-    result: Tensor = select.clamp.function(input, min, max)
-    return result
+    return select.clamp.function(input, min, max)
 
 
 @public(out="cast", inplace=True)
@@ -377,8 +371,7 @@ attach("where", lambda self, condition, other: where(condition, self, other))
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """``input`` rounded to ``decimals`` places, halves to the even neighbour. (...) -> (...)"""
     decimals = integer(decimals, "decimals", "round")
-    result: Tensor = rounding.round(expect_tensor(input, "input", "round"), decimals=decimals)
-    return result
+    return rounding.round(expect_tensor(input, "input", "round"), decimals=decimals)
 
 
 @public(out="exact", inplace=True)
@@ -392,8 +385,7 @@ def nan_to_num(
         posinf, neginf: in place of inf and -inf; by default the largest and smallest number of the dtype.
     """
     expect_tensor(input, "input", "nan_to_num")
-    result: Tensor = select.nan_to_num(input, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
-    return result
+    return select.nan_to_num(input, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
 
 
 # ---- activations that PyTorch has at the top; the others are in nn.functional -------------------------------------
@@ -403,8 +395,7 @@ def nan_to_num(
 def selu(input: Tensor) -> Tensor:
     """Scaled elu of self-normalising networks (Klambauer et al. 2017). (...) -> (...)"""
     alpha, scale = 1.6732632423543772, 1.0507009873554805
-    result: Tensor = activation.elu(expect_tensor(input, "input", "selu"), alpha=alpha, scale=scale)
-    return result
+    return activation.elu(expect_tensor(input, "input", "selu"), alpha=alpha, scale=scale)
 
 
 @public(only="leafgrad")
@@ -412,10 +403,7 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """max(x, 0) + min(alpha expm1(x / alpha), 0), smooth at 0. (...) -> (...)"""
     if not alpha:
         raise RuntimeError("ZeroDivisionError: celu(): alpha: expected a number other than 0")
-    result: Tensor = activation.elu(
-        expect_tensor(input, "input", "celu"), alpha=alpha, scale=1.0, input_scale=1 / alpha
-    )
-    return result
+    return activation.elu(expect_tensor(input, "input", "celu"), alpha=alpha, scale=1.0, input_scale=1 / alpha)
 
 
 # ---- in-place operators of Python ----------------------------------------------------------------------------------

@@ -224,8 +224,7 @@ def as_parts(
     function: Callable[..., Tensor], size: tuple[int, ...], dtype: dtypes.dtype, device: Any, generator: Any
 ) -> Tensor:
     """Complex numbers whose parts ``function`` draws."""
-    made: Tensor = view_as_complex(function(*size, 2, generator=generator, dtype=dtype.to_real(), device=device))
-    return made
+    return view_as_complex(function(*size, 2, generator=generator, dtype=dtype.to_real(), device=device))
 
 
 @public(only="leafgrad", out="cast")

@@ -25,8 +25,7 @@ def flip(input: Tensor, dims: Any) -> Tensor:
     """A copy with the order along ``dims`` reversed."""
     arguments.expect_tensor(input, "input", "flip")
     given = arguments.shape((dims,), "flip", "dims")
-    out: Tensor = ops.flip(input, dims=arguments.dims(input, given, "flip") if given else ())
-    return out
+    return ops.flip(input, dims=arguments.dims(input, given, "flip") if given else ())
 
 
 attach("flip", lambda self, *dims: flip(self, arguments.shape(dims, "flip", "dims")))
@@ -58,7 +57,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     if dims is None or (isinstance(dims, tuple) and not dims):
         if len(by) != 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(by)}, dims:0")
-        flat: Tensor = ops.roll(reshaped(input, (input.numel(),)), shifts=by, dims=(0,))
+        flat = ops.roll(reshaped(input, (input.numel(),)), shifts=by, dims=(0,))
         return reshaped(flat, tuple(input._data.shape))
     along = arguments.shape((dims,), "roll", "dims")
     if len(by) != len(along):
@@ -66,8 +65,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     if not input.ndim:
         raise IndexError(f"roll: dims: Dimension specified as {along[0]} but tensor has no dimensions; leave out dims")
     along = tuple(arguments.one_dim(input, d, "roll", name="dims") for d in along)
-    out: Tensor = ops.roll(input, shifts=by, dims=along)
-    return out
+    return ops.roll(input, shifts=by, dims=along)
 
 
 @public
@@ -106,7 +104,7 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
         raise RuntimeError(f"repeat: Trying to create tensor with negative dimension, got repeats {list(times)}")
     sizes = (1,) * (len(times) - len(shape)) + shape
     between = reshaped(self, tuple(n for size in sizes for n in (1, size)))
-    spread: Tensor = ops.expand(between, shape=tuple(n for pair in zip(times, sizes, strict=True) for n in pair))
+    spread = ops.expand(between, shape=tuple(n for pair in zip(times, sizes, strict=True) for n in pair))
     full = tuple(r * n for r, n in zip(times, sizes, strict=True))
     return separate(reshaped(spread, full))
 
@@ -152,12 +150,11 @@ def repeat_interleave(
         if min(counts) < 0:
             raise RuntimeError(f"repeats can not be negative, got {min(counts)}")
         at = copied([i for i, n in enumerate(counts) for _ in range(n)], None, input.device).to(kind)
-        out: Tensor = index_ops.index(input, at, dims=(d,), inside=True)
-        return out
+        return index_ops.index(input, at, dims=(d,), inside=True)
     if counts < 0:
         raise RuntimeError(f"repeats can not be negative, got {counts}")
     between = reshaped(input, (*shape[: d + 1], 1, *shape[d + 1 :]))
-    spread: Tensor = ops.expand(between, shape=(*shape[: d + 1], counts, *shape[d + 1 :]))
+    spread = ops.expand(between, shape=(*shape[: d + 1], counts, *shape[d + 1 :]))
     return separate(reshaped(spread, (*shape[:d], shape[d] * counts, *shape[d + 1 :])))
 
 
@@ -171,8 +168,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     b = arguments.one_dim(input, dim2, "diagonal", name="dim2")
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    out: Tensor = ops.diagonal(input, offset=offset, dims=(a, b))
-    return out
+    return ops.diagonal(input, offset=offset, dims=(a, b))
 
 
 @public
@@ -186,8 +182,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     *rest, n = input._data.shape
     size, left = n + abs(offset), iter(rest)
     shape = tuple(size if d in (a, b) else next(left) for d in range(input._data.ndim + 1))
-    out: Tensor = ops.undiagonal(input, shape=shape, offset=offset, dims=(a, b))
-    return out
+    return ops.undiagonal(input, shape=shape, offset=offset, dims=(a, b))
 
 
 @public(out="exact")
@@ -197,8 +192,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
     if input.ndim == 1:
         return diag_embed(input, diagonal, 0, 1)
-    out: Tensor = clone(ops.diagonal(input, offset=diagonal, dims=(0, 1)))
-    return out
+    return clone(ops.diagonal(input, offset=diagonal, dims=(0, 1)))
 
 
 @public
@@ -210,15 +204,13 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 @public(out="exact")
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of the last two dimensions, zeros elsewhere. (..., m, n) -> (..., m, n)"""
-    out: Tensor = ops.tril(_matrix(input, "tril"), diagonal=diagonal)
-    return out
+    return ops.tril(_matrix(input, "tril"), diagonal=diagonal)
 
 
 @public(out="exact")
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangle of the last two dimensions, zeros elsewhere. (..., m, n) -> (..., m, n)"""
-    out: Tensor = ops.triu(_matrix(input, "triu"), diagonal=diagonal)
-    return out
+    return ops.triu(_matrix(input, "triu"), diagonal=diagonal)
 
 
 def _matrix(input: Tensor, function: str) -> Tensor:
@@ -241,7 +233,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
         raise RuntimeError(f"maximum size for tensor at dimension {d} is {n} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
-    out: Tensor = windows(source, dim=d, size=size, step=step)
+    out = windows(source, dim=d, size=size, step=step)
     return out if self._data.ndim else reshaped(out, (size,))
 
 
@@ -270,5 +262,4 @@ def constant_pad(input: Tensor, pad: tuple[int, ...], value: float) -> Tensor:
     )
     if tuple(shape) == tuple(cut._data.shape):
         return clone(cut)
-    out: Tensor = ops.pad(cut, at=tuple(inner), shape=tuple(shape), value=value)
-    return out
+    return ops.pad(cut, at=tuple(inner), shape=tuple(shape), value=value)

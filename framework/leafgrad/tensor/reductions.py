@@ -14,6 +14,7 @@ from leafgrad.dtypes import DIFFERENTIABLE, FLOATING
 from leafgrad.ops import compare, elementwise as ew, messages, reduce as ops
 from leafgrad.ops.complex import imag, real
 from leafgrad.ops.marks import shown_as
+from leafgrad.ops.op import Op
 from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, one_dim, widened
 from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
@@ -39,7 +40,7 @@ def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = N
         expect_tensor(input, "input", "sum")
     x = input if dtype is None and input._data.dtype in DIFFERENTIABLE else widened(input, dtype)
     over = dims(x, dim, "sum")
-    result: Tensor = _sum(x, dim=over, keepdim=False if keepdim is False else flag(keepdim, "sum"))
+    result = _sum(x, dim=over, keepdim=False if keepdim is False else flag(keepdim, "sum"))
     return result if dtype is None else cast(result, dtype)
 
 
@@ -47,7 +48,7 @@ def sum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = N
 def nansum(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over ``dim`` of what is not nan."""
     x = widened(expect_tensor(input, "input", "nansum"), dtype)
-    result: Tensor = ops.nansum(x, dim=dims(x, dim, "nansum"), keepdim=flag(keepdim, "nansum"))
+    result = ops.nansum(x, dim=dims(x, dim, "nansum"), keepdim=flag(keepdim, "nansum"))
     return cast(result, dtype)
 
 
@@ -63,8 +64,7 @@ def mean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any = 
             f"Got: {x.dtype}; convert it with .float(), or pass dtype"
         )
     over = dims(x, dim, "mean")
-    result: Tensor = _mean(x, dim=over, keepdim=False if keepdim is False else flag(keepdim, "mean"))
-    return result
+    return _mean(x, dim=over, keepdim=False if keepdim is False else flag(keepdim, "mean"))
 
 
 @public(out="cast")
@@ -74,8 +74,7 @@ def nanmean(input: Tensor, dim: Dim = None, keepdim: bool = False, *, dtype: Any
     expect_floating(x, "nanmean")
     over, keepdim = dims(x, dim, "nanmean"), flag(keepdim, "nanmean")
     number = ops.sum(cast(compare.logical_not(compare.isnan(x)), x.dtype), dim=over, keepdim=keepdim)
-    result: Tensor = ops.nansum(x, dim=over, keepdim=keepdim) / number
-    return result
+    return ops.nansum(x, dim=over, keepdim=keepdim) / number
 
 
 @public(out="cast")
@@ -83,7 +82,7 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     """Product over ``dim``, one dimension or all; integers and bools are multiplied in int64."""
     x = widened(expect_tensor(input, "input", "prod"), dtype)
     over = dims(x, None if dim is None else one_dim(x, dim, "prod"), "prod")
-    result: Tensor = ops.prod(x, dim=over, keepdim=flag(keepdim, "prod"))
+    result = ops.prod(x, dim=over, keepdim=flag(keepdim, "prod"))
     return cast(result, dtype)
 
 
@@ -112,7 +111,7 @@ def _spread_arguments(
     return over, correction
 
 
-def _spread(op: Any, input: Tensor, **params: Any) -> Tensor:
+def _spread(op: Op, input: Tensor, **params: Any) -> Tensor:
     """``op``, var or std, of ``input``; of complex numbers from the variances of their two parts."""
     result: Tensor
     if input._data.dtype.kind == "c":
@@ -142,8 +141,7 @@ def var(
     over, left = _spread_arguments(input, dim, unbiased, correction, "var")
     if input._data.dtype.kind == "c":
         return _spread(ops.var, input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
-    result: Tensor = _var(input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
-    return result
+    return _var(input, dim=over, correction=left, keepdim=flag(keepdim, "var"))
 
 
 @public(out="cast")
@@ -233,8 +231,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 def logsumexp(input: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     """log of the sum of exp over ``dim``, without overflow."""
     over = dims(expect_tensor(input, "input", "logsumexp"), dim, "logsumexp")
-    result: Tensor = ops.logsumexp(input, dim=over, keepdim=flag(keepdim, "logsumexp"))
-    return result
+    return ops.logsumexp(input, dim=over, keepdim=flag(keepdim, "logsumexp"))
 
 
 @public(out="exact")
@@ -245,8 +242,7 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     if not (isinstance(x, Tensor) and x._data.dtype in FLOATING):
         expect_floating(x, "softmax", NotImplementedError)
     d = dim if type(dim) is int and 0 <= dim < x._data.ndim else one_dim(x, dim, "softmax")
-    result: Tensor = _softmax(x, dim=d)
-    return result
+    return _softmax(x, dim=d)
 
 
 @public(out="exact")
@@ -255,8 +251,7 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """log of ``softmax``, without overflow. (...) -> (...)"""
     x = input if dtype is None else cast(expect_tensor(input, "input", "log_softmax"), dtype)
     expect_floating(x, "log_softmax", NotImplementedError)
-    result: Tensor = _log_softmax(x, dim=one_dim(x, dim, "log_softmax"))
-    return result
+    return _log_softmax(x, dim=one_dim(x, dim, "log_softmax"))
 
 
 # ---- logic and counts ---------------------------------------------------------------------------------------------
@@ -274,10 +269,10 @@ def all(input: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     return _logic(ops.all, input, dim, keepdim)
 
 
-def _logic(op: Any, input: Tensor, dim: Dim, keepdim: bool) -> Tensor:
+def _logic(op: Op, input: Tensor, dim: Dim, keepdim: bool) -> Tensor:
     expect_tensor(input, "input", op.name)
     over = () if isinstance(dim, tuple) and not dim else dims(input, dim, op.name)
-    result: Tensor = op(input, dim=over, keepdim=flag(keepdim, op.name))
+    result = op(input, dim=over, keepdim=flag(keepdim, op.name))
     return cast(result, dtypes.uint8) if input.dtype is dtypes.uint8 else result
 
 
@@ -285,5 +280,4 @@ def _logic(op: Any, input: Tensor, dim: Dim, keepdim: bool) -> Tensor:
 def count_nonzero(input: Tensor, dim: Dim = None) -> Tensor:
     """How many elements over ``dim`` are nonzero. int64"""
     over = dims(expect_tensor(input, "input", "count_nonzero"), dim, "count_nonzero")
-    result: Tensor = ops.count_nonzero(input, dim=over)
-    return result
+    return ops.count_nonzero(input, dim=over)

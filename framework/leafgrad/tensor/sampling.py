@@ -35,8 +35,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
         )
     arguments.expect_floating(input, "bernoulli")
     expect_probabilities(input, "bernoulli")
-    out: Tensor = ops.bernoulli(input, generator=stream(generator, place, "bernoulli"))
-    return out
+    return ops.bernoulli(input, generator=stream(generator, place, "bernoulli"))
 
 
 def expect_probabilities(p: Tensor, function: str) -> None:
@@ -82,8 +81,7 @@ def multinomial(
     nothing = "invalid multinomial distribution (sum of probabilities <= 0)"
     refuse(plain.sum(dim=-1) <= 0, error=RuntimeError, message=nothing)
     source = stream(generator, input.device.resolve(), "multinomial")
-    out: Tensor = ops.multinomial(input, generator=source, count=num_samples, replacement=replacement)
-    return out
+    return ops.multinomial(input, generator=source, count=num_samples, replacement=replacement)
 
 
 @public(only="leafgrad")
@@ -97,8 +95,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     from leafgrad.ops.poisson import poisson as draw
 
     refuse(input.detach() < 0, error=RuntimeError, message="poisson: invalid rate, expected rate to be non-negative")
-    out: Tensor = draw(input, generator=stream(generator, input.device.resolve(), "poisson"))
-    return out
+    return draw(input, generator=stream(generator, input.device.resolve(), "poisson"))
 
 
 @public(only="leafgrad")
@@ -117,8 +114,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     count, prob = broadcast_tensors(count, prob)
     refuse(count.detach() < 0, error=RuntimeError, message="binomial: expected counts not below 0")
     expect_probabilities(prob, "binomial")
-    out: Tensor = draw(count, prob, generator=stream(generator, count.device.resolve(), "binomial"))
-    return out
+    return draw(count, prob, generator=stream(generator, count.device.resolve(), "binomial"))
 
 
 def standard_gamma(input: Tensor) -> Tensor:
@@ -129,5 +125,4 @@ def standard_gamma(input: Tensor) -> Tensor:
     arguments.expect_floating(input, "standard_gamma")
     from leafgrad.ops.gamma import standard_gamma as draw
 
-    out: Tensor = draw(input, generator=stream(None, input.device.resolve(), "standard_gamma"))
-    return out
+    return draw(input, generator=stream(None, input.device.resolve(), "standard_gamma"))

@@ -100,8 +100,7 @@ def resolved(input: Tensor, shape: Shape) -> Shape:
 
 def reshaped(input: Tensor, shape: Shape) -> Tensor:
     """The op, with a shape that is known to fit."""
-    out: Tensor = _reshape(input, shape=shape)
-    return out
+    return _reshape(input, shape=shape)
 
 
 @public(only="leafgrad")
@@ -199,8 +198,7 @@ def squeeze(input: Tensor, dim: arguments.Dim = None) -> Tensor:
     chosen = range(len(shape)) if dim is None else arguments.dims(input, dim, "squeeze") if dim != () else ()
     out = reshaped(input, tuple(n for d, n in enumerate(shape) if n != 1 or d not in chosen))
     label = "SqueezeBackward" + ("0" if dim is None else "1" if isinstance(dim, int) else "2")
-    squeezed: Tensor = mark(out, label, input)
-    return squeezed
+    return mark(out, label, input)
 
 
 @public
@@ -208,8 +206,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """With a dimension of size 1 inserted so that it is ``dim`` of the result."""
     shape = input._data.shape
     d = dim if type(dim) is int and 0 <= dim <= len(shape) else arguments.one_dim(input, dim, "unsqueeze", extra=1)
-    out: Tensor = mark(_reshape(input, shape=(*shape[:d], 1, *shape[d:])), "UnsqueezeBackward0", input)
-    return out
+    return mark(_reshape(input, shape=(*shape[:d], 1, *shape[d:])), "UnsqueezeBackward0", input)
 
 
 @public(only="leafgrad")
@@ -265,8 +262,7 @@ def permute(input: Tensor, dims: Any) -> Tensor:
 
 def permuted(input: Tensor, order: Shape) -> Tensor:
     """The op, with an order that is known to be one."""
-    out: Tensor = _permute(input, dims=order)
-    return out
+    return _permute(input, dims=order)
 
 
 attach("permute", lambda self, *dims: permute(self, dims[0] if len(dims) == 1 else dims))
@@ -281,8 +277,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     order = list(range(n))
     if order:
         order[a], order[b] = b, a
-    out: Tensor = mark(_permute(input, dims=tuple(order)), "TransposeBackward0", input)
-    return out
+    return mark(_permute(input, dims=tuple(order)), "TransposeBackward0", input)
 
 
 @public
@@ -302,8 +297,7 @@ def t(input: Tensor) -> Tensor:
 
 
 def _reversed(input: Tensor) -> Tensor:
-    out: Tensor = _permute(input, dims=tuple(range(input._data.ndim - 1, -1, -1)))
-    return out
+    return _permute(input, dims=tuple(range(input._data.ndim - 1, -1, -1)))
 
 
 @shown_as("TransposeBackward0")
@@ -322,8 +316,7 @@ attach("mT", property(_mT, doc="The last two dimensions exchanged. (..., m, n) -
 @public
 def adjoint(input: Tensor) -> Tensor:
     """The last two dimensions exchanged, conjugated. (..., m, n) -> (..., n, m)"""
-    found: Tensor = _mT(input).conj()
-    return found
+    return _mT(input).conj()
 
 
 @public(also="moveaxis")
@@ -372,8 +365,7 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
                 f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton "
                 f"dimension {d}.  Target sizes: {list(want)}.  Tensor sizes: {list(shape)}"
             )
-    out: Tensor = ops.expand(self, shape=tuple(full))
-    return out
+    return ops.expand(self, shape=tuple(full))
 
 
 @public(only="Tensor")

@@ -23,8 +23,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     d = arguments.one_dim(arguments.expect_tensor(input, "input", "argsort"), dim, "argsort")
     if not input._data.ndim:
         return reshaped(argsort(reshaped(input, (1,))), ())
-    out: Tensor = ops.argsort(input, dim=d, descending=bool(descending))
-    return out
+    return ops.argsort(input, dim=d, descending=bool(descending))
 
 
 @public(out="cast")
@@ -39,8 +38,7 @@ def _taken(input: Tensor, order: Tensor, dim: int) -> Tensor:
     """The values at ``order`` along ``dim``."""
     if not input._data.ndim:
         return input.clone()
-    out: Tensor = gather(input, order, dim=arguments.one_dim(input, dim), inside=True)
-    return out
+    return gather(input, order, dim=arguments.one_dim(input, dim), inside=True)
 
 
 @public(out="exact")
@@ -157,7 +155,7 @@ def searchsorted(
             f"and input value tensor must match, but we got boundaries tensor {list(edges.shape)} and input value "
             f"tensor {list(x.shape)}"
         )
-    found: Tensor = ops.searchsorted(edges, x, right=right or side == "right")
+    found = ops.searchsorted(edges, x, right=right or side == "right")
     return arguments.cast(found, dtypes.int32 if out_int32 else dtypes.int64)
 
 

@@ -14,8 +14,7 @@ from leafgrad.tensor.tensor import Tensor
 @public(name="special.entr", out="cast")
 def entr(input: Tensor) -> Tensor:
     """-x log(x): 0 at 0, -inf below. (...) -> (...)"""
-    entropy: Tensor = ops.entr(expect_tensor(input, "input", "special.entr"))
-    return entropy
+    return ops.entr(expect_tensor(input, "input", "special.entr"))
 
 
 @public(name="special.ndtr", out="cast")
@@ -28,5 +27,4 @@ def ndtr(input: Tensor) -> Tensor:
 def xlog1py(input: Tensor, other: Tensor) -> Tensor:
     """x log(1 + y), and 0 where x is 0 unless y is nan. (...), (...) -> (...)"""
     x, y = expect_tensor(input, "input", "special.xlog1py"), expect_tensor(other, "other", "special.xlog1py")
-    product: Tensor = ops.xlog1py(x, y)
-    return product
+    return ops.xlog1py(x, y)

@@ -213,7 +213,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             f"offset {lead}; clone() it first"
         )
     with modes.no_grad() if source.requires_grad and not input.requires_grad else nullcontext():  # as input was made
-        out: Tensor = strided(source, shape=shape, steps=steps, start=start - offset(source))
+        out = strided(source, shape=shape, steps=steps, start=start - offset(source))
     return out
 
 

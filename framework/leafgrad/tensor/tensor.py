@@ -401,7 +401,7 @@ class Tensor(Operators, Methods, TensorBase):
 
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy in memory of its own, laid out like this or in a memory format; gradients flow through it."""
-        result: Tensor = clone(self)
+        result = clone(self)
         keep = memory_format is None or memory_format is dtypes.preserve_format
         return result if keep else result.contiguous(memory_format)
 

@@ -37,8 +37,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     target, source = self.device.resolve(), new.device.resolve()
     if target != source:
         new = to_device(new, device=target, source=source)
-    out: Tensor = write(self, arguments.cast(new, self.dtype))
-    return out
+    return write(self, arguments.cast(new, self.dtype))
 
 
 @public(only="Tensor")
@@ -52,10 +51,9 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         return copy_(self, value)
     check(self, "fill", fill=True)
     plain = value_for(self, value, "fill_: value")
-    out: Tensor = write(
+    return write(
         self, dispatch.create(create.full, self.device.resolve(), shape=(), value=plain, dtype=self.dtype.name)
     )
-    return out
 
 
 @public(only="Tensor")
@@ -76,15 +74,13 @@ def fill_diagonal_(self: Tensor, fill_value: Any) -> Tensor:
 @public(only="Tensor")
 def tril_(self: Tensor, diagonal: int = 0) -> Tensor:
     """Write zeros above a diagonal of the last two dimensions."""
-    out: Tensor = update(self, tril, diagonal)
-    return out
+    return update(self, tril, diagonal)
 
 
 @public(only="Tensor")
 def triu_(self: Tensor, diagonal: int = 0) -> Tensor:
     """Write zeros below a diagonal of the last two dimensions."""
-    out: Tensor = update(self, triu, diagonal)
-    return out
+    return update(self, triu, diagonal)
 
 
 # ---- random -------------------------------------------------------------------------------------------------------
@@ -93,15 +89,13 @@ def triu_(self: Tensor, diagonal: int = 0) -> Tensor:
 def _drawn(self: Tensor, name: str, op: Any, generator: Generator | None, **params: Any) -> Tensor:
     check(self, name)
     shape = tuple(self._data.shape)
-    out: Tensor = write(self, draw(op, f"{name}_", generator, self.device, self.dtype, shape=shape, **params))
-    return out
+    return write(self, draw(op, f"{name}_", generator, self.device, self.dtype, shape=shape, **params))
 
 
 def _parts(self: Tensor, name: str) -> Tensor:
     """The real and imaginary parts of a tensor that is about to be written."""
     check(self, name)
-    parts: Tensor = view_as_real(self)
-    return parts
+    return view_as_real(self)
 
 
 @public(only="Tensor")
@@ -160,8 +154,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     check(self, "bernoulli")
     expect_probabilities(p, "bernoulli_")
     source = stream(generator, self.device.resolve(), "bernoulli_")
-    out: Tensor = write(self, arguments.cast(random_ops.bernoulli(p.expand(self.shape), generator=source), self.dtype))
-    return out
+    return write(self, arguments.cast(random_ops.bernoulli(p.expand(self.shape), generator=source), self.dtype))
 
 
 @public(only="Tensor")

@@ -248,7 +248,7 @@ def _unpooled(
     planes, elements = math.prod(input.shape[:-n]), math.prod(length)
     empty = zeros(planes, elements, dtype=input.dtype, device=input.device)
     try:
-        out: Tensor = scatter(empty, 1, indices.reshape(planes, -1), input.reshape(planes, -1))
+        out = scatter(empty, 1, indices.reshape(planes, -1), input.reshape(planes, -1))
     except RuntimeError as error:
         expected = f"expected places from 0 to {elements - 1} in outputs of size {list(length)}"
         raise RuntimeError(f"{function}: indices: found an invalid max index; {expected}") from error
