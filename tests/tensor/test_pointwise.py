@@ -142,13 +142,13 @@ ARGUMENTS = {
     "lerp": (np.array([0.5, 0.7]), 0.3),
     **dict.fromkeys(
         """add arctan2 atan2 clamp_max clamp_min copysign div divide eq float_power floor_divide fmod ge greater
-        greater_equal gt heaviside hypot le less less_equal logical_and logical_or logical_xor lt mul multiply ne
+        greater_equal gt heaviside hypot ldexp le less less_equal logical_and logical_or logical_xor lt mul multiply ne
         nextafter not_equal pow remainder sub subtract true_divide xlogy""".split(),
         (np.array([0.5, 0.7]),),
     ),
 }
 IN_PLACE = [name.rstrip("_") for name in METHODS["leafgrad.tensor.pointwise"].split() if name[-1] == "_" != name[0]]
-FLOAT_NAMES = [name for name in IN_PLACE if "bitwise" not in name]
+FLOAT_NAMES = [name for name in IN_PLACE if "bitwise" not in name and name not in ("gcd", "lcm")]
 
 
 @pytest.mark.parametrize("name", FLOAT_NAMES)
@@ -401,3 +401,10 @@ def test_a_power_of_exponent_zero_is_constant(base, device):
 )
 def test_other_functions_agree_with_pytorch(call, arrays, order):
     parity.compare(call, *arrays, order=order)
+
+
+def test_divisors_in_place_and_across_dtypes():
+    a, b = leafgrad.tensor([12, -18, 0]), leafgrad.tensor([8, 12, 0], dtype=leafgrad.int32)
+    assert a.gcd(b).tolist() == [4, 6, 0]
+    assert a.clone().gcd_(b).dtype is leafgrad.int64
+    assert a.clone().lcm_(b).tolist() == [24, 36, 0]

@@ -10,7 +10,7 @@ from leafgrad.distributions.constraints import IndependentConstraint, positive_v
 from leafgrad.distributions.distribution import Distribution, lazy_property
 from leafgrad.distributions.multivariate_normal import mahalanobis
 from leafgrad.tensor.creation import eye
-from leafgrad.tensor.factorizations import cholesky
+from leafgrad.tensor.decompositions import cholesky
 from leafgrad.tensor.linalg import solve_triangular
 from leafgrad.tensor.random import randn
 from leafgrad.tensor.shapes import broadcast_shapes

@@ -23,7 +23,7 @@ from leafgrad.dtypes import finfo
 from leafgrad.ops.activation import logsigmoid
 from leafgrad.tensor.arguments import one_dim
 from leafgrad.tensor.creation import arange, eye, tril_indices
-from leafgrad.tensor.factorizations import cholesky
+from leafgrad.tensor.decompositions import cholesky
 from leafgrad.tensor.joining import cat, stack
 from leafgrad.tensor.tensor import Tensor
 

@@ -13,7 +13,7 @@ from leafgrad.distributions.gamma import Chi2
 from leafgrad.ops.gamma import log_gamma, psi
 from leafgrad.tensor.creation import arange, eye
 from leafgrad.tensor.data import tensor
-from leafgrad.tensor.factorizations import cholesky
+from leafgrad.tensor.decompositions import cholesky
 from leafgrad.tensor.linalg import solve_triangular
 from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.random import randn

@@ -21,7 +21,16 @@ from leafgrad.dtypes import (
     int64 as int64,
     uint8 as uint8,
 )
-from leafgrad.tensor import array_linalg, derived, extremes, gathering, joining, rearranging, reductions, sorting
+from leafgrad.tensor import (
+    array_linalg,
+    comparison,
+    differences,
+    gathering,
+    joining,
+    rearranging,
+    reductions,
+    statistics,
+)
 from leafgrad.tensor.array_creation import (
     arange as arange,
     asarray as asarray,
@@ -56,13 +65,26 @@ from leafgrad.tensor.array_types import (
     isdtype as isdtype,
     result_type as result_type,
 )
+from leafgrad.tensor.comparison import (
+    eq,
+    ge,
+    gt,
+    isfinite as isfinite,
+    isinf as isinf,
+    isnan as isnan,
+    le,
+    lt,
+    maximum as maximum,
+    minimum as minimum,
+    ne,
+)
+from leafgrad.tensor.complex_numbers import conj as conj, imag as imag, real as real
 from leafgrad.tensor.creation import (
     empty_like as empty_like,
     full_like as full_like,
     ones_like as ones_like,
     zeros_like as zeros_like,
 )
-from leafgrad.tensor.derived import conj as conj, imag as imag, positive as positive, real as real
 from leafgrad.tensor.interop import from_dlpack as from_dlpack
 from leafgrad.tensor.methods import DECLARED
 from leafgrad.tensor.pointwise import (
@@ -86,18 +108,11 @@ from leafgrad.tensor.pointwise import (
     cos as cos,
     cosh as cosh,
     div,
-    eq,
     exp as exp,
     expm1 as expm1,
     floor as floor,
     floor_divide as floor_divide,
-    ge,
-    gt,
     hypot as hypot,
-    isfinite as isfinite,
-    isinf as isinf,
-    isnan as isnan,
-    le,
     log as log,
     log1p as log1p,
     log2 as log2,
@@ -107,13 +122,10 @@ from leafgrad.tensor.pointwise import (
     logical_not as logical_not,
     logical_or as logical_or,
     logical_xor as logical_xor,
-    lt,
-    maximum as maximum,
-    minimum as minimum,
     mul,
-    ne,
     neg,
     nextafter as nextafter,
+    positive as positive,
     pow as pow,
     reciprocal as reciprocal,
     remainder as remainder,
@@ -248,12 +260,12 @@ def any(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> 
 
 def max(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
     """The largest."""
-    return _reduced(extremes.amax, x, axis, keepdims)
+    return _reduced(statistics.amax, x, axis, keepdims)
 
 
 def min(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
     """The smallest."""
-    return _reduced(extremes.amin, x, axis, keepdims)
+    return _reduced(statistics.amin, x, axis, keepdims)
 
 
 def mean(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
@@ -302,31 +314,31 @@ def cumulative_sum(
     x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: builtins.bool = False
 ) -> Tensor:
     """Sums up to and with each element; before them 0, with ``include_initial``."""
-    return _running(extremes.cumsum, x, axis, dtype, 0 if include_initial else None)
+    return _running(differences.cumsum, x, axis, dtype, 0 if include_initial else None)
 
 
 def cumulative_prod(
     x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: builtins.bool = False
 ) -> Tensor:
     """Products up to and with each element; before them 1, with ``include_initial``."""
-    return _running(extremes.cumprod, x, axis, dtype, 1 if include_initial else None)
+    return _running(differences.cumprod, x, axis, dtype, 1 if include_initial else None)
 
 
 def diff(
     x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
     """The ``n``-th differences of neighbours."""
-    return derived.diff(x, n, axis, prepend, append)
+    return differences.diff(x, n, axis, prepend, append)
 
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: builtins.bool = False) -> Tensor:
     """Where the largest is."""
-    return extremes.argmax(x, axis, keepdims)
+    return statistics.argmax(x, axis, keepdims)
 
 
 def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: builtins.bool = False) -> Tensor:
     """Where the smallest is."""
-    return extremes.argmin(x, axis, keepdims)
+    return statistics.argmin(x, axis, keepdims)
 
 
 def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
@@ -336,22 +348,22 @@ def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = 
 
 def argsort(x: Tensor, /, *, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
     """The indices that sort."""
-    return sorting.argsort(x, axis, descending, stable)
+    return comparison.argsort(x, axis, descending, stable)
 
 
 def sort(x: Tensor, /, *, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
     """Sorted."""
-    return sorting.sort(x, axis, descending, stable)[0]
+    return comparison.sort(x, axis, descending, stable)[0]
 
 
 def searchsorted(x1: Tensor, x2: Tensor, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
     """Where ``x2`` would be inserted into ``x1``."""
-    return sorting.searchsorted(x1, x2, side=side, sorter=sorter)
+    return comparison.searchsorted(x1, x2, side=side, sorter=sorter)
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     """Where the elements are not zero, one tensor for each dimension."""
-    found: tuple[Tensor, ...] = sorting.nonzero(x, as_tuple=True)
+    found: tuple[Tensor, ...] = gathering.nonzero(x, as_tuple=True)
     return found
 
 

@@ -1,11 +1,13 @@
-"""Conversions of dtype by name, and questions about dtypes."""
+"""Conversions of dtype, copies, and questions about dtypes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from leafgrad import dtypes
+from leafgrad.ops import promotion
 from leafgrad.tensor import arguments
+from leafgrad.tensor.arguments import expect_tensor, number
 from leafgrad.tensor.kinds import TYPES, TensorType
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.public import public
@@ -113,3 +115,37 @@ attach("type", _type)
 attach("int", _int)
 attach("float", _float)
 attach("bool", _bool)
+
+
+@public(only="leafgrad")
+def clone(input: Tensor) -> Tensor:
+    """A copy in memory of its own; gradients flow through it. (...) -> (...)"""
+    return expect_tensor(input, "input", "clone").clone()
+
+
+@public(only="leafgrad")
+def detach(input: Tensor) -> Tensor:
+    """The same memory as a tensor that does not require grad. (...) -> (...)"""
+    return expect_tensor(input, "input", "detach").detach()
+
+
+# ---- types --------------------------------------------------------------------------------------------------------
+
+
+@public(only="leafgrad")
+def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
+    """The dtype in which arithmetic on two tensors or numbers would be done."""
+    for name, value in (("tensor1", tensor1), ("tensor2", tensor2)):
+        if not isinstance(value, Tensor):
+            number(value, name, "result_type")
+    return promotion.result_type((tensor1, tensor2))
+
+
+@public(only="leafgrad")
+def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
+    """Whether promotion allows a conversion: to the same category (bool < integer < floating) or a higher one."""
+    return dtypes.check(from_, "from_").category <= dtypes.check(to, "to").category
+
+
+attach("itemsize", property(lambda self: self.dtype.itemsize, doc="Bytes of one element."))
+attach("nbytes", property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of all elements."))

@@ -10,7 +10,9 @@ from leafgrad import dtypes
 from leafgrad.ops import shape as ops
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.tensor import arguments
-from leafgrad.tensor.creation import new_zeros
+from leafgrad.tensor.arguments import expect_tensor, integer
+from leafgrad.tensor.creation import new_zeros, zeros
+from leafgrad.tensor.data import tensor
 from leafgrad.tensor.methods import attach
 from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import atleast_1d, atleast_2d, atleast_3d, reshaped
@@ -343,3 +345,21 @@ def _even_split(function: str, input: Tensor, given: Any, d: int, least: int) ->
             f"{input.shape[d]} is not divisible by the split_size {given}!"
         )
     return tensor_split(input, given, d)
+
+
+@public(only="leafgrad")
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of ``r`` elements, in order; with ``with_replacement`` an element may be chosen again. (n,) -> (m, r)
+
+    Raises:
+        RuntimeError: ``input`` is not a vector, or ``r`` is negative.
+    """
+    if expect_tensor(input, "input", "combinations").ndim != 1:
+        raise RuntimeError(f"combinations: Expect a 1D vector, but got shape {list(input.shape)}")
+    if integer(r, "r", "combinations") < 0:
+        raise RuntimeError(f"combinations: Expect a non-negative number, but got {r}")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    places = list(choose(range(input.shape[0]), r))
+    if not places or not r:
+        return zeros(0 if r == 0 else len(places), r, dtype=input.dtype, device=input.device)[:, :r]
+    return input[tensor(places, device=input.device)]

@@ -1,22 +1,36 @@
-"""Determinants, inverses, powers and systems of equations of ``leafgrad.linalg``, with PyTorch's names."""
+"""Determinants, inverses, powers, products and systems of equations of ``leafgrad.linalg``, with PyTorch's names."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from leafgrad import return_types
-from leafgrad.ops import linalg as ops
+from leafgrad import dtypes, return_types
+from leafgrad.ops import linalg, linalg as ops, lu as lu_ops, matmul as products
 from leafgrad.ops.convert import new_full
+from leafgrad.ops.elementwise import mul
 from leafgrad.ops.linalg import column
 from leafgrad.ops.matmul import matmul, swap
 from leafgrad.ops.matrix_exp import matrix_exp as exp_op
 from leafgrad.ops.reduce import sum as sum_over
 from leafgrad.ops.shape import expand, permute, reshape, tril, triu
-from leafgrad.tensor.arguments import expect_tensor, integer, one_dim
-from leafgrad.tensor.factorizations import check_matrices, check_square, svdvals
+from leafgrad.tensor.arguments import cast, expect_tensor, integer, one_dim
+from leafgrad.tensor.creation import arange
+from leafgrad.tensor.decompositions import (
+    check_matrices,
+    check_pivots,
+    check_square,
+    expect_whole,
+    first_zero,
+    identity,
+    lu_unpack,
+    spread,
+    svdvals,
+)
 from leafgrad.tensor.norms import rank, tolerances
+from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.public import public
+from leafgrad.tensor.shapes import broadcast_shapes
 from leafgrad.tensor.tensor import Tensor
 
 # ---- determinants, inverses, powers -------------------------------------------------------------------------------
@@ -82,12 +96,6 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
             assert result is not None
             return result
         base = matmul(base, base)
-
-
-def identity(A: Tensor) -> Tensor:
-    """Identity matrices of the shape of ``A``."""
-    ones = new_full(A, shape=tuple(A.shape), value=1)
-    return tril(triu(ones, diagonal=0), diagonal=0)
 
 
 @public(name="linalg.matrix_exp")
@@ -254,3 +262,122 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
         )
     x = solve(reshape(A, shape=(n, n)), reshape(B, shape=(n,)))
     return reshape(x, shape=shape)
+
+
+@public(name="linalg.lu_solve", out="exact")
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
+    """X with A X = B, or X A = B if not ``left``, from what ``lu_factor(A)`` returns; ``adjoint`` takes A^T for A.
+
+    (..., n, n), (..., n), (..., n, k) -> (..., n, k), or (..., k, n) -> (..., k, n)
+    """
+    check_square(LU, "linalg.lu_solve", "LU")
+    check_pivots(pivots, LU, "linalg.lu_solve", "pivots")
+    P, L, U = lu_unpack(LU, pivots)
+    if not left:
+        return swap(lu_solve(LU, pivots, swap(B), adjoint=not adjoint))
+    if adjoint:
+        return matmul(P, solve_triangular(swap(L), solve_triangular(swap(U), B, upper=False), upper=True))
+    return solve_triangular(U, solve_triangular(L, matmul(swap(P), B), upper=False), upper=True)
+
+
+@public(name="linalg.inv_ex", out="cast")
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_ex:
+    """``linalg.inv``, and for each matrix 0, or the number of its first pivot that is 0; its inverse then is nan."""
+    check_square(A, "linalg.inv")
+    info = first_zero(lu_ops.lu(A.detach())[0])
+    if check_errors:
+        expect_whole("linalg.inv", info, "the diagonal element {0} is zero, the inversion could not be completed")
+    good = spread(info == 0)
+    inverse = where(good, linalg.inv(where(good, A, identity(A))), float("nan"))
+    return return_types.linalg_inv_ex(inverse, info)
+
+
+@public(name="linalg.solve_ex", out="cast")
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> return_types.linalg_solve_ex:
+    """``linalg.solve``, and for each matrix 0, or the number of its first pivot that is 0; its solution then is nan."""
+    check_square(A, "linalg.solve")
+    info = first_zero(lu_ops.lu(A.detach())[0])
+    if check_errors:
+        expect_whole("linalg.solve", info, "the solver failed because the input matrix is singular, at pivot {0}")
+    good = spread(info == 0)
+    spoilt = where(good, 0.0, float("nan"))
+    return return_types.linalg_solve_ex(solve(where(good, A, identity(A)) + spoilt, B, left=left), info)
+
+
+@public(only="leafgrad")
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The powers of each element in a row, N of them, from the highest to 1, or from 1. (n,) -> (n, N)"""
+    if expect_tensor(x, "x", "vander").ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    powers = powers_of(x, x.shape[0] if N is None else integer(N, "N", "vander"), "vander")
+    return powers if increasing else powers.flip(-1)
+
+
+@public(name="linalg.vander")
+def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """The powers of each element, from 1 to the N-th, by default as many as elements. (..., n) -> (..., n, N)"""
+    if not expect_tensor(x, "x", "linalg.vander").ndim:
+        x = x.reshape(1)
+    count = x.shape[-1] if N is None else integer(N, "N", "linalg.vander")
+    if count <= 1 and N is not None:
+        raise RuntimeError(f"N must be greater than 1, got {N}")
+    return powers_of(x, count, "linalg.vander")
+
+
+def powers_of(x: Tensor, N: int, function: str) -> Tensor:
+    """1, x, x^2, … of each element. (...) -> (..., N)"""
+    if N < 0:
+        raise RuntimeError(f"{function}: N must be non-negative, got {N}")
+    wide = cast(x, dtypes.int64 if x.dtype is dtypes.bool_ else None)
+    return wide.unsqueeze(-1) ** arange(N, device=x.device)
+
+
+@public(out="exact")
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """Cross product of vectors along a dimension of size 3; other dimensions broadcast.
+
+    Args:
+        dim: by default the first dimension of size 3.
+
+    Raises:
+        RuntimeError: the dimension is not of size 3, or the tensors have different numbers of dimensions.
+    """
+    if dim is not None:
+        return linalg_cross(input, other, dim=dim)
+    expect_tensor(input, "input", "cross")
+    sizes = list(input.shape)
+    if 3 not in sizes:
+        raise RuntimeError(f"cross: no dimension of size 3 in input, got size {sizes}")
+    return linalg_cross(input, other, dim=sizes.index(3))
+
+
+@public(name="linalg.cross", out="exact")
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """Cross product of vectors along ``dim``, of size 3; other dimensions broadcast. ``linalg.cross``."""
+    expect_tensor(input, "input", "linalg.cross")
+    expect_tensor(other, "other", "linalg.cross")
+    if input.ndim != other.ndim:
+        raise RuntimeError(
+            f"linalg.cross: inputs must have the same number of dimensions, got {input.ndim} and {other.ndim}"
+        )
+    d = one_dim(input, dim, "linalg.cross")
+    if input.shape[d] != 3 or other.shape[d] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[d]} and {other.shape[d]}"
+        )
+    broadcast_shapes(input.shape, other.shape)
+    return products.cross(input, other, dim=d)
+
+
+@public(name="linalg.vecdot", out="exact")
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """Inner products of vectors along ``dim``, of ``x`` conjugated; other dimensions broadcast. ``linalg.vecdot``."""
+    expect_tensor(x, "x", "linalg.vecdot")
+    expect_tensor(y, "y", "linalg.vecdot")
+    if x.dtype is not y.dtype and (x.dtype.is_complex or y.dtype.is_complex):
+        raise RuntimeError(
+            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype} and y of type "
+            f"{y.dtype}"
+        )
+    product = mul(x.conj() if x.dtype.is_complex else x, y)
+    return sum_over(product, dim=(one_dim(product, dim, "linalg.vecdot"),))

@@ -3,17 +3,21 @@
 from typing import Final
 
 FUNCTIONS: Final = {
-    "leafgrad.tensor.cholesky": """
-        cholesky cholesky_inverse cholesky_solve lu_solve pca_lowrank svd_lowrank triangular_solve
+    "leafgrad.tensor.blas": """
+        addbmm addmm addmv addr baddbmm bmm chain_matmul dot ger inner kron linalg.matmul linalg.multi_dot matmul mm mv
+        outer vdot
     """,
-    "leafgrad.tensor.closeness": """
-        allclose equal isclose
+    "leafgrad.tensor.comparison": """
+        allclose argsort bucketize eq equal fmax fmin ge greater greater_equal gt is_same_size isclose isfinite isin
+        isinf isnan isneginf isposinf isreal kthvalue le less less_equal lt maximum minimum msort ne not_equal
+        searchsorted sort topk
+    """,
+    "leafgrad.tensor.complex_numbers": """
+        angle complex conj conj_physical imag is_complex is_conj is_neg polar real resolve_conj resolve_neg sgn
+        view_as_complex view_as_real
     """,
     "leafgrad.tensor.conversions": """
-        is_floating_point is_nonzero is_tensor
-    """,
-    "leafgrad.tensor.counting": """
-        bincount combinations histc unique_consecutive unravel_index
+        can_cast clone detach is_floating_point is_nonzero is_tensor result_type
     """,
     "leafgrad.tensor.creation": """
         arange empty empty_like eye full full_like linspace logspace ones ones_like tril_indices triu_indices zeros
@@ -22,67 +26,50 @@ FUNCTIONS: Final = {
     "leafgrad.tensor.data": """
         as_tensor from_numpy tensor
     """,
-    "leafgrad.tensor.derived": """
-        angle can_cast clone complex conj conj_physical corrcoef cov cumulative_trapezoid detach diff gcd imag
-        is_complex is_conj is_neg is_same_size isin isneginf isposinf isreal lcm ldexp logaddexp2 logit polar positive
-        real resolve_conj resolve_neg result_type sgn special.logit trapezoid trapz view_as_complex view_as_real
+    "leafgrad.tensor.decompositions": """
+        linalg.cholesky linalg.cholesky_ex linalg.diagonal linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh
+        linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.qr linalg.svd linalg.svdvals lu_unpack
+    """,
+    "leafgrad.tensor.differences": """
+        cummax cummin cumprod cumsum cumulative_trapezoid diff gradient logcumsumexp trapezoid trapz
     """,
     "leafgrad.tensor.einsum": """
         einsum tensordot
     """,
-    "leafgrad.tensor.elimination": """
-        linalg.cholesky_ex linalg.inv_ex linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve linalg.solve_ex
-        lu_unpack
-    """,
-    "leafgrad.tensor.extremes": """
-        amax amin aminmax argmax argmin cummax cummin cumprod cumsum logcumsumexp max median min mode nanmedian
-        nanquantile quantile unique
-    """,
-    "leafgrad.tensor.factorizations": """
-        linalg.cholesky linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.qr linalg.svd linalg.svdvals
-    """,
     "leafgrad.tensor.gathering": """
-        gather index_add index_copy index_fill index_put index_select masked_fill masked_scatter masked_select scatter
-        scatter_add scatter_reduce take take_along_dim
+        argwhere gather index_select masked_select nonzero take take_along_dim unravel_index
     """,
-    "leafgrad.tensor.grids": """
-        gradient histogram linalg.vander renorm vander
+    "leafgrad.tensor.histograms": """
+        bincount histc histogram
     """,
     "leafgrad.tensor.interop": """
         from_dlpack frombuffer
     """,
     "leafgrad.tensor.joining": """
-        block_diag cartesian_prod cat chunk column_stack concat concatenate dsplit dstack hsplit hstack meshgrid narrow
-        row_stack select split split_with_sizes stack tensor_split unbind vsplit vstack
+        block_diag cartesian_prod cat chunk column_stack combinations concat concatenate dsplit dstack hsplit hstack
+        meshgrid narrow row_stack select split split_with_sizes stack tensor_split unbind vsplit vstack
+    """,
+    "leafgrad.tensor.lapack": """
+        cholesky cholesky_inverse cholesky_solve det inverse logdet lu_solve matrix_exp matrix_power pca_lowrank
+        pinverse qr slogdet svd svd_lowrank triangular_solve
     """,
     "leafgrad.tensor.linalg": """
-        linalg.det linalg.inv linalg.lstsq linalg.matrix_exp linalg.matrix_power linalg.pinv linalg.slogdet linalg.solve
-        linalg.solve_triangular linalg.tensorinv linalg.tensorsolve
-    """,
-    "leafgrad.tensor.matmul": """
-        addbmm addmm addmv addr baddbmm bmm chain_matmul dot ger inner kron linalg.matmul linalg.multi_dot matmul mm mv
-        outer vdot
-    """,
-    "leafgrad.tensor.matrices": """
-        cdist cross det inverse linalg.cross linalg.diagonal linalg.vecdot logdet matrix_exp matrix_power pinverse qr
-        slogdet svd
+        cross linalg.cross linalg.det linalg.inv linalg.inv_ex linalg.lstsq linalg.lu_solve linalg.matrix_exp
+        linalg.matrix_power linalg.pinv linalg.slogdet linalg.solve linalg.solve_ex linalg.solve_triangular
+        linalg.tensorinv linalg.tensorsolve linalg.vander linalg.vecdot vander
     """,
     "leafgrad.tensor.norms": """
-        linalg.cond linalg.matrix_norm linalg.matrix_rank linalg.norm linalg.vector_norm
-    """,
-    "leafgrad.tensor.placing": """
-        as_strided_scatter diagonal_scatter index_reduce narrow_copy put select_scatter slice_scatter
+        cdist linalg.cond linalg.matrix_norm linalg.matrix_rank linalg.norm linalg.vector_norm renorm
     """,
     "leafgrad.tensor.pointwise": """
         abs absolute acos acosh add addcdiv addcmul arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan
         atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil celu
-        clamp clamp_max clamp_min clip copysign cos cosh deg2rad div divide eq erf erfc erfinv exp exp2 expm1 fix
-        float_power floor floor_divide fmax fmin fmod frac ge greater greater_equal gt heaviside hypot isfinite isinf
-        isnan le lerp less less_equal log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor lt
-        maximum minimum mul multiply nan_to_num ne neg negative nextafter not_equal pow rad2deg reciprocal relu
-        remainder round rsqrt rsub selu sigmoid sign signbit sin sinc sinh special.erf special.erfc special.erfinv
-        special.exp2 special.expit special.expm1 special.log1p special.round special.sinc special.xlogy sqrt square sub
-        subtract tan tanh true_divide trunc where xlogy
+        clamp clamp_max clamp_min clip copysign cos cosh deg2rad div divide erf erfc erfinv exp exp2 expm1 fix
+        float_power floor floor_divide fmod frac gcd heaviside hypot lcm ldexp lerp log log10 log1p log2 logaddexp
+        logaddexp2 logical_and logical_not logical_or logical_xor logit mul multiply nan_to_num neg negative nextafter
+        positive pow rad2deg reciprocal relu remainder round rsqrt rsub selu sigmoid sign signbit sin sinc sinh
+        special.erf special.erfc special.erfinv special.exp2 special.expit special.expm1 special.log1p special.logit
+        special.round special.sinc special.xlogy sqrt square sub subtract tan tanh true_divide trunc where xlogy
     """,
     "leafgrad.tensor.printing": """
         set_printoptions
@@ -101,15 +88,20 @@ FUNCTIONS: Final = {
     "leafgrad.tensor.sampling": """
         bernoulli binomial multinomial poisson
     """,
+    "leafgrad.tensor.scattering": """
+        as_strided_scatter diagonal_scatter index_add index_copy index_fill index_put index_reduce masked_fill
+        masked_scatter narrow_copy put scatter scatter_add scatter_reduce select_scatter slice_scatter
+    """,
     "leafgrad.tensor.shapes": """
         adjoint atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors broadcast_to flatten moveaxis
         movedim numel permute ravel reshape squeeze swapaxes swapdims t transpose unflatten unsqueeze
     """,
-    "leafgrad.tensor.sorting": """
-        argsort argwhere bucketize kthvalue msort nonzero searchsorted sort topk
-    """,
     "leafgrad.tensor.special": """
         special.entr special.ndtr special.xlog1py
+    """,
+    "leafgrad.tensor.statistics": """
+        amax amin aminmax argmax argmin corrcoef cov max median min mode nanmedian nanquantile quantile unique
+        unique_consecutive
     """,
     "leafgrad.tensor.storage": """
         TypedStorage UntypedStorage as_strided empty_permuted empty_strided get_device is_signed
@@ -119,17 +111,22 @@ FUNCTIONS: Final = {
     """,
 }
 METHODS: Final = {
-    "leafgrad.tensor.cholesky": """
-        cholesky cholesky_inverse cholesky_solve lu_solve triangular_solve
+    "leafgrad.tensor.blas": """
+        addbmm addbmm_ addmm addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_ bmm dot ger inner kron matmul mm mv outer
+        vdot
     """,
-    "leafgrad.tensor.closeness": """
-        allclose equal isclose
+    "leafgrad.tensor.comparison": """
+        allclose argsort eq eq_ equal fmax fmin ge ge_ greater greater_ greater_equal greater_equal_ gt gt_ is_same_size
+        isclose isfinite isinf isnan isneginf isposinf isreal kthvalue le le_ less less_ less_equal less_equal_ lt lt_
+        maximum minimum msort ne ne_ not_equal not_equal_ sort topk
+    """,
+    "leafgrad.tensor.complex_numbers": """
+        H angle conj conj_physical conj_physical_ imag is_complex is_conj is_neg mH real resolve_conj resolve_neg sgn
+        sgn_
     """,
     "leafgrad.tensor.conversions": """
-        bfloat16 bool byte char double float half int is_floating_point is_nonzero long short type type_as
-    """,
-    "leafgrad.tensor.counting": """
-        bincount histc unique_consecutive
+        bfloat16 bool byte char double float half int is_floating_point is_nonzero itemsize long nbytes short type
+        type_as
     """,
     "leafgrad.tensor.creation": """
         new_empty new_full new_ones new_zeros
@@ -137,25 +134,17 @@ METHODS: Final = {
     "leafgrad.tensor.data": """
         __array_wrap__ __reduce__ new_tensor
     """,
-    "leafgrad.tensor.derived": """
-        H angle conj conj_physical conj_physical_ corrcoef cov diff gcd gcd_ imag is_complex is_conj is_neg is_same_size
-        isneginf isposinf isreal itemsize lcm lcm_ ldexp ldexp_ logaddexp2 logit logit_ mH nbytes positive real
-        resolve_conj resolve_neg sgn sgn_
-    """,
-    "leafgrad.tensor.extremes": """
-        amax amin aminmax argmax argmin cummax cummin cumprod cumprod_ cumsum cumsum_ logcumsumexp max median min mode
-        nanmedian nanquantile quantile unique
+    "leafgrad.tensor.differences": """
+        cummax cummin cumprod cumprod_ cumsum cumsum_ diff logcumsumexp
     """,
     "leafgrad.tensor.formats": """
         contiguous is_contiguous layout
     """,
     "leafgrad.tensor.gathering": """
-        gather index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_put index_put_ index_select
-        masked_fill masked_fill_ masked_scatter masked_scatter_ masked_select scatter scatter_ scatter_add scatter_add_
-        scatter_reduce scatter_reduce_ take take_along_dim
+        argwhere gather index_select masked_select nonzero take take_along_dim
     """,
-    "leafgrad.tensor.grids": """
-        histogram renorm renorm_
+    "leafgrad.tensor.histograms": """
+        bincount histc histogram
     """,
     "leafgrad.tensor.indexing": """
         __getitem__ __setitem__
@@ -169,22 +158,21 @@ METHODS: Final = {
     "leafgrad.tensor.kinds": """
         __new__ as_subclass new
     """,
-    "leafgrad.tensor.matmul": """
-        addbmm addbmm_ addmm addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_ bmm dot ger inner kron matmul mm mv outer
-        vdot
+    "leafgrad.tensor.lapack": """
+        cholesky cholesky_inverse cholesky_solve det inverse logdet lu_solve matrix_exp matrix_power pinverse qr slogdet
+        svd trace triangular_solve
     """,
-    "leafgrad.tensor.matrices": """
-        cross det inverse logdet matrix_exp matrix_power pinverse qr slogdet svd trace
+    "leafgrad.tensor.linalg": """
+        cross
     """,
     "leafgrad.tensor.namespace": """
         __array_namespace__ to_device
     """,
+    "leafgrad.tensor.norms": """
+        renorm renorm_
+    """,
     "leafgrad.tensor.notebook": """
         _repr_html_
-    """,
-    "leafgrad.tensor.placing": """
-        apply_ as_strided_scatter diagonal_scatter index_reduce index_reduce_ map2_ map_ narrow_copy put put_
-        select_scatter slice_scatter
     """,
     "leafgrad.tensor.pointwise": """
         __iadd__ __iand__ __ifloordiv__ __ilshift__ __imod__ __imul__ __ior__ __ipow__ __irshift__ __isub__ __itruediv__
@@ -193,16 +181,15 @@ METHODS: Final = {
         asin_ asinh asinh_ atan atan2 atan2_ atan_ atanh atanh_ bitwise_and bitwise_and_ bitwise_left_shift
         bitwise_left_shift_ bitwise_not bitwise_not_ bitwise_or bitwise_or_ bitwise_right_shift bitwise_right_shift_
         bitwise_xor bitwise_xor_ ceil ceil_ clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_ copysign
-        copysign_ cos cos_ cosh cosh_ deg2rad deg2rad_ div div_ divide divide_ eq eq_ erf erf_ erfc erfc_ erfinv erfinv_
-        exp exp2 exp2_ exp_ expm1 expm1_ fix fix_ float_power float_power_ floor floor_ floor_divide floor_divide_ fmax
-        fmin fmod fmod_ frac frac_ ge ge_ greater greater_ greater_equal greater_equal_ gt gt_ heaviside heaviside_
-        hypot hypot_ isfinite isinf isnan le le_ lerp lerp_ less less_ less_equal less_equal_ log log10 log10_ log1p
-        log1p_ log2 log2_ log_ logaddexp logical_and logical_and_ logical_not logical_not_ logical_or logical_or_
-        logical_xor logical_xor_ lt lt_ maximum minimum mul mul_ multiply multiply_ nan_to_num nan_to_num_ ne ne_ neg
-        neg_ negative negative_ nextafter nextafter_ not_equal not_equal_ pow pow_ rad2deg rad2deg_ reciprocal
-        reciprocal_ relu relu_ remainder remainder_ round round_ rsqrt rsqrt_ sigmoid sigmoid_ sign sign_ signbit sin
-        sin_ sinc sinc_ sinh sinh_ sqrt sqrt_ square square_ sub sub_ subtract subtract_ tan tan_ tanh tanh_ true_divide
-        true_divide_ trunc trunc_ where xlogy xlogy_
+        copysign_ cos cos_ cosh cosh_ deg2rad deg2rad_ div div_ divide divide_ erf erf_ erfc erfc_ erfinv erfinv_ exp
+        exp2 exp2_ exp_ expm1 expm1_ fix fix_ float_power float_power_ floor floor_ floor_divide floor_divide_ fmod
+        fmod_ frac frac_ gcd gcd_ heaviside heaviside_ hypot hypot_ lcm lcm_ ldexp ldexp_ lerp lerp_ log log10 log10_
+        log1p log1p_ log2 log2_ log_ logaddexp logaddexp2 logical_and logical_and_ logical_not logical_not_ logical_or
+        logical_or_ logical_xor logical_xor_ logit logit_ mul mul_ multiply multiply_ nan_to_num nan_to_num_ neg neg_
+        negative negative_ nextafter nextafter_ positive pow pow_ rad2deg rad2deg_ reciprocal reciprocal_ relu relu_
+        remainder remainder_ round round_ rsqrt rsqrt_ sigmoid sigmoid_ sign sign_ signbit sin sin_ sinc sinc_ sinh
+        sinh_ sqrt sqrt_ square square_ sub sub_ subtract subtract_ tan tan_ tanh tanh_ true_divide true_divide_ trunc
+        trunc_ where xlogy xlogy_
     """,
     "leafgrad.tensor.printing": """
         __repr__
@@ -222,13 +209,19 @@ METHODS: Final = {
     "leafgrad.tensor.sampling": """
         bernoulli multinomial
     """,
+    "leafgrad.tensor.scattering": """
+        as_strided_scatter diagonal_scatter index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_put
+        index_put_ index_reduce index_reduce_ masked_fill masked_fill_ masked_scatter masked_scatter_ narrow_copy put
+        put_ scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_ select_scatter slice_scatter
+    """,
     "leafgrad.tensor.shapes": """
         T adjoint broadcast_to dim element_size expand expand_as flatten mT moveaxis movedim ndimension nelement numel
         permute ravel reshape reshape_as size squeeze stride swapaxes swapdims t transpose unflatten unsqueeze view
         view_as
     """,
-    "leafgrad.tensor.sorting": """
-        argsort argwhere kthvalue msort nonzero sort topk
+    "leafgrad.tensor.statistics": """
+        amax amin aminmax argmax argmin corrcoef cov max median min mode nanmedian nanquantile quantile unique
+        unique_consecutive
     """,
     "leafgrad.tensor.storage": """
         as_strided data_ptr dim_order get_device is_cpu is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_nested
@@ -236,7 +229,7 @@ METHODS: Final = {
         new_empty_strided storage storage_offset untyped_storage
     """,
     "leafgrad.tensor.writes": """
-        bernoulli_ cauchy_ copy_ exponential_ fill_ fill_diagonal_ geometric_ log_normal_ normal_ random_ tril_ triu_
-        uniform_ zero_
+        apply_ bernoulli_ cauchy_ copy_ exponential_ fill_ fill_diagonal_ geometric_ log_normal_ map2_ map_ normal_
+        random_ tril_ triu_ uniform_ zero_
     """,
 }

@@ -14,8 +14,9 @@ from leafgrad.ops.elementwise import abs as magnitude
 from leafgrad.ops.linalg import inv
 from leafgrad.ops.select import maximum
 from leafgrad.ops.shape import permute, reshape
-from leafgrad.tensor.arguments import cast, dims, expect_tensor, one_dim
-from leafgrad.tensor.factorizations import check_floating, check_matrices, check_square, svdvals
+from leafgrad.tensor.arguments import cast, dims, expect_real, expect_tensor, number, one_dim
+from leafgrad.tensor.decompositions import check_floating, check_matrices, check_square, svdvals
+from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.public import public
 from leafgrad.tensor.tensor import Tensor
 
@@ -188,3 +189,47 @@ def tolerances(A: Tensor, atol: Any, rtol: Any, function: str) -> tuple[float, f
     if rtol is None:
         rtol = 0.0 if atol else max(A.shape[-2:]) * EPS[A.dtype.name]
     return float(atol or 0.0), float(rtol)
+
+
+@public(out="exact", inplace=True)
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """Slices along ``dim`` scaled down where their p-norm is larger than ``maxnorm``. (...) -> (...)
+
+    Raises:
+        RuntimeError: less than two dimensions, ``p`` is not positive, or ``maxnorm`` is negative.
+    """
+    if expect_tensor(input, "input", "renorm").ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+    if number(p, "p", "renorm") <= 0:
+        raise RuntimeError(f"renorm: non-positive-norm not supported, got {p}")
+    if number(maxnorm, "maxnorm", "renorm") < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    d = one_dim(input, dim, "renorm")
+    norms = vector_norm(input, p, [e for e in range(input.ndim) if e != d], keepdim=True)
+    return input * where(norms > maxnorm, maxnorm / (norms + 1e-7), 1)
+
+
+@public(only="leafgrad")
+def cdist(
+    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary"
+) -> Tensor:
+    """Distances between rows, the p-norms of their differences. (..., n, m), (..., k, m) -> (..., n, k)
+
+    Args:
+        p: any order >= 0, inf for the largest difference.
+        compute_mode: accepted for PyTorch's sake. Differences are always formed, which loses no digits and takes
+            memory for n k m numbers.
+    """
+    for name, x in (("x1", x1), ("x2", x2)):
+        expect_real(expect_tensor(x, name, "cdist"), "cdist")
+        if x.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(
+            f"cdist: x1 and x2 must have the same number of columns. x1: {x1.shape[-1]} x2: {x2.shape[-1]}"
+        )
+    if number(p, "p", "cdist") < 0:
+        raise RuntimeError(f"cdist only supports non-negative p values, got {p}")
+    rows = reshape(x1, shape=(*x1.shape[:-1], 1, x1.shape[-1]))
+    columns = reshape(x2, shape=(*x2.shape[:-2], 1, *x2.shape[-2:]))
+    return vector_norm(rows - columns, p, -1)

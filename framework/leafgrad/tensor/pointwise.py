@@ -9,10 +9,12 @@ from leafgrad import dtypes
 from leafgrad.ops import (
     activation,
     compare,
+    divisors,
     elementwise as ew,
     exponential,
     inverse_erf,
     narrow,
+    promotion,
     rounding,
     select,
     special,
@@ -73,19 +75,8 @@ trunc = unary(rounding.trunc, also="fix", out="exact", inplace=True)
 floor_divide = binary(rounding.floor_divide, out="cast", inplace=True)
 fmod = binary(rounding.fmod, out="cast", inplace=True)
 remainder = binary(rounding.remainder, out="cast", inplace=True)
-fmax = binary(select.fmax, out="cast")
-fmin = binary(select.fmin, out="cast")
-maximum = binary(select.maximum, out="cast")
-minimum = binary(select.minimum, out="cast")
-eq = binary(compare.eq, out="cast", inplace=True)
-ge = binary(compare.ge, also="greater_equal", out="cast", inplace=True)
-gt = binary(compare.gt, also="greater", out="cast", inplace=True)
-le = binary(compare.le, also="less_equal", out="cast", inplace=True)
-lt = binary(compare.lt, also="less", out="cast", inplace=True)
-ne = binary(compare.ne, also="not_equal", out="cast", inplace=True)
-isfinite = unary(compare.isfinite)
-isinf = unary(compare.isinf)
-isnan = unary(compare.isnan)
+gcd = binary(divisors.gcd, out="cast", inplace=True)
+lcm = binary(divisors.lcm, out="cast", inplace=True)
 signbit = unary(compare.signbit, out="exact")
 bitwise_not = unary(compare.bitwise_not, out="exact", inplace=True)
 logical_not = unary(compare.logical_not, out="cast", inplace=True)
@@ -97,6 +88,7 @@ bitwise_or = binary(compare.bitwise_or, out="cast", inplace=True)
 bitwise_xor = binary(compare.bitwise_xor, out="cast", inplace=True)
 bitwise_left_shift = binary(compare.bitwise_left_shift, out="cast", inplace=True)
 bitwise_right_shift = binary(compare.bitwise_right_shift, out="cast", inplace=True)
+
 
 # ---- arithmetic with parameters -----------------------------------------------------------------------------------
 
@@ -406,6 +398,41 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     return activation.elu(expect_tensor(input, "input", "celu"), alpha=alpha, scale=1.0, input_scale=1 / alpha)
 
 
+# ---- put together of others -----------------------------------------------------------------------------------------
+
+
+@public
+def positive(input: Tensor) -> Tensor:
+    """``input`` itself. RuntimeError for bool."""
+    if expect_tensor(input, "input", "positive").dtype is dtypes.bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported; convert it with .to(dtype)")
+    return input
+
+
+@public(also="special.logit", out="cast", inplace=True)
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """log(x / (1 - x)), the inverse of sigmoid. With ``eps``, x is first clamped to [eps, 1 - eps]. (...) -> (...)"""
+    x = expect_tensor(input, "input", "logit")
+    return exponential.logit(x, eps=None if eps is None else number(eps, "eps", "logit"))
+
+
+@public(out="cast")
+def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
+    """log2(2^input + 2^other), without overflow. (...), (...) -> (...)"""
+    for name, x in (("input", input), ("other", other)):
+        expect_floating(expect_tensor(x, name, "logaddexp2"), "logaddexp2", NotImplementedError)
+    kind = promotion.result_type((input, other))
+    return exponential.logaddexp(cast(input, kind) * math.log(2), cast(other, kind) * math.log(2)) / math.log(2)
+
+
+@public(out="cast", inplace=True)
+def ldexp(input: Tensor, other: Tensor) -> Tensor:
+    """``input * 2**other``. (...), (...) -> (...), floating"""
+    expect_tensor(input, "input", "ldexp")
+    power = 2.0 ** expect_tensor(other, "other", "ldexp")
+    return input * power
+
+
 # ---- in-place operators of Python ----------------------------------------------------------------------------------
 
 _OPERATORS: dict[str, Any] = {
@@ -413,5 +440,7 @@ _OPERATORS: dict[str, Any] = {
     "__imod__": remainder, "__ipow__": pow, "__iand__": bitwise_and, "__ior__": bitwise_or, "__ixor__": bitwise_xor,
     "__ilshift__": bitwise_left_shift, "__irshift__": bitwise_right_shift,
 }  # fmt: skip
+
+
 for _name, _op in _OPERATORS.items():
     attach(_name, in_place(_op, _name), module=__name__)

@@ -1,9 +1,10 @@
-"""In-place writes of values and random numbers: copy_, fill_, zero_, normal_, uniform_, …"""
+"""In-place writes of values, random numbers and what Python functions give: copy_, fill_, normal_, apply_, …"""
 
 from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 from leafgrad import dtypes
@@ -12,11 +13,13 @@ from leafgrad.ops.complex import view_as_real
 from leafgrad.ops.convert import to_device
 from leafgrad.tensor import arguments
 from leafgrad.tensor.creation import converted, expect_within, number
+from leafgrad.tensor.data import copied
 from leafgrad.tensor.inplace import check, update, write
 from leafgrad.tensor.public import public
 from leafgrad.tensor.random import Generator, draw, stream
 from leafgrad.tensor.rearranging import diagonal, tril, triu
 from leafgrad.tensor.sampling import expect_probabilities, probability
+from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
 
 Shape = tuple[int, ...]
@@ -190,3 +193,35 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
     if not 0 < arguments.number(p, "p", "geometric_") < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     return _drawn(self, "geometric", random_ops.geometric, generator, p=float(p))
+
+
+# ---- functions of Python ------------------------------------------------------------------------------------------
+
+
+def _mapped(self: Tensor, function: str, callable: Callable[..., Any], others: tuple[Tensor, ...]) -> Tensor:
+    if self.requires_grad or any(o.requires_grad for o in others):
+        raise RuntimeError(f"Can't call {function}() on Variable that requires grad. Use var.detach().{function}().")
+    if self.device.type != "cpu":
+        raise TypeError(f"{function} is only implemented on CPU tensors, got one on {self.device}")
+    columns = [x.reshape(-1).tolist() for x in (self, *[o.expand(self.shape) for o in others])]
+    values = copied([callable(*row) for row in zip(*columns, strict=True)], self.dtype, self.device)
+    return self.copy_(reshaped(values, tuple(self.shape)))
+
+
+@public(only="Tensor")
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Replace each element by ``callable(element)``. Slow: for the CPU, and for what nothing else does."""
+    return _mapped(self, "apply_", callable, ())
+
+
+@public(only="Tensor")
+def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Replace each element by ``callable(element, other)``, with that of a tensor that broadcasts."""
+    return _mapped(self, "map_", callable, (arguments.expect_tensor(tensor, "tensor", "map_"),))
+
+
+@public(only="Tensor")
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+    """Replace each element by ``callable(element, of_x, of_y)``."""
+    others = arguments.expect_tensor(x, "x", "map2_"), arguments.expect_tensor(y, "y", "map2_")
+    return _mapped(self, "map2_", callable, others)

@@ -11,8 +11,8 @@ from leafgrad.nn.functional.reduction import Flag, chosen, reduced
 from leafgrad.ops.activation import logsigmoid
 from leafgrad.ops.select import where
 from leafgrad.tensor.arguments import expect_real, expect_tensor
+from leafgrad.tensor.comparison import minimum
 from leafgrad.tensor.creation import arange
-from leafgrad.tensor.pointwise import minimum
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [

@@ -26,7 +26,7 @@ from leafgrad.tensor.arguments import expect_tensor
 from leafgrad.tensor.creation import arange, zeros
 from leafgrad.tensor.data import tensor
 from leafgrad.tensor.formats import keeps_channels_last
-from leafgrad.tensor.gathering import scatter
+from leafgrad.tensor.scattering import scatter
 from leafgrad.tensor.tensor import Tensor
 
 __all__ = [

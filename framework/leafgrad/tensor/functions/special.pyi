@@ -1,6 +1,5 @@
 """The functions of `leafgrad.special`. Written by `python -m leafgrad.testing.stubs`; do not edit."""
 
-from leafgrad.tensor.derived import logit as logit
 from leafgrad.tensor.pointwise import (
     erf as erf,
     erfc as erfc,
@@ -8,6 +7,7 @@ from leafgrad.tensor.pointwise import (
     exp2 as exp2,
     expm1 as expm1,
     log1p as log1p,
+    logit as logit,
     round as round,
     sigmoid,
     sinc as sinc,

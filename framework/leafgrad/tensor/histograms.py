@@ -1,16 +1,16 @@
-"""Counts and enumerations: how often values occur, runs of equal ones, and the ways to choose among elements."""
+"""How often values occur: bincount, histc, histogram."""
 
 from __future__ import annotations
 
-import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
-from leafgrad import dtypes
-from leafgrad.ops import dispatch, extremes as ops, index, rounding
-from leafgrad.tensor.arguments import cast, expect_tensor, integer, number, one_dim, shape as shape_of
-from leafgrad.tensor.creation import zeros
-from leafgrad.tensor.data import tensor
+from leafgrad import dtypes, return_types
+from leafgrad.ops import index, rounding
+from leafgrad.tensor.arguments import cast, expect_tensor, integer, number
+from leafgrad.tensor.comparison import searchsorted
+from leafgrad.tensor.creation import linspace
 from leafgrad.tensor.pointwise import where
 from leafgrad.tensor.public import public
 from leafgrad.tensor.shapes import reshaped
@@ -94,70 +94,57 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     return index.index_sum(cast(inside, x.dtype), at, shape=(bins,), dims=(0,))
 
 
-@public
-def unique_consecutive(
-    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Any:
-    """The first element, or slice along ``dim``, of each run of equal ones.
+@public(out="cast")
+def histogram(
+    input: Tensor, bins: Any, *, range: Sequence[float] | None = None, weight: Tensor | None = None,
+    density: bool = False,
+) -> return_types.histogram:  # fmt: skip
+    """How many elements lie in each bin, and the edges of the bins; the last edge belongs to the last bin.
 
     Args:
-        return_inverse: give also, for each element (slice), the number of its run.
-        return_counts: give also how long each run is.
+        bins: how many of one width, or their edges, ascending; (bins + 1,).
+        range: of a number of bins, the first and the last edge; by default the smallest and the largest element.
+        weight: what each element counts instead of 1; of the shape of ``input``.
+        density: divide, so that the integral over all bins is 1.
 
-    Returns:
-        The values, or a tuple with what else was asked for. Their size depends on values, so a device is waited for.
-    """
-    expect_tensor(input, "input", "unique_consecutive")
-    x = input if dim is not None else reshaped(input, (input.numel(),))
-    d = 0 if dim is None else one_dim(input, dim, "unique_consecutive")
-    starts, inverse, counts = dispatch.computed(ops.runs, x.detach(), dim=d)
-    values = index.index(x, starts, dims=(d,)) if x.ndim else x
-    inverse = reshaped(inverse, tuple(input.shape)) if dim is None else inverse
-    extra = ((inverse,) if return_inverse else ()) + ((counts,) if return_counts else ())
-    return (values, *extra) if extra else values
-
-
-@public(only="leafgrad")
-def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All choices of ``r`` elements, in order; with ``with_replacement`` an element may be chosen again. (n,) -> (m, r)
+    It has no gradient.
 
     Raises:
-        RuntimeError: ``input`` is not a vector, or ``r`` is negative.
+        RuntimeError: the dtype is not a floating one, sizes differ, or the range is empty.
     """
-    if expect_tensor(input, "input", "combinations").ndim != 1:
-        raise RuntimeError(f"combinations: Expect a 1D vector, but got shape {list(input.shape)}")
-    if integer(r, "r", "combinations") < 0:
-        raise RuntimeError(f"combinations: Expect a non-negative number, but got {r}")
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    places = list(choose(range(input.shape[0]), r))
-    if not places or not r:
-        return zeros(0 if r == 0 else len(places), r, dtype=input.dtype, device=input.device)[:, :r]
-    return input[tensor(places, device=input.device)]
+    x = expect_tensor(input, "input", "histogram").detach().reshape(-1)
+    if not x.dtype.is_floating_point:
+        raise RuntimeError(f"histogram: expected floats, got {x.dtype}; convert them with .float()")
+    if weight is not None and weight.shape != input.shape:
+        raise RuntimeError(
+            f"histogram: weight: expected size {list(input.shape)}, like input's, got {list(weight.shape)}"
+        )
+    edges = expect_edges(x, bins, range)
+    n = edges.shape[0] - 1
+    inside = (x >= edges[0]) & (x <= edges[n])
+    at = (searchsorted(edges, where(inside, x, edges[0]), right=True) - 1).clamp(0, n - 1)
+    each = x.new_ones(x.shape) if weight is None else cast(weight.detach().reshape(-1), x.dtype)
+    hist = index.index_sum(where(inside, each, 0), at, shape=(n,), dims=(0,))
+    if density:
+        hist = hist / edges.diff() / hist.sum()
+    return return_types.histogram(hist, edges)
 
 
-@public(only="leafgrad")
-def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """The coordinates in an array of ``shape`` of indices into the flattened array, one tensor per dimension.
-
-    Args:
-        indices: integers, each less than the product of ``shape``; negative ones count from the end.
-        shape: an int or a sequence of ints.
-
-    Raises:
-        ValueError: an index is out of range. TypeError: not integers. RuntimeError: a size is negative.
-    """
-    if expect_tensor(indices, "indices", "unravel_index").dtype.category != 1:
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
-    sizes = shape_of((shape,), "unravel_index", "shape")
-    if any(n < 0 for n in sizes):
-        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
-    count = math.prod(sizes)
-    if indices.numel() and bool(((indices >= count) | (indices < -count)).any()):
-        raise ValueError(f"unravel_index: indices: expected indices below {count}, the product of shape {sizes}")
-    flat = where(indices < 0, indices + count, indices)
-    found = []
-    for n in reversed(sizes):
-        n = max(n, 1)
-        found.append(flat % n)
-        flat = flat // n
-    return tuple(reversed(found))
+def expect_edges(x: Tensor, bins: Any, range: Sequence[float] | None) -> Tensor:
+    """The edges of the bins of ``histogram``."""
+    if isinstance(bins, Tensor):
+        if bins.ndim != 1 or bins.shape[0] < 2 or bins.dtype is not x.dtype:
+            raise RuntimeError(f"histogram: bins: expected a 1-d tensor of at least two edges, {x.dtype}")
+        return bins.detach().clone()
+    count = integer(bins, "bins", "histogram")
+    if count < 1:
+        raise RuntimeError(f"histogram: bins must be > 0, got {count}")
+    if range is None:
+        low, high = (float(end.item()) for end in x.aminmax()) if x.numel() else (0.0, 1.0)
+    else:
+        low, high = (float(number(end, "range", "histogram")) for end in range)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    if not low < high:
+        raise RuntimeError(f"histogram: range: expected finite ends in ascending order, got {low}, {high}")
+    return linspace(low, high, count + 1, dtype=x.dtype, device=x.device)

@@ -1,20 +1,24 @@
-"""The largest, the smallest, the middle, the commonest: along a dimension, over all, or so far; distinct elements."""
+"""Order statistics (max, median, quantile, …), distinct elements, and covariance."""
 
 from __future__ import annotations
 
 from typing import Any, TypeVar, overload
 
 from leafgrad import dtypes, return_types
-from leafgrad.ops import compare, cumulative, dispatch, extremes, index, reduce as ops, rounding, select
+from leafgrad.ops import compare, dispatch, extremes, index, reduce as ops, rounding, select
 from leafgrad.ops.convert import new_full
 from leafgrad.ops.elementwise import lerp
 from leafgrad.ops.marks import mark, shown_as
 from leafgrad.ops.op import Op
+from leafgrad.ops.refuse import refuse
 from leafgrad.ops.shape import expand, permute, reshape
 from leafgrad.ops.sort import argsort
 from leafgrad.return_types import Found
-from leafgrad.tensor.arguments import Dim, cast, dims, expect_floating, expect_tensor, flag, number, one_dim, widened
+from leafgrad.tensor.arguments import Dim, cast, dims, expect_tensor, flag, integer, number, one_dim
+from leafgrad.tensor.complex_numbers import conj
+from leafgrad.tensor.pointwise import clamp
 from leafgrad.tensor.public import public
+from leafgrad.tensor.shapes import reshaped
 from leafgrad.tensor.tensor import Tensor
 
 R = TypeVar("R", bound=Found)
@@ -76,7 +80,7 @@ def _arg(op: Op, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     return op(input, dim=dim, keepdim=flag(keepdim, op.name))
 
 
-def _found(kind: type[R], indices: Tensor, input: Tensor, dim: int, keepdim: bool) -> R:
+def found_at(kind: type[R], indices: Tensor, input: Tensor, dim: int, keepdim: bool) -> R:
     """The elements of ``input`` at ``indices``, whose ``dim`` has size 1, and the indices."""
     values = index.gather(input, indices, dim=dim, inside=True)
     if not keepdim and input.ndim:
@@ -101,18 +105,26 @@ def _extreme(kind: type[Found], whole: Any, pairwise: Any, indices: Any, input: 
         return whole.function(input)
     d = one_dim(input, dim, name)
     _nonempty(input, (d,) if input.ndim else (), name)
-    found = _found(kind, indices(input, dim=d, keepdim=True), input, d, keepdim)
+    found = found_at(kind, indices(input, dim=d, keepdim=True), input, d, keepdim)
     return mark(found, f"{name.capitalize()}Backward0", input)
 
 
 @overload
 def max(input: Tensor) -> Tensor: ...
+
+
 @overload
 def max(input: Tensor, dim: int, keepdim: bool = False) -> return_types.max: ...
+
+
 @overload
 def max(input: Tensor, other: Tensor, /) -> Tensor: ...
+
+
 @overload
 def max(input: Tensor, *, other: Tensor) -> Tensor: ...
+
+
 @public(out="cast")
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The largest value; with ``dim``, (values, indices) along it; with a tensor, ``maximum(input, other)``.
@@ -128,12 +140,20 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
 
 @overload
 def min(input: Tensor) -> Tensor: ...
+
+
 @overload
 def min(input: Tensor, dim: int, keepdim: bool = False) -> return_types.min: ...
+
+
 @overload
 def min(input: Tensor, other: Tensor, /) -> Tensor: ...
+
+
 @overload
 def min(input: Tensor, *, other: Tensor) -> Tensor: ...
+
+
 @public(out="cast")
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The smallest value; with ``dim``, (values, indices) along it; with a tensor, ``minimum(input, other)``."""
@@ -143,8 +163,12 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
 
 @overload
 def median(input: Tensor) -> Tensor: ...
+
+
 @overload
 def median(input: Tensor, dim: int, keepdim: bool = False) -> return_types.median: ...
+
+
 @public(out="cast")
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower median, nan if there is one; with ``dim``, (values, indices) along it.
@@ -156,15 +180,19 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         d = one_dim(input, dim, "median")
         _nonempty(input, (d,) if input.ndim else (), "median")
         at = extremes.argmedian(input, dim=d)
-        found = _found(return_types.median, at, input, d, flag(keepdim, "median"))
+        found = found_at(return_types.median, at, input, d, flag(keepdim, "median"))
         return mark(found, "MedianBackward1", input)
     return extremes.median(input)
 
 
 @overload
 def nanmedian(input: Tensor) -> Tensor: ...
+
+
 @overload
 def nanmedian(input: Tensor, dim: int, keepdim: bool = False) -> return_types.nanmedian: ...
+
+
 @public(out="cast")
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower median of what is not nan, nan if nothing is; with ``dim``, (values, indices) along it."""
@@ -174,7 +202,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     d = one_dim(input, dim, "nanmedian")
     _nonempty(input, (d,) if input.ndim else (), "nanmedian")
     at = extremes.argmedian(input, dim=d, skips_nan=True)
-    return _found(return_types.nanmedian, at, input, d, flag(keepdim, "nanmedian"))
+    return found_at(return_types.nanmedian, at, input, d, flag(keepdim, "nanmedian"))
 
 
 @public(out="cast")
@@ -183,7 +211,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mo
     """(values, indices) of the commonest value along ``dim``: the smallest of equally common, its last index."""
     d = one_dim(expect_tensor(input, "input", "mode"), dim, "mode")
     _nonempty(input, (d,) if input.ndim else (), "mode")
-    return _found(return_types.mode, extremes.argmode(input, dim=d), input, d, flag(keepdim, "mode"))
+    return found_at(return_types.mode, extremes.argmode(input, dim=d), input, d, flag(keepdim, "mode"))
 
 
 @public
@@ -297,43 +325,90 @@ def _levels(name: str, input: Tensor, q: Any) -> tuple[Tensor, bool]:
     return at, True
 
 
-# ---- running ------------------------------------------------------------------------------------------------------
+@public
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The first element, or slice along ``dim``, of each run of equal ones.
+
+    Args:
+        return_inverse: give also, for each element (slice), the number of its run.
+        return_counts: give also how long each run is.
+
+    Returns:
+        The values, or a tuple with what else was asked for. Their size depends on values, so a device is waited for.
+    """
+    expect_tensor(input, "input", "unique_consecutive")
+    x = input if dim is not None else reshaped(input, (input.numel(),))
+    d = 0 if dim is None else one_dim(input, dim, "unique_consecutive")
+    starts, inverse, counts = dispatch.computed(extremes.runs, x.detach(), dim=d)
+    values = index.index(x, starts, dims=(d,)) if x.ndim else x
+    inverse = reshaped(inverse, tuple(input.shape)) if dim is None else inverse
+    extra = ((inverse,) if return_inverse else ()) + ((counts,) if return_counts else ())
+    return (values, *extra) if extra else values
 
 
-@public(out="cast", inplace=True)
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Running sums along ``dim``; integers and bools are added up in int64. (...) -> (...)"""
-    x = widened(expect_tensor(input, "input", "cumsum"), dtype)
-    result = cumulative.cumsum(x, dim=one_dim(x, dim, "cumsum"))
-    return cast(result, dtype)
+def as_floating(x: Tensor, other: Tensor | None = None) -> Tensor:
+    """Integers as floats, of the dtype of ``other`` if it has some, of which no sum and no difference wraps around."""
+    if x.dtype.is_differentiable:
+        return x
+    kind = x.dtype if other is None else expect_tensor(other, "x", "trapezoid").dtype
+    return x.to(kind if kind.is_differentiable else dtypes.get_default_dtype())
 
 
-@public(out="cast", inplace=True)
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Running products along ``dim``; integers and bools are multiplied in int64. (...) -> (...)"""
-    x = widened(expect_tensor(input, "input", "cumprod"), dtype)
-    result = cumulative.cumprod(x, dim=one_dim(x, dim, "cumprod"))
-    return cast(result, dtype)
+# ---- covariance ---------------------------------------------------------------------------------------------------
 
 
-@public(out="exact")
-def logcumsumexp(input: Tensor, dim: int) -> Tensor:
-    """log of the running sums of exp along ``dim``, without overflow. (...) -> (...). NotImplementedError: integers."""
-    x = expect_floating(input, "logcumsumexp", NotImplementedError)
-    return cumulative.logcumsumexp(x, dim=one_dim(x, dim, "logcumsumexp"))
+@public
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
+    """Covariances of variables (rows) over observations (columns). (n, m) -> (n, n); (m) or (1, m) -> ()
+
+    Args:
+        correction: subtracted from the number of observations.
+        fweights: how often each observation was made, integers. (m,)
+        aweights: how much each observation counts. (m,)
+
+    Raises:
+        RuntimeError: more than two dimensions; weights that do not fit, are negative, or not of such a dtype.
+    """
+    if expect_tensor(input, "input", "cov").ndim > 2:
+        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got {input.ndim}")
+    x = as_floating(input)
+    x = x if x.ndim == 2 else x.reshape(1, -1)
+    taken = integer(correction, "correction", "cov")
+    weights = _weights(x.shape[1], fweights, aweights)
+    if weights is None:
+        centered, free = x - x.mean(1, keepdim=True), x.shape[1] - taken
+        return (centered @ conj(centered.mT) / (free if free > 0 else 0)).squeeze()
+    total = weights.sum()
+    centered = x - (x * weights).sum(1, keepdim=True) / total
+    unit = 1 if aweights is None else (weights * aweights).sum() / total
+    result: Tensor = (centered * weights) @ conj(centered.mT) / clamp(total - taken * unit, min=0)
+    return result.squeeze()
 
 
-@public(out="cast")
-@shown_as("CummaxBackward0")
-def cummax(input: Tensor, dim: int) -> return_types.cummax:
-    """(values, indices) of the largest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
-    d = one_dim(expect_tensor(input, "input", "cummax"), dim, "cummax")
-    return _found(return_types.cummax, cumulative.cummax(input, dim=d), input, d, True)
+def _weights(count: int, fweights: Tensor | None, aweights: Tensor | None) -> Tensor | None:
+    """The product of the weights of ``count`` observations."""
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        if weights is None:
+            continue
+        whole = not expect_tensor(weights, name, "cov").dtype.is_floating_point
+        if weights.ndim > 1 or weights.numel() != count:
+            raise RuntimeError(f"cov(): expected {name} to have {count} elements, got shape {list(weights.shape)}")
+        if whole is not (name == "fweights") or weights.dtype is dtypes.bool_:
+            kind = "integral" if name == "fweights" else "floating point"
+            raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {weights.dtype} dtype")
+        refuse(weights < 0, error=RuntimeError, message=f"cov(): {name} cannot be negative")
+    return fweights if aweights is None else aweights if fweights is None else fweights * aweights
 
 
-@public(out="cast")
-@shown_as("CumminBackward0")
-def cummin(input: Tensor, dim: int) -> return_types.cummin:
-    """(values, indices) of the smallest element so far along ``dim``, the last of equal ones. (...) -> (...)"""
-    d = one_dim(expect_tensor(input, "input", "cummin"), dim, "cummin")
-    return _found(return_types.cummin, cumulative.cummin(input, dim=d), input, d, True)
+@public
+def corrcoef(input: Tensor) -> Tensor:
+    """Pearson's correlation of variables (rows) over observations (columns). (n, m) -> (n, n); (m) or (1, m) -> ()"""
+    c = cov(input)
+    if not c.ndim:
+        return c / c
+    deviation = c.diagonal().sqrt()
+    return clamp(c / deviation.reshape(-1, 1) / deviation, -1, 1)

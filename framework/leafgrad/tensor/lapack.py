@@ -1,13 +1,23 @@
-"""What Cholesky's and other triangular factors solve, under the names that PyTorch has outside ``linalg``."""
+"""Matrix functions that PyTorch has outside ``linalg`` too, most of them under LAPACK's names."""
 
 from __future__ import annotations
 
 from leafgrad import return_types
+from leafgrad.ops.exponential import log
 from leafgrad.ops.matmul import matmul, swap
-from leafgrad.tensor.arguments import expect_tensor, integer
-from leafgrad.tensor.elimination import check_pivots, lu_solve as linalg_lu_solve
-from leafgrad.tensor.factorizations import check_matrices, check_square, cholesky as linalg_cholesky, qr, svd
-from leafgrad.tensor.linalg import identity, solve_triangular
+from leafgrad.ops.reduce import sum as sum_over
+from leafgrad.ops.shape import diagonal
+from leafgrad.tensor import decompositions, linalg
+from leafgrad.tensor.arguments import expect_tensor, integer, widened
+from leafgrad.tensor.creation import zeros_like
+from leafgrad.tensor.decompositions import (
+    check_matrices,
+    check_pivots,
+    check_square,
+    cholesky as linalg_cholesky,
+    identity,
+)
+from leafgrad.tensor.linalg import lu_solve as linalg_lu_solve, solve_triangular
 from leafgrad.tensor.public import public
 from leafgrad.tensor.random import randn
 from leafgrad.tensor.tensor import Tensor
@@ -68,11 +78,11 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) 
     difference = A if M is None else A - expect_tensor(M, "M", "svd_lowrank")
     n = difference.shape[-1]
     start = randn(n, integer(q, "q", "svd_lowrank"), dtype=difference.dtype, device=difference.device)
-    Q = qr(matmul(difference, start)).Q
+    Q = decompositions.qr(matmul(difference, start)).Q
     for _ in range(niter):
-        Q = qr(matmul(swap(difference), Q)).Q
-        Q = qr(matmul(difference, Q)).Q
-    U, S, Vh = svd(matmul(swap(Q), difference), full_matrices=False)
+        Q = decompositions.qr(matmul(swap(difference), Q)).Q
+        Q = decompositions.qr(matmul(difference, Q)).Q
+    U, S, Vh = decompositions.svd(matmul(swap(Q), difference), full_matrices=False)
     return return_types.svd(matmul(Q, U), S, swap(Vh))
 
 
@@ -93,3 +103,75 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     if niter < 0:
         raise ValueError(f"niter(={niter}) must be non-negative integer")
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, count, niter)
+
+
+@public
+def det(input: Tensor) -> Tensor:
+    """Determinant; see ``linalg.det``. (..., n, n) -> (...)"""
+    return linalg.det(input)
+
+
+@public(out="cast")
+def slogdet(input: Tensor) -> return_types.slogdet:
+    """Sign and logarithm of the magnitude of the determinant; see ``linalg.slogdet``. (..., n, n) -> (...), (...)"""
+    return return_types.slogdet(*linalg.slogdet(input))
+
+
+@public
+def logdet(input: Tensor) -> Tensor:
+    """Logarithm of the determinant: -inf where that is 0, nan where it is negative. (..., n, n) -> (...)"""
+    sign, logabsdet = linalg.slogdet(input)
+    return log(sign.detach()) + logabsdet
+
+
+@public(out="cast")
+def inverse(input: Tensor) -> Tensor:
+    """Inverse; see ``linalg.inv``. (..., n, n) -> (..., n, n)"""
+    return linalg.inv(input)
+
+
+@public
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """Moore-Penrose inverse; see ``linalg.pinv``. (..., m, n) -> (..., n, m)"""
+    return linalg.pinv(input, rcond)
+
+
+@public(out="cast")
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_types.svd:
+    """U, S and V with ``input`` = U diag(S) V^T; succeeded by ``linalg.svd``, which gives V transposed.
+
+    Args:
+        some: U is (..., m, k) and V (..., n, k) with k = min(m, n), else (..., m, m) and (..., n, n).
+        compute_uv: False gives zeros for U (..., m, m) and V (..., n, n).
+    """
+    U, S, Vh = decompositions.svd(input, full_matrices=not some or not compute_uv)
+    if not compute_uv:
+        return return_types.svd(zeros_like(U.detach()), S, zeros_like(Vh.detach()))
+    return return_types.svd(U, S, Vh.mT)
+
+
+@public(out="cast")
+def qr(input: Tensor, some: bool = True) -> return_types.qr:
+    """Q and R with ``input`` = Q R; succeeded by ``linalg.qr``. ``some`` reduces them to min(m, n) columns and rows."""
+    return return_types.qr(*decompositions.qr(input, "reduced" if some else "complete"))
+
+
+@public(out="cast")
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """The n-th power; see ``linalg.matrix_power``. (..., n, n) -> (..., n, n)"""
+    return linalg.matrix_power(input, n)
+
+
+@public
+def matrix_exp(input: Tensor) -> Tensor:
+    """Matrix exponential; see ``linalg.matrix_exp``. (..., n, n) -> (..., n, n)"""
+    return linalg.matrix_exp(input)
+
+
+@public(only="Tensor")
+def trace(input: Tensor) -> Tensor:
+    """Sum of the diagonal of a matrix. (n, m) -> ()"""
+    expect_tensor(input, "input", "trace")
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    return sum_over(diagonal(widened(input, None), offset=0, dims=(0, 1)), dim=(0,))
