@@ -76,18 +76,7 @@ def fits(name: str) -> bool:
 
 
 if TYPE_CHECKING:
-    from leafgrad.tensor.derived import *
-    from leafgrad.tensor.einsum import *
-    from leafgrad.tensor.extremes import *
-    from leafgrad.tensor.gathering import *
-    from leafgrad.tensor.joining import *
-    from leafgrad.tensor.matmul import *
-    from leafgrad.tensor.matrices import *
-    from leafgrad.tensor.pointwise import *
-    from leafgrad.tensor.rearranging import *
-    from leafgrad.tensor.reductions import *
-    from leafgrad.tensor.shapes import *
-    from leafgrad.tensor.sorting import *
+    from leafgrad.tensor.functions import *
 else:
 
     def __getattr__(name: str) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ from leafgrad.ops.convert import new_full, to_dtype
 from leafgrad.ops.define import op
 from leafgrad.ops.elementwise import add
 from leafgrad.ops.flat import unpack
-from leafgrad.ops.node import Leaf, SymbolBase, TensorBase, Version, hand_over
+from leafgrad.ops.node import Leaf, SymbolBase, T, TensorBase, Version, hand_over
 from leafgrad.ops.shape import expand
 from leafgrad.tensor.view import ambiguous, write_view
 
@@ -38,7 +38,7 @@ overwrite.batched(lambda call: expand(call.front(1, call.ndim(0)), shape=(call.s
 overwrite.label = "CopyBackwards"  # PyTorch's name
 
 
-def update(x: Any, function: Any, *others: Any, **params: Any) -> Any:
+def update(x: T, function: Any, *others: Any, **params: Any) -> T:
     """``x = function(x, *others, **params)``, in place; returns x."""
     given = x
     name = getattr(function, "name", None) or function.__name__
@@ -180,7 +180,7 @@ def overlaps(data: Any) -> bool:
     return False
 
 
-def write(x: Any, new: Any) -> Any:
+def write(x: T, new: Any) -> T:
     """Give ``x`` the value and the history of ``new``, which broadcasts to it; returns x."""
     given, x, new = x, dispatch.inside(x), dispatch.inside(new)
     kind, theirs = dtypes.of(x._data), dtypes.of(new._data)

@@ -111,7 +111,7 @@ class Recorder(Course):
                     f"a view of memory that its base no longer has, since base.data was set, at "
                     f"{messages.user_line()}; make the view again"
                 )
-            inner: Tensor = outside.view_in(tensor, self.inside(tensor._view.base))
+            inner = outside.view_in(tensor, self.inside(tensor._view.base))
         else:
             inner = outside.stand_in(tensor)
         self.outside[id(tensor)] = self.inner[id(inner)] = Outside(tensor, inner, source, tensor._node)
