@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from testing.plants import declarations, forwards, kernels, vjp_rules
+from testing.plants import complex_numbers, declarations, forwards, kernels, vjp_rules
 from testing.plants.entered import PLANTS
 
 from leafgrad.testing import ConformanceError, check_op
 
 WHERE = re.compile(r"plants/\w+\.py:\d+")
-FILES = (vjp_rules, forwards, declarations, kernels)
+FILES = (vjp_rules, forwards, declarations, kernels, complex_numbers)
 
 
 @pytest.mark.parametrize("name", PLANTS)

@@ -44,8 +44,14 @@ def code_of(function: Any) -> CodeType | None:
     return code
 
 
+def author_of(op: Any) -> Any:
+    """The op that a function of pairs of real numbers stands for; else what it is."""
+    return inspect.unwrap(op, stop=lambda f: isinstance(f, Op))
+
+
 def declarations(op: Any) -> Iterator[Declaration]:
     """What is declared of an op itself, not what follows from a trait; of a function, itself."""
+    op = author_of(op)
     if not isinstance(op, Op):
         yield Declaration("forward", op)
         return
@@ -64,6 +70,7 @@ def declarations(op: Any) -> Iterator[Declaration]:
 
 def named(op: Any, *kinds: str) -> str:
     """The declarations of these kinds in words, each with its place."""
+    op = author_of(op)
     chosen = [str(d) for d in declarations(op) if d.what.partition(" ")[0] in kinds or d.what in kinds]
     if "c" in kinds and getattr(op, "c", None) is not None:
         chosen.append(f"c={op.c!r} ({place(op.forward)})")
