@@ -29,7 +29,7 @@ def test_a_plant_is_found(name):
     if check != "names":
         assert WHERE.search(reason), reason
     if check not in ("names", "rules"):
-        assert re.search(rf"sample \d.*{planted.name}\(.*\(\d*,? ?\d*\)", reason), reason
+        assert re.search(rf"sample \d.*{planted.name}\(.*\([\d, ]*\)", reason), reason
 
 
 def test_plants_of_all_files_are_entered():

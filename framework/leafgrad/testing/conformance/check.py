@@ -34,7 +34,7 @@ Check = Callable[[Subject], None]
 
 
 def with_complex(subject: Subject) -> None:
-    """What holds for real numbers holds for complex ones, too: values, derivatives, vmap and programs, by their parts."""
+    """What holds for real numbers holds for complex ones, by their parts: values, derivatives, vmap and programs."""
     if not subject.complex:
         raise Skip("the op takes no complex numbers beside real ones")
     for parts in subject.complex:

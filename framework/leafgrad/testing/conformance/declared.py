@@ -69,18 +69,20 @@ def declarations(op: Any) -> Iterator[Declaration]:
 
 
 def named(op: Any, *kinds: str) -> str:
-    """The declarations of these kinds in words, each with its place."""
+    """The declarations of these kinds, or all, in words, each with its place."""
     op = author_of(op)
-    chosen = [str(d) for d in declarations(op) if d.what.partition(" ")[0] in kinds or d.what in kinds]
-    if "c" in kinds and getattr(op, "c", None) is not None:
-        chosen.append(f"c={op.c!r} ({place(op.forward)})")
-    if "ufunc" in kinds and getattr(op, "ufunc", None) is not None:
-        chosen.append(f"ufunc={op.ufunc!r} ({place(op.forward)})")
+    chosen = [str(d) for d in declarations(op) if not kinds or d.what.partition(" ")[0] in kinds or d.what in kinds]
+    for word in ("c", "ufunc"):
+        if (not kinds or word in kinds) and getattr(op, word, None) is not None:
+            chosen.append(f"{word}={getattr(op, word)!r} ({place(op.forward)})")
     return ", ".join(chosen)
 
 
 def raised_in(op: Any, error: BaseException | None) -> str:
-    """Where an error, or what led to it, was raised: in which declaration, else in which line outside leafgrad."""
+    """Where an error, or what led to it, was raised: in which declaration.
+
+    If in none, in which line outside leafgrad, and where all declarations are, one of which has led to it.
+    """
     known = {code: d for d in declarations(op) for code in codes(code_of(d.function))}
     found, line = None, ""
     while error is not None:
@@ -92,7 +94,9 @@ def raised_in(op: Any, error: BaseException | None) -> str:
                 line = f"{code.co_filename}:{trace.tb_lineno}"
             trace = trace.tb_next
         error = error.__cause__ or error.__context__
-    return f", in {found}" if found is not None else f", at {line}" if line else ""
+    if found is not None:
+        return f", in {found}"
+    return (f", at {line}" if line else "") + f". Declared: {named(op)}"
 
 
 def codes(code: CodeType | None) -> Iterator[CodeType]:
