@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from copy import copy
+from functools import partial
 from typing import Any, Final
+from unittest import SkipTest
 
-from leafgrad import devices
+from leafgrad import devices, plugins
+from leafgrad.ops.op import Op
 from leafgrad.ops.traits import TRAITS
 from leafgrad.tensor.random import fork_rng
 from leafgrad.testing import fake
@@ -26,7 +30,7 @@ from leafgrad.testing.conformance import (
     traits,
     values,
 )
-from leafgrad.testing.conformance.declared import DeclarationWatch
+from leafgrad.testing.conformance.declared import DeclarationWatch, named
 from leafgrad.testing.conformance.report import Fault, Report, Result, Skip, outcome
 from leafgrad.testing.conformance.subject import Subject
 
@@ -96,6 +100,30 @@ OF_PAIRS: Final = (
 )
 """What is checked with complex numbers beside real ones."""
 
+
+def listed(op: Any) -> dict[str, Check]:
+    """The checks that plugins have for an op, by name."""
+    specs = plugins.checks(op, taken=CHECKS) if isinstance(op, Op) else []
+    return {spec.name: partial(of_plugin, spec) for spec in specs}
+
+
+def of_plugin(spec: plugins.CheckSpec, subject: Subject) -> None:
+    """A check that a plugin has, on each sample."""
+    check, tried, reason = plugins.resolve(spec.target), 0, "there are no samples"
+    for sample in subject.samples:
+        try:
+            check(subject.declared, tuple(map(copy, subject.paired(sample.args))), dict(sample.params))
+            tried += 1
+        except SkipTest as skip:
+            reason = f"{sample}: {skip}"
+            subject.untried.append(f"{spec.name}: {reason}")
+        except AssertionError as error:
+            where = f"{subject.call(sample)}: {error}"
+            raise Fault(f"{where}. Declared: {named(subject.op)}") from error
+    if not tried:
+        raise Skip(reason)
+
+
 SEEDED: Final = frozenset(
     "forward draws arrays inputs aliases layouts gradients backward stand-in kernels rules names pickle".split()
 )
@@ -130,7 +158,7 @@ def check_op(
         dtypes: what floating-point arrays are brought to; empty to take them as they are.
         rtol: relative and absolute tolerance of values in float64.
         executors: the names of those that run it compiled; by default all that are installed and run on the CPU.
-        checks: the names of those to run, of ``CHECKS``; all by default.
+        checks: the names of those to run, of ``CHECKS`` and of plugins'; all by default.
 
     Returns:
         The report: what passed, what was left out for which reason, and, if all checks ran, what was not exercised.
@@ -159,10 +187,11 @@ def examine(
     checks: Iterable[str] | None = None,
 ) -> Report:
     """The report of ``check_op``, whatever it says."""
-    wanted = list(CHECKS if checks is None else [checks] if isinstance(checks, str) else checks)
-    unknown = [name for name in wanted if name not in CHECKS]
+    known = CHECKS | listed(op)
+    wanted = list(known if checks is None else [checks] if isinstance(checks, str) else checks)
+    unknown = [name for name in wanted if name not in known]
     if unknown:
-        raise ValueError(f"check_op: checks: unknown check {unknown[0]!r}; expected some of {', '.join(CHECKS)}")
+        raise ValueError(f"check_op: checks: unknown check {unknown[0]!r}; expected some of {', '.join(known)}")
     found = sampling.drawn(op) if samples is None else sampling.given(samples)
     if devices.device(device).type == "fake":
         fake.register()
@@ -174,7 +203,7 @@ def examine(
         seed=0 if "random" in getattr(op, "traits", ()) else None, pristine=pristine,
     ))  # fmt: skip
     report = Report(f"{'op' if hasattr(op, 'signature') else 'function'} {subject.name!r}")
-    with fork_rng(), warnings.catch_warnings(), DeclarationWatch(op, active=checks is None) as watch:
+    with fork_rng(), warnings.catch_warnings(), DeclarationWatch(op, checks is None, known) as watch:
         warnings.filterwarnings("ignore", "There is a performance drop because vmap has no batching rule")
         for name in wanted:
             if name not in CLAIMED or CLAIMED[name] in subject.traits:
@@ -183,7 +212,7 @@ def examine(
                 result = (
                     Result(name, "skipped", "the op is random", 0.0)
                     if drawn
-                    else outcome(name, CHECKS[name], subject, subject.words)
+                    else outcome(name, known[name], subject, subject.words)
                 )
                 report.results.append(result)
                 if name == "forward" and result.outcome == "failed":

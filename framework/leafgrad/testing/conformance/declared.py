@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -62,7 +62,7 @@ def declarations(op: Any) -> Iterator[Declaration]:
     found |= {"shape": op.shaping, "chunk": op.chunking, "batched": op.batching, "summed": op.summing}
     found |= {"jet": None if op.expanding is None else op.expanding[0]}
     found |= {f"rewrite {i}": rule for i, rule in enumerate(op.rewriting, 1)}
-    found |= {f"lower {executor}": rule for executor, rule in op.lowering.items() if executor not in FILES}
+    found |= {f"lower {executor}": rule for executor, rule in op.lowering.items()}
     for what, rule in found.items():
         if rule is not None and not op.origins.get(what, "trait ").startswith(("trait ", "transpose of ")):
             yield Declaration(what, rule)
@@ -115,13 +115,15 @@ class DeclarationWatch:
 
     Args:
         active: whether it is to note any.
+        files: names of those that write files, and try the rules for them.
 
     Attributes:
         left: for each code object its lines that have not run.
     """
 
-    def __init__(self, op: Any, active: bool) -> None:
-        self.declared = list(declarations(op))
+    def __init__(self, op: Any, active: bool, files: Container[str] = ()) -> None:
+        left_out = {f"lower {name}" for name in FILES if name not in files}
+        self.declared = [d for d in declarations(op) if d.what not in left_out]
         self.left: dict[CodeType, set[int]] = {}
         for d in self.declared:
             for code in codes(code_of(d.function)):
