@@ -207,7 +207,8 @@ def searchsorted(
     Returns:
         Positions from 0 to n, of the shape of ``input``; int64, or int32 with ``out_int32``.
     """
-    arguments.expect_tensor(sorted_sequence, "sorted_sequence", "searchsorted")
+    if arguments.expect_tensor(sorted_sequence, "sorted_sequence", "searchsorted").ndim == 0:
+        raise RuntimeError("searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
     if side not in (None, "left", "right"):
         raise RuntimeError(f"searchsorted(): side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
